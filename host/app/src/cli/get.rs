@@ -1,0 +1,55 @@
+//! `svc get`: downloads files in this process, without a daemon, and waits until they are there.
+//!
+//! Read [`args`] (what can be written), [`plan`] (what it means), [`drive`] (doing it), [`render`] (telling it).
+
+mod args;
+mod cookies;
+mod drive;
+mod file_options;
+mod input_file;
+mod ledger;
+mod plan;
+mod render;
+mod request;
+mod stop;
+
+use std::sync::Arc;
+
+use transfer::Transport as _;
+use transfer_http::HttpTransport;
+
+use super::{Exit, UsageError, log};
+use crate::environment::Environment;
+
+pub(super) use args::GetArgs;
+
+/// What most people want, below the options.
+pub(super) const EXAMPLES: &str = "Examples:
+  svc get https://host/disk.iso                    save it here
+  svc get -d ~/Downloads -o my.iso https://host/disk.iso
+  svc get --checksum sha-256=9f86… https://host/disk.iso
+  svc get -i list.txt -j 16                        many files, 16 at a time
+
+Stopped? Run the same command again: it goes on where it was.";
+
+/// [`EXAMPLES`], and what scripts need to know.
+pub(super) fn long_help() -> String {
+    const JSON: &str = "JSON lines:
+  Each has \"event\", and all but the summary \"index\" (position of the input, from 0) and \"url\":
+  started · named {path,total} · progress {done,total,bytesPerSecond,connections} · notice {message}
+  retrying {kind,message,waitMs} · finished {path,sizeBytes,receivedBytes} · skipped {existing}
+  failed {kind,message} · last: summary {finished,failed,skipped,unfinished,bytes,seconds}";
+    format!("{EXAMPLES}\n\n{JSON}\n\n{}", super::exit::help())
+}
+
+/// Carries out the command.
+pub(super) fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    log::start(args.output.verbose, environment)?;
+    let screen = render::screen(&args.output, environment);
+    let transport = HttpTransport::new(plan::transport_config(&args.connection))
+        .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
+    let plan = plan::Plan::new(args, transport.schemes())?;
+    // One thread is enough: bytes move on the transport's own threads, rows on the store's.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(drive::drive(&plan, Arc::new(transport), screen))
+}

@@ -1,0 +1,47 @@
+//! What the engine is told once, when it starts.
+
+use std::{path::PathBuf, time::Duration};
+
+use transfer::SafeUrl;
+
+/// Start-up configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where files go that nobody names a directory for; absolute.
+    pub download_dir: PathBuf,
+    /// The proxies that the system names, for the proxy mode `system`.
+    pub system_proxy: SystemProxy,
+    /// The time zone of schedules.
+    pub time_zone: jiff::tz::TimeZone,
+    /// How often progress is sampled while anything runs.
+    pub sample_interval: Duration,
+    /// How often progress is saved while anything runs. A crash loses no bytes by it: the journal beside the part file
+    /// is what counts; only the figure shown after the restart may be older.
+    pub save_interval: Duration,
+}
+
+/// Proxies that the system (environment, desktop) names. Only the program's entry reads them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SystemProxy {
+    /// For `http` URLs.
+    pub http: Option<SafeUrl>,
+    /// For `https` URLs.
+    pub https: Option<SafeUrl>,
+    /// For every other scheme, and where the one above is missing.
+    pub all: Option<SafeUrl>,
+    /// Hosts to reach directly, separated by commas: `host`, `.suffix`, `*`.
+    pub no_proxy: String,
+}
+
+impl Config {
+    /// The usual configuration with this download directory.
+    pub fn new(download_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            download_dir: download_dir.into(),
+            system_proxy: SystemProxy::default(),
+            time_zone: jiff::tz::TimeZone::system(),
+            sample_interval: Duration::from_millis(500),
+            save_interval: Duration::from_secs(3),
+        }
+    }
+}

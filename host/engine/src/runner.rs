@@ -1,0 +1,75 @@
+//! One run from its start to its end: forwards what the transport tells and turns every end, a panic included, into an
+//! outcome.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt as _;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use transfer::{Failure, FailureKind, Job, Outcome, Progress, RunEvent, Transport};
+
+use crate::{
+    driver::Signal,
+    id::{RunId, TaskId},
+};
+
+/// A run on its way.
+pub(crate) struct Runner {
+    pub(crate) task: TaskId,
+    pub(crate) run: RunId,
+    /// `None` if no transport moves the scheme (any more).
+    pub(crate) transport: Option<Arc<dyn Transport>>,
+    pub(crate) events: mpsc::Receiver<RunEvent>,
+    pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) signals: mpsc::Sender<Signal>,
+    /// Cancelled to cut the run off, when it did not stop in time.
+    pub(crate) cut: CancellationToken,
+}
+
+impl Runner {
+    /// Runs `job` and tells everything in order; the end comes last. The driver drains the signals, so telling never
+    /// waits for long.
+    pub(crate) async fn conduct(mut self, job: Job) {
+        let outcome = self.run(job).await;
+        self.events.close();
+        while let Some(event) = self.events.recv().await {
+            self.tell(Signal::Told(self.task, self.run, event)).await;
+        }
+        let last = self.progress.borrow().clone();
+        self.tell(Signal::Ended(self.task, self.run, Box::new(outcome), Box::new(last)))
+            .await;
+    }
+
+    async fn run(&mut self, job: Job) -> Outcome {
+        let Some(transport) = self.transport.take() else {
+            let scheme = job.source.urls.first().map_or("", |url| url.scheme());
+            let message = format!("this program cannot download \"{scheme}\" URLs");
+            return Outcome::Failed(Failure::new(FailureKind::UnsupportedScheme, message));
+        };
+        let cut = self.cut.clone();
+        let mut run = Box::pin(AssertUnwindSafe(async move { transport.run(job).await }).catch_unwind());
+        loop {
+            let event = tokio::select! {
+                ended = &mut run => return ended.unwrap_or_else(|panic| panicked(panic.as_ref())),
+                () = cut.cancelled() => return Outcome::Stopped,
+                Some(event) = self.events.recv() => event,
+            };
+            self.tell(Signal::Told(self.task, self.run, event)).await;
+        }
+    }
+
+    async fn tell(&self, signal: Signal) {
+        let _driver_ended = self.signals.send(signal).await;
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
+    let message = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    tracing::error!(message, "a run panicked");
+    let message = format!("a defect of this program ended the run ({message}); please report it");
+    Outcome::Failed(Failure::new(FailureKind::Internal, message))
+}

@@ -1,0 +1,447 @@
+//! The heart: all tasks, queues, groups and settings, and what follows from what happens. Pure: it gets the time with
+//! each input and answers with effects for the driver to perform.
+//!
+//! Invariants, each with a property test:
+//! - A task has at most one live run. A task that was told to stop keeps its run, and with it its files and its slot,
+//!   until the run has ended; so there are never two writers of one file.
+//! - No run starts while the settings' or its queue's limit is reached.
+//! - No task of a running queue waits while both limits leave room (unless a boosted task runs alone).
+//! - The rows that were saved give, read again, an equal state.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::civil::DateTime;
+use transfer::{ConnectionPlan, Credentials, FileName, Outcome, Progress, RetryPolicy, SafeUrl, Source, Stage, Target};
+
+use crate::{
+    config::SystemProxy,
+    error::CommandError,
+    event::{Event, Snapshot},
+    file::Move,
+    group::{Group, GroupSpec},
+    id::{GroupId, QueueId, RunId, TaskId, Timestamp},
+    queue::{Queue, QueueSpec, Schedule},
+    settings::{Settings, VersionedSettings},
+    site::Site,
+    spec::TaskSpec,
+    task::{After, FileFate, Phase, Run, Task},
+};
+
+mod change;
+mod command;
+mod lane;
+mod load;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use change::Changes;
+use lane::Lane;
+pub use load::Loaded;
+
+/// What somebody asks for.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each is the method of the same name on the handle")]
+pub enum Command {
+    Create(Vec<(TaskId, TaskSpec)>),
+    Pause(TaskId),
+    Resume(TaskId),
+    Delete(TaskId, FileFate),
+    PauseMany(Vec<TaskId>),
+    ResumeMany(Vec<TaskId>),
+    DeleteMany(Vec<TaskId>, FileFate),
+    PauseAll,
+    ResumeAll,
+    Rename(TaskId, FileName),
+    ChangeUrl(TaskId, SafeUrl),
+    ChangeSpec(TaskId, Box<TaskSpec>),
+    SetSpeedLimit(TaskId, u64),
+    Boost(TaskId),
+    MoveTask(TaskId, Option<QueueId>),
+    QueueCreate(QueueId, Box<QueueSpec>),
+    QueueUpdate(QueueId, Box<QueueSpec>),
+    QueueDelete(QueueId),
+    QueueStart(QueueId),
+    QueueStop(QueueId),
+    QueueSchedule(QueueId, Schedule),
+    QueueReorder(QueueId, Vec<TaskId>),
+    GroupCreate(GroupId, Box<GroupSpec>, Vec<(TaskId, TaskSpec)>),
+    GroupPause(GroupId),
+    GroupResume(GroupId),
+    GroupDelete(GroupId, FileFate),
+    ChangeSettings(Option<u64>, Box<Settings>),
+    SiteSave(Site, Credentials),
+    SiteDelete(Site),
+    SiteClear,
+}
+
+/// What a command answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// Done.
+    Done,
+    /// Made these tasks, or found them.
+    Tasks(Vec<TaskId>),
+    /// The settings have this revision now.
+    Revision(u64),
+    /// A file is being renamed for this task; the answer follows as [`Input::Renamed`].
+    Renaming(TaskId),
+}
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// Somebody asks.
+    Command(Command),
+    /// A run reserved its final path.
+    Reserved(TaskId, RunId, PathBuf, Option<u64>),
+    /// How runs are doing.
+    Progressed(Vec<(TaskId, RunId, Progress)>),
+    /// It is time to save what runs have done.
+    Checkpoint,
+    /// A run ended; nothing of it touches its files any more.
+    Ended(TaskId, RunId, Outcome),
+    /// The files of a task were renamed, or not.
+    Renamed(TaskId, Result<(), CommandError>),
+    /// The files of a deleted task (by serial) are gone.
+    FilesDeleted(u64),
+    /// Of these completed tasks, these files are missing.
+    FilesLookedFor(Vec<(TaskId, FileState)>),
+    /// Time passed: retries may be due, and schedules by this local time.
+    Clock(DateTime),
+    /// These rows could not be saved; they are saved again with [`Input::SaveAgain`].
+    NotSaved(Vec<Row>),
+    /// It is time to try to save again.
+    SaveAgain,
+    /// No run starts any more, and those that live are told to stop.
+    Shutdown,
+}
+
+/// Whether a completed task's file is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileState {
+    /// It is.
+    Present,
+    /// It is not.
+    Missing,
+}
+
+/// Something for the driver to do.
+#[derive(Debug, Clone)]
+pub enum Effect {
+    /// Run this.
+    Start(Box<Start>),
+    /// Tell the run to stop.
+    Stop(RunId),
+    /// Save these rows, in one transaction.
+    Save(Vec<Row>),
+    /// Remove the files of a deleted task once the effects before are saved, then tell [`Input::FilesDeleted`].
+    DeleteFiles(u64, Vec<PathBuf>),
+    /// Rename files if `free` is free, then tell [`Input::Renamed`].
+    Rename {
+        /// For this task.
+        task: TaskId,
+        /// This path must not exist.
+        free: PathBuf,
+        /// These files.
+        moves: Vec<Move>,
+    },
+    /// A limit changed.
+    SetLimit(LimitScope, u64),
+    /// Tell the subscribers.
+    Emit(Event),
+}
+
+/// What a speed limit holds for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LimitScope {
+    /// Everything.
+    Global,
+    /// A queue.
+    Queue(QueueId),
+    /// A live run of a task.
+    Run(RunId),
+}
+
+/// A run to be started: a [`transfer::Job`] without its limits and its ends of channels.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The task.
+    pub task: TaskId,
+    /// The run.
+    pub run: RunId,
+    /// Its queue, for the limit.
+    pub queue: QueueId,
+    /// The task's own limit; 0 is none.
+    pub speed_limit_bytes: u64,
+    /// Its queue's limit; 0 is none.
+    pub queue_limit_bytes: u64,
+    /// What to move.
+    pub source: Source,
+    /// Where to.
+    pub target: Target,
+    /// Over how many connections.
+    pub connections: ConnectionPlan,
+    /// How patiently.
+    pub retry: RetryPolicy,
+}
+
+/// A row to be saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Row {
+    /// A task as a whole.
+    Task(Arc<Task>),
+    /// A task without what was asked for.
+    TaskState(Arc<Task>),
+    /// A task that is gone but whose files are not yet.
+    TaskLeaving(u64, Vec<PathBuf>),
+    /// A task that is gone.
+    TaskDeleted(u64),
+    /// A queue.
+    Queue(Arc<Queue>),
+    /// A queue that is gone.
+    QueueDeleted(QueueId),
+    /// A group.
+    Group(Arc<Group>),
+    /// A group that is gone.
+    GroupDeleted(GroupId),
+    /// The settings.
+    Settings(VersionedSettings),
+    /// A site's credentials.
+    Site(Site, Credentials),
+    /// A site without credentials.
+    SiteDeleted(Site),
+}
+
+/// Everything the engine knows.
+#[derive(Debug)]
+pub struct State {
+    download_dir: Arc<Path>,
+    system_proxy: SystemProxy,
+    settings: VersionedSettings,
+    /// All tasks by their serial, which is the order of creation.
+    tasks: BTreeMap<u64, Arc<Task>>,
+    index: HashMap<TaskId, u64>,
+    lanes: BTreeMap<QueueId, Lane>,
+    groups: BTreeMap<GroupId, Members>,
+    sites: BTreeMap<Site, Credentials>,
+    /// Tasks with a live run.
+    active: BTreeSet<u64>,
+    /// Tasks that wait for their next try, by when.
+    retries: BTreeSet<(Timestamp, u64)>,
+    /// The task that runs alone.
+    boost: Option<u64>,
+    /// Tasks whose files are being renamed, and to what. They start no run meanwhile.
+    renaming: HashMap<u64, FileName>,
+    /// Tasks that are gone but whose files are not yet.
+    leaving: BTreeMap<u64, Vec<PathBuf>>,
+    /// Running tasks whose progress is newer than their rows.
+    unsaved_progress: BTreeSet<u64>,
+    last_serial: u64,
+    next_run: u64,
+    is_closing: bool,
+    changes: Changes,
+}
+
+/// A group and how many tasks it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Members {
+    group: Arc<Group>,
+    tasks: usize,
+}
+
+impl State {
+    /// Takes in `input` at `now` and says what to do. A command that is refused has changed nothing.
+    pub fn apply(&mut self, now: Timestamp, input: Input, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
+        let reply = self.take_in(now, input, effects);
+        self.settle_boost();
+        self.fill_slots(effects);
+        self.flush(effects);
+        reply
+    }
+
+    fn take_in(&mut self, now: Timestamp, input: Input, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
+        match input {
+            Input::Command(command) => return self.command(now, command, effects),
+            Input::Reserved(task, run, path, total) => self.reserved(task, run, path, total),
+            Input::Progressed(samples) => self.progressed(samples),
+            Input::Checkpoint => self.checkpoint(),
+            Input::Ended(task, run, outcome) => self.ended(now, (task, run), outcome, effects),
+            Input::Renamed(task, outcome) => self.renamed(task, outcome)?,
+            Input::FilesDeleted(serial) => self.files_deleted(serial),
+            Input::FilesLookedFor(files) => self.files_looked_for(files),
+            Input::Clock(local) => self.clock(now, local, effects),
+            Input::NotSaved(rows) => self.changes.keep_unsaved(rows),
+            Input::SaveAgain => self.save_again(),
+            Input::Shutdown => self.close(effects),
+        }
+        Ok(Reply::Done)
+    }
+
+    /// One task that is not being deleted.
+    pub fn task(&self, id: TaskId) -> Option<Arc<Task>> {
+        let task = self.tasks.get(self.index.get(&id)?)?;
+        (!task.is_leaving()).then(|| Arc::clone(task))
+    }
+
+    /// All queues, in order.
+    pub fn queues(&self) -> Vec<Arc<Queue>> {
+        let mut queues: Vec<_> = self.lanes.values().map(|lane| Arc::clone(&lane.queue)).collect();
+        queues.sort_by_key(|queue| (queue.position, queue.id));
+        queues
+    }
+
+    /// The sites that have credentials, and their user names.
+    pub fn sites(&self) -> Vec<(Site, String)> {
+        self.sites
+            .iter()
+            .map(|(site, credentials)| (site.clone(), credentials.user.clone()))
+            .collect()
+    }
+
+    /// The credentials of a site.
+    pub fn site_credentials(&self, site: &Site) -> Option<Credentials> {
+        self.sites.get(site).cloned()
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &VersionedSettings {
+        &self.settings
+    }
+
+    /// Everything, as of the event `sequence`.
+    pub fn snapshot(&self, sequence: u64) -> Snapshot {
+        let mut groups: Vec<_> = self.groups.values().map(|members| Arc::clone(&members.group)).collect();
+        groups.sort_by_key(|group| (group.created_at, group.id));
+        Snapshot {
+            sequence,
+            tasks: self
+                .tasks
+                .values()
+                .filter(|task| !task.is_leaving())
+                .map(Arc::clone)
+                .collect(),
+            queues: self.queues(),
+            groups,
+            settings: self.settings.clone(),
+            boost: self.boosted(),
+        }
+    }
+
+    /// When the heart next needs an [`Input::Clock`] for a retry.
+    pub fn next_retry(&self) -> Option<Timestamp> {
+        self.retries.first().map(|(at, _)| *at)
+    }
+
+    /// When, in local time, the heart next needs an [`Input::Clock`] for a schedule.
+    pub fn next_edge(&self, local: DateTime) -> Option<DateTime> {
+        self.lanes
+            .values()
+            .filter_map(|lane| lane.queue.schedule.next(local))
+            .min()
+    }
+
+    /// How many runs live.
+    pub fn live_runs(&self) -> usize {
+        self.active.len()
+    }
+
+    /// Whether rows wait to be saved again.
+    pub fn has_unsaved(&self) -> bool {
+        self.changes.has_unsaved()
+    }
+
+    /// Completed tasks and where their files should be.
+    pub fn completed_files(&self) -> Vec<(TaskId, PathBuf)> {
+        let completed = self.tasks.values().filter(|task| task.phase == Phase::Completed);
+        completed
+            .filter_map(|task| Some((task.id, task.path.as_deref()?.to_owned())))
+            .collect()
+    }
+
+    fn boosted(&self) -> Option<TaskId> {
+        self.boost
+            .and_then(|serial| self.tasks.get(&serial))
+            .map(|task| task.id)
+    }
+
+    /// The serial of a task that a command may name.
+    fn serial(&self, id: TaskId) -> Result<u64, CommandError> {
+        let serial = self
+            .index
+            .get(&id)
+            .copied()
+            .filter(|serial| !self.tasks[serial].is_leaving());
+        serial.ok_or(CommandError::UnknownTask(id))
+    }
+
+    fn clock(&mut self, now: Timestamp, local: DateTime, effects: &mut Vec<Effect>) {
+        while let Some((at, serial)) = self.retries.first().copied() {
+            if at > now {
+                break;
+            }
+            self.edit(serial, |task| task.phase = Phase::Pending);
+        }
+        self.act_on_schedules(local, effects);
+    }
+
+    fn close(&mut self, effects: &mut Vec<Effect>) {
+        self.is_closing = true;
+        for serial in self.active.clone() {
+            self.stop_run(serial, After::Requeue, effects);
+        }
+        self.checkpoint();
+    }
+
+    /// Ends the boost of a task that no longer runs or waits for its turn.
+    fn settle_boost(&mut self) {
+        let Some(serial) = self.boost else { return };
+        let goes_on = self.tasks.get(&serial).is_some_and(|task| match task.phase {
+            Phase::Pending | Phase::Running(_) => true,
+            Phase::Stopping { then, .. } => then == After::Requeue,
+            _ => false,
+        });
+        if !goes_on {
+            self.boost = None;
+            self.changes.boost = true;
+        }
+    }
+
+    /// Starts what may start.
+    fn fill_slots(&mut self, effects: &mut Vec<Effect>) {
+        let limit = usize::try_from(self.settings.settings.max_concurrent_tasks).unwrap_or(usize::MAX);
+        while !self.is_closing && self.active.len() < limit {
+            let Some(serial) = self.next_turn() else { return };
+            self.next_run += 1;
+            let run = RunId(self.next_run);
+            self.mark(serial, |task| {
+                task.phase = Phase::Running(Run {
+                    id: run,
+                    stage: Stage::Preparing,
+                })
+            });
+            effects.push(Effect::Start(Box::new(self.start(&self.tasks[&serial], run))));
+        }
+    }
+
+    /// Whose turn it is: the first of the lane with the fewest live runs, so that a long queue does not starve another.
+    fn next_turn(&self) -> Option<u64> {
+        if let Some(serial) = self.boost {
+            let task = self.tasks.get(&serial)?;
+            let may_start = task.phase == Phase::Pending && self.lanes.get(&task.queue)?.has_room();
+            return (may_start && !self.renaming.contains_key(&serial)).then_some(serial);
+        }
+        let ready = self
+            .lanes
+            .values()
+            .filter(|lane| lane.has_room())
+            .filter_map(|lane| Some((lane, lane.first()?)));
+        ready
+            .min_by_key(|(lane, _)| (lane.active, lane.queue.position))
+            .map(|(_, serial)| serial)
+    }
+}

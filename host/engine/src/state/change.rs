@@ -1,0 +1,286 @@
+//! Every change of a task goes through here, so that indexes, rows and events follow from it by themselves.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use super::{Effect, Row, State};
+use crate::{
+    event::Event,
+    group::Group,
+    id::{GroupId, TaskId},
+    task::{Phase, Task},
+};
+
+/// What changed since the last flush.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    tasks: BTreeMap<u64, Saving>,
+    pub(super) deleted: Vec<TaskId>,
+    pub(super) rows: Vec<Row>,
+    pub(super) queues: bool,
+    groups_added: Vec<Arc<Group>>,
+    groups_deleted: Vec<GroupId>,
+    pub(super) settings: bool,
+    pub(super) sites: bool,
+    pub(super) boost: bool,
+    /// Effects that wait for the rows.
+    pub(super) after_save: Vec<Effect>,
+    /// Rows that could not be saved. Their keys count; what they hold may be old by now.
+    unsaved: Vec<Row>,
+}
+
+/// How much of a changed task must be saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Saving {
+    /// Nothing: a run that started is, after a restart, a task that waits.
+    Nothing,
+    /// All but what was asked for.
+    State,
+    /// All.
+    Whole,
+}
+
+impl Changes {
+    pub(super) fn keep_unsaved(&mut self, rows: Vec<Row>) {
+        self.unsaved.extend(rows);
+    }
+
+    pub(super) fn has_unsaved(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+}
+
+impl State {
+    /// Changes a task; its row and an event follow.
+    pub(super) fn edit(&mut self, serial: u64, change: impl FnOnce(&mut Task)) {
+        self.alter(serial, Saving::State, change);
+    }
+
+    /// As [`State::edit`] for a change that also touches what was asked for.
+    pub(super) fn edit_whole(&mut self, serial: u64, change: impl FnOnce(&mut Task)) {
+        self.alter(serial, Saving::Whole, change);
+    }
+
+    /// As [`State::edit`] for a change that needs no row.
+    pub(super) fn mark(&mut self, serial: u64, change: impl FnOnce(&mut Task)) {
+        self.alter(serial, Saving::Nothing, change);
+    }
+
+    /// Takes in a new task.
+    pub(super) fn insert(&mut self, task: Task) {
+        let serial = task.serial;
+        self.index.insert(task.id, serial);
+        if let Some(members) = task.group.and_then(|group| self.groups.get_mut(&group)) {
+            members.tasks += 1;
+        }
+        self.tasks.insert(serial, Arc::new(task));
+        self.enlist(serial);
+        self.changes.tasks.insert(serial, Saving::Whole);
+    }
+
+    /// Forgets a task that has no run. `paths` are removed, then its row goes.
+    pub(super) fn remove(&mut self, serial: u64, paths: Vec<PathBuf>) {
+        self.delist(serial);
+        self.leave_group(serial);
+        let Some(task) = self.tasks.remove(&serial) else { return };
+        self.index.remove(&task.id);
+        if !task.is_leaving() {
+            self.changes.deleted.push(task.id);
+        }
+        if paths.is_empty() {
+            self.changes.rows.push(Row::TaskDeleted(serial));
+            return;
+        }
+        self.changes.rows.push(Row::TaskLeaving(serial, paths.clone()));
+        self.changes.after_save.push(Effect::DeleteFiles(serial, paths.clone()));
+        self.leaving.insert(serial, paths);
+    }
+
+    pub(super) fn files_deleted(&mut self, serial: u64) {
+        if self.leaving.remove(&serial).is_some() {
+            self.changes.rows.push(Row::TaskDeleted(serial));
+        }
+    }
+
+    /// Takes a task out of its group, which goes with its last task.
+    pub(super) fn leave_group(&mut self, serial: u64) {
+        let Some(group) = self
+            .tasks
+            .get_mut(&serial)
+            .and_then(|task| Arc::make_mut(task).group.take())
+        else {
+            return;
+        };
+        let Some(members) = self.groups.get_mut(&group) else {
+            return;
+        };
+        members.tasks -= 1;
+        if members.tasks == 0 {
+            self.groups.remove(&group);
+            self.changes.rows.push(Row::GroupDeleted(group));
+            self.changes.groups_deleted.push(group);
+        }
+    }
+
+    /// Notes that a group is new.
+    pub(super) fn announce_group(&mut self, id: GroupId) {
+        if let Some(members) = self.groups.get(&id) {
+            self.changes.rows.push(Row::Group(Arc::clone(&members.group)));
+            self.changes.groups_added.push(Arc::clone(&members.group));
+        }
+    }
+
+    /// Notes that a running task's figures changed; they are saved with the next checkpoint.
+    pub(super) fn record(&mut self, serial: u64, change: impl FnOnce(&mut Task)) {
+        if let Some(task) = self.tasks.get_mut(&serial) {
+            change(Arc::make_mut(task));
+            self.unsaved_progress.insert(serial);
+        }
+    }
+
+    pub(super) fn checkpoint(&mut self) {
+        for serial in std::mem::take(&mut self.unsaved_progress) {
+            if let Some(task) = self.tasks.get(&serial).filter(|task| !task.is_leaving()) {
+                self.changes.rows.push(Row::TaskState(Arc::clone(task)));
+            }
+        }
+    }
+
+    fn alter(&mut self, serial: u64, saving: Saving, change: impl FnOnce(&mut Task)) {
+        self.delist(serial);
+        if let Some(task) = self.tasks.get_mut(&serial) {
+            change(Arc::make_mut(task));
+            let noted = self.changes.tasks.entry(serial).or_insert(saving);
+            *noted = saving.max(*noted);
+        }
+        self.enlist(serial);
+    }
+
+    pub(super) fn enlist(&mut self, serial: u64) {
+        let Some(task) = self.tasks.get(&serial) else { return };
+        if task.run().is_some() {
+            self.active.insert(serial);
+        }
+        if let Phase::Retrying(retry) = &task.phase {
+            self.retries.insert((retry.at, serial));
+        }
+        if !self.renaming.contains_key(&serial)
+            && let Some(lane) = self.lanes.get_mut(&task.queue)
+        {
+            lane.enlist(task);
+        }
+    }
+
+    pub(super) fn delist(&mut self, serial: u64) {
+        let Some(task) = self.tasks.get(&serial) else { return };
+        self.active.remove(&serial);
+        if let Phase::Retrying(retry) = &task.phase {
+            self.retries.remove(&(retry.at, serial));
+        }
+        if let Some(lane) = self.lanes.get_mut(&task.queue) {
+            lane.delist(task);
+        }
+    }
+
+    /// Saves again what could not be saved, as it is now.
+    pub(super) fn save_again(&mut self) {
+        for row in std::mem::take(&mut self.changes.unsaved) {
+            let present = match row {
+                Row::Task(task) | Row::TaskState(task) => self.task_row(task.serial),
+                Row::TaskLeaving(serial, _) | Row::TaskDeleted(serial) => self.task_row(serial),
+                Row::Queue(queue) => self
+                    .lanes
+                    .get(&queue.id)
+                    .map(|lane| Row::Queue(Arc::clone(&lane.queue))),
+                Row::Group(group) => self
+                    .groups
+                    .get(&group.id)
+                    .map(|members| Row::Group(Arc::clone(&members.group))),
+                Row::Settings(_) => Some(Row::Settings(self.settings.clone())),
+                Row::Site(site, _) => self
+                    .sites
+                    .get(&site)
+                    .map(|found| Row::Site(site.clone(), found.clone())),
+                gone @ (Row::QueueDeleted(_) | Row::GroupDeleted(_)) => Some(gone),
+                Row::SiteDeleted(site) if self.sites.contains_key(&site) => None,
+                gone @ Row::SiteDeleted(_) => Some(gone),
+            };
+            self.changes.rows.extend(present);
+        }
+        // Their removal waited for the rows; removing a file twice does no harm while its task is still leaving.
+        let leaving = self
+            .leaving
+            .iter()
+            .map(|(serial, paths)| Effect::DeleteFiles(*serial, paths.clone()));
+        self.changes.after_save.extend(leaving);
+    }
+
+    fn task_row(&self, serial: u64) -> Option<Row> {
+        let row = match (self.tasks.get(&serial), self.leaving.get(&serial)) {
+            (Some(task), _) if task.is_leaving() => Row::TaskLeaving(serial, task.part_files()),
+            (Some(task), _) => Row::Task(Arc::clone(task)),
+            (None, Some(paths)) => Row::TaskLeaving(serial, paths.clone()),
+            (None, None) => Row::TaskDeleted(serial),
+        };
+        Some(row)
+    }
+
+    /// Turns what changed into rows and events: one of each kind, however many tasks changed.
+    pub(super) fn flush(&mut self, effects: &mut Vec<Effect>) {
+        let mut changed = Vec::new();
+        for (serial, saving) in std::mem::take(&mut self.changes.tasks) {
+            let Some(task) = self.tasks.get(&serial) else { continue };
+            if task.is_leaving() {
+                self.changes.rows.push(Row::TaskLeaving(serial, task.part_files()));
+                continue;
+            }
+            match saving {
+                Saving::Nothing => {}
+                Saving::State => self.changes.rows.push(Row::TaskState(Arc::clone(task))),
+                Saving::Whole => self.changes.rows.push(Row::Task(Arc::clone(task))),
+            }
+            changed.push(Arc::clone(task));
+        }
+        let rows = std::mem::take(&mut self.changes.rows);
+        if !rows.is_empty() {
+            effects.push(Effect::Save(rows));
+        }
+        effects.append(&mut self.changes.after_save);
+        self.tell(changed, effects);
+    }
+
+    fn tell(&mut self, changed: Vec<Arc<Task>>, effects: &mut Vec<Effect>) {
+        let unsaved = std::mem::take(&mut self.changes.unsaved);
+        let changes = std::mem::replace(
+            &mut self.changes,
+            Changes {
+                unsaved,
+                ..Changes::default()
+            },
+        );
+        let mut tell = |event| effects.push(Effect::Emit(event));
+        if changes.settings {
+            tell(Event::SettingsChanged(self.settings.clone()));
+        }
+        if changes.queues {
+            tell(Event::QueuesChanged(self.queues().into()));
+        }
+        if !changes.groups_added.is_empty() {
+            tell(Event::GroupsAdded(changes.groups_added.into()));
+        }
+        if !changed.is_empty() {
+            tell(Event::TasksChanged(changed.into()));
+        }
+        if !changes.deleted.is_empty() {
+            tell(Event::TasksDeleted(changes.deleted.into()));
+        }
+        if !changes.groups_deleted.is_empty() {
+            tell(Event::GroupsDeleted(changes.groups_deleted.into()));
+        }
+        if changes.sites {
+            tell(Event::SitesChanged);
+        }
+        if changes.boost {
+            tell(Event::BoostChanged(self.boosted()));
+        }
+    }
+}

@@ -1,0 +1,725 @@
+//! What commands do. Each checks everything before it changes anything.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::{ToSpan as _, civil::DateTime};
+use transfer::FileName;
+
+use super::{Command, Effect, LimitScope, Reply, Row, State};
+use crate::{
+    error::CommandError,
+    file::{Move, part_files},
+    group::{Group, GroupSpec},
+    id::{GroupId, QueueId, TaskId, Timestamp},
+    queue::{Edge, Queue, QueueSpec, Schedule},
+    settings::{Settings, VersionedSettings},
+    spec::{self, TaskSpec},
+    task::{After, Asked, FileFate, Phase, Task},
+};
+
+/// The longest name of a queue or a group, in bytes.
+const MAX_LABEL_BYTES: usize = 512;
+
+/// The most queues; each is walked through whenever a slot is free.
+const MAX_QUEUES: usize = 256;
+
+/// How far the clock may be behind what a schedule has seen before that is forgotten: an hour of summer time and some.
+const CLOCK_STEP_HOURS: i64 = 3;
+
+impl State {
+    pub(super) fn command(
+        &mut self,
+        now: Timestamp,
+        command: Command,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Reply, CommandError> {
+        if self.is_closing {
+            return Err(CommandError::Closed);
+        }
+        match command {
+            Command::Create(tasks) => return self.create(now, tasks).map(Reply::Tasks),
+            Command::GroupCreate(id, spec, tasks) => return self.group_create(now, id, *spec, tasks).map(Reply::Tasks),
+            Command::Rename(task, name) => return self.rename(task, name, effects),
+            Command::ChangeSettings(expected, settings) => {
+                return self.change_settings(expected, *settings, effects).map(Reply::Revision);
+            }
+            Command::Pause(task) => self.pause(task, effects)?,
+            Command::Resume(task) => self.resume(task, effects)?,
+            Command::Delete(task, fate) => {
+                let serial = self.serial(task)?;
+                self.delete(&[serial], fate, effects)?;
+            }
+            Command::PauseMany(tasks) => self.pause_each(&self.known(&tasks), effects),
+            Command::ResumeMany(tasks) => self.resume_each(&self.known(&tasks), effects),
+            Command::DeleteMany(tasks, fate) => self.delete(&self.known(&tasks), fate, effects)?,
+            Command::PauseAll => self.pause_each(&self.those(|_| true), effects),
+            Command::ResumeAll => {
+                let running = self.those(|task| {
+                    is_paused(task) && self.lanes.get(&task.queue).is_some_and(|lane| lane.queue.is_running)
+                });
+                self.resume_each(&running, effects);
+            }
+            Command::ChangeUrl(task, url) => {
+                self.change_asked(task, effects, |asked| {
+                    if let Some(first) = asked.urls.first_mut() {
+                        *first = url;
+                    }
+                })?;
+            }
+            Command::ChangeSpec(task, spec) => self.change_asked(task, effects, |asked| *asked = Asked::pack(*spec))?,
+            Command::SetSpeedLimit(task, limit) => self.set_speed_limit(task, limit, effects)?,
+            Command::Boost(task) => self.toggle_boost(task, effects)?,
+            Command::GroupPause(group) => self.pause_each(&self.of_group(group)?, effects),
+            Command::GroupResume(group) => self.resume_each(&self.of_group(group)?, effects),
+            Command::GroupDelete(group, fate) => self.delete(&self.of_group(group)?, fate, effects)?,
+            queue_or_site => return self.queue_or_site_command(queue_or_site, effects),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn queue_or_site_command(&mut self, command: Command, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
+        match command {
+            Command::MoveTask(task, queue) => self.move_task(task, queue, effects)?,
+            Command::QueueCreate(id, spec) => self.queue_create(id, *spec)?,
+            Command::QueueUpdate(id, spec) => self.queue_update(id, *spec, effects)?,
+            Command::QueueDelete(id) => self.queue_delete(id, effects)?,
+            Command::QueueStart(id) => self.queue_start(id, effects)?,
+            Command::QueueStop(id) => self.queue_stop(id, effects)?,
+            Command::QueueSchedule(id, schedule) => self.queue_schedule(id, schedule)?,
+            Command::QueueReorder(id, tasks) => self.queue_reorder(id, &tasks)?,
+            Command::SiteSave(site, credentials) => {
+                if credentials.user.is_empty() || credentials.user.contains(':') {
+                    return Err(CommandError::InvalidSite);
+                }
+                self.changes.rows.push(Row::Site(site.clone(), credentials.clone()));
+                self.changes.sites = true;
+                self.sites.insert(site, credentials);
+            }
+            Command::SiteDelete(site) => {
+                self.sites
+                    .remove(&site)
+                    .ok_or_else(|| CommandError::UnknownSite(site.to_string()))?;
+                self.changes.rows.push(Row::SiteDeleted(site));
+                self.changes.sites = true;
+            }
+            Command::SiteClear => {
+                let sites = std::mem::take(&mut self.sites);
+                self.changes.sites = !sites.is_empty();
+                self.changes.rows.extend(sites.into_keys().map(Row::SiteDeleted));
+            }
+            _ => unreachable!("`command` handles every other command"),
+        }
+        Ok(Reply::Done)
+    }
+
+    // Making tasks.
+
+    fn create(&mut self, now: Timestamp, tasks: Vec<(TaskId, TaskSpec)>) -> Result<Vec<TaskId>, CommandError> {
+        let mut ids = BTreeSet::new();
+        for (id, spec) in &tasks {
+            spec.validate()?;
+            if self.index.contains_key(id) || !ids.insert(*id) {
+                return Err(CommandError::TaskExists(*id));
+            }
+            if let Some(queue) = spec.queue.filter(|queue| !self.lanes.contains_key(queue)) {
+                return Err(CommandError::UnknownQueue(queue));
+            }
+            if let Some(group) = spec.group.filter(|group| !self.groups.contains_key(group)) {
+                return Err(CommandError::UnknownGroup(group));
+            }
+        }
+        let mut known = if self.settings.settings.dedup_same_url {
+            self.unfinished_urls()
+        } else {
+            HashMap::new()
+        };
+        let mut last_dir: Arc<Path> = Arc::clone(&self.download_dir);
+        let mut created = Vec::with_capacity(tasks.len());
+        for (id, spec) in tasks {
+            if self.settings.settings.dedup_same_url {
+                let url = spec.urls[0].expose().to_owned();
+                if let Some(found) = known.get(&url) {
+                    created.push(*found);
+                    continue;
+                }
+                known.insert(url, id);
+            }
+            self.create_one(now, id, spec, &mut last_dir);
+            created.push(id);
+        }
+        Ok(created)
+    }
+
+    fn create_one(&mut self, now: Timestamp, id: TaskId, mut spec: TaskSpec, last_dir: &mut Arc<Path>) {
+        let queue = spec.queue.unwrap_or_else(|| self.default_queue());
+        let dir = self.save_dir(&mut spec, queue);
+        // Tasks made together mostly share a directory; one text is kept for all of them.
+        if **last_dir != *dir {
+            *last_dir = dir.into();
+        }
+        self.last_serial += 1;
+        self.insert(Task {
+            id,
+            serial: self.last_serial,
+            phase: if spec.start_paused {
+                Phase::Paused
+            } else {
+                Phase::Pending
+            },
+            queue,
+            group: spec.group,
+            queue_order: 0,
+            is_forced: false,
+            file_missing: false,
+            attempts: 0,
+            created_at: now,
+            completed_at: None,
+            done_bytes: 0,
+            total_bytes: spec.promised_size,
+            save_dir: Arc::clone(last_dir),
+            path: None,
+            owns_file: false,
+            asked: Arc::new(Asked::pack(spec)),
+        });
+    }
+
+    fn save_dir(&self, spec: &mut TaskSpec, queue: QueueId) -> PathBuf {
+        let of_group = spec
+            .group
+            .and_then(|group| self.groups.get(&group)?.group.spec.save_dir.clone());
+        spec.save_dir
+            .take()
+            .or(of_group)
+            .or_else(|| self.lanes.get(&queue)?.queue.spec.default_save_dir.clone())
+            .or_else(|| self.settings.settings.default_save_dir.clone())
+            .unwrap_or_else(|| self.download_dir.to_path_buf())
+    }
+
+    fn default_queue(&self) -> QueueId {
+        let wanted = self.settings.settings.default_queue_id;
+        if self.lanes.contains_key(&wanted) {
+            wanted
+        } else {
+            QueueId::Main
+        }
+    }
+
+    fn unfinished_urls(&self) -> HashMap<String, TaskId> {
+        let unfinished = self
+            .tasks
+            .values()
+            .filter(|task| task.phase != Phase::Completed && !task.is_leaving());
+        unfinished
+            .map(|task| (task.url().expose().to_owned(), task.id))
+            .collect()
+    }
+
+    fn group_create(
+        &mut self,
+        now: Timestamp,
+        id: GroupId,
+        spec: GroupSpec,
+        mut tasks: Vec<(TaskId, TaskSpec)>,
+    ) -> Result<Vec<TaskId>, CommandError> {
+        if tasks.is_empty() {
+            return Err(CommandError::InvalidField("a group needs at least one task"));
+        }
+        if spec.name.len() > MAX_LABEL_BYTES || spec.source_url.len() > transfer::safe_url::MAX_URL_BYTES {
+            return Err(CommandError::InvalidField(
+                "the group's name is longer than 512 bytes, or its URL than 32 KiB",
+            ));
+        }
+        if let Some(dir) = &spec.save_dir {
+            spec::validate_dir(dir)?;
+        }
+        if self.groups.contains_key(&id) {
+            return Err(CommandError::InvalidField("the group exists already"));
+        }
+        for (_, task) in &mut tasks {
+            task.validate()?;
+            task.group = Some(id);
+        }
+        self.groups.insert(
+            id,
+            super::Members {
+                group: Arc::new(Group {
+                    id,
+                    spec: spec.clone(),
+                    created_at: now,
+                }),
+                tasks: 0,
+            },
+        );
+        let created = self.create(now, tasks);
+        // Without a task of its own (refused, or all of them known already) there is no group.
+        if self.groups.get(&id).is_none_or(|members| members.tasks == 0) {
+            self.groups.remove(&id);
+        } else {
+            self.announce_group(id);
+        }
+        created
+    }
+
+    // Which tasks.
+
+    /// The serials of the ids that are known, each once, oldest first.
+    fn known(&self, ids: &[TaskId]) -> Vec<u64> {
+        let serials: BTreeSet<u64> = ids.iter().filter_map(|id| self.serial(*id).ok()).collect();
+        serials.into_iter().collect()
+    }
+
+    fn those(&self, which: impl Fn(&Task) -> bool) -> Vec<u64> {
+        let listed = self.tasks.values().filter(|task| !task.is_leaving() && which(task));
+        listed.map(|task| task.serial).collect()
+    }
+
+    fn of_group(&self, group: GroupId) -> Result<Vec<u64>, CommandError> {
+        if !self.groups.contains_key(&group) {
+            return Err(CommandError::UnknownGroup(group));
+        }
+        Ok(self.those(|task| task.group == Some(group)))
+    }
+
+    fn lane_queue(&self, id: QueueId) -> Result<Arc<Queue>, CommandError> {
+        self.lanes
+            .get(&id)
+            .map(|lane| Arc::clone(&lane.queue))
+            .ok_or(CommandError::UnknownQueue(id))
+    }
+
+    // Pausing, resuming, deleting.
+
+    fn pause(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        match self.tasks[&serial].phase {
+            Phase::Completed | Phase::Failed(_) => Err(self.wrong_phase(serial, "pause")),
+            _ => {
+                self.pause_each(&[serial], effects);
+                Ok(())
+            }
+        }
+    }
+
+    fn pause_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
+        for serial in serials.iter().copied() {
+            match self.tasks[&serial].phase {
+                Phase::Pending | Phase::Retrying(_) => self.edit(serial, |task| {
+                    task.phase = Phase::Paused;
+                    task.is_forced = false;
+                }),
+                Phase::Running(_)
+                | Phase::Stopping {
+                    then: After::Requeue, ..
+                } => {
+                    self.stop_run(serial, After::Pause, effects);
+                    self.edit(serial, |task| task.is_forced = false);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn resume(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        if self.tasks[&serial].phase == Phase::Completed {
+            return Err(self.wrong_phase(serial, "resume"));
+        }
+        self.resume_each(&[serial], effects);
+        Ok(())
+    }
+
+    /// Resumes what is paused, failed or waiting for a retry; what waits in a queue that stands still starts by force.
+    fn resume_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
+        for serial in serials.iter().copied() {
+            let task = &self.tasks[&serial];
+            let stands_still = self.lanes.get(&task.queue).is_some_and(|lane| !lane.queue.is_running);
+            match task.phase {
+                Phase::Paused | Phase::Failed(_) | Phase::Retrying(_) => self.edit(serial, |task| {
+                    task.phase = Phase::Pending;
+                    task.attempts = 0;
+                    task.is_forced = stands_still;
+                }),
+                Phase::Stopping { then: After::Pause, .. } => {
+                    self.stop_run(serial, After::Requeue, effects);
+                    self.edit(serial, |task| task.is_forced = stands_still);
+                }
+                Phase::Pending if stands_still && !task.is_forced => self.edit(serial, |task| task.is_forced = true),
+                _ => {}
+            }
+        }
+    }
+
+    fn delete(&mut self, serials: &[u64], fate: FileFate, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        if serials.iter().any(|serial| self.renaming.contains_key(serial)) {
+            return Err(CommandError::Busy);
+        }
+        let (live, at_rest): (Vec<u64>, Vec<u64>) =
+            serials.iter().partition(|serial| self.tasks[*serial].run().is_some());
+        for serial in live {
+            self.leave_group(serial);
+            self.changes.deleted.push(self.tasks[&serial].id);
+            self.stop_run(serial, After::Delete(fate), effects);
+        }
+        self.delete_at_rest(&at_rest, fate);
+        Ok(())
+    }
+
+    /// Deletes tasks that have no run.
+    pub(super) fn delete_at_rest(&mut self, serials: &[u64], fate: FileFate) {
+        let files = serials
+            .iter()
+            .filter_map(|serial| Some((*serial, self.tasks.get(serial)?.files_to_delete(fate))));
+        self.discard(files.collect());
+    }
+
+    /// Forgets tasks and removes their files, except for those that another task claims by now.
+    pub(super) fn discard(&mut self, tasks: Vec<(u64, Vec<PathBuf>)>) {
+        let gone: BTreeSet<u64> = tasks.iter().map(|(serial, _)| *serial).collect();
+        let claimed: BTreeSet<PathBuf> = if tasks.iter().all(|(_, files)| files.is_empty()) {
+            BTreeSet::new()
+        } else {
+            let dirs: BTreeSet<_> = tasks
+                .iter()
+                .flat_map(|(_, files)| files)
+                .filter_map(|file| file.parent())
+                .collect();
+            let others = self.tasks.values().filter(|task| !gone.contains(&task.serial));
+            let near = others.filter(|task| {
+                task.path
+                    .as_deref()
+                    .and_then(Path::parent)
+                    .is_some_and(|dir| dirs.contains(dir))
+            });
+            near.flat_map(|task| task.claims()).collect()
+        };
+        for (serial, mut files) in tasks {
+            files.retain(|file| !claimed.contains(file));
+            self.remove(serial, files);
+        }
+    }
+
+    // Changing tasks.
+
+    fn rename(&mut self, id: TaskId, name: FileName, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
+        let serial = self.serial(id)?;
+        if self.renaming.contains_key(&serial) {
+            return Err(CommandError::Busy);
+        }
+        let task = &self.tasks[&serial];
+        if task.run().is_some() {
+            return Err(self.wrong_phase(serial, "rename"));
+        }
+        let (Some(from), Some(to)) = (task.path.as_deref(), task.renamed_path(&name)) else {
+            self.edit_whole(serial, |task| task.rename(name));
+            return Ok(Reply::Done);
+        };
+        if from == to {
+            return Ok(Reply::Done);
+        }
+        let moves = if task.phase == Phase::Completed {
+            vec![Move {
+                from: from.to_owned(),
+                to: to.clone(),
+            }]
+        } else {
+            part_files(from)
+                .into_iter()
+                .zip(part_files(&to))
+                .map(|(from, to)| Move { from, to })
+                .collect()
+        };
+        self.delist(serial);
+        self.renaming.insert(serial, name);
+        self.enlist(serial);
+        effects.push(Effect::Rename {
+            task: id,
+            free: to,
+            moves,
+        });
+        Ok(Reply::Renaming(id))
+    }
+
+    /// Changes what was asked for; a live run starts over with it from the bytes it has.
+    fn change_asked(
+        &mut self,
+        id: TaskId,
+        effects: &mut Vec<Effect>,
+        change: impl FnOnce(&mut Asked),
+    ) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        if self.renaming.contains_key(&serial) {
+            return Err(CommandError::Busy);
+        }
+        if self.tasks[&serial].phase == Phase::Completed {
+            return Err(self.wrong_phase(serial, "change"));
+        }
+        self.edit_whole(serial, |task| task.ask(change));
+        match self.tasks[&serial].phase {
+            Phase::Running(_) => self.stop_run(serial, After::Requeue, effects),
+            Phase::Retrying(_) => self.edit(serial, |task| task.phase = Phase::Pending),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn set_speed_limit(&mut self, id: TaskId, limit: u64, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        self.edit_whole(serial, |task| {
+            let mut spec = task.spec();
+            spec.speed_limit_bytes = limit;
+            task.asked = Arc::new(Asked::pack(spec));
+        });
+        if let Some(run) = self.tasks[&serial].run() {
+            effects.push(Effect::SetLimit(LimitScope::Run(run.id), limit));
+        }
+        Ok(())
+    }
+
+    fn toggle_boost(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        if self.boost == Some(serial) {
+            self.boost = None;
+            self.changes.boost = true;
+            return Ok(());
+        }
+        if self.tasks[&serial].phase == Phase::Completed {
+            return Err(self.wrong_phase(serial, "boost"));
+        }
+        self.resume_each(&[serial], effects);
+        self.boost = Some(serial);
+        self.changes.boost = true;
+        for other in self.active.clone() {
+            if other != serial && matches!(self.tasks[&other].phase, Phase::Running(_)) {
+                self.stop_run(other, After::Requeue, effects);
+            }
+        }
+        Ok(())
+    }
+
+    fn wrong_phase(&self, serial: u64, act: &'static str) -> CommandError {
+        let phase = match self.tasks[&serial].phase {
+            Phase::Pending | Phase::Retrying(_) => "waiting",
+            Phase::Running(_) => "running",
+            Phase::Stopping { .. } => "stopping",
+            Phase::Paused => "paused",
+            Phase::Completed => "completed",
+            Phase::Failed(_) => "failed",
+        };
+        CommandError::WrongPhase { act, phase }
+    }
+
+    // Queues.
+
+    fn move_task(&mut self, id: TaskId, queue: Option<QueueId>, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        let queue = queue.unwrap_or_else(|| self.default_queue());
+        self.lane_queue(queue)?;
+        self.move_each(&[serial], queue, effects);
+        Ok(())
+    }
+
+    /// A live run keeps the limits of its old queue, so it is stopped and waits for its turn in the new one.
+    fn move_each(&mut self, serials: &[u64], queue: QueueId, effects: &mut Vec<Effect>) {
+        for serial in serials.iter().copied() {
+            if self.tasks[&serial].queue == queue {
+                continue;
+            }
+            self.edit(serial, |task| {
+                task.queue = queue;
+                task.queue_order = 0;
+            });
+            if matches!(self.tasks[&serial].phase, Phase::Running(_)) {
+                self.stop_run(serial, After::Requeue, effects);
+            }
+        }
+    }
+
+    fn queue_create(&mut self, id: QueueId, mut spec: QueueSpec) -> Result<(), CommandError> {
+        validate_queue(&mut spec)?;
+        if self.lanes.len() >= MAX_QUEUES {
+            return Err(CommandError::InvalidField(
+                "there are 256 queues already, which is the limit",
+            ));
+        }
+        let position = self.lanes.values().map(|lane| lane.queue.position).max().unwrap_or(0) + 1;
+        let schedule = Schedule::default();
+        let queue = Arc::new(Queue {
+            id,
+            spec,
+            position,
+            is_running: true,
+            schedule,
+            schedule_seen: None,
+        });
+        self.lanes.insert(id, super::Lane::new(Arc::clone(&queue)));
+        self.changes.rows.push(Row::Queue(queue));
+        self.changes.queues = true;
+        Ok(())
+    }
+
+    fn queue_update(
+        &mut self,
+        id: QueueId,
+        mut spec: QueueSpec,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), CommandError> {
+        validate_queue(&mut spec)?;
+        let before = self.lane_queue(id)?;
+        if id.is_built_in() && before.spec.name != spec.name {
+            return Err(CommandError::BuiltInQueue(id));
+        }
+        effects.push(Effect::SetLimit(LimitScope::Queue(id), spec.speed_limit_bytes));
+        self.alter_queue(id, |queue| queue.spec = spec);
+        Ok(())
+    }
+
+    fn queue_delete(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        self.lane_queue(id)?;
+        if id.is_built_in() {
+            return Err(CommandError::BuiltInQueue(id));
+        }
+        // Those that are being deleted move too: their runs hold slots until they end.
+        let members: Vec<u64> = self
+            .tasks
+            .values()
+            .filter(|task| task.queue == id)
+            .map(|task| task.serial)
+            .collect();
+        self.move_each(&members, QueueId::Main, effects);
+        self.lanes.remove(&id);
+        self.changes.rows.push(Row::QueueDeleted(id));
+        self.changes.queues = true;
+        Ok(())
+    }
+
+    fn queue_start(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        self.lane_queue(id)?;
+        self.alter_queue(id, |queue| queue.is_running = true);
+        let paused = self.those(|task| task.queue == id && is_paused(task));
+        self.resume_each(&paused, effects);
+        Ok(())
+    }
+
+    fn queue_stop(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        self.lane_queue(id)?;
+        self.alter_queue(id, |queue| queue.is_running = false);
+        let members = self.those(|task| task.queue == id);
+        self.pause_each(&members, effects);
+        Ok(())
+    }
+
+    fn queue_schedule(&mut self, id: QueueId, schedule: Schedule) -> Result<(), CommandError> {
+        self.lane_queue(id)?;
+        if schedule.is_enabled && schedule.start.is_none() && schedule.stop.is_none() {
+            return Err(CommandError::InvalidField("a schedule needs a start or a stop time"));
+        }
+        self.alter_queue(id, |queue| {
+            queue.schedule = schedule;
+            queue.schedule_seen = None;
+        });
+        Ok(())
+    }
+
+    fn queue_reorder(&mut self, id: QueueId, tasks: &[TaskId]) -> Result<(), CommandError> {
+        self.lane_queue(id)?;
+        let mut places = HashMap::new();
+        for serial in tasks.iter().filter_map(|task| self.serial(*task).ok()) {
+            let place = u32::try_from(places.len() + 1).unwrap_or(u32::MAX);
+            places.entry(serial).or_insert(place);
+        }
+        for serial in self.those(|task| task.queue == id) {
+            let place = places.get(&serial).copied().unwrap_or(0);
+            if self.tasks[&serial].queue_order != place {
+                self.edit(serial, |task| task.queue_order = place);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn act_on_schedules(&mut self, local: DateTime, effects: &mut Vec<Effect>) {
+        let queues: Vec<_> = self.lanes.values().map(|lane| Arc::clone(&lane.queue)).collect();
+        for queue in queues.iter().filter(|queue| queue.schedule.is_enabled) {
+            // A schedule that is new acts on what passed today.
+            let midnight = local.date().to_datetime(jiff::civil::Time::midnight());
+            let seen = queue
+                .schedule_seen
+                .unwrap_or_else(|| midnight.saturating_sub(1.second()));
+            let is_ahead = seen > local.saturating_add(CLOCK_STEP_HOURS.hours());
+            let edge = queue.schedule.due(seen, local);
+            if edge.is_some() || is_ahead || queue.schedule_seen.is_none() {
+                self.alter_queue(queue.id, |queue| queue.schedule_seen = Some(local));
+            }
+            let _queue_exists = match edge {
+                Some(Edge::Start) => self.queue_start(queue.id, effects),
+                Some(Edge::Stop) => self.queue_stop(queue.id, effects),
+                None => Ok(()),
+            };
+        }
+    }
+
+    fn alter_queue(&mut self, id: QueueId, change: impl FnOnce(&mut Queue)) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let before = Arc::clone(&lane.queue);
+        change(Arc::make_mut(&mut lane.queue));
+        if before != lane.queue {
+            self.changes.rows.push(Row::Queue(Arc::clone(&lane.queue)));
+            self.changes.queues = true;
+        }
+    }
+
+    // Settings.
+
+    fn change_settings(
+        &mut self,
+        expected: Option<u64>,
+        settings: Settings,
+        effects: &mut Vec<Effect>,
+    ) -> Result<u64, CommandError> {
+        settings.validate()?;
+        let revision = self.settings.revision;
+        if expected.is_some_and(|expected| expected != revision) {
+            return Err(CommandError::Conflict { revision });
+        }
+        if settings == *self.settings.settings {
+            return Ok(revision);
+        }
+        effects.push(Effect::SetLimit(LimitScope::Global, settings.speed_limit_bytes));
+        self.settings = VersionedSettings {
+            revision: revision + 1,
+            settings: Arc::new(settings),
+        };
+        self.changes.rows.push(Row::Settings(self.settings.clone()));
+        self.changes.settings = true;
+        Ok(revision + 1)
+    }
+}
+
+fn is_paused(task: &Task) -> bool {
+    matches!(task.phase, Phase::Paused | Phase::Stopping { then: After::Pause, .. })
+}
+
+fn validate_queue(spec: &mut QueueSpec) -> Result<(), CommandError> {
+    spec.name = spec.name.trim().to_owned();
+    if spec.name.is_empty() || spec.name.len() > MAX_LABEL_BYTES {
+        return Err(CommandError::InvalidField("a queue's name has 1 to 512 bytes"));
+    }
+    if spec.default_segments > spec::MAX_SEGMENTS {
+        return Err(CommandError::InvalidField("a queue's segments are 0 to 64"));
+    }
+    if spec.max_concurrent > 1024 {
+        return Err(CommandError::InvalidField("a queue runs at most 1024 tasks"));
+    }
+    if spec.default_user_agent.chars().any(|c| c.is_control() && c != '\t') {
+        return Err(CommandError::InvalidField(
+            "a queue's user agent holds a control character",
+        ));
+    }
+    if let Some(dir) = &spec.default_save_dir {
+        spec::validate_dir(dir)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! The state as the rows of an earlier process give it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use transfer::Credentials;
+
+use super::{Changes, Effect, Lane, Members, Row, State};
+use crate::{
+    config::SystemProxy,
+    group::Group,
+    id::QueueId,
+    queue::{Queue, QueueSpec, Schedule},
+    settings::{Settings, VersionedSettings},
+    site::Site,
+    task::{Phase, Task},
+};
+
+/// What the rows hold.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[expect(missing_docs, reason = "each is the rows of that name")]
+pub struct Loaded {
+    pub settings: Option<VersionedSettings>,
+    pub tasks: Vec<Task>,
+    pub queues: Vec<Queue>,
+    pub groups: Vec<Group>,
+    pub sites: Vec<(Site, Credentials)>,
+    /// Deleted tasks whose files may still be there.
+    pub leaving: Vec<(u64, PathBuf)>,
+}
+
+impl State {
+    /// The state that `loaded` gives. Unfinished tasks go on, unless the settings say that they stand still.
+    pub fn load(download_dir: &Path, system_proxy: SystemProxy, loaded: Loaded, effects: &mut Vec<Effect>) -> Self {
+        let settings = loaded.settings.unwrap_or_else(|| VersionedSettings {
+            revision: 0,
+            settings: Arc::new(Settings::default()),
+        });
+        let mut state = Self {
+            download_dir: download_dir.into(),
+            system_proxy,
+            settings,
+            tasks: BTreeMap::new(),
+            index: HashMap::with_capacity(loaded.tasks.len()),
+            lanes: lanes(loaded.queues),
+            groups: BTreeMap::new(),
+            sites: loaded.sites.into_iter().collect(),
+            active: BTreeSet::new(),
+            retries: BTreeSet::new(),
+            boost: None,
+            renaming: HashMap::new(),
+            leaving: BTreeMap::new(),
+            unsaved_progress: BTreeSet::new(),
+            last_serial: loaded.leaving.iter().map(|(serial, _)| *serial).max().unwrap_or(0),
+            next_run: 0,
+            is_closing: false,
+            changes: Changes::default(),
+        };
+        for group in loaded.groups {
+            state.groups.insert(
+                group.id,
+                Members {
+                    group: Arc::new(group),
+                    tasks: 0,
+                },
+            );
+        }
+        state.take_tasks(loaded.tasks);
+        state.take_leaving(loaded.leaving);
+        state.drop_empty_groups();
+        state.fill_slots(effects);
+        state.flush(effects);
+        state
+    }
+
+    fn take_tasks(&mut self, tasks: Vec<Task>) {
+        let goes_on = self.settings.settings.auto_resume_on_start;
+        for mut task in tasks {
+            let serial = task.serial;
+            self.last_serial = self.last_serial.max(serial);
+            if !self.lanes.contains_key(&task.queue) {
+                task.queue = QueueId::Main;
+            }
+            if let Some(group) = task.group {
+                match self.groups.get_mut(&group) {
+                    Some(members) => members.tasks += 1,
+                    None => task.group = None,
+                }
+            }
+            let is_unfinished = matches!(task.phase, Phase::Pending | Phase::Retrying(_));
+            self.index.insert(task.id, serial);
+            self.tasks.insert(serial, Arc::new(task));
+            self.enlist(serial);
+            if is_unfinished && !goes_on {
+                self.edit(serial, |task| task.phase = Phase::Paused);
+            }
+        }
+    }
+
+    /// Finishes deletions that a crash cut short; a path that a task uses by now stays.
+    fn take_leaving(&mut self, leaving: Vec<(u64, PathBuf)>) {
+        let mut by_serial: BTreeMap<u64, Vec<PathBuf>> = BTreeMap::new();
+        for (serial, path) in leaving {
+            by_serial.entry(serial).or_default().push(path);
+        }
+        let claimed: BTreeSet<PathBuf> = if by_serial.is_empty() {
+            BTreeSet::new()
+        } else {
+            self.tasks.values().flat_map(|task| task.claims()).collect()
+        };
+        for (serial, mut paths) in by_serial {
+            paths.retain(|path| !claimed.contains(path));
+            if paths.is_empty() {
+                self.changes.rows.push(Row::TaskDeleted(serial));
+            } else {
+                self.changes.after_save.push(Effect::DeleteFiles(serial, paths.clone()));
+                self.leaving.insert(serial, paths);
+            }
+        }
+    }
+
+    fn drop_empty_groups(&mut self) {
+        let empty: Vec<_> = self
+            .groups
+            .iter()
+            .filter(|(_, members)| members.tasks == 0)
+            .map(|(group, _)| *group)
+            .collect();
+        for group in empty {
+            self.groups.remove(&group);
+            self.changes.rows.push(Row::GroupDeleted(group));
+        }
+    }
+}
+
+fn lanes(queues: Vec<Queue>) -> BTreeMap<QueueId, Lane> {
+    let built_in = [(QueueId::Main, "main", true), (QueueId::Later, "later", false)];
+    let defaults = built_in
+        .into_iter()
+        .zip(0..)
+        .map(|((id, name, is_running), position)| Queue {
+            id,
+            spec: QueueSpec {
+                name: name.to_owned(),
+                ..QueueSpec::default()
+            },
+            position,
+            is_running,
+            schedule: Schedule::default(),
+            schedule_seen: None,
+        });
+    let mut lanes: BTreeMap<_, _> = defaults.map(|queue| (queue.id, Lane::new(Arc::new(queue)))).collect();
+    lanes.extend(queues.into_iter().map(|queue| (queue.id, Lane::new(Arc::new(queue)))));
+    lanes
+}

@@ -1,0 +1,273 @@
+//! Runs: how they start, what they tell, how they end and what follows.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use transfer::{ConnectionPlan, Failure, FailureKind, Finished, Outcome, Progress, RetryPolicy, Source, Target};
+
+use super::{Effect, FileState, Start, State};
+use crate::{
+    error::CommandError,
+    id::{RunId, TaskId, Timestamp},
+    settings::FileMissingAction,
+    site::Site,
+    spec::{ProxyChoice, TaskSpec},
+    task::{After, FileFate, Phase, Retry, Run, Task},
+};
+
+/// The longest wait between two automatic retries that we choose ourselves.
+const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
+
+impl State {
+    /// The run that `task` gets now.
+    pub(super) fn start(&self, task: &Task, run: RunId) -> Start {
+        let settings = &self.settings.settings;
+        let queue = &self.lanes[&task.queue].queue.spec;
+        let spec = task.spec();
+        let target = Target {
+            directory: task.save_dir.to_path_buf(),
+            name: spec.file_name.clone(),
+            on_conflict: spec.on_conflict.unwrap_or(settings.file_exists_behavior),
+            reserved: task.path.as_deref().map(ToOwned::to_owned),
+            adopt: spec.adopt,
+            use_server_time: spec.use_server_time.unwrap_or(settings.use_server_time),
+        };
+        let usual = ConnectionPlan::default();
+        let ceiling = Some(settings.auto_max_connections)
+            .filter(|ceiling| *ceiling > 0)
+            .unwrap_or(usual.per_host);
+        let connections = ConnectionPlan {
+            segments: [spec.segments, queue.default_segments, settings.default_segments]
+                .into_iter()
+                .find(|segments| *segments > 0)
+                .unwrap_or(0),
+            per_host: spec.max_connections.unwrap_or(ceiling),
+            min_split_bytes: spec.min_split_bytes.unwrap_or(usual.min_split_bytes),
+        };
+        Start {
+            task: task.id,
+            run,
+            queue: task.queue,
+            speed_limit_bytes: spec.speed_limit_bytes,
+            queue_limit_bytes: queue.speed_limit_bytes,
+            retry: spec.retry.unwrap_or_else(RetryPolicy::default),
+            source: self.source(task, spec),
+            target,
+            connections,
+        }
+    }
+
+    fn source(&self, task: &Task, spec: TaskSpec) -> Source {
+        let settings = &self.settings.settings;
+        let url = task.url();
+        let mut request = spec.request;
+        if request.user_agent.is_empty() {
+            let of_queue = &self.lanes[&task.queue].queue.spec.default_user_agent;
+            request.user_agent = if of_queue.is_empty() {
+                settings.global_user_agent.clone()
+            } else {
+                of_queue.clone()
+            };
+        }
+        let is_signed = request
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        if request.credentials.is_none() && !is_signed && url.credentials().is_none() {
+            request.credentials = Site::of(url).and_then(|site| self.site_credentials(&site));
+        }
+        let proxy = match spec.proxy {
+            ProxyChoice::Settings => settings.proxy_for(url, &self.system_proxy),
+            ProxyChoice::Direct => None,
+            ProxyChoice::Through(proxy) => Some(proxy),
+        };
+        Source {
+            urls: spec.urls,
+            request,
+            proxy,
+            ignore_tls_errors: spec.ignore_tls_errors,
+            checksum: spec.checksum,
+            promised_size: spec.promised_size,
+            promised_type: spec.promised_type,
+        }
+    }
+
+    /// Tells a live run to stop, or changes what follows when it does. Nothing takes a deletion back.
+    pub(super) fn stop_run(&mut self, serial: u64, then: After, effects: &mut Vec<Effect>) {
+        match self.tasks.get(&serial).map(|task| &task.phase) {
+            Some(Phase::Running(run)) => {
+                let run = *run;
+                effects.push(Effect::Stop(run.id));
+                self.edit(serial, |task| task.phase = Phase::Stopping { run, then });
+            }
+            Some(Phase::Stopping {
+                then: After::Delete(_), ..
+            }) => {}
+            Some(Phase::Stopping { run, then: before }) if *before != then => {
+                let run = *run;
+                self.edit(serial, |task| task.phase = Phase::Stopping { run, then });
+            }
+            _ => {}
+        }
+    }
+
+    /// The serial of the task whose live run `run` is. A message of an earlier run finds none.
+    fn of_run(&self, id: TaskId, run: RunId) -> Option<u64> {
+        let serial = *self.index.get(&id)?;
+        (self.tasks[&serial].run()?.id == run).then_some(serial)
+    }
+
+    pub(super) fn reserved(&mut self, id: TaskId, run: RunId, path: PathBuf, total: Option<u64>) {
+        let Some(serial) = self.of_run(id, run) else { return };
+        self.edit(serial, |task| {
+            task.path = Some(path.into_boxed_path());
+            task.owns_file = false;
+            task.total_bytes = total.or(task.total_bytes);
+        });
+    }
+
+    pub(super) fn progressed(&mut self, samples: Vec<(TaskId, RunId, Progress)>) {
+        for (id, run, progress) in samples {
+            let Some(serial) = self.of_run(id, run) else { continue };
+            let before = &self.tasks[&serial];
+            let is_told = before.run().is_some_and(|run| run.stage != progress.stage)
+                || (progress.total_bytes.is_some() && before.total_bytes != progress.total_bytes);
+            if before.done_bytes != progress.done_bytes || is_told {
+                self.record(serial, |task| {
+                    task.done_bytes = progress.done_bytes;
+                    task.total_bytes = progress.total_bytes.or(task.total_bytes);
+                });
+            }
+            if is_told {
+                self.mark(serial, |task| task.phase = with_stage(&task.phase, &progress));
+            }
+        }
+    }
+
+    pub(super) fn ended(
+        &mut self,
+        now: Timestamp,
+        (id, run): (TaskId, RunId),
+        outcome: Outcome,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(serial) = self.of_run(id, run) else { return };
+        self.unsaved_progress.remove(&serial);
+        let then = match self.tasks[&serial].phase {
+            Phase::Stopping { then, .. } => Some(then),
+            _ => None,
+        };
+        match (outcome, then) {
+            (Outcome::Finished(finished), Some(After::Delete(fate))) => {
+                let made = if fate == FileFate::Delete {
+                    vec![finished.path]
+                } else {
+                    Vec::new()
+                };
+                self.discard(vec![(serial, made)]);
+            }
+            (Outcome::Finished(finished), _) => self.finished(now, serial, finished),
+            (_, Some(After::Delete(fate))) => self.delete_at_rest(&[serial], fate),
+            (_, Some(After::Pause)) => self.edit(serial, |task| task.phase = Phase::Paused),
+            (_, Some(After::Requeue)) => self.edit(serial, |task| task.phase = Phase::Pending),
+            (Outcome::Skipped { existing }, None) => {
+                let message = format!("{} exists already; nothing was downloaded", existing.display());
+                let event = crate::event::Event::Skipped {
+                    task: id,
+                    existing: Arc::new(existing),
+                };
+                effects.push(Effect::Emit(event));
+                self.failed(now, serial, Failure::new(FailureKind::Exists, message));
+            }
+            (Outcome::Failed(failure), None) => self.failed(now, serial, failure),
+            (Outcome::Stopped, None) => {
+                let failure = Failure::new(
+                    FailureKind::Internal,
+                    "the run stopped without being told to; resume it",
+                );
+                self.failed(now, serial, failure);
+            }
+        }
+    }
+
+    fn finished(&mut self, now: Timestamp, serial: u64, finished: Finished) {
+        self.edit(serial, |task| {
+            task.phase = Phase::Completed;
+            task.path = Some(finished.path.into_boxed_path());
+            task.owns_file = true;
+            task.file_missing = false;
+            task.is_forced = false;
+            task.attempts = 0;
+            task.done_bytes = finished.size_bytes;
+            task.total_bytes = Some(finished.size_bytes);
+            task.completed_at = Some(now);
+        });
+    }
+
+    /// Only the kind of a failure decides whether it is tried again.
+    fn failed(&mut self, now: Timestamp, serial: u64, failure: Failure) {
+        let settings = &self.settings.settings;
+        let attempts = self.tasks[&serial].attempts;
+        let may_retry = failure.kind.is_transient() && settings.max_auto_retries.is_none_or(|most| attempts < most);
+        let step = Duration::from_secs(settings.auto_retry_delay_secs.into());
+        let wait = step.saturating_mul(attempts.saturating_add(1)).min(LONGEST_RETRY_WAIT);
+        let wait = wait.max(failure.retry_after.unwrap_or_default());
+        self.edit(serial, |task| {
+            if may_retry {
+                task.attempts += 1;
+                task.phase = Phase::Retrying(Box::new(Retry {
+                    failure,
+                    at: now.after(wait),
+                }));
+            } else {
+                task.is_forced = false;
+                task.phase = Phase::Failed(Box::new(failure));
+            }
+        });
+    }
+
+    pub(super) fn renamed(&mut self, id: TaskId, outcome: Result<(), CommandError>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        let Some(name) = self.renaming.remove(&serial) else {
+            return Ok(());
+        };
+        if outcome.is_ok() {
+            self.edit_whole(serial, |task| task.rename(name));
+        } else {
+            self.enlist(serial);
+        }
+        outcome
+    }
+
+    pub(super) fn files_looked_for(&mut self, files: Vec<(TaskId, FileState)>) {
+        let mut gone = Vec::new();
+        for (id, found) in files {
+            let Ok(serial) = self.serial(id) else { continue };
+            let task = &self.tasks[&serial];
+            let is_missing = found == FileState::Missing;
+            if task.phase != Phase::Completed || (task.file_missing == is_missing && !is_missing) {
+                continue;
+            }
+            if is_missing && self.settings.settings.file_missing_action == FileMissingAction::Delete {
+                gone.push(serial);
+            } else if task.file_missing != is_missing {
+                self.edit(serial, |task| task.file_missing = is_missing);
+            }
+        }
+        self.delete_at_rest(&gone, FileFate::Keep);
+    }
+}
+
+fn with_stage(phase: &Phase, progress: &Progress) -> Phase {
+    let with = |run: &Run| Run {
+        stage: progress.stage,
+        ..*run
+    };
+    match phase {
+        Phase::Running(run) => Phase::Running(with(run)),
+        Phase::Stopping { run, then } => Phase::Stopping {
+            run: with(run),
+            then: *then,
+        },
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,805 @@
+//! The heart, by table and by random histories.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use proptest::prelude::*;
+use transfer::{Credentials, Failure, FailureKind, Finished, OnConflict, SafeUrl, Secret};
+
+use super::*;
+use crate::{
+    config::SystemProxy,
+    queue::Days,
+    settings::FileMissingAction,
+    spec::TaskSpec,
+    task::{Retry, Status},
+};
+
+mod histories;
+
+/// A state with what the driver would have done and saved.
+struct World {
+    state: State,
+    now: Timestamp,
+    /// Live runs, in order of their start.
+    live: BTreeMap<RunId, Start>,
+    stopped: BTreeSet<RunId>,
+    events: Vec<Event>,
+    deletions: Vec<(u64, Vec<PathBuf>)>,
+    renames: Vec<(TaskId, Vec<Move>)>,
+    limits: Vec<(LimitScope, u64)>,
+    saved: Saved,
+}
+
+/// Rows, as the database would hold them.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Saved {
+    tasks: BTreeMap<u64, Task>,
+    leaving: BTreeMap<u64, Vec<PathBuf>>,
+    queues: BTreeMap<QueueId, Queue>,
+    groups: BTreeMap<GroupId, Group>,
+    sites: BTreeMap<Site, Credentials>,
+    settings: Option<VersionedSettings>,
+}
+
+impl Saved {
+    fn save(&mut self, row: Row) {
+        match row {
+            Row::Task(task) => drop(self.tasks.insert(task.serial, at_rest(&task))),
+            Row::TaskState(task) => {
+                let before = self
+                    .tasks
+                    .get_mut(&task.serial)
+                    .expect("a state is saved after its task");
+                let asked = Arc::clone(&before.asked);
+                *before = Task {
+                    asked,
+                    ..at_rest(&task)
+                };
+            }
+            Row::TaskLeaving(serial, paths) => {
+                self.tasks.remove(&serial);
+                self.leaving.insert(serial, paths);
+            }
+            Row::TaskDeleted(serial) => {
+                self.tasks.remove(&serial);
+                self.leaving.remove(&serial);
+            }
+            Row::Queue(queue) => drop(self.queues.insert(queue.id, (*queue).clone())),
+            Row::QueueDeleted(queue) => drop(self.queues.remove(&queue)),
+            Row::Group(group) => drop(self.groups.insert(group.id, (*group).clone())),
+            Row::GroupDeleted(group) => drop(self.groups.remove(&group)),
+            Row::Settings(settings) => self.settings = Some(settings),
+            Row::Site(site, credentials) => drop(self.sites.insert(site, credentials)),
+            Row::SiteDeleted(site) => drop(self.sites.remove(&site)),
+        }
+    }
+
+    fn loaded(&self) -> Loaded {
+        let leaving = self
+            .leaving
+            .iter()
+            .flat_map(|(serial, paths)| paths.iter().map(|path| (*serial, path.clone())));
+        Loaded {
+            settings: self.settings.clone(),
+            tasks: self.tasks.values().cloned().collect(),
+            queues: self.queues.values().cloned().collect(),
+            groups: self.groups.values().cloned().collect(),
+            sites: self.sites.clone().into_iter().collect(),
+            leaving: leaving.collect(),
+        }
+    }
+}
+
+/// A task as its row gives it back after a restart: without its run.
+fn at_rest(task: &Task) -> Task {
+    let phase = match &task.phase {
+        Phase::Running(_)
+        | Phase::Stopping {
+            then: After::Requeue, ..
+        } => Phase::Pending,
+        Phase::Stopping { .. } => Phase::Paused,
+        other => other.clone(),
+    };
+    Task { phase, ..task.clone() }
+}
+
+impl World {
+    fn new() -> Self {
+        Self::loaded(Loaded::default())
+    }
+
+    fn loaded(loaded: Loaded) -> Self {
+        let mut effects = Vec::new();
+        let mut saved = Saved::default();
+        for task in &loaded.tasks {
+            saved.tasks.insert(task.serial, task.clone());
+        }
+        let state = State::load(Path::new("/downloads"), SystemProxy::default(), loaded, &mut effects);
+        let mut world = Self {
+            state,
+            now: Timestamp::from_unix_millis(1_000_000),
+            live: BTreeMap::new(),
+            stopped: BTreeSet::new(),
+            events: Vec::new(),
+            deletions: Vec::new(),
+            renames: Vec::new(),
+            limits: Vec::new(),
+            saved,
+        };
+        world.perform(effects);
+        world
+    }
+
+    fn apply(&mut self, input: Input) -> Result<Reply, CommandError> {
+        let mut effects = Vec::new();
+        let reply = self.state.apply(self.now, input, &mut effects);
+        self.perform(effects);
+        reply
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Start(start) => {
+                    assert!(
+                        self.live.values().all(|live| live.task != start.task),
+                        "two runs of one task"
+                    );
+                    assert!(self.live.insert(start.run, *start).is_none(), "a run id is used twice");
+                }
+                Effect::Stop(run) => drop(self.stopped.insert(run)),
+                Effect::Save(rows) => rows.into_iter().for_each(|row| self.saved.save(row)),
+                Effect::DeleteFiles(serial, paths) => self.deletions.push((serial, paths)),
+                Effect::Rename { task, moves, .. } => self.renames.push((task, moves)),
+                Effect::SetLimit(scope, limit) => self.limits.push((scope, limit)),
+                Effect::Emit(event) => self.events.push(event),
+            }
+        }
+    }
+
+    fn command(&mut self, command: Command) -> Result<Reply, CommandError> {
+        self.apply(Input::Command(command))
+    }
+
+    fn create(&mut self, n: u8) -> TaskId {
+        self.create_with(n, |_| {})
+    }
+
+    fn create_with(&mut self, n: u8, change: impl FnOnce(&mut TaskSpec)) -> TaskId {
+        let mut spec = spec(n);
+        change(&mut spec);
+        let id = id(n);
+        self.command(Command::Create(vec![(id, spec)])).unwrap();
+        id
+    }
+
+    fn end(&mut self, task: TaskId, outcome: Outcome) {
+        let run = self
+            .live
+            .values()
+            .find(|start| start.task == task)
+            .expect("the task has a live run")
+            .run;
+        self.live.remove(&run);
+        self.stopped.remove(&run);
+        self.apply(Input::Ended(task, run, outcome)).unwrap();
+    }
+
+    fn is_live(&self, task: TaskId) -> bool {
+        self.live.values().any(|start| start.task == task)
+    }
+
+    fn phase(&self, task: TaskId) -> Phase {
+        self.state.task(task).unwrap().phase.clone()
+    }
+
+    fn status(&self, task: TaskId) -> Status {
+        self.state.task(task).unwrap().status()
+    }
+
+    fn settings(&mut self, change: impl FnOnce(&mut Settings)) {
+        let mut settings = (*self.state.settings().settings).clone();
+        change(&mut settings);
+        self.command(Command::ChangeSettings(None, Box::new(settings))).unwrap();
+    }
+
+    fn clock(&mut self, local: &str) {
+        self.apply(Input::Clock(local.parse().unwrap())).unwrap();
+    }
+}
+
+fn id(n: u8) -> TaskId {
+    TaskId::from_bytes([n; 16])
+}
+
+fn spec(n: u8) -> TaskSpec {
+    TaskSpec::parse(&format!("http://origin.test/file-{n}.bin")).unwrap()
+}
+
+fn finished(path: &str) -> Outcome {
+    Outcome::Finished(Finished {
+        path: path.into(),
+        size_bytes: 10,
+        received_bytes: 10,
+    })
+}
+
+fn failed(kind: FailureKind) -> Outcome {
+    Outcome::Failed(Failure::new(kind, "it failed"))
+}
+
+#[test]
+fn both_limits_hold_and_a_free_slot_goes_to_the_next_in_order() {
+    let mut world = World::new();
+    world.settings(|settings| settings.max_concurrent_tasks = 2);
+    let tasks: Vec<_> = (1..=4).map(|n| world.create(n)).collect();
+    assert_eq!(world.live.len(), 2);
+    world
+        .command(Command::QueueReorder(QueueId::Main, vec![tasks[3]]))
+        .unwrap();
+    world.end(tasks[0], finished("/downloads/a"));
+    assert!(world.is_live(tasks[3]) && !world.is_live(tasks[2]));
+    let own = QueueId::random();
+    let spec = QueueSpec {
+        name: "one".into(),
+        max_concurrent: 1,
+        ..QueueSpec::default()
+    };
+    world.command(Command::QueueCreate(own, Box::new(spec))).unwrap();
+    world.settings(|settings| settings.max_concurrent_tasks = 10);
+    for n in 5..=7 {
+        world.create_with(n, |spec| spec.queue = Some(own));
+    }
+    assert_eq!(world.live.values().filter(|start| start.queue == own).count(), 1);
+}
+
+#[test]
+fn resuming_while_stopping_waits_for_the_old_run() {
+    let mut world = World::new();
+    let task = world.create(1);
+    world.command(Command::Pause(task)).unwrap();
+    assert_eq!(world.status(task), Status::Paused);
+    world.command(Command::Resume(task)).unwrap();
+    assert_eq!(world.live.len(), 1, "the old run still owns the files");
+    world.end(task, Outcome::Stopped);
+    assert!(world.is_live(task), "and then the new one starts");
+}
+
+#[test]
+fn a_message_of_an_earlier_run_changes_nothing() {
+    let mut world = World::new();
+    let task = world.create(1);
+    let old = world.live.values().next().unwrap().run;
+    world.command(Command::Pause(task)).unwrap();
+    world.command(Command::Resume(task)).unwrap();
+    world.end(task, Outcome::Stopped);
+    world
+        .apply(Input::Reserved(task, old, "/elsewhere".into(), None))
+        .unwrap();
+    world
+        .apply(Input::Ended(task, old, failed(FailureKind::NotFound)))
+        .unwrap();
+    assert!(matches!(world.phase(task), Phase::Running(_)));
+    assert_eq!(world.state.task(task).unwrap().path, None);
+}
+
+#[test]
+fn transient_failures_are_retried_with_growing_waits_and_then_stay() {
+    let mut world = World::new();
+    let task = world.create(1);
+    for wait in [5, 10, 15] {
+        world.end(task, failed(FailureKind::Network));
+        let at = world.now.after(Duration::from_secs(wait));
+        assert_eq!(world.state.next_retry(), Some(at));
+        world.now = Timestamp::from_unix_millis(at.unix_millis() - 1);
+        world.clock("2026-11-21T12:00:00");
+        assert!(!world.is_live(task));
+        world.now = at;
+        world.clock("2026-11-21T12:00:00");
+        assert!(world.is_live(task));
+    }
+    world.end(task, failed(FailureKind::Network));
+    assert_eq!(world.status(task), Status::Error);
+    world.command(Command::Resume(task)).unwrap();
+    world.end(
+        task,
+        Outcome::Failed(Failure::new(FailureKind::Busy, "429").with_retry_after(Some(Duration::from_secs(900)))),
+    );
+    assert_eq!(
+        world.state.next_retry(),
+        Some(world.now.after(Duration::from_secs(900)))
+    );
+}
+
+#[test]
+fn what_will_not_heal_fails_at_once_and_keeps_what_it_has() {
+    for kind in [
+        FailureKind::NotFound,
+        FailureKind::DiskFull,
+        FailureKind::ChecksumMismatch,
+    ] {
+        let mut world = World::new();
+        let task = world.create(1);
+        let run = world.live.values().next().unwrap().run;
+        world
+            .apply(Input::Reserved(task, run, "/downloads/f".into(), Some(9)))
+            .unwrap();
+        world.end(task, failed(kind));
+        assert_eq!(world.state.task(task).unwrap().failure().unwrap().kind, kind);
+        assert!(world.deletions.is_empty());
+        world.command(Command::Resume(task)).unwrap();
+        let start = world.live.values().next().unwrap();
+        assert_eq!(start.target.reserved.as_deref(), Some(Path::new("/downloads/f")));
+    }
+}
+
+#[test]
+fn a_skipped_file_is_told_and_is_not_called_completed() {
+    let mut world = World::new();
+    let task = world.create(1);
+    world.end(
+        task,
+        Outcome::Skipped {
+            existing: "/downloads/f".into(),
+        },
+    );
+    assert_eq!(
+        world.state.task(task).unwrap().failure().unwrap().kind,
+        FailureKind::Exists
+    );
+    assert!(world.events.iter().any(|event| matches!(event, Event::Skipped { .. })));
+}
+
+#[test]
+fn a_stopped_queue_starts_nothing_except_what_the_user_resumes() {
+    let mut world = World::new();
+    let later = world.create_with(1, |spec| spec.queue = Some(QueueId::Later));
+    let other = world.create_with(2, |spec| spec.queue = Some(QueueId::Later));
+    assert!(world.live.is_empty());
+    world.command(Command::Resume(later)).unwrap();
+    assert!(world.is_live(later) && !world.is_live(other));
+    world.command(Command::QueueStart(QueueId::Later)).unwrap();
+    assert!(world.is_live(other));
+    world.command(Command::QueueStop(QueueId::Later)).unwrap();
+    assert_eq!(world.stopped.len(), 2);
+    world.end(later, Outcome::Stopped);
+    world.end(other, Outcome::Stopped);
+    assert_eq!(world.phase(later), Phase::Paused);
+    world.command(Command::ResumeAll).unwrap();
+    assert!(world.live.is_empty(), "resuming all leaves a stopped queue alone");
+    world.command(Command::QueueStart(QueueId::Later)).unwrap();
+    assert_eq!(world.live.len(), 2);
+}
+
+#[test]
+fn a_boosted_task_runs_alone_and_the_others_come_back() {
+    let mut world = World::new();
+    let tasks: Vec<_> = (1..=3).map(|n| world.create(n)).collect();
+    world.command(Command::Boost(tasks[2])).unwrap();
+    assert_eq!(world.stopped.len(), 2);
+    world.end(tasks[0], Outcome::Stopped);
+    world.end(tasks[1], Outcome::Stopped);
+    assert_eq!(world.live.len(), 1);
+    assert_eq!(world.status(tasks[0]), Status::Pending);
+    world.end(tasks[2], finished("/downloads/f"));
+    assert!(world.is_live(tasks[0]) && world.is_live(tasks[1]));
+    world.command(Command::Boost(tasks[0])).unwrap();
+    world.end(tasks[1], Outcome::Stopped);
+    assert!(!world.is_live(tasks[1]));
+    world.command(Command::Boost(tasks[0])).unwrap();
+    assert!(world.is_live(tasks[1]), "the same again ends it");
+}
+
+#[test]
+fn schedules_start_and_stop_their_queue_at_the_edges() {
+    let mut world = World::new();
+    let task = world.create_with(1, |spec| spec.queue = Some(QueueId::Later));
+    let time = |text| Schedule::parse_time(text).unwrap();
+    let schedule = Schedule {
+        is_enabled: true,
+        start: time("23:00"),
+        stop: time("06:00"),
+        days: Days::ALL,
+    };
+    world.command(Command::QueueSchedule(QueueId::Later, schedule)).unwrap();
+    world.clock("2026-11-20T22:00:00");
+    assert!(!world.is_live(task));
+    assert_eq!(
+        world
+            .state
+            .next_edge("2026-11-20T22:00:00".parse().unwrap())
+            .unwrap()
+            .to_string(),
+        "2026-11-20T23:00:00"
+    );
+    world.clock("2026-11-20T23:00:01");
+    assert!(world.is_live(task));
+    world.command(Command::Pause(task)).unwrap();
+    world.end(task, Outcome::Stopped);
+    world.clock("2026-11-21T01:00:00");
+    assert!(!world.is_live(task), "an edge acts once");
+    world.command(Command::Resume(task)).unwrap();
+    world.clock("2026-11-21T06:00:00");
+    assert_eq!(world.stopped.len(), 1);
+    let again = World::loaded(world.saved.loaded());
+    let queue = |world: &World| {
+        world
+            .state
+            .queues()
+            .into_iter()
+            .find(|queue| queue.id == QueueId::Later)
+            .unwrap()
+    };
+    assert_eq!(queue(&again), queue(&world));
+}
+
+#[test]
+fn a_restart_goes_on_unless_the_settings_say_otherwise() {
+    let mut world = World::new();
+    let running = world.create(1);
+    let paused = world.create_with(2, |spec| spec.start_paused = true);
+    let again = World::loaded(world.saved.loaded());
+    assert!(again.is_live(running));
+    assert_eq!(again.phase(paused), Phase::Paused);
+    world.settings(|settings| settings.auto_resume_on_start = false);
+    let again = World::loaded(world.saved.loaded());
+    assert_eq!(again.phase(running), Phase::Paused);
+    assert_eq!(again.saved.tasks[&1].phase, Phase::Paused, "and that is saved");
+}
+
+#[test]
+fn deleting_removes_only_what_the_task_made() {
+    let mut world = World::new();
+    let task = world.create(1);
+    let run = world.live.values().next().unwrap().run;
+    world
+        .apply(Input::Reserved(task, run, "/downloads/f".into(), None))
+        .unwrap();
+    world.command(Command::Delete(task, FileFate::Delete)).unwrap();
+    assert!(world.state.task(task).is_none(), "it is gone at once");
+    assert_eq!(
+        world.command(Command::Resume(task)),
+        Err(CommandError::UnknownTask(task))
+    );
+    assert!(world.deletions.is_empty(), "but its files wait for its run");
+    world.end(task, Outcome::Stopped);
+    let part: Vec<PathBuf> = vec!["/downloads/f.svcpart".into(), "/downloads/f.svcpart.journal".into()];
+    assert_eq!(world.deletions, [(1, part)], "a reserved name is not a file of ours");
+    assert!(world.saved.leaving.contains_key(&1));
+    world.apply(Input::FilesDeleted(1)).unwrap();
+    assert_eq!(world.saved, Saved::default());
+}
+
+#[test]
+fn a_finished_file_goes_only_if_asked_for_and_only_if_no_other_task_has_it() {
+    let mut world = World::new();
+    let (keep, gone, shared) = (world.create(1), world.create(2), world.create(3));
+    world.end(keep, finished("/downloads/a"));
+    world.end(gone, finished("/downloads/b"));
+    world
+        .command(Command::DeleteMany(vec![keep, keep, id(99)], FileFate::Keep))
+        .unwrap();
+    assert!(world.deletions.is_empty());
+    world.end(shared, finished("/downloads/b"));
+    world.command(Command::Delete(gone, FileFate::Delete)).unwrap();
+    assert!(world.deletions.is_empty(), "the file is the other task's by now");
+    world.command(Command::Delete(shared, FileFate::Delete)).unwrap();
+    assert_eq!(world.deletions, [(3, vec!["/downloads/b".into()])]);
+}
+
+#[test]
+fn a_deletion_that_a_crash_cut_short_is_finished_after_the_restart() {
+    let mut world = World::new();
+    let (first, second) = (world.create(1), world.create(2));
+    world.end(first, finished("/downloads/a"));
+    world.end(second, finished("/downloads/b"));
+    world
+        .command(Command::DeleteMany(vec![first, second], FileFate::Delete))
+        .unwrap();
+    let again = World::loaded(world.saved.loaded());
+    assert_eq!(again.deletions, world.deletions);
+    let mut loaded = world.saved.loaded();
+    let mut claims = World::new();
+    let task = claims.create(3);
+    claims.end(task, finished("/downloads/a"));
+    loaded.tasks = vec![Task {
+        serial: 9,
+        ..claims.saved.tasks[&1].clone()
+    }];
+    let again = World::loaded(loaded);
+    assert_eq!(
+        again.deletions,
+        [(2, vec!["/downloads/b".into()])],
+        "a path that a task has by now stays"
+    );
+}
+
+#[test]
+fn renaming_moves_the_files_and_starts_nothing_meanwhile() {
+    let mut world = World::new();
+    let task = world.create(1);
+    let name = FileName::sanitise("new.bin");
+    let refused = world.command(Command::Rename(task, name.clone()));
+    assert_eq!(
+        refused,
+        Err(CommandError::WrongPhase {
+            act: "rename",
+            phase: "running"
+        })
+    );
+    let run = world.live.values().next().unwrap().run;
+    world
+        .apply(Input::Reserved(task, run, "/downloads/old.bin".into(), None))
+        .unwrap();
+    world.command(Command::Pause(task)).unwrap();
+    world.end(task, Outcome::Stopped);
+    assert_eq!(world.command(Command::Rename(task, name)), Ok(Reply::Renaming(task)));
+    assert_eq!(world.renames[0].1.len(), 2);
+    world.command(Command::Resume(task)).unwrap();
+    assert!(!world.is_live(task));
+    assert_eq!(
+        world.command(Command::Delete(task, FileFate::Keep)),
+        Err(CommandError::Busy)
+    );
+    world.apply(Input::Renamed(task, Ok(()))).unwrap();
+    let start = world.live.values().next().unwrap();
+    assert_eq!(start.target.reserved.as_deref(), Some(Path::new("/downloads/new.bin")));
+    assert_eq!(start.target.name.as_ref().unwrap().as_str(), "new.bin");
+}
+
+#[test]
+fn a_new_url_keeps_the_reserved_path() {
+    let mut world = World::new();
+    let task = world.create(1);
+    let run = world.live.values().next().unwrap().run;
+    world
+        .apply(Input::Reserved(task, run, "/downloads/f".into(), None))
+        .unwrap();
+    world
+        .command(Command::ChangeUrl(task, SafeUrl::parse("http://other.test/f").unwrap()))
+        .unwrap();
+    assert_eq!(world.stopped.len(), 1);
+    world.end(task, Outcome::Stopped);
+    let start = world.live.values().next().unwrap();
+    assert_eq!(start.source.urls[0].expose(), "http://other.test/f");
+    assert!(start.target.reserved.is_some());
+}
+
+#[test]
+fn a_run_gets_what_task_queue_and_settings_say_in_that_order() {
+    let mut world = World::new();
+    world.settings(|settings| {
+        settings.global_user_agent = "global".into();
+        settings.default_segments = 3;
+        settings.use_server_time = true;
+        settings.file_exists_behavior = OnConflict::Skip;
+        settings.default_save_dir = Some("/settings".into());
+    });
+    let own = QueueId::random();
+    let queue = QueueSpec {
+        name: "q".into(),
+        default_user_agent: "queue".into(),
+        default_segments: 5,
+        default_save_dir: Some("/queue".into()),
+        ..QueueSpec::default()
+    };
+    world.command(Command::QueueCreate(own, Box::new(queue))).unwrap();
+    let site: Site = "http://origin.test".parse().unwrap();
+    let credentials = Credentials {
+        user: "me".into(),
+        password: Secret::new("pw"),
+    };
+    world.command(Command::SiteSave(site, credentials.clone())).unwrap();
+    let plain = world.create(1);
+    let queued = world.create_with(2, |spec| spec.queue = Some(own));
+    let named = world.create_with(3, |spec| {
+        spec.queue = Some(own);
+        spec.segments = 7;
+        spec.request.user_agent = "task".into();
+        spec.request.headers = vec![("Authorization".into(), Secret::new("Bearer x"))];
+        spec.save_dir = Some("/task".into());
+        spec.on_conflict = Some(OnConflict::Overwrite);
+    });
+    let start = |task| world.live.values().find(|start| start.task == task).unwrap();
+    let seen = |task| {
+        let start = start(task);
+        let dir = start.target.directory.to_str().unwrap().to_owned();
+        (start.connections.segments, start.source.request.user_agent.clone(), dir)
+    };
+    assert_eq!(seen(plain), (3, "global".into(), "/settings".into()));
+    assert_eq!(seen(queued), (5, "queue".into(), "/queue".into()));
+    assert_eq!(seen(named), (7, "task".into(), "/task".into()));
+    assert_eq!(start(plain).source.request.credentials, Some(credentials));
+    assert_eq!(
+        start(named).source.request.credentials,
+        None,
+        "an Authorization header is credentials of its own"
+    );
+    assert_eq!(start(plain).target.on_conflict, OnConflict::Skip);
+    assert_eq!(start(named).target.on_conflict, OnConflict::Overwrite);
+    assert!(start(named).target.use_server_time);
+}
+
+#[test]
+fn groups_go_with_their_last_task() {
+    let mut world = World::new();
+    let group = GroupId::random();
+    let create = Command::GroupCreate(group, Box::default(), vec![(id(1), spec(1)), (id(2), spec(2))]);
+    world.command(create).unwrap();
+    world.command(Command::GroupPause(group)).unwrap();
+    world.end(id(1), Outcome::Stopped);
+    world.end(id(2), Outcome::Stopped);
+    world.command(Command::GroupResume(group)).unwrap();
+    assert_eq!(world.live.len(), 2);
+    world.command(Command::Delete(id(1), FileFate::Keep)).unwrap();
+    assert_eq!(world.saved.groups.len(), 1);
+    world.command(Command::GroupDelete(group, FileFate::Keep)).unwrap();
+    assert!(world.saved.groups.is_empty());
+    assert_eq!(
+        world.command(Command::GroupPause(group)),
+        Err(CommandError::UnknownGroup(group))
+    );
+    let empty = world.command(Command::GroupCreate(GroupId::random(), Box::default(), vec![]));
+    assert!(matches!(empty, Err(CommandError::InvalidField(_))));
+}
+
+#[test]
+fn queues_keep_their_rules() {
+    let mut world = World::new();
+    let named = |name: &str| {
+        Box::new(QueueSpec {
+            name: name.into(),
+            ..QueueSpec::default()
+        })
+    };
+    let own = QueueId::random();
+    world.command(Command::QueueCreate(own, named("own"))).unwrap();
+    let task = world.create_with(1, |spec| spec.queue = Some(own));
+    let built_in = |queue| Err(CommandError::BuiltInQueue(queue));
+    assert_eq!(
+        world.command(Command::QueueUpdate(QueueId::Main, named("x"))),
+        built_in(QueueId::Main)
+    );
+    assert_eq!(
+        world.command(Command::QueueDelete(QueueId::Later)),
+        built_in(QueueId::Later)
+    );
+    assert!(
+        world
+            .command(Command::QueueCreate(QueueId::random(), named(" ")))
+            .is_err()
+    );
+    let mut limited = named("main");
+    limited.speed_limit_bytes = 99;
+    world.command(Command::QueueUpdate(QueueId::Main, limited)).unwrap();
+    assert_eq!(world.limits, [(LimitScope::Queue(QueueId::Main), 99)]);
+    world.command(Command::QueueDelete(own)).unwrap();
+    assert_eq!(world.state.task(task).unwrap().queue, QueueId::Main);
+    assert_eq!(world.stopped.len(), 1, "its run had the old queue's limits");
+    world.end(task, Outcome::Stopped);
+    assert_eq!(world.live.values().next().unwrap().queue_limit_bytes, 99);
+}
+
+#[test]
+fn settings_change_whole_and_only_at_the_expected_revision() {
+    let mut world = World::new();
+    let wanted = Settings {
+        speed_limit_bytes: 7,
+        ..Settings::default()
+    };
+    let change = |expected| Command::ChangeSettings(expected, Box::new(wanted.clone()));
+    assert_eq!(
+        world.command(change(Some(3))),
+        Err(CommandError::Conflict { revision: 0 })
+    );
+    assert_eq!(world.command(change(Some(0))), Ok(Reply::Revision(1)));
+    assert_eq!(world.limits, [(LimitScope::Global, 7)]);
+    assert_eq!(
+        world.command(change(None)),
+        Ok(Reply::Revision(1)),
+        "the same again is no change"
+    );
+    let bad = Settings {
+        max_concurrent_tasks: 0,
+        ..Settings::default()
+    };
+    assert!(world.command(Command::ChangeSettings(None, Box::new(bad))).is_err());
+}
+
+#[test]
+fn creating_is_all_or_none_and_may_find_what_is_there() {
+    let mut world = World::new();
+    let mut bad = spec(2);
+    bad.queue = Some(QueueId::random());
+    assert!(
+        world
+            .command(Command::Create(vec![(id(1), spec(1)), (id(2), bad)]))
+            .is_err()
+    );
+    assert!(world.state.task(id(1)).is_none());
+    world.create(1);
+    assert_eq!(
+        world.command(Command::Create(vec![(id(1), spec(5))])),
+        Err(CommandError::TaskExists(id(1)))
+    );
+    world.settings(|settings| settings.dedup_same_url = true);
+    let again = world.command(Command::Create(vec![
+        (id(8), spec(1)),
+        (id(9), spec(9)),
+        (id(10), spec(9)),
+    ]));
+    assert_eq!(again, Ok(Reply::Tasks(vec![id(1), id(9), id(9)])));
+}
+
+#[test]
+fn many_tasks_make_one_event_of_each_kind() {
+    let mut world = World::new();
+    let tasks: Vec<_> = (1..=20).map(|n| (id(n), spec(n))).collect();
+    world.command(Command::Create(tasks)).unwrap();
+    world.events.clear();
+    world.command(Command::PauseAll).unwrap();
+    assert!(matches!(&world.events[..], [Event::TasksChanged(tasks)] if tasks.len() == 20));
+    world.events.clear();
+    world
+        .command(Command::DeleteMany((0..=20).map(id).collect(), FileFate::Keep))
+        .unwrap();
+    assert!(
+        matches!(&world.events[..], [Event::TasksDeleted(tasks)] if tasks.len() == 20),
+        "{:?}",
+        world.events
+    );
+}
+
+#[test]
+fn a_missing_file_is_marked_or_its_task_goes() {
+    let mut world = World::new();
+    let task = world.create(1);
+    world.end(task, finished("/downloads/a"));
+    let missing = |task| Input::FilesLookedFor(vec![(task, FileState::Missing)]);
+    world.apply(missing(task)).unwrap();
+    assert!(world.state.task(task).unwrap().file_missing);
+    world
+        .apply(Input::FilesLookedFor(vec![(task, FileState::Present)]))
+        .unwrap();
+    assert!(!world.state.task(task).unwrap().file_missing);
+    world.settings(|settings| settings.file_missing_action = FileMissingAction::Delete);
+    world.apply(missing(task)).unwrap();
+    assert!(world.state.task(task).is_none());
+}
+
+#[test]
+fn rows_that_could_not_be_saved_are_saved_again_as_they_are_by_then() {
+    let mut world = World::new();
+    let task = world.create(1);
+    let stale = world.saved.clone();
+    let row = Row::Task(world.state.task(task).unwrap());
+    world.apply(Input::NotSaved(vec![row])).unwrap();
+    world.end(task, finished("/downloads/a"));
+    let newest = world.saved.clone();
+    world.saved = stale;
+    world.apply(Input::SaveAgain).unwrap();
+    assert_eq!(world.saved, newest);
+    assert!(!world.state.has_unsaved());
+}
+
+#[test]
+fn a_shutdown_stops_every_run_and_starts_none() {
+    let mut world = World::new();
+    let (running, waiting) = (world.create(1), world.create(2));
+    world.apply(Input::Shutdown).unwrap();
+    assert_eq!(world.stopped.len(), 2);
+    world.end(running, Outcome::Stopped);
+    world.end(waiting, Outcome::Stopped);
+    assert!(world.live.is_empty());
+    assert_eq!(world.command(Command::PauseAll), Err(CommandError::Closed));
+    let again = World::loaded(world.saved.loaded());
+    assert_eq!(again.live.len(), 2);
+    assert!(
+        !matches!(again.phase(running), Phase::Retrying(ref retry) if **retry == Retry { failure: Failure::new(FailureKind::Internal, ""), at: Timestamp::default() })
+    );
+}

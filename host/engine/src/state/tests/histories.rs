@@ -1,0 +1,305 @@
+//! Random histories against the invariants.
+
+use super::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Create { task: u8, queue: u8, is_paused: bool },
+    Pause(u8),
+    Resume(u8),
+    Delete(u8, FileFate),
+    Boost(u8),
+    Move(u8, u8),
+    Reorder(u8, Vec<u8>),
+    ChangeUrl(u8),
+    Rename(u8),
+    Renamed,
+    StartQueue(u8),
+    StopQueue(u8),
+    CreateQueue(u8),
+    DeleteQueue(u8),
+    LimitQueue(u8, u32),
+    Limit(u32),
+    PauseAll,
+    ResumeAll,
+    Reserve(u8),
+    Progress(u8),
+    End(u8, u8),
+    FilesDeleted,
+    Wait(u16),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let task = 0..8_u8;
+    let queue = 0..4_u8;
+    let fate = prop_oneof![Just(FileFate::Keep), Just(FileFate::Delete)];
+    let step = prop_oneof![
+        6 => (task.clone(), queue.clone(), any::<bool>())
+            .prop_map(|(task, queue, is_paused)| Step::Create { task, queue, is_paused }),
+        3 => task.clone().prop_map(Step::Pause),
+        3 => task.clone().prop_map(Step::Resume),
+        2 => (task.clone(), fate).prop_map(|(task, fate)| Step::Delete(task, fate)),
+        1 => task.clone().prop_map(Step::Boost),
+        1 => (task.clone(), queue.clone()).prop_map(|(task, queue)| Step::Move(task, queue)),
+        1 => (queue.clone(), prop::collection::vec(task.clone(), 0..5)).prop_map(|(queue, order)| Step::Reorder(queue, order)),
+        1 => task.clone().prop_map(Step::ChangeUrl),
+        1 => task.clone().prop_map(Step::Rename),
+        2 => Just(Step::Renamed),
+        1 => queue.clone().prop_map(Step::StartQueue),
+        1 => queue.clone().prop_map(Step::StopQueue),
+        1 => queue.clone().prop_map(Step::CreateQueue),
+        1 => queue.clone().prop_map(Step::DeleteQueue),
+        1 => (queue, 0..3_u32).prop_map(|(queue, limit)| Step::LimitQueue(queue, limit)),
+        1 => (1..4_u32).prop_map(Step::Limit),
+        1 => Just(Step::PauseAll),
+        1 => Just(Step::ResumeAll),
+        2 => task.clone().prop_map(Step::Reserve),
+        2 => task.clone().prop_map(Step::Progress),
+        8 => (task, 0..5_u8).prop_map(|(task, how)| Step::End(task, how)),
+        2 => Just(Step::FilesDeleted),
+        1 => any::<u16>().prop_map(Step::Wait),
+    ];
+    prop::collection::vec(step, 1..80)
+}
+
+fn queue(n: u8) -> QueueId {
+    match n {
+        0 => QueueId::Main,
+        1 => QueueId::Later,
+        n => format!("0000000{n}-0000-4000-8000-000000000000").parse().unwrap(),
+    }
+}
+
+fn queue_spec(n: u8, max_concurrent: u32) -> Box<QueueSpec> {
+    let name = match n {
+        0 => "main".to_owned(),
+        1 => "later".to_owned(),
+        n => format!("queue {n}"),
+    };
+    Box::new(QueueSpec {
+        name,
+        max_concurrent,
+        ..QueueSpec::default()
+    })
+}
+
+impl World {
+    fn step(&mut self, step: Step) {
+        let input = match step {
+            Step::Create {
+                task,
+                queue: to,
+                is_paused,
+            } => {
+                let mut spec = spec(task);
+                spec.queue = Some(queue(to));
+                spec.start_paused = is_paused;
+                Input::Command(Command::Create(vec![(id(task), spec)]))
+            }
+            Step::Pause(task) => Input::Command(Command::Pause(id(task))),
+            Step::Resume(task) => Input::Command(Command::Resume(id(task))),
+            Step::Delete(task, fate) => Input::Command(Command::Delete(id(task), fate)),
+            Step::Boost(task) => Input::Command(Command::Boost(id(task))),
+            Step::Move(task, to) => Input::Command(Command::MoveTask(id(task), Some(queue(to)))),
+            Step::Reorder(n, order) => {
+                Input::Command(Command::QueueReorder(queue(n), order.into_iter().map(id).collect()))
+            }
+            Step::ChangeUrl(task) => Input::Command(Command::ChangeUrl(
+                id(task),
+                SafeUrl::parse("http://other.test/x").unwrap(),
+            )),
+            Step::Rename(task) => Input::Command(Command::Rename(
+                id(task),
+                FileName::sanitise(&format!("renamed-{task}")),
+            )),
+            Step::Renamed => match self.renames.pop() {
+                Some((task, _)) => Input::Renamed(task, Ok(())),
+                None => return,
+            },
+            Step::StartQueue(n) => Input::Command(Command::QueueStart(queue(n))),
+            Step::StopQueue(n) => Input::Command(Command::QueueStop(queue(n))),
+            Step::CreateQueue(n) if self.state.lanes.contains_key(&queue(n)) => return,
+            Step::CreateQueue(n) => Input::Command(Command::QueueCreate(queue(n), queue_spec(n, 0))),
+            Step::DeleteQueue(n) => Input::Command(Command::QueueDelete(queue(n))),
+            Step::LimitQueue(n, limit) => Input::Command(Command::QueueUpdate(queue(n), queue_spec(n, limit))),
+            Step::Limit(limit) => return self.settings(|settings| settings.max_concurrent_tasks = limit),
+            Step::PauseAll => Input::Command(Command::PauseAll),
+            Step::ResumeAll => Input::Command(Command::ResumeAll),
+            Step::Reserve(task) => match self.run_of(task) {
+                Some(run) => Input::Reserved(id(task), run, format!("/downloads/file-{task}").into(), Some(100)),
+                None => return,
+            },
+            Step::Progress(task) => match self.run_of(task) {
+                Some(run) => {
+                    let progress = Progress {
+                        stage: Stage::Moving,
+                        done_bytes: 5,
+                        ..Progress::default()
+                    };
+                    Input::Progressed(vec![(id(task), run, progress)])
+                }
+                None => return,
+            },
+            Step::End(task, how) => return self.end_somehow(task, how),
+            Step::FilesDeleted => match self.deletions.pop() {
+                Some((serial, _)) => Input::FilesDeleted(serial),
+                None => return,
+            },
+            Step::Wait(seconds) => {
+                self.now = self.now.after(Duration::from_secs(seconds.into()));
+                Input::Clock("2026-11-21T12:00:00".parse().unwrap())
+            }
+        };
+        // A refusal is as good as an answer: the invariants hold after both.
+        let _answer = self.apply(input);
+    }
+
+    fn run_of(&self, task: u8) -> Option<RunId> {
+        self.live
+            .values()
+            .find(|start| start.task == id(task))
+            .map(|start| start.run)
+    }
+
+    fn end_somehow(&mut self, task: u8, how: u8) {
+        let Some(run) = self.run_of(task) else { return };
+        let is_stopped = self.stopped.contains(&run);
+        let outcome = match how {
+            0 => finished(&format!("/downloads/file-{task}")),
+            1 => failed(FailureKind::Network),
+            2 => failed(FailureKind::NotFound),
+            _ if is_stopped => Outcome::Stopped,
+            _ => return,
+        };
+        self.end(id(task), outcome);
+    }
+
+    /// What must hold after every step.
+    fn check(&self, live_before: usize) {
+        let settings = &self.state.settings().settings;
+        let global = settings.max_concurrent_tasks as usize;
+        assert!(self.live.len() <= global.max(live_before), "over the global limit");
+        let of_heart: BTreeSet<_> = self
+            .state
+            .tasks
+            .values()
+            .filter_map(|task| task.run())
+            .map(|run| run.id)
+            .collect();
+        assert_eq!(
+            of_heart,
+            self.live.keys().copied().collect(),
+            "heart and driver agree on live runs"
+        );
+        for lane in self.state.lanes.values() {
+            let tasks: Vec<_> = self
+                .state
+                .tasks
+                .values()
+                .filter(|task| task.queue == lane.queue.id)
+                .collect();
+            let live = tasks.iter().filter(|task| task.run().is_some()).count();
+            assert_eq!(live, lane.active as usize);
+            let waits = |task: &&&Arc<Task>| {
+                task.phase == Phase::Pending
+                    && (lane.queue.is_running || task.is_forced)
+                    && !self.state.renaming.contains_key(&task.serial)
+            };
+            let is_idle = self.live.len() < global && lane.has_room();
+            let waiting = tasks.iter().filter(waits).count();
+            assert!(
+                !is_idle || waiting == 0 || self.state.boost.is_some(),
+                "a task waits although there is room"
+            );
+        }
+        if let Some(boosted) = self.state.boost {
+            let others = self.state.tasks.values().filter(|task| task.serial != boosted);
+            assert!(
+                others.into_iter().all(|task| !matches!(task.phase, Phase::Running(_))),
+                "a boosted task is not alone"
+            );
+        }
+        for (id, serial) in &self.state.index {
+            assert_eq!(self.state.tasks[serial].id, *id);
+        }
+        assert_eq!(self.state.index.len(), self.state.tasks.len());
+    }
+
+    /// What is saved must be what is known, as far as it outlives a run.
+    fn check_saved(&mut self) {
+        self.apply(Input::Checkpoint).unwrap();
+        let known: BTreeMap<u64, Task> = self
+            .state
+            .tasks
+            .values()
+            .filter(|task| !task.is_leaving())
+            .map(|task| (task.serial, at_rest(task)))
+            .collect();
+        assert_eq!(self.saved.tasks, known);
+        let leaving: BTreeSet<_> = self.saved.leaving.keys().copied().collect();
+        let known_leaving = self
+            .state
+            .tasks
+            .values()
+            .filter(|task| task.is_leaving())
+            .map(|task| task.serial);
+        assert_eq!(
+            leaving,
+            known_leaving.chain(self.state.leaving.keys().copied()).collect()
+        );
+        let again = State::load(
+            Path::new("/downloads"),
+            SystemProxy::default(),
+            self.saved.loaded(),
+            &mut Vec::new(),
+        );
+        let reloaded: BTreeMap<u64, Task> = again.tasks.values().map(|task| (task.serial, at_rest(task))).collect();
+        assert_eq!(reloaded, known);
+        assert_eq!(again.queues(), self.state.queues());
+        assert_eq!(again.settings(), self.state.settings());
+        assert_eq!(again.sites, self.state.sites);
+        assert_eq!(again.groups, self.state.groups);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_history_breaks_an_invariant(history in steps()) {
+        let mut world = World::new();
+        world.settings(|settings| settings.max_concurrent_tasks = 2);
+        for step in history {
+            let live_before = world.live.len();
+            world.step(step);
+            world.check(live_before);
+        }
+        world.check_saved();
+    }
+
+    #[test]
+    fn when_everything_may_run_everything_finishes(history in steps()) {
+        let mut world = World::new();
+        history.into_iter().for_each(|step| world.step(step));
+        while let Some((task, _)) = world.renames.pop() {
+            let _gone_meanwhile = world.apply(Input::Renamed(task, Ok(())));
+        }
+        if world.state.boost.is_some() {
+            let boosted = world.state.boosted().unwrap();
+            world.command(Command::Boost(boosted)).unwrap();
+        }
+        for queue in world.state.queues() {
+            world.command(Command::QueueStart(queue.id)).unwrap();
+        }
+        let all = world.state.snapshot(0).tasks.iter().map(|task| task.id).collect();
+        world.command(Command::ResumeMany(all)).unwrap();
+        for _ in 0..100 {
+            let Some(start) = world.live.values().next() else { break };
+            let (task, path) = (start.task, format!("/downloads/{}", start.run.0));
+            world.end(task, finished(&path));
+        }
+        let unfinished: Vec<_> =
+            world.state.snapshot(0).tasks.into_iter().filter(|task| task.phase != Phase::Completed).collect();
+        prop_assert!(unfinished.is_empty(), "{unfinished:?}");
+    }
+}

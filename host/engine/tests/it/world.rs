@@ -1,0 +1,172 @@
+//! An engine on a temporary directory, with a transport whose runs the test conducts.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use engine::{Config, Engine, Event, Events, FileFate, MIGRATIONS, Phase, Task, TaskId, TaskSpec};
+use store::{DataDir, Store, Vault};
+use tokio::sync::{mpsc, oneshot};
+use transfer::{Finished, Job, Outcome, RunEvent, RunFuture, SafeUrl, Transport};
+
+/// How long anything may take before a test is called stuck.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A transport that does what the host of the URL says: `finish`, `fail-first`, `panic`, `stuck` or `held`.
+#[derive(Debug)]
+pub(crate) struct Scripted {
+    held: mpsc::UnboundedSender<Held>,
+}
+
+/// A run that waits for the test to end it.
+pub(crate) struct Held {
+    pub(crate) job: Job,
+    pub(crate) end: oneshot::Sender<Outcome>,
+}
+
+impl Transport for Scripted {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["fake", "fakes"]
+    }
+
+    fn run(&self, job: Job) -> RunFuture {
+        let held = self.held.clone();
+        Box::pin(async move {
+            let url = job.source.urls[0].as_url().clone();
+            match url.host_str().unwrap_or("") {
+                "finish" => finish(job, url.path().trim_start_matches('/')).await,
+                "panic" => panic!("on purpose"),
+                "stuck" => std::future::pending().await,
+                _ => {
+                    let (end, outcome) = oneshot::channel();
+                    let _test_ended = held.send(Held { job, end });
+                    outcome.await.unwrap_or(Outcome::Stopped)
+                }
+            }
+        })
+    }
+}
+
+async fn finish(job: Job, name: &str) -> Outcome {
+    let path = job.target.directory.join(name);
+    job.reporter
+        .event(RunEvent::Reserved {
+            path: path.clone(),
+            total_bytes: Some(4),
+        })
+        .await;
+    std::fs::create_dir_all(&job.target.directory).unwrap();
+    std::fs::write(&path, b"done").unwrap();
+    Outcome::Finished(Finished {
+        path,
+        size_bytes: 4,
+        received_bytes: 4,
+    })
+}
+
+pub(crate) struct World {
+    pub(crate) root: tempfile::TempDir,
+    pub(crate) engine: Engine,
+    pub(crate) store: Store,
+    pub(crate) held: mpsc::UnboundedReceiver<Held>,
+    data: Option<DataDir>,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        Self::at(root).await
+    }
+
+    async fn at(root: tempfile::TempDir) -> Self {
+        let data = DataDir::lock(root.path().join("data")).unwrap();
+        let store = Store::open(data.join("db"), &[MIGRATIONS]).unwrap();
+        let vault = Arc::new(Vault::open(&data).unwrap());
+        let (sender, held) = mpsc::unbounded_channel();
+        let config = Config {
+            sample_interval: Duration::from_millis(5),
+            ..Config::new(root.path().join("downloads"))
+        };
+        let transport = Arc::new(Scripted { held: sender });
+        let engine = Engine::start(config, store.clone(), vault, vec![transport])
+            .await
+            .unwrap();
+        Self {
+            root,
+            engine,
+            store,
+            held,
+            data: Some(data),
+        }
+    }
+
+    /// Ends the engine and starts it again on what it left.
+    pub(crate) async fn restart(mut self) -> Self {
+        tokio::time::timeout(PATIENCE, self.engine.shutdown(PATIENCE / 2))
+            .await
+            .expect("the engine ends");
+        tokio::time::timeout(PATIENCE, self.store.close())
+            .await
+            .expect("the store closes");
+        drop(self.data.take());
+        Self::at(self.root).await
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.root.path().join("data/db")
+    }
+
+    pub(crate) fn download(&self, name: &str) -> PathBuf {
+        self.root.path().join("downloads").join(name)
+    }
+
+    /// The next run that waits for the test.
+    pub(crate) async fn next_run(&mut self) -> Held {
+        tokio::time::timeout(PATIENCE, self.held.recv())
+            .await
+            .expect("a run starts")
+            .unwrap()
+    }
+
+    pub(crate) async fn create(&self, url: &str) -> TaskId {
+        self.engine.create(spec(url)).await.unwrap()
+    }
+
+    pub(crate) async fn task(&self, id: TaskId) -> Arc<Task> {
+        self.engine.task(id).await.unwrap()
+    }
+
+    /// Waits until the task is in a phase that `wanted` accepts.
+    pub(crate) async fn until(&self, id: TaskId, wanted: impl Fn(&Phase) -> bool) -> Arc<Task> {
+        let mut events = self.engine.events();
+        let waiting = async {
+            loop {
+                let task = self.task(id).await;
+                if wanted(&task.phase) {
+                    return task;
+                }
+                next(&mut events).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting)
+            .await
+            .expect("the task gets there")
+    }
+
+    pub(crate) async fn completed(&self, id: TaskId) -> Arc<Task> {
+        self.until(id, |phase| *phase == Phase::Completed).await
+    }
+
+    pub(crate) async fn delete(&self, id: TaskId, fate: FileFate) {
+        self.engine.delete(id, fate).await.unwrap();
+    }
+}
+
+pub(crate) fn spec(url: &str) -> TaskSpec {
+    TaskSpec::new(SafeUrl::parse(url).unwrap())
+}
+
+pub(crate) async fn next(events: &mut Events) -> Event {
+    let event = tokio::time::timeout(PATIENCE, events.next())
+        .await
+        .expect("an event comes");
+    event.expect("the engine lives").expect("no event was missed").1
+}

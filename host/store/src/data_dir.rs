@@ -1,0 +1,161 @@
+//! The data directory and the lock that keeps a second process out of it.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io::{self, Read as _, Seek as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// Name of the file that is locked, inside the directory.
+const LOCK_FILE: &str = "lock";
+
+/// A directory that this process alone may use, for as long as the value lives.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    /// Holds the lock; the operating system lets go of it when the process ends, however it ends.
+    _lock: File,
+}
+
+/// Why a data directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process uses it.
+    #[error("the data directory {} is in use by {holder}", path.display())]
+    Held {
+        /// The directory.
+        path: PathBuf,
+        /// `process 1234`, or `another process` if it did not say.
+        holder: String,
+    },
+    /// It cannot be made, opened or locked.
+    #[error("cannot {act} {}", path.display())]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl DataDir {
+    /// Makes the directory if it is missing (readable by its owner only) and locks it.
+    pub fn lock(path: impl Into<PathBuf>) -> Result<Self, LockError> {
+        let path = path.into();
+        make_private_dir(&path).map_err(|source| LockError::Io {
+            act: "make",
+            path: path.clone(),
+            source,
+        })?;
+        let lock_path = path.join(LOCK_FILE);
+        let failed = |act| {
+            let path = lock_path.clone();
+            move |source| LockError::Io { act, path, source }
+        };
+        let mut file = private_options()
+            .create(true)
+            .truncate(false)
+            .open(&lock_path)
+            .map_err(failed("open"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(LockError::Held {
+                    holder: holder(&mut file),
+                    path,
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed("lock")(source)),
+        }
+        write_pid(&mut file).map_err(failed("write"))?;
+        Ok(Self { path, _lock: file })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of `name` inside the directory.
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    match file.read_to_string(&mut text).map(|_| text.trim().parse::<u32>()) {
+        Ok(Ok(pid)) => format!("process {pid}"),
+        _ => "another process".to_owned(),
+    }
+}
+
+fn write_pid(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}
+
+/// Options that open for reading and writing and make files that only their owner may read.
+pub(crate) fn private_options() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+}
+
+fn make_private_dir(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_lock_is_refused_and_names_the_holder() {
+        let root = tempfile::tempdir().unwrap();
+        let first = DataDir::lock(root.path().join("data")).unwrap();
+        let error = DataDir::lock(first.path()).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("in use by process {}", std::process::id())),
+            "{error}"
+        );
+        drop(first);
+        DataDir::lock(root.path().join("data")).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = DataDir::lock(file.join("data")).unwrap_err().to_string();
+        assert!(error.contains("file/data"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_may_read_the_directory() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let root = tempfile::tempdir().unwrap();
+        let dir = DataDir::lock(root.path().join("data")).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(dir.path()), 0o700);
+        assert_eq!(mode(&dir.join(LOCK_FILE)), 0o600);
+    }
+}

@@ -1,0 +1,69 @@
+//! Brings a database up to the version that this program knows, one namespace after the other.
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+/// The migrations of one owner of rows.
+#[derive(Debug, Clone, Copy)]
+pub struct MigrationSet {
+    /// The owner's name; its version is recorded under it.
+    pub namespace: &'static str,
+    /// SQL scripts; the first `n` of them make version `n`. A released script is never changed.
+    pub steps: &'static [&'static str],
+}
+
+/// Why a database could not be brought up to date.
+#[derive(Debug)]
+pub(crate) enum MigrationError {
+    /// It is newer than this program: `namespace found (knows known)`, for each that is.
+    Newer(String),
+    /// A statement failed.
+    Sql(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for MigrationError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS schema_version \
+                        (namespace TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID";
+
+/// Runs what is missing in one transaction: a migration that fails leaves the database as it was. A namespace that no
+/// set names is left alone: rows of different owners do not refer to each other.
+pub(crate) fn migrate(connection: &mut Connection, sets: &[MigrationSet]) -> Result<(), MigrationError> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    transaction.execute_batch(VERSIONS)?;
+    let mut newer = Vec::new();
+    for set in sets {
+        let found: u32 = transaction
+            .query_row(
+                "SELECT version FROM schema_version WHERE namespace = ?1",
+                [set.namespace],
+                |row| row.get(0),
+            )
+            .optional()?
+            .unwrap_or(0);
+        let Some(missing) = set.steps.get(found as usize..) else {
+            newer.push(format!(
+                "{} version {found}, this program knows {}",
+                set.namespace,
+                set.steps.len()
+            ));
+            continue;
+        };
+        for step in missing {
+            transaction.execute_batch(step)?;
+        }
+        if !missing.is_empty() {
+            transaction.execute(
+                "INSERT INTO schema_version VALUES (?1, ?2) ON CONFLICT DO UPDATE SET version = excluded.version",
+                (set.namespace, u32::try_from(set.steps.len()).unwrap_or(u32::MAX)),
+            )?;
+        }
+    }
+    if !newer.is_empty() {
+        return Err(MigrationError::Newer(newer.join("; ")));
+    }
+    Ok(transaction.commit()?)
+}

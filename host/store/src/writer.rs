@@ -1,0 +1,94 @@
+//! The writer thread: takes closures in order, runs as many as wait in one transaction, and answers after its commit.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::mpsc;
+
+/// The most closures in one transaction. Bounds how long the first of them waits for its answer.
+const MAX_BATCH: usize = 1024;
+
+/// A closure on its way to the writer, and its way back.
+pub(crate) trait Work: Send {
+    /// Runs inside a savepoint of its own. `Err` rolls it back, and it alone.
+    fn run(&mut self, transaction: &Transaction<'_>) -> Result<(), ()>;
+    /// Tells whoever waits how it went.
+    fn answer(self: Box<Self>, commit: Result<(), &str>);
+}
+
+/// What the writer is told.
+pub(crate) enum Order {
+    /// Run this and commit it.
+    Write(Box<dyn Work>),
+    /// Run this between two transactions; it reads.
+    Read(Box<dyn FnOnce(&Connection) + Send>),
+}
+
+/// Serves orders until every sender is gone, then closes the database.
+pub(crate) fn serve(mut connection: Connection, mut orders: mpsc::Receiver<Order>) {
+    let mut next = orders.blocking_recv();
+    while let Some(order) = next.take() {
+        match order {
+            Order::Read(read) => read(&connection),
+            Order::Write(work) => next = transact(&mut connection, work, &mut orders),
+        }
+        if next.is_none() {
+            next = orders.blocking_recv();
+        }
+    }
+    if let Err((_connection, error)) = connection.close() {
+        tracing::warn!(%error, "cannot close the database cleanly; the next start recovers it");
+    }
+}
+
+/// Runs `first` and whatever waits behind it as one transaction. Gives back a read that came in between.
+fn transact(connection: &mut Connection, first: Box<dyn Work>, orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
+    let mut batch = vec![first];
+    let mut left_over = None;
+    let outcome = run_batch(connection, &mut batch, || match orders.try_recv() {
+        Ok(Order::Write(work)) => Some(work),
+        Ok(read @ Order::Read(_)) => {
+            left_over = Some(read);
+            None
+        }
+        Err(_) => None,
+    })
+    .map_err(|error| error.to_string());
+    if let Err(error) = &outcome {
+        tracing::error!(%error, changes = batch.len(), "cannot save changes");
+    }
+    for work in batch {
+        work.answer(outcome.as_ref().copied().map_err(String::as_str));
+    }
+    left_over
+}
+
+/// Runs `batch` and what `more` adds to it, and commits. When this returns `Ok`, all of it is on disk.
+fn run_batch(
+    connection: &mut Connection,
+    batch: &mut Vec<Box<dyn Work>>,
+    mut more: impl FnMut() -> Option<Box<dyn Work>>,
+) -> rusqlite::Result<()> {
+    let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut done = 0;
+    while let Some(work) = batch.get_mut(done) {
+        run_in_savepoint(&mut transaction, work.as_mut())?;
+        done += 1;
+        if done < MAX_BATCH {
+            batch.extend(more());
+        }
+    }
+    transaction.commit()
+}
+
+/// `Err` only if the transaction as a whole can no longer be trusted.
+fn run_in_savepoint(transaction: &mut Transaction<'_>, work: &mut dyn Work) -> rusqlite::Result<()> {
+    transaction.execute_batch("SAVEPOINT work")?;
+    let outcome = catch_unwind(AssertUnwindSafe(|| work.run(transaction)));
+    let end = if matches!(outcome, Ok(Ok(()))) {
+        "RELEASE work"
+    } else {
+        "ROLLBACK TO work; RELEASE work"
+    };
+    transaction.execute_batch(end)
+}

@@ -1,0 +1,199 @@
+//! One connection at a time: sending a request, reading the head that answers it, and keeping idle connections.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::SystemTime,
+};
+
+use bytes::{Buf as _, BytesMut};
+use tokio::{
+    io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf},
+    time::{Duration, Instant, timeout_at},
+};
+use transfer::{Failure, failure::FailureKind};
+
+use crate::{
+    Shared,
+    body::Body,
+    connect::{Key, Stream, connect},
+    head::{MAX_HEAD_BYTES, ResponseHead},
+};
+
+/// Interim (1xx) answers read before the real one.
+const MAX_INTERIM: usize = 8;
+
+/// Read at a time while a head is awaited: more would copy body bytes through the head's buffer.
+const HEAD_READ_BYTES: usize = 4 * 1024;
+
+/// How long an idle connection is kept. Common servers close theirs after 5 to 75 seconds.
+const IDLE_AGE: Duration = Duration::from_secs(10);
+
+/// The most idle connections kept on one lane.
+const MAX_IDLE: usize = 32;
+
+/// An open connection and the bytes that came over it but have not been used.
+pub(crate) struct Connection {
+    pub(crate) stream: Stream,
+    pub(crate) received: BytesMut,
+    pub(crate) key: Key,
+    /// Whether it has answered a request before: if it breaks now, the server may just have closed it for idleness.
+    is_used: bool,
+}
+
+/// A response whose body has not been read.
+pub(crate) struct Response {
+    pub(crate) head: ResponseHead,
+    pub(crate) body: Body,
+}
+
+thread_local! {
+    /// Idle connections of this lane: a socket belongs to the reactor of the thread that opened it.
+    static IDLE: RefCell<HashMap<Key, Vec<(Instant, Connection)>>> = RefCell::default();
+}
+
+impl Connection {
+    /// Sends `request` to where `key` leads, over an idle connection if there is one, and reads the answer's head.
+    /// `may_repeat` says that the request may be sent again if an idle connection turns out to be closed.
+    pub(crate) async fn exchange(
+        shared: &Shared,
+        key: &Key,
+        request: &[u8],
+        may_repeat: bool,
+    ) -> Result<Response, Failure> {
+        while let Some(idle) = if may_repeat { take_idle(key) } else { None } {
+            match idle.request(shared, request).await {
+                Err(failure) if failure.kind == FailureKind::Network => {}
+                answered => return answered,
+            }
+        }
+        let stream = connect(shared, key).await?;
+        let fresh = Self { stream, received: BytesMut::new(), key: key.clone(), is_used: false };
+        fresh.request(shared, request).await
+    }
+
+    async fn request(mut self, shared: &Shared, request: &[u8]) -> Result<Response, Failure> {
+        let limit = shared.config.response_timeout;
+        let host = self.key.host.clone();
+        let answered = timeout_at(Instant::now() + limit, async {
+            self.send(request).await.map_err(|error| broken(&self.key.host, &error))?;
+            self.receive_head().await
+        });
+        let head = answered.await.unwrap_or_else(|_| {
+            Err(Failure::new(FailureKind::Timeout, format!("{host} did not answer within {limit:?}")))
+        })?;
+        let framing = head.framing()?;
+        self.is_used = true;
+        let keeps_alive = head.keeps_alive();
+        Ok(Response { head, body: Body::new(self, framing, keeps_alive) })
+    }
+
+    async fn send(&mut self, request: &[u8]) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Tcp(tcp) => tcp.write_all(request).await,
+            Stream::Layered(layers) => {
+                layers.write_all(request).await?;
+                layers.flush().await
+            }
+        }
+    }
+
+    async fn receive_head(&mut self) -> Result<ResponseHead, Failure> {
+        for _ in 0..=MAX_INTERIM {
+            let head = self.receive_one_head().await?;
+            match head.status {
+                101 => break,
+                100..=199 => {}
+                _ => return Ok(head),
+            }
+        }
+        Err(Failure::new(FailureKind::MalformedResponse, format!("{} never got to a final answer", self.key.host)))
+    }
+
+    async fn receive_one_head(&mut self) -> Result<ResponseHead, Failure> {
+        loop {
+            if let Some((head, length)) = ResponseHead::parse(&self.received)? {
+                self.received.advance(length);
+                return Ok(head);
+            }
+            let room = HEAD_READ_BYTES.min(MAX_HEAD_BYTES.saturating_sub(self.received.len())).max(1);
+            let read = std::future::poll_fn(|cx| self.poll_receive(cx, room)).await;
+            match read {
+                Ok(0) => {
+                    let error = io::Error::from(io::ErrorKind::UnexpectedEof);
+                    return Err(broken(&self.key.host, &error));
+                }
+                Ok(_) => {}
+                Err(error) => return Err(broken(&self.key.host, &error)),
+            }
+        }
+    }
+
+    /// Reads up to `room` bytes behind those already received. Returns how many, 0 at the end of the stream.
+    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>, room: usize) -> Poll<io::Result<usize>> {
+        let start = self.received.len();
+        self.received.resize(start + room, 0);
+        let read = self.stream.poll_read(cx, &mut self.received[start..]);
+        let kept = match &read {
+            Poll::Ready(Ok(read)) => *read,
+            _ => 0,
+        };
+        self.received.truncate(start + kept);
+        read
+    }
+
+    /// Keeps the connection for a later request to the same place.
+    pub(crate) fn keep(self) {
+        if !self.received.is_empty() {
+            // Bytes nobody asked for: what follows could be taken for an answer.
+            return;
+        }
+        IDLE.with_borrow_mut(|idle| {
+            if idle.values().map(Vec::len).sum::<usize>() >= MAX_IDLE {
+                idle.clear();
+            }
+            idle.entry(self.key.clone()).or_default().push((Instant::now(), self));
+        });
+    }
+}
+
+impl Stream {
+    /// Reads what is there. Returns how many bytes, 0 at the end of the stream.
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(bytes);
+        ready!(match self {
+            Self::Tcp(tcp) => Pin::new(tcp).poll_read(cx, &mut buffer),
+            Self::Layered(layers) => layers.as_mut().poll_read(cx, &mut buffer),
+        })?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+}
+
+fn take_idle(key: &Key) -> Option<Connection> {
+    IDLE.with_borrow_mut(|idle| {
+        let kept = idle.get_mut(key)?;
+        kept.retain(|(since, _)| since.elapsed() < IDLE_AGE);
+        let taken = kept.pop();
+        if kept.is_empty() {
+            idle.remove(key);
+        }
+        taken.map(|(_, connection)| connection)
+    })
+}
+
+/// A connection that broke.
+pub(crate) fn broken(host: &str, error: &io::Error) -> Failure {
+    let why = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "it closed the connection too early".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::new(FailureKind::Network, format!("the connection to {host} broke: {why}"))
+}
+
+/// The time now, for dates in responses.
+pub(crate) fn now() -> SystemTime {
+    SystemTime::now()
+}

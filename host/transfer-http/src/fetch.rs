@@ -1,0 +1,349 @@
+//! Asking for a file: the request as the user wants it, redirects followed by our own rules, credentials kept where
+//! they belong.
+
+use std::{cell::RefCell, collections::HashSet, rc::Rc, sync::Arc};
+
+use cookie_store::{CookieStore, RawCookie};
+use transfer::{Failure, RequestBody, SafeUrl, Source, failure::FailureKind};
+
+use crate::{
+    Shared,
+    connect::{Key, Reach, basic},
+    connection::{Connection, Response},
+    head::{RequestHead, ResponseHead},
+};
+
+/// Redirects followed for one request; browsers stop at 20 too.
+const MAX_REDIRECTS: usize = 20;
+
+/// Headers of the user that are ours to set: they frame the message, name its route, or ask for a part or a coding.
+const OURS: [&str; 15] = [
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "if-match",
+    "if-range",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "range",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Headers of the user that say nothing about who they are and so follow a redirect to another origin.
+const HARMLESS: [&str; 8] =
+    ["accept", "accept-charset", "accept-language", "cache-control", "dnt", "pragma", "referer", "user-agent"];
+
+/// A part of a file to ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RangeWish {
+    /// First byte.
+    pub(crate) start: u64,
+    /// One past the last byte; `None` is the end of the file.
+    pub(crate) end: Option<u64>,
+    /// The validator the file must still have, else the whole new file is sent (RFC 9110, section 13.1.5).
+    pub(crate) if_range: Option<String>,
+}
+
+/// A final answer and the URL that gave it.
+pub(crate) struct Fetched {
+    pub(crate) response: Response,
+    pub(crate) url: SafeUrl,
+}
+
+/// A file's requests: they share cookies.
+pub(crate) struct Fetcher {
+    shared: Arc<Shared>,
+    source: Rc<Source>,
+    cookies: RefCell<CookieStore>,
+}
+
+impl Fetcher {
+    /// Checks everything that a request will be made of, before any is sent.
+    pub(crate) fn new(shared: Arc<Shared>, source: Rc<Source>) -> Result<Self, Failure> {
+        let invalid = |what: String| Failure::new(FailureKind::InvalidSource, what);
+        let options = &source.request;
+        for (name, value) in &options.headers {
+            if name.is_empty() || !name.bytes().all(is_token_byte) {
+                return Err(invalid(format!("\"{}\" is no header name", name.escape_default())));
+            }
+            check_value(name, value.expose())?;
+        }
+        check_value("cookies", options.cookies.expose())?;
+        check_value("referrer", &options.referrer)?;
+        check_value("user agent", &options.user_agent)?;
+        if let Some(method) = &options.method
+            && (method.is_empty() || !method.bytes().all(is_token_byte))
+        {
+            return Err(invalid(format!("\"{}\" is no HTTP method", method.escape_default())));
+        }
+        if let Some(RequestBody::Raw { content_type: Some(content_type), .. }) = &options.body {
+            check_value("content type", content_type)?;
+        }
+        if let Some(proxy) = &source.proxy
+            && !matches!(proxy.scheme(), "http" | "https" | "socks5" | "socks5h")
+        {
+            return Err(invalid(format!("a proxy of scheme {} is not supported; http, https and socks5 are", proxy.scheme())));
+        }
+        Ok(Self { shared, source, cookies: RefCell::default() })
+    }
+
+    /// Whether requests can be repeated, in parts and in parallel: a plain GET.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.source.request.body.is_none()
+            && self.source.request.method.as_deref().is_none_or(|method| method.eq_ignore_ascii_case("GET"))
+    }
+
+    /// Asks for the file at `url`, or for a part of it, and follows redirects. `home` is the source's own URL that
+    /// `url` stands for: credentials go to its origin only.
+    pub(crate) async fn fetch(
+        &self,
+        home: &SafeUrl,
+        url: &SafeUrl,
+        wish: Option<&RangeWish>,
+    ) -> Result<Fetched, Failure> {
+        let mut url = url.clone();
+        let mut method = self.source.request.method.clone().unwrap_or_else(|| "GET".to_owned()).to_ascii_uppercase();
+        let mut has_body = self.source.request.body.is_some();
+        let mut visited = HashSet::new();
+        for _ in 0..=MAX_REDIRECTS {
+            let cookies = self.cookie_header(home, &url);
+            if !visited.insert((url.clone(), cookies.clone(), method.clone())) {
+                return Err(Failure::new(FailureKind::TooManyRedirects, format!("{url} redirects to itself in a loop")));
+            }
+            let key = self.key(home, &url);
+            let request = self.request(&key, home, &url, &Shape { method: &method, has_body, cookies, wish });
+            let response = Connection::exchange(&self.shared, &key, &request, !has_body).await?;
+            self.remember_cookies(&response.head, &url);
+            let Some(next) = redirect(&response.head, &url)? else { return Ok(Fetched { response, url }) };
+            tracing::debug!(from = %url, to = %next, status = response.head.status, "redirected");
+            if response.head.status == 303 || (matches!(response.head.status, 301 | 302) && method == "POST") {
+                "GET".clone_into(&mut method);
+                has_body = false;
+            }
+            response.body.drain().await;
+            url = next;
+        }
+        Err(Failure::new(FailureKind::TooManyRedirects, format!("{home} redirects more than {MAX_REDIRECTS} times")))
+    }
+
+    fn key(&self, home: &SafeUrl, url: &SafeUrl) -> Key {
+        let reach = if home.as_url().host_str() == url.as_url().host_str() {
+            Reach::Anywhere
+        } else if is_loopback(home) {
+            Reach::GlobalOrLoopback
+        } else {
+            Reach::Global
+        };
+        Key { reach, ..Key::of(url, self.source.proxy.as_ref(), self.source.ignore_tls_errors) }
+    }
+
+    fn request(&self, key: &Key, home: &SafeUrl, url: &SafeUrl, shape: &Shape<'_>) -> Vec<u8> {
+        let parsed = url.as_url();
+        let options = &self.source.request;
+        let is_home = home.origin() == url.origin();
+        let path = parsed.query().map_or_else(|| parsed.path().to_owned(), |query| format!("{}?{query}", parsed.path()));
+        let authority = match parsed.port() {
+            Some(port) => format!("{}:{port}", parsed.host_str().unwrap_or("")),
+            None => parsed.host_str().unwrap_or("").to_owned(),
+        };
+        let proxy = key.forward_proxy();
+        let target = if proxy.is_some() { format!("{}://{authority}{path}", parsed.scheme()) } else { path };
+        let mut head = RequestHead::new(shape.method, &target);
+        head.add("Host", &authority);
+        let user_agent = Some(options.user_agent.as_str()).filter(|agent| !agent.is_empty());
+        if user_agent.is_some() || !self.has_header("user-agent") {
+            head.add("User-Agent", user_agent.unwrap_or(&self.shared.config.user_agent));
+        }
+        if !self.has_header("accept") {
+            head.add("Accept", "*/*");
+        }
+        head.add("Accept-Encoding", "identity");
+        if !options.referrer.is_empty() {
+            head.add("Referer", &options.referrer);
+        }
+        if let Some(login) = proxy.and_then(SafeUrl::credentials) {
+            head.add("Proxy-Authorization", &basic(&login));
+        }
+        let login = url.credentials().or_else(|| options.credentials.clone().filter(|_| is_home));
+        if let Some(login) = &login {
+            head.add("Authorization", &basic(login));
+        }
+        if !shape.cookies.is_empty() {
+            head.add("Cookie", &shape.cookies);
+        }
+        if let Some(RangeWish { start, end, if_range }) = shape.wish {
+            let last = end.map_or_else(String::new, |end| (end - 1).to_string());
+            head.add("Range", &format!("bytes={start}-{last}"));
+            if let Some(validator) = if_range {
+                head.add("If-Range", validator);
+            }
+        }
+        for (name, value) in &options.headers {
+            let lower = name.to_ascii_lowercase();
+            let is_replaced = match lower.as_str() {
+                "authorization" => login.is_some(),
+                "cookie" => true,
+                "referer" => !options.referrer.is_empty(),
+                "user-agent" => user_agent.is_some(),
+                other => OURS.contains(&other) || (other == "content-type" && shape.has_body),
+            };
+            if !is_replaced && (is_home || HARMLESS.contains(&lower.as_str())) {
+                head.add(name, value.expose());
+            }
+        }
+        let body = if shape.has_body { self.body(&mut head) } else { Vec::new() };
+        head.encode(&body)
+    }
+
+    /// Encodes the body and adds the headers that describe it.
+    fn body(&self, head: &mut RequestHead) -> Vec<u8> {
+        let (content_type, bytes) = match &self.source.request.body {
+            None => return Vec::new(),
+            Some(RequestBody::UrlEncoded(text)) => {
+                (Some("application/x-www-form-urlencoded".to_owned()), text.clone().into_bytes())
+            }
+            Some(RequestBody::Raw { bytes, content_type }) => (content_type.clone(), bytes.clone()),
+            Some(RequestBody::FormData(fields)) => form_data(fields),
+        };
+        if let Some(content_type) = content_type {
+            head.add("Content-Type", &content_type);
+        }
+        head.add("Content-Length", &bytes.len().to_string());
+        bytes
+    }
+
+    fn has_header(&self, lower: &str) -> bool {
+        self.source.request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(lower))
+    }
+
+    /// The user's cookies for their own origin, and what servers set on the way.
+    fn cookie_header(&self, home: &SafeUrl, url: &SafeUrl) -> String {
+        let mut pairs = Vec::new();
+        if home.origin() == url.origin() {
+            let headers = self.source.request.headers.iter();
+            let given = headers.filter(|(name, _)| name.eq_ignore_ascii_case("cookie")).map(|(_, value)| value.expose());
+            let own = self.source.request.cookies.expose();
+            pairs.extend(given.chain([own]).map(|text| text.trim().trim_end_matches(';')).filter(|text| !text.is_empty()).map(str::to_owned));
+        }
+        let jar = self.cookies.borrow();
+        pairs.extend(jar.get_request_values(url.as_url()).map(|(name, value)| format!("{name}={value}")));
+        pairs.join("; ")
+    }
+
+    fn remember_cookies(&self, head: &ResponseHead, url: &SafeUrl) {
+        let cookies = head
+            .all("set-cookie")
+            .filter_map(|value| std::str::from_utf8(value).ok())
+            .filter(|value| !value.chars().any(char::is_control))
+            .filter_map(|value| RawCookie::parse(value.to_owned()).ok());
+        self.cookies.borrow_mut().store_response_cookies(cookies, url.as_url());
+    }
+}
+
+/// What of a request changes from redirect to redirect.
+struct Shape<'a> {
+    method: &'a str,
+    has_body: bool,
+    cookies: String,
+    wish: Option<&'a RangeWish>,
+}
+
+/// Where a response redirects to, if it does.
+fn redirect(head: &ResponseHead, from: &SafeUrl) -> Result<Option<SafeUrl>, Failure> {
+    if !matches!(head.status, 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    let location = head.get("location").map(crate::disposition::decode_guessing).filter(|text| !text.is_empty());
+    let Some(location) = location else {
+        return Err(Failure::new(
+            FailureKind::MalformedResponse,
+            format!("{from} redirects (status {}) without saying where to", head.status),
+        ));
+    };
+    let next = from.join(&location).map_err(|error| {
+        Failure::new(FailureKind::MalformedResponse, format!("{from} redirects to something unusable: {error}"))
+    })?;
+    let refuse = |why: &str| Err(Failure::new(FailureKind::ForbiddenRedirect, format!("{from} redirects to {next}: {why}")));
+    match (from.scheme(), next.scheme()) {
+        ("https", "http") => refuse("going from https to http would give up its protection; ask for that URL itself if you trust it"),
+        (_, "http" | "https") => Ok(Some(next)),
+        (_, other) => refuse(&format!("the scheme {other} is not allowed in a redirect")),
+    }
+}
+
+fn is_loopback(url: &SafeUrl) -> bool {
+    match url.as_url().host() {
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
+
+/// Bytes that a header name or method may have (`token`, RFC 9110, section 5.6.2).
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn check_value(what: &str, value: &str) -> Result<(), Failure> {
+    if value.chars().any(|c| c.is_control() && c != '\t') {
+        return Err(Failure::new(
+            FailureKind::InvalidSource,
+            format!("the value of {what} has a line end or another control character"),
+        ));
+    }
+    Ok(())
+}
+
+/// A `multipart/form-data` body (RFC 7578) and its type.
+fn form_data(fields: &[(String, Vec<String>)]) -> (Option<String>, Vec<u8>) {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).expect("the system has random numbers");
+    let boundary = format!("svc-{}", data_encoding::HEXLOWER.encode(&random));
+    let mut body = String::new();
+    for (name, values) in fields {
+        let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+        for value in values {
+            body.push_str(&format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"));
+        }
+    }
+    body.push_str(&format!("--{boundary}--\r\n"));
+    (Some(format!("multipart/form-data; boundary={boundary}")), body.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(from: &str, location: &str) -> Result<Option<String>, FailureKind> {
+        let head = ResponseHead::of(302, &[("location", location)]);
+        let from = SafeUrl::parse(from).unwrap();
+        redirect(&head, &from).map(|url| url.map(|url| url.expose().to_owned())).map_err(|failure| failure.kind)
+    }
+
+    #[test]
+    fn redirects_stay_within_http_and_never_lose_tls() {
+        assert_eq!(next("http://a.test/x/y", "../z?q"), Ok(Some("http://a.test/z?q".into())));
+        assert_eq!(next("http://a.test/", "//b.test/"), Ok(Some("http://b.test/".into())));
+        assert_eq!(next("http://a.test/", "https://a.test/"), Ok(Some("https://a.test/".into())));
+        for location in ["http://a.test/", "file:///etc/passwd", "ftp://a.test/", "javascript:alert(1)", "data:,x"] {
+            assert_eq!(next("https://a.test/", location), Err(FailureKind::ForbiddenRedirect), "{location}");
+        }
+        assert_eq!(next("http://a.test/", ""), Err(FailureKind::MalformedResponse));
+    }
+
+    #[test]
+    fn forms_cannot_break_out_of_their_boundary() {
+        let (content_type, body) = form_data(&[("a\"\r\nX: 1".into(), vec!["1".into(), "2".into()])]);
+        let boundary = content_type.unwrap().split_once("boundary=").unwrap().1.to_owned();
+        let body = String::from_utf8(body).unwrap();
+        assert_eq!(body.matches(&format!("--{boundary}\r\n")).count(), 2);
+        assert!(!body.contains("X: 1\r\n") && body.ends_with(&format!("--{boundary}--\r\n")));
+    }
+}

@@ -1,0 +1,62 @@
+//! How many connections a host bears, learned from its refusals and forgotten again.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long a refusal is remembered. Limits of servers change with their load; trying again costs one refused request.
+const MEMORY: Duration = Duration::from_secs(30 * 60);
+
+/// The most hosts remembered; past that the table is cleared, which costs refused requests and nothing else.
+const MAX_HOSTS: usize = 1024;
+
+/// The learned limits, shared by all runs.
+#[derive(Debug, Default)]
+pub(crate) struct HostCaps(Mutex<HashMap<String, (u16, Instant)>>);
+
+impl HostCaps {
+    /// The most connections that `host` is known to bear.
+    pub(crate) fn get(&self, host: &str) -> Option<u16> {
+        let mut caps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cap, learned) = *caps.get(host)?;
+        if learned.elapsed() < MEMORY {
+            return Some(cap);
+        }
+        caps.remove(host);
+        None
+    }
+
+    /// Notes that `host` bore `connections` and refused one more.
+    pub(crate) fn learn(&self, host: &str, connections: u16) {
+        let mut caps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if caps.len() >= MAX_HOSTS && !caps.contains_key(host) {
+            caps.clear();
+        }
+        caps.insert(host.to_owned(), (connections.max(1), Instant::now()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_refusal_counts_and_one_connection_is_always_allowed() {
+        let caps = HostCaps::default();
+        assert_eq!(caps.get("a"), None);
+        caps.learn("a", 4);
+        caps.learn("a", 0);
+        assert_eq!(caps.get("a"), Some(1));
+    }
+
+    #[test]
+    fn the_table_is_bounded() {
+        let caps = HostCaps::default();
+        for n in 0..=MAX_HOSTS {
+            caps.learn(&n.to_string(), 2);
+        }
+        assert!(caps.0.lock().unwrap().len() <= MAX_HOSTS);
+    }
+}

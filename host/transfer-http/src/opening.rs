@@ -1,0 +1,400 @@
+//! Opening a source: the first request is already part of the download. Its answer says what the file is, gives it its
+//! name, and its body is the first segment.
+
+use std::time::{Duration, Instant};
+
+use transfer::{
+    ByteRange, Claim, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, RunEvent, failure::FailureKind,
+    part_file,
+};
+
+use crate::{
+    connection::{Response, now},
+    crew::{Begun, jitter},
+    decode::Decoder,
+    fetch::{Fetched, RangeWish},
+    mirrors::SAMPLE_BYTES,
+    name,
+    plan::Plan,
+    run::{Session, already_complete, blocking},
+    verdict::{self, Facts, Objection, Verdict, judge, not_the_file},
+    worker::is_same_as_disk,
+};
+
+/// A file smaller than this gets no journal in a command-line run: fetching it again costs less than keeping count.
+const SMALL_BYTES: u64 = 1024 * 1024;
+
+/// What opening a source came to.
+pub(crate) enum Opening {
+    /// A response is there and its body belongs at the worker's lease.
+    Begun(Begun),
+    /// Every byte is already there.
+    Complete,
+    /// The run is over before it began.
+    Outcome(Outcome),
+    /// The file is another one than the bytes that are there.
+    Changed(String),
+    /// Bytes of an earlier run turned up; to be opened again from where they end.
+    Again,
+}
+
+/// An answer that can be used.
+struct Answer {
+    response: Response,
+    url: transfer::SafeUrl,
+    verdict: Verdict,
+    /// Bytes at the body's start that are already there and are compared instead of written.
+    overlap: u64,
+}
+
+/// What became of asking.
+enum Asked {
+    Answer(Box<Answer>),
+    Opening(Opening),
+}
+
+impl Session {
+    /// Opens the source, at the next mirror if one fails, and again as long as the budget of retries allows.
+    pub(crate) async fn open_patiently(&self) -> Result<Opening, Failure> {
+        let mut untried = self.source.urls.len();
+        loop {
+            let failure = match self.open().await {
+                Ok(opening) => return Ok(opening),
+                Err(failure) if failure.kind.is_disk() || failure.kind == FailureKind::InvalidSource => {
+                    return Err(failure);
+                }
+                Err(failure) => failure,
+            };
+            untried -= 1;
+            let base = self.mirrors.borrow().base();
+            let next = self.mirrors.borrow().next_after(base);
+            if let Some(next) = next {
+                if failure.kind.is_transient() {
+                    self.mirrors.borrow_mut().set_base(next);
+                } else {
+                    self.give_up_mirror(base, &failure.message, false).await?;
+                }
+                if untried > 0 {
+                    continue;
+                }
+            }
+            untried = self.source.urls.len();
+            let wait = self.budget.borrow_mut().take(&failure, jitter());
+            match wait {
+                Some(wait) => {
+                    self.tell_retry(failure, wait).await;
+                    tokio::time::sleep(wait).await;
+                }
+                None => return Err(failure),
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<Opening, Failure> {
+        if let Some(outcome) = self.find_begun().await? {
+            return Ok(Opening::Outcome(outcome));
+        }
+        if self.part.borrow().is_some() && self.plan.borrow().is_complete() {
+            return Ok(Opening::Complete);
+        }
+        let answer = match self.ask_first().await? {
+            Asked::Answer(answer) => *answer,
+            Asked::Opening(opening) => return Ok(opening),
+        };
+        self.take_up(answer).await
+    }
+
+    /// Takes up the part file of an earlier run, if there is one that can be known before the server is asked.
+    async fn find_begun(&self) -> Result<Option<Outcome>, Failure> {
+        if self.part.borrow().is_some() {
+            return Ok(None);
+        }
+        let expected = self.expected_name();
+        let fallback = FileName::sanitise("");
+        let claim = self.claim(expected.as_ref().unwrap_or(&fallback));
+        let found = match &self.target.reserved {
+            Some(path) => match PartFile::reclaim(path, &claim)? {
+                Claimed::New(part) => {
+                    self.adopt_part(part).await;
+                    None
+                }
+                Claimed::Begun(part, begun) => Some((part, begun)),
+                Claimed::Complete { path, size_bytes } => return Ok(Some(already_complete(path, size_bytes))),
+                Claimed::Exists(existing) => return Ok(Some(Outcome::Skipped { existing })),
+            },
+            None if self.target.adopt && expected.is_some() => PartFile::find_begun(&claim)?,
+            None => None,
+        };
+        if let Some((part, begun)) = found {
+            self.adopt_begun(part, begun).await?;
+        }
+        Ok(None)
+    }
+
+    /// Makes what an earlier run left this run's own.
+    async fn adopt_begun(&self, part: PartFile, begun: part_file::Begun) -> Result<(), Failure> {
+        let part = self.adopt_part(part).await;
+        let done = begun.done.clone();
+        let origin = begun.origin.clone();
+        let is_empty = done.is_empty();
+        // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine.
+        blocking("taking up a part file", move || {
+            part.sync()?;
+            if is_empty { Ok(()) } else { part.rewrite_journal(&origin, &done, &RangeSet::new()) }
+        })
+        .await?;
+        let Origin { total_bytes: total, etag, last_modified, source: _ } = begun.origin;
+        let mut mirrors = self.mirrors.borrow_mut();
+        let base = mirrors.base();
+        mirrors.get_mut(base).facts = Facts { total, etag, last_modified };
+        *self.plan.borrow_mut() = Plan::new(total, begun.done, self.connections.min_split_bytes);
+        Ok(())
+    }
+
+    async fn adopt_part(&self, part: PartFile) -> std::sync::Arc<PartFile> {
+        let part = std::sync::Arc::new(part);
+        *self.part.borrow_mut() = Some(std::sync::Arc::clone(&part));
+        let mirrors = self.mirrors.borrow();
+        let total_bytes = mirrors.get(mirrors.base()).facts.total;
+        drop(mirrors);
+        self.reporter.event(RunEvent::Reserved { path: part.final_path(), total_bytes }).await;
+        part
+    }
+
+    /// The name that is known before the server is asked.
+    fn expected_name(&self) -> Option<FileName> {
+        let reserved = self.target.reserved.as_ref().and_then(|path| path.file_name());
+        let reserved = reserved.map(|name| FileName::sanitise(&name.to_string_lossy()));
+        reserved.or_else(|| self.target.name.clone()).or_else(|| name::of_url(&self.source.urls[0]))
+    }
+
+    fn claim<'a>(&'a self, name: &'a FileName) -> Claim<'a> {
+        Claim {
+            directory: &self.target.directory,
+            name,
+            on_conflict: self.target.on_conflict,
+            source: &self.source_id,
+            adopt: self.target.adopt,
+        }
+    }
+
+    /// Sends the first request and judges its answer.
+    async fn ask_first(&self) -> Result<Asked, Failure> {
+        let (home, current, known) = {
+            let mirrors = self.mirrors.borrow();
+            let mirror = mirrors.get(mirrors.base());
+            (mirror.home.clone(), mirror.current.clone(), mirror.facts.clone())
+        };
+        let is_ranged = self.fetcher.is_repeatable() && !self.ignores_ranges.get();
+        let there = if is_ranged { self.plan.borrow().done().contiguous_end(0) } else { 0 };
+        let if_range = known.if_range().filter(|_| there > 0);
+        // Without a validator that the server checks, the bytes themselves show whether the file is still the same.
+        let overlap = if if_range.is_some() { 0 } else { there.min(SAMPLE_BYTES) };
+        let wish = is_ranged.then_some(RangeWish { start: there - overlap, end: None, if_range });
+        let asked_at = Instant::now();
+        let Fetched { response, url } = match self.fetcher.fetch(&home, &current, wish.as_ref()).await {
+            Err(failure) if failure.kind.is_link_refused() && home != current => {
+                self.fetcher.fetch(&home, &home, wish.as_ref()).await?
+            }
+            fetched => fetched?,
+        };
+        self.delay.set(asked_at.elapsed().min(Duration::from_secs(10)));
+        let answer = |verdict, response, url| Ok(Asked::Answer(Box::new(Answer { response, url, verdict, overlap })));
+        match judge(wish.as_ref(), &known, &response.head, now()) {
+            Ok(Verdict::PastEnd { total }) if there == 0 || total.is_some_and(|total| total != there) => {
+                self.ask_whole(&home).await
+            }
+            Ok(Verdict::PastEnd { .. }) => {
+                self.plan.borrow_mut().settle(there);
+                Ok(Asked::Opening(if self.plan.borrow().is_complete() {
+                    Opening::Complete
+                } else {
+                    Opening::Changed("it is shorter than before".to_owned())
+                }))
+            }
+            Ok(Verdict::Whole { length }) if there > 0 => self.begin_anew(response, url, length).await,
+            Ok(verdict) => answer(verdict, response, url),
+            Err(Objection::IgnoresRanges) => {
+                self.notice("the server does not resume: starting over".to_owned()).await;
+                let length = verdict_length(&response)?;
+                self.begin_anew(response, url, length).await
+            }
+            Err(Objection::Changed(why)) if response.head.status == 200 => {
+                self.check_promise(&response, None)?;
+                self.notice(format!("the file changed at the server ({why}): starting over")).await;
+                let length = verdict_length(&response)?;
+                self.begin_anew(response, url, length).await
+            }
+            Err(Objection::Changed(why)) => Ok(Asked::Opening(Opening::Changed(why))),
+            Err(Objection::Failed(failure))
+                if matches!(failure.kind, FailureKind::RangeMismatch | FailureKind::Encoding) && wish.is_some() =>
+            {
+                // Where parts cannot be had or trusted, the whole file can still be.
+                self.ignores_ranges.set(true);
+                response.body.drain().await;
+                self.start_over()?;
+                self.ask_whole(&home).await
+            }
+            Err(Objection::Failed(failure)) => Err(failure),
+        }
+    }
+
+    /// Asks for the whole file, without a range.
+    async fn ask_whole(&self, home: &transfer::SafeUrl) -> Result<Asked, Failure> {
+        let Fetched { response, url } = self.fetcher.fetch(home, home, None).await?;
+        match judge(None, &Facts::default(), &response.head, now()) {
+            Ok(verdict) => Ok(Asked::Answer(Box::new(Answer { response, url, verdict, overlap: 0 }))),
+            Err(Objection::Failed(failure)) => Err(failure),
+            Err(Objection::Changed(_) | Objection::IgnoresRanges) => {
+                unreachable!("nothing is known that a whole file could contradict")
+            }
+        }
+    }
+
+    /// Goes on with a whole new body in place of the bytes that are there.
+    async fn begin_anew(&self, response: Response, url: transfer::SafeUrl, length: Option<u64>) -> Result<Asked, Failure> {
+        self.start_over()?;
+        let verdict = Verdict::Whole { length };
+        Ok(Asked::Answer(Box::new(Answer { response, url, verdict, overlap: 0 })))
+    }
+
+    fn check_promise(&self, response: &Response, total: Option<u64>) -> Result<(), Failure> {
+        let name = self.expected_name();
+        not_the_file(&self.source, name.as_ref(), &response.head, total).map_or(Ok(()), Err)
+    }
+
+    /// Gives an answer its name, its part file and its place in the plan.
+    async fn take_up(&self, answer: Answer) -> Result<Opening, Failure> {
+        let Answer { mut response, url, verdict, overlap } = answer;
+        let facts = Facts::of(&response.head, verdict);
+        self.check_promise(&response, facts.total)?;
+        *self.media_type.borrow_mut() = response.head.media_type();
+        let expected = self.expected_name();
+        let name = self.target.name.clone().unwrap_or_else(|| name::of_response(&response.head, &self.source.urls[0], &url));
+        let decoder = decoder(&response, expected.as_ref().unwrap_or(&name))?;
+        let total = if decoder.is_some() { None } else { facts.total.or(raw_length(&response)?) };
+        let base = {
+            let mut mirrors = self.mirrors.borrow_mut();
+            let base = mirrors.base();
+            mirrors.set_base(base);
+            let mirror = mirrors.get_mut(base);
+            mirror.current = url;
+            mirror.facts = Facts { total, ..facts };
+            base
+        };
+        if self.part.borrow().is_none()
+            && let Some(opening) = self.claim_part(&name).await?
+        {
+            return Ok(opening);
+        }
+        let done = self.plan.borrow().done();
+        *self.plan.borrow_mut() = Plan::new(total, done, self.connections.min_split_bytes);
+        let is_splittable = self.is_splittable(&response, verdict, decoder.is_some());
+        self.prepare_disk(total, is_splittable).await?;
+        let start = self.plan.borrow().done().contiguous_end(0);
+        if overlap > 0 {
+            let range = ByteRange::new(start - overlap, start);
+            if !is_same_as_disk(&self.part(), &mut response.body, range, self.stall()).await? {
+                return Ok(Opening::Changed("its bytes are other ones".to_owned()));
+            }
+        }
+        self.is_whole.set(matches!(verdict, Verdict::Whole { .. }));
+        let worker = self.new_worker();
+        let parts = if is_splittable { self.connections.segments.max(1) } else { 1 };
+        self.plan.borrow_mut().take_from(worker, start, parts, self.pace.get());
+        Ok(Opening::Begun(Begun { worker, mirror: base, body: response.body, decoder, is_splittable }))
+    }
+
+    /// Claims the part file under `name`. Something is returned if the answer at hand is not the one to go on with.
+    async fn claim_part(&self, name: &FileName) -> Result<Option<Opening>, Failure> {
+        match PartFile::claim(&self.claim(name))? {
+            Claimed::New(part) => {
+                self.adopt_part(part).await;
+                Ok(None)
+            }
+            Claimed::Begun(part, begun) => {
+                let facts = {
+                    let mirrors = self.mirrors.borrow();
+                    mirrors.get(mirrors.base()).facts.clone()
+                };
+                let is_same = begun.origin.total_bytes == facts.total && !begun.done.is_empty();
+                self.adopt_begun(part, begun).await?;
+                // Asked again from where the bytes end, the server says whether they are still the file's.
+                if is_same { Ok(Some(Opening::Again)) } else { self.start_over_with(facts) }
+            }
+            Claimed::Complete { path, size_bytes } => Ok(Some(Opening::Outcome(already_complete(path, size_bytes)))),
+            Claimed::Exists(existing) => Ok(Some(Opening::Outcome(Outcome::Skipped { existing }))),
+        }
+    }
+
+    fn start_over_with(&self, facts: Facts) -> Result<Option<Opening>, Failure> {
+        self.start_over()?;
+        let mut mirrors = self.mirrors.borrow_mut();
+        let base = mirrors.base();
+        mirrors.get_mut(base).facts = facts;
+        Ok(None)
+    }
+
+    /// Whether other connections may fetch parts beside this response.
+    fn is_splittable(&self, response: &Response, verdict: Verdict, is_decoded: bool) -> bool {
+        let sends_parts = match verdict {
+            Verdict::Part { total, .. } => total.is_some(),
+            Verdict::Whole { length } => {
+                length.is_some() && response.head.text("accept-ranges").is_some_and(|unit| unit.eq_ignore_ascii_case("bytes"))
+            }
+            Verdict::PastEnd { .. } => false,
+        };
+        sends_parts && !is_decoded && self.fetcher.is_repeatable() && !self.ignores_ranges.get()
+    }
+
+    /// Checks and reserves the room on the disk, and starts the journal if a later run could go on from it.
+    async fn prepare_disk(&self, total: Option<u64>, is_splittable: bool) -> Result<(), Failure> {
+        let part = self.part();
+        if let Some(total) = total {
+            part.check_space(total)?;
+            if total >= SMALL_BYTES && self.reserving.borrow().is_none() && self.plan.borrow().done_bytes() == 0 {
+                let part = std::sync::Arc::clone(&part);
+                *self.reserving.borrow_mut() = Some(tokio::task::spawn_blocking(move || part.reserve(total)));
+            }
+        }
+        let is_worth = !self.target.adopt || total.is_none_or(|total| total >= SMALL_BYTES);
+        if is_splittable && is_worth {
+            let mirrors = self.mirrors.borrow();
+            let facts = &mirrors.get(mirrors.base()).facts;
+            part.begin_journal(&Origin {
+                source: self.source_id.clone(),
+                total_bytes: facts.total,
+                etag: facts.etag.clone(),
+                last_modified: facts.last_modified.clone(),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The size of a whole file, for a response that was judged to be one.
+fn verdict_length(response: &Response) -> Result<Option<u64>, Failure> {
+    match judge(None, &Facts::default(), &response.head, now()) {
+        Ok(Verdict::Whole { length }) => Ok(length),
+        Ok(_) => Ok(None),
+        Err(Objection::Failed(failure)) => Err(failure),
+        Err(Objection::Changed(_) | Objection::IgnoresRanges) => Ok(None),
+    }
+}
+
+/// A decoder, if the body is encoded and the name does not say that the encoding is part of the file: servers label
+/// `.tar.gz` files so, and browsers save those as they are.
+fn decoder(response: &Response, name: &FileName) -> Result<Option<Decoder>, Failure> {
+    let Some(coding) = verdict::encoding(&response.head) else { return Ok(None) };
+    if is_compressed_itself(&coding, name) { Ok(None) } else { Decoder::new(&coding).map(Some) }
+}
+
+fn is_compressed_itself(coding: &str, name: &FileName) -> bool {
+    let lower = name.as_str().to_ascii_lowercase();
+    matches!(coding, "gzip" | "x-gzip") && [".gz", ".tgz", ".svgz"].iter().any(|ending| lower.ends_with(ending))
+}
+
+/// The size of an encoded body that is saved as it is.
+fn raw_length(response: &Response) -> Result<Option<u64>, Failure> {
+    if response.head.get("transfer-encoding").is_some() { Ok(None) } else { response.head.content_length() }
+}

@@ -1,0 +1,271 @@
+//! Which connection fetches which bytes. Pure: the one owner of the range map; connections hold leases that only the
+//! plan changes.
+//!
+//! Every byte of the file is at any time in exactly one of three places: done, leased to one worker, or waiting. A
+//! worker that runs out takes what waits, or a part of what the slowest other one still has before it, cut so that both
+//! should end together.
+
+use std::collections::BTreeMap;
+
+use transfer::{ByteRange, RangeSet, SegmentView};
+
+/// A worker may have this much written and not recorded; a kill costs at most that much a connection.
+const RECORD_BYTES: u64 = 512 * 1024;
+
+/// The least worth stealing, however slow its holder: a request costs about as much as this many bytes.
+const MIN_STEAL_BYTES: u64 = 64 * 1024;
+
+/// Measurements, ten a second, after which the rate of a lease is taken for what it is.
+const SETTLED_LOOKS: u32 = 50;
+
+/// Below this rate, in bytes per second, a holder counts as stuck; what it has left is stolen down to the last bytes.
+const STUCK_RATE: f64 = 4096.0;
+
+/// The worker of a run that a lease belongs to. Numbers are not used twice in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct WorkerId(pub(crate) u32);
+
+/// How fast a worker is, for the plan to cut fairly.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pace {
+    /// Its rate in bytes per second, or what it may be expected to have.
+    pub(crate) rate: f64,
+    /// Seconds from asking to the first byte.
+    pub(crate) delay: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lease {
+    begin: u64,
+    /// Next byte to be written.
+    at: u64,
+    /// One past the last byte; `u64::MAX` while the file's size is unknown.
+    end: u64,
+    /// Everything before is recorded.
+    recorded: u64,
+    /// Bytes per second; until it is measured, what may be expected.
+    rate: f64,
+    /// How often it was measured.
+    looks: u32,
+}
+
+/// The range map of one file.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    total: Option<u64>,
+    /// Bytes on the disk that are not in a lease's past.
+    done: RangeSet,
+    waiting: RangeSet,
+    leases: BTreeMap<WorkerId, Lease>,
+    min_split: u64,
+}
+
+impl Plan {
+    /// A plan for a file of `total` bytes, or of unknown size, of which `done` is there. Segments are not cut smaller
+    /// than `min_split` bytes in the first place.
+    pub(crate) fn new(total: Option<u64>, done: RangeSet, min_split: u64) -> Self {
+        let whole = ByteRange::new(0, total.unwrap_or(u64::MAX));
+        let waiting = done.gaps(whole).into_iter().collect();
+        Self { total, done, waiting, leases: BTreeMap::new(), min_split: min_split.max(1) }
+    }
+
+    /// Gives `worker` the waiting bytes from `start` on, because a response that begins there is already coming; up to
+    /// the first byte that is done, and at most a `parts`th of the file.
+    pub(crate) fn take_from(&mut self, worker: WorkerId, start: u64, parts: u16, pace: Pace) -> Option<ByteRange> {
+        let held = self.waiting.iter().find(|range| range.start <= start && start < range.end)?;
+        let end = held.end.min(start.saturating_add(self.segment_bytes(parts)));
+        Some(self.lease(worker, ByteRange::new(start, end), pace))
+    }
+
+    /// Gives `worker` something to fetch: waiting bytes, at most a `parts`th of what is missing, or else a part of
+    /// another's lease. `None` if nothing is worth a request.
+    pub(crate) fn take(&mut self, worker: WorkerId, parts: u16, pace: Pace) -> Option<ByteRange> {
+        let first = self.waiting.iter().next();
+        if let Some(range) = first {
+            let end = range.end.min(range.start.saturating_add(self.segment_bytes(parts)));
+            return Some(self.lease(worker, ByteRange::new(range.start, end), pace));
+        }
+        let (victim, cut) = self.best_cut(pace)?;
+        let lease = self.leases.get_mut(&victim).expect("the victim holds a lease");
+        let stolen = ByteRange::new(cut, std::mem::replace(&mut lease.end, cut));
+        self.waiting.insert(stolen);
+        Some(self.lease(worker, stolen, pace))
+    }
+
+    /// Lengthens the lease of `worker` by waiting bytes right behind it, at most `most` and at most a `parts`th of what
+    /// is missing: its response goes on, so nothing has to be asked. Returns whether anything was there.
+    pub(crate) fn extend(&mut self, worker: WorkerId, most: u64, parts: u16) -> bool {
+        let most = most.min(self.segment_bytes(parts));
+        let Some(lease) = self.leases.get_mut(&worker) else { return false };
+        let Some(range) = self.waiting.iter().find(|range| range.start == lease.end) else { return false };
+        lease.end = range.end.min(lease.end.saturating_add(most));
+        let taken = ByteRange::new(range.start, lease.end);
+        self.waiting.remove(taken);
+        !taken.is_empty()
+    }
+
+    /// Whether [`Plan::take`] would give a worker of this pace anything.
+    pub(crate) fn has_work(&self, pace: Pace) -> bool {
+        !self.waiting.is_empty() || self.best_cut(pace).is_some()
+    }
+
+    /// Bytes that `worker` may still write from [`Plan::position`] on.
+    pub(crate) fn window(&self, worker: WorkerId) -> u64 {
+        self.leases.get(&worker).map_or(0, |lease| lease.end - lease.at)
+    }
+
+    /// The next byte that `worker` is to write.
+    pub(crate) fn position(&self, worker: WorkerId) -> u64 {
+        self.leases.get(&worker).map_or(0, |lease| lease.at)
+    }
+
+    /// Notes that `worker` wrote the next `bytes` of its lease. Returns a range to be recorded, now and then.
+    pub(crate) fn advance(&mut self, worker: WorkerId, bytes: u64) -> Option<ByteRange> {
+        let lease = self.leases.get_mut(&worker).expect("only holders of a lease write");
+        debug_assert!(bytes <= lease.end - lease.at, "a worker stays within its lease");
+        lease.at += bytes;
+        if lease.at - lease.recorded < RECORD_BYTES && lease.at < lease.end {
+            return None;
+        }
+        let range = ByteRange::new(lease.recorded, lease.at);
+        lease.recorded = lease.at;
+        Some(range)
+    }
+
+    /// Ends the lease of `worker`: what it wrote is done, the rest waits for another. Returns what is to be recorded.
+    pub(crate) fn release(&mut self, worker: WorkerId) -> Option<ByteRange> {
+        let lease = self.leases.remove(&worker)?;
+        self.done.insert(ByteRange::new(lease.begin, lease.at));
+        self.waiting.insert(ByteRange::new(lease.at, lease.end));
+        Some(ByteRange::new(lease.recorded, lease.at)).filter(|range| !range.is_empty())
+    }
+
+    /// Ends all leases.
+    pub(crate) fn release_all(&mut self) -> Vec<ByteRange> {
+        let workers: Vec<_> = self.leases.keys().copied().collect();
+        workers.into_iter().filter_map(|worker| self.release(worker)).collect()
+    }
+
+    /// Notes that the file, of unknown size so far, ends at `total`.
+    pub(crate) fn settle(&mut self, total: u64) {
+        if self.total.is_none() {
+            self.total = Some(total);
+            self.waiting.remove(ByteRange::new(total, u64::MAX));
+            for lease in self.leases.values_mut() {
+                lease.end = lease.end.min(total.max(lease.at));
+            }
+        }
+    }
+
+    /// No longer believes the bytes of `ranges`; they are fetched again.
+    pub(crate) fn distrust(&mut self, ranges: &RangeSet) {
+        for range in ranges.iter() {
+            for gap in self.leased().gaps(range) {
+                self.done.remove(gap);
+                self.waiting.insert(gap);
+            }
+        }
+    }
+
+    /// Notes how fast `worker` is, in bytes per second.
+    pub(crate) fn pace(&mut self, worker: WorkerId, rate: f64) {
+        if let Some(lease) = self.leases.get_mut(&worker) {
+            lease.rate = rate;
+            lease.looks = lease.looks.saturating_add(1);
+        }
+    }
+
+    /// The file's size, once known.
+    pub(crate) fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// Whether every byte is there.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.total == Some(self.done_bytes())
+    }
+
+    /// Bytes that are there.
+    pub(crate) fn done_bytes(&self) -> u64 {
+        self.done.len() + self.leases.values().map(|lease| lease.at - lease.begin).sum::<u64>()
+    }
+
+    /// The bytes that are there.
+    pub(crate) fn done(&self) -> RangeSet {
+        let mut done = self.done.clone();
+        for lease in self.leases.values() {
+            done.insert(ByteRange::new(lease.begin, lease.at));
+        }
+        done
+    }
+
+    /// The segments as a picture: what is done and what is being fetched, in order.
+    pub(crate) fn segments(&self) -> Vec<SegmentView> {
+        let done = self.done.iter().map(|range| SegmentView {
+            start: range.start,
+            end: range.end,
+            done: range.len(),
+            is_active: false,
+        });
+        let active = self.leases.values().map(|lease| SegmentView {
+            start: lease.begin,
+            end: lease.end.min(self.total.unwrap_or(lease.at)),
+            done: lease.at - lease.begin,
+            is_active: true,
+        });
+        let mut segments: Vec<_> = done.chain(active).collect();
+        segments.sort_unstable_by_key(|segment| segment.start);
+        segments
+    }
+
+    fn lease(&mut self, worker: WorkerId, range: ByteRange, pace: Pace) -> ByteRange {
+        debug_assert!(!self.leases.contains_key(&worker), "a worker holds one lease at a time");
+        let ByteRange { start, end } = range;
+        self.waiting.remove(range);
+        self.leases.insert(worker, Lease { begin: start, at: start, end, recorded: start, rate: pace.rate, looks: 0 });
+        range
+    }
+
+    fn leased(&self) -> RangeSet {
+        self.leases.values().map(|lease| ByteRange::new(lease.begin, lease.end)).collect()
+    }
+
+    /// Size of a segment when what is missing is cut into `parts`; a file of unknown size is not cut.
+    fn segment_bytes(&self, parts: u16) -> u64 {
+        let Some(total) = self.total else { return u64::MAX };
+        let missing = total.saturating_sub(self.done.len());
+        missing.div_ceil(u64::from(parts.max(1))).max(self.min_split)
+    }
+
+    /// The lease that would end last, and where to cut it so that a thief of this `pace` ends together with its holder.
+    fn best_cut(&self, pace: Pace) -> Option<(WorkerId, u64)> {
+        self.total?;
+        let seconds_left = |lease: &Lease| as_f64(lease.end - lease.at) / lease.rate.max(1.0);
+        let (victim, lease) = self.leases.iter().max_by(|(_, one), (_, other)| seconds_left(one).total_cmp(&seconds_left(other)))?;
+        let left = lease.end - lease.at;
+        let (own, thief) = (lease.rate.max(1.0), pace.rate.max(1.0));
+        // While the thief's request is under way, the holder goes on.
+        let shared = (as_f64(left) - own * pace.delay).max(0.0);
+        let fair = as_u64(shared * thief / (own + thief)).min(left);
+        // A holder that has hardly begun may yet be fast. If all of it could go, two slow starters would rob each other
+        // for ever.
+        let stolen = if lease.looks < SETTLED_LOOKS { fair.min(left.div_ceil(2)) } else { fair };
+        let is_stuck = lease.looks >= SETTLED_LOOKS && lease.rate < STUCK_RATE && seconds_left(lease) > 4.0 * pace.delay + 1.0;
+        let saves_time = seconds_left(lease) > 4.0 * pace.delay + 0.05;
+        let is_worth = stolen >= self.min_split || (stolen >= MIN_STEAL_BYTES && saves_time) || (stolen > 0 && is_stuck && thief >= STUCK_RATE);
+        is_worth.then(|| (*victim, lease.end - stolen))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate of time; sizes of files are exact enough")]
+fn as_f64(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what a file can have")]
+fn as_u64(bytes: f64) -> u64 {
+    bytes.clamp(0.0, 9.0e18) as u64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! How many connections pay. Pure.
+//!
+//! With a fixed number there is nothing to find out. Otherwise a run begins with one connection, because on most links
+//! one is enough, and tries more while that would still save time. More that made it faster stay; more that did not
+//! are given up after two looks, and the next try waits longer. A link that loses packets, or a server that slows each
+//! connection, ends at the ceiling within a second; a link that one connection fills stays at one.
+
+use std::time::Duration;
+
+/// The shortest time over which a rate is measured.
+const MIN_WINDOW: Duration = Duration::from_millis(100);
+
+/// The longest time over which a rate is measured.
+const MAX_WINDOW: Duration = Duration::from_secs(1);
+
+/// More connections must be this much faster to stay. Less is within the noise of a shared link.
+const GAIN: f64 = 1.10;
+
+/// Measurements without gain after which the added connections go. One may fall into the slow start of the new ones.
+const STRIKES: u32 = 2;
+
+/// What is left must take this much longer, in seconds, for more connections to be tried at all.
+const WORTH_SECONDS: f64 = 1.0;
+
+/// Wait after a failed try; doubles with each one up to [`MAX_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The longest wait between tries: links change, and a try costs little.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// What a run looks like at a moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// Time since the run began.
+    pub(crate) at: Duration,
+    /// Bytes received since the run began.
+    pub(crate) received: u64,
+    /// Bytes still missing.
+    pub(crate) missing: u64,
+    /// Time from a request to its first byte.
+    pub(crate) delay: Duration,
+}
+
+/// The number of connections a run should have.
+#[derive(Debug)]
+pub(crate) struct Ramp {
+    wanted: u16,
+    ceiling: u16,
+    search: Option<Search>,
+}
+
+#[derive(Debug)]
+struct Search {
+    window: Option<Sample>,
+    /// What there was before the try that is under way.
+    before: Option<(u16, f64)>,
+    strikes: u32,
+    next_try: Duration,
+    pause: Duration,
+}
+
+impl Ramp {
+    /// `segments` connections, or as many as pay if that is 0; never more than `ceiling`.
+    pub(crate) fn new(segments: u16, ceiling: u16) -> Self {
+        let ceiling = ceiling.max(1);
+        let search = (segments == 0).then_some(Search {
+            window: None,
+            before: None,
+            strikes: 0,
+            next_try: Duration::ZERO,
+            pause: FIRST_PAUSE,
+        });
+        Self { wanted: segments.clamp(1, ceiling), ceiling, search }
+    }
+
+    /// The number of connections to have now.
+    pub(crate) fn wanted(&self) -> u16 {
+        self.wanted.min(self.ceiling)
+    }
+
+    /// The host refused one more than `borne` connections.
+    pub(crate) fn refused(&mut self, borne: u16) {
+        self.ceiling = self.ceiling.min(borne.max(1));
+        self.wanted = self.wanted.min(self.ceiling);
+        if let Some(search) = &mut self.search {
+            search.before = None;
+            search.window = None;
+        }
+    }
+
+    /// Takes a look; changes [`Ramp::wanted`] when enough has been seen.
+    pub(crate) fn look(&mut self, sample: Sample) {
+        let Some(search) = &mut self.search else { return };
+        let Some(start) = search.window else {
+            search.window = Some(sample);
+            return;
+        };
+        let elapsed = sample.at.saturating_sub(start.at);
+        if elapsed < (sample.delay * 3).clamp(MIN_WINDOW, MAX_WINDOW) {
+            return;
+        }
+        search.window = Some(sample);
+        let rate = as_f64(sample.received.saturating_sub(start.received)) / elapsed.as_secs_f64();
+        if let Some((count, rate_before)) = search.before {
+            if rate >= rate_before * GAIN {
+                search.before = None;
+                search.pause = FIRST_PAUSE;
+            } else {
+                search.strikes += 1;
+                if search.strikes >= STRIKES {
+                    self.wanted = count;
+                    search.before = None;
+                    search.next_try = sample.at + search.pause;
+                    search.pause = (search.pause * 2).min(MAX_PAUSE);
+                }
+                return;
+            }
+        }
+        let seconds_left = as_f64(sample.missing) / rate.max(1.0);
+        if self.wanted < self.ceiling && sample.at >= search.next_try && seconds_left > WORTH_SECONDS {
+            // A long way to go is worth a bold step.
+            let factor = if seconds_left > 4.0 * WORTH_SECONDS { 4 } else { 2 };
+            search.before = Some((self.wanted, rate));
+            search.strikes = 0;
+            self.wanted = self.wanted.saturating_mul(factor).min(self.ceiling);
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate of a rate")]
+fn as_f64(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SIZE: u64 = 10_000_000_000;
+
+    /// Runs a simulated link for `seconds` and returns the counts that were wanted after each look.
+    fn simulate(ramp: &mut Ramp, seconds: u64, rate: impl Fn(u16, u64) -> u64) -> Vec<u16> {
+        let mut received = 0;
+        (0..seconds * 20)
+            .map(|tick| {
+                received += rate(ramp.wanted(), tick) / 20;
+                let at = Duration::from_millis(tick * 50);
+                ramp.look(Sample { at, received, missing: SIZE - received, delay: Duration::from_millis(20) });
+                ramp.wanted()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_link_that_one_connection_fills_is_left_to_one() {
+        let mut ramp = Ramp::new(0, 16);
+        let wanted = simulate(&mut ramp, 60, |_, _| 100_000_000);
+        let extra = wanted.iter().filter(|wanted| **wanted > 1).count();
+        assert!(extra * 20 < wanted.len(), "more than one connection {extra} of {} looks", wanted.len());
+    }
+
+    #[test]
+    fn a_cap_on_each_connection_is_met_with_all_within_a_second() {
+        let mut ramp = Ramp::new(0, 16);
+        let wanted = simulate(&mut ramp, 2, |count, _| u64::from(count) * 1_000_000);
+        assert_eq!(wanted[20..], [16; 20], "{wanted:?}");
+    }
+
+    #[test]
+    fn noise_does_not_make_the_count_swing() {
+        let mut ramp = Ramp::new(0, 16);
+        // Four connections fill the link; single measurements are off by up to 8 %.
+        let noise = |tick: u64| 100 + (tick * 7919 % 17) - 8;
+        let wanted = simulate(&mut ramp, 120, |count, tick| u64::from(count.min(4)) * 50_000 * noise(tick));
+        let changes = wanted.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert!(changes <= 16, "{changes} changes in two minutes: {wanted:?}");
+    }
+
+    #[test]
+    fn a_refusal_is_final_for_the_run() {
+        let mut ramp = Ramp::new(0, 16);
+        simulate(&mut ramp, 2, |count, _| u64::from(count) * 1_000_000);
+        ramp.refused(4);
+        assert!(simulate(&mut ramp, 60, |count, _| u64::from(count) * 1_000_000).iter().all(|wanted| *wanted <= 4));
+    }
+
+    #[test]
+    fn little_is_not_worth_more_connections() {
+        let mut ramp = Ramp::new(0, 16);
+        for tick in 0..20 {
+            let at = Duration::from_millis(tick * 50);
+            ramp.look(Sample { at, received: tick * 1_000_000, missing: 5_000_000, delay: Duration::ZERO });
+        }
+        assert_eq!(ramp.wanted(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn the_count_stays_between_one_and_the_ceiling(
+            segments in 0u16..40,
+            ceiling in 0u16..40,
+            looks in prop::collection::vec((0u64..2000, 0u64..100_000_000, prop::option::of(0u16..20)), 0..60),
+        ) {
+            let mut ramp = Ramp::new(segments, ceiling);
+            let (mut at, mut received) = (Duration::ZERO, 0);
+            let mut limit = ceiling.max(1);
+            for (millis, bytes, refused) in looks {
+                at += Duration::from_millis(millis);
+                received += bytes;
+                ramp.look(Sample { at, received, missing: SIZE, delay: Duration::from_millis(50) });
+                if let Some(borne) = refused {
+                    ramp.refused(borne);
+                    limit = limit.min(borne.max(1));
+                }
+                prop_assert!((1..=limit).contains(&ramp.wanted()));
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Whom TLS trusts: the system's certificates, those of a file, or, where the user insists, anybody.
+
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+};
+use transfer::{Failure, failure::FailureKind};
+
+/// Client configurations, made when first needed: reading the system's certificates takes milliseconds.
+#[derive(Debug)]
+pub(crate) struct Tls {
+    own_roots: Option<RootCertStore>,
+    trusting: OnceLock<Arc<ClientConfig>>,
+    careless: OnceLock<Arc<ClientConfig>>,
+}
+
+impl Tls {
+    pub(crate) fn new(ca_certificate: Option<&Path>) -> Result<Self, Failure> {
+        let own_roots = ca_certificate.map(roots_of_file).transpose()?;
+        Ok(Self { own_roots, trusting: OnceLock::new(), careless: OnceLock::new() })
+    }
+
+    /// The configuration to connect with; `ignore_errors` accepts any certificate.
+    pub(crate) fn config(&self, ignore_errors: bool) -> Arc<ClientConfig> {
+        let cell = if ignore_errors { &self.careless } else { &self.trusting };
+        Arc::clone(cell.get_or_init(|| {
+            let provider = Arc::new(ring::default_provider());
+            let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+                .with_safe_default_protocol_versions()
+                .expect("ring supports the default protocol versions");
+            let mut config = if ignore_errors {
+                let verifier = Arc::new(AcceptAny(provider));
+                builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+            } else {
+                let roots = self.own_roots.clone().unwrap_or_else(system_roots);
+                builder.with_root_certificates(roots).with_no_client_auth()
+            };
+            config.alpn_protocols = vec![b"http/1.1".to_vec()];
+            Arc::new(config)
+        }))
+    }
+}
+
+fn roots_of_file(path: &Path) -> Result<RootCertStore, Failure> {
+    let unusable = |why: String| {
+        Failure::new(FailureKind::InvalidSource, format!("the certificate file {} cannot be used: {why}", path.display()))
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))? {
+        let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
+        roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+    }
+    if roots.is_empty() { Err(unusable("it holds no certificate".to_owned())) } else { Ok(roots) }
+}
+
+/// The system's certificates; those of Mozilla where the system has none, as in a bare container.
+fn system_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    let (_added, _unusable) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+}
+
+/// Accepts every certificate, for tasks whose user said so. Signatures are still checked: the peer has the key.
+#[derive(Debug)]
+struct AcceptAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,128 @@
+//! File names that are safe to make on any file system.
+
+use std::fmt;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// The longest name in bytes. Below the 255 that file systems allow, so that suffixes still fit.
+pub const MAX_NAME_BYTES: usize = 200;
+
+/// The name a file gets when nothing better is known.
+const FALLBACK: &str = "download";
+
+/// The longest extension that is kept when a name is cut.
+const MAX_EXTENSION_BYTES: usize = 20;
+
+/// Names that Windows reserves for devices, whatever their extension.
+const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+
+/// One component of a path, never more: no separator, no `..`, no control character, no reserved device name, no dot
+/// or space at its end, in Unicode normalisation form C, at most [`MAX_NAME_BYTES`] long. Only made by sanitising.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileName(String);
+
+impl FileName {
+    /// Makes a safe name of `text`; what is left empty becomes `download`.
+    pub fn sanitise(text: &str) -> Self {
+        Self::sanitise_or_none(text).unwrap_or_else(|| Self(FALLBACK.to_owned()))
+    }
+
+    /// Makes a safe name of `text`, or `None` if nothing usable is left of it.
+    pub fn sanitise_or_none(text: &str) -> Option<Self> {
+        let composed: String = text.nfc().filter(|c| !is_invisible(*c)).collect();
+        let replaced: String = composed.chars().map(|c| if is_forbidden(c) { '_' } else { c }).collect();
+        let trimmed = trim(&replaced);
+        if trimmed.is_empty() || trimmed.chars().all(|c| c == '_') {
+            return None;
+        }
+        let named = if is_reserved(trimmed) { format!("_{trimmed}") } else { trimmed.to_owned() };
+        Some(Self(shorten(&named, MAX_NAME_BYTES)))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name without its extension, and the extension with its dot (empty if there is none). Compound endings of
+    /// compressed archives (`.tar.gz`) stay together.
+    pub fn split_extension(&self) -> (&str, &str) {
+        split_extension(&self.0)
+    }
+
+    /// The `n`th alternative of the name, `stem (n).ext`.
+    #[must_use]
+    pub fn numbered(&self, n: u32) -> Self {
+        let (stem, extension) = self.split_extension();
+        let suffix = format!(" ({n}){extension}");
+        Self(format!("{}{suffix}", cut(stem, MAX_NAME_BYTES - suffix.len())))
+    }
+
+    /// The name with `suffix` at its end (`.svcpart`).
+    pub fn with_suffix(&self, suffix: &str) -> String {
+        format!("{}{suffix}", self.0)
+    }
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Characters that separate paths, that Windows forbids, or that control a terminal.
+fn is_forbidden(c: char) -> bool {
+    c.is_control() || matches!(c, '<' | '>' | ':' | '"' | '/' | '\\' | '|' | '?' | '*')
+}
+
+/// Characters that are not seen but change how a name reads, such as the overrides that make `exe.jpg` of `gpj.exe`.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{feff}')
+}
+
+fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c == '.' || c.is_whitespace())
+}
+
+/// Whether Windows would open a device instead of a file: the part before the first dot counts, in any case, trailing
+/// spaces ignored; `COM1` to `COM9` and `LPT1` to `LPT9` also with superscript digits.
+fn is_reserved(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or("").trim_end().to_lowercase();
+    if RESERVED.contains(&stem.as_str()) {
+        return true;
+    }
+    let digit = stem.strip_prefix("com").or_else(|| stem.strip_prefix("lpt"));
+    digit.is_some_and(|rest| matches!(rest, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³"))
+}
+
+fn split_extension(name: &str) -> (&str, &str) {
+    let Some(dot) = name.rfind('.').filter(|dot| *dot > 0) else { return (name, "") };
+    let extension = &name[dot..];
+    if extension.len() < 2 || extension.len() > MAX_EXTENSION_BYTES || extension.contains(' ') {
+        return (name, "");
+    }
+    let stem = &name[..dot];
+    let is_compressed = matches!(extension.to_ascii_lowercase().as_str(), ".gz" | ".bz2" | ".xz" | ".zst" | ".lz" | ".z");
+    match stem.to_ascii_lowercase().strip_suffix(".tar") {
+        Some(rest) if is_compressed && !rest.is_empty() => name.split_at(rest.len()),
+        _ => (stem, extension),
+    }
+}
+
+/// Cuts `name` to `limit` bytes, keeping its extension.
+fn shorten(name: &str, limit: usize) -> String {
+    if name.len() <= limit {
+        return name.to_owned();
+    }
+    let (stem, extension) = split_extension(name);
+    format!("{}{extension}", cut(stem, limit - extension.len()))
+}
+
+/// The longest start of `text` of at most `limit` bytes that ends between characters and not in a dot or space.
+fn cut(text: &str, limit: usize) -> &str {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text[..end].trim_end_matches(|c: char| c == '.' || c.is_whitespace())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn check(input: &str, expected: &str) {
+    assert_eq!(FileName::sanitise(input).as_str(), expected, "of {input:?}");
+}
+
+#[test]
+fn separators_and_climbing_cannot_leave_the_directory() {
+    check("../../etc/passwd", "_.._etc_passwd");
+    check("..\\..\\boot.ini", "_.._boot.ini");
+    check("/abs/path", "_abs_path");
+    check("C:\\x.exe", "C__x.exe");
+    check("..", "download");
+    check(".", "download");
+    check("///", "download");
+    check("", "download");
+}
+
+#[test]
+fn control_and_invisible_characters_are_taken_out() {
+    check("a\0b\nc\u{1b}[31m.txt", "a_b_c_[31m.txt");
+    check("photo\u{202e}gpj.exe", "photogpj.exe");
+}
+
+#[test]
+fn reserved_device_names_are_made_plain() {
+    check("CON", "_CON");
+    check("nul.txt", "_nul.txt");
+    check("com1.tar.gz", "_com1.tar.gz");
+    check("LPT³", "_LPT³");
+    check("console.txt", "console.txt");
+    check("com10", "com10");
+}
+
+#[test]
+fn dots_and_spaces_at_the_ends_go() {
+    check(" name. . ", "name");
+    check(".hidden", "hidden");
+}
+
+#[test]
+fn names_are_composed() {
+    check("e\u{301}te\u{301}.txt", "été.txt");
+}
+
+#[test]
+fn long_names_keep_their_extension() {
+    let name = FileName::sanitise(&format!("{}.tar.gz", "ü".repeat(300)));
+    assert!(name.as_str().len() <= MAX_NAME_BYTES && name.as_str().ends_with("ü.tar.gz"));
+    let numbered = name.numbered(12);
+    assert!(numbered.as_str().len() <= MAX_NAME_BYTES && numbered.as_str().ends_with(" (12).tar.gz"));
+}
+
+#[test]
+fn numbers_go_before_the_extension() {
+    assert_eq!(FileName::sanitise("a.tar.gz").numbered(1).as_str(), "a (1).tar.gz");
+    assert_eq!(FileName::sanitise("a").numbered(2).as_str(), "a (2)");
+    assert_eq!(FileName::sanitise("v1. final").numbered(2).as_str(), "v1. final (2)");
+}
+
+proptest! {
+    #[test]
+    fn every_name_is_one_safe_component(text in any::<String>()) {
+        let sanitised = FileName::sanitise(&text);
+        let name = sanitised.as_str();
+        prop_assert!(!name.is_empty() && name.len() <= MAX_NAME_BYTES);
+        prop_assert!(!name.chars().any(is_forbidden));
+        prop_assert!(name != "." && name != ".." && !name.ends_with(['.', ' ']));
+        prop_assert!(!is_reserved(name));
+        prop_assert_eq!(std::path::Path::new(name).components().count(), 1);
+        prop_assert_eq!(&FileName::sanitise(name), &sanitised, "sanitising twice changes nothing");
+    }
+}

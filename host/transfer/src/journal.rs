@@ -1,0 +1,261 @@
+//! The journal beside a part file: which bytes of it are there, so that a run that was killed goes on where it was.
+//!
+//! A header names the source, then records follow, each with its own checksum, only ever appended. Records of written
+//! ranges are not synced one by one: they hold after a kill, because the page cache outlives a process, and are
+//! believed only within the same boot of the machine. Now and then the part file is synced and a `Synced` record says
+//! which records before it are on the disk; after a power cut only those count.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    os,
+    range_set::{ByteRange, RangeSet},
+};
+
+/// First bytes of a journal; the digit is the format's version.
+const MAGIC: &[u8; 6] = b"SVCJ1\n";
+
+/// The longest header read. It holds a digest, two validators and two numbers.
+const MAX_HEADER_BYTES: usize = 64 * 1024;
+
+/// The longest journal read: about three million records, far past what [`COMPACT_BYTES`] lets a run write.
+const MAX_JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A journal longer than this is rewritten at the next sync.
+const COMPACT_BYTES: u64 = 1024 * 1024;
+
+/// Length of a record: kind, two numbers, checksum.
+const RECORD_BYTES: usize = 1 + 8 + 8 + 4;
+
+/// What a part file is a part of.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Origin {
+    /// SHA-256 of the source's first URL, in hexadecimal: tells sources apart without storing a link that may be secret.
+    pub source: String,
+    /// The file's size in bytes, once known.
+    pub total_bytes: Option<u64>,
+    /// The file's strong entity tag, as sent.
+    pub etag: Option<String>,
+    /// The file's modification time, as sent.
+    pub last_modified: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Header {
+    origin: Origin,
+    boot: Option<String>,
+}
+
+/// What a journal says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    pub(crate) origin: Origin,
+    /// The bytes that can be believed now.
+    pub(crate) done: RangeSet,
+    /// Set once the part file is complete and about to get its final name: the file's number and size.
+    pub(crate) finished: Option<(u64, u64)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Record {
+    /// The bytes of this range are in the part file.
+    Written(ByteRange),
+    /// Everything before this position of the journal is on the disk.
+    Synced(u64),
+    /// The part file with this number and size is complete.
+    Finished(u64, u64),
+    /// The bytes of this range are no longer believed.
+    Dropped(ByteRange),
+}
+
+impl Record {
+    fn encode(self) -> [u8; RECORD_BYTES] {
+        let (kind, one, other) = match self {
+            Self::Written(range) => (1, range.start, range.end),
+            Self::Synced(position) => (2, position, 0),
+            Self::Finished(inode, size) => (3, inode, size),
+            Self::Dropped(range) => (4, range.start, range.end),
+        };
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[0] = kind;
+        bytes[1..9].copy_from_slice(&u64::to_le_bytes(one));
+        bytes[9..17].copy_from_slice(&u64::to_le_bytes(other));
+        let sum = crc32fast::hash(&bytes[..17]);
+        bytes[17..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        if crc32fast::hash(&bytes[..17]).to_le_bytes() != bytes[17..] {
+            return None;
+        }
+        let (one, other) = (number(1), number(9));
+        match bytes[0] {
+            1 if one < other => Some(Self::Written(ByteRange::new(one, other))),
+            2 => Some(Self::Synced(one)),
+            3 => Some(Self::Finished(one, other)),
+            4 if one < other => Some(Self::Dropped(ByteRange::new(one, other))),
+            _ => None,
+        }
+    }
+}
+
+/// An open journal, positioned at its end.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    file: File,
+    path: PathBuf,
+    length: u64,
+}
+
+impl Journal {
+    /// Writes a new journal in place of any old one, atomically. `done` must already be synced.
+    pub(crate) fn create(path: &Path, origin: &Origin, done: &RangeSet) -> io::Result<Self> {
+        let header = Header { origin: origin.clone(), boot: os::boot_id() };
+        let json = serde_json::to_vec(&header)?;
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(u32::try_from(json.len()).map_err(io::Error::other)?.to_le_bytes());
+        bytes.extend(crc32fast::hash(&json).to_le_bytes());
+        bytes.extend(json);
+        for range in done.iter() {
+            bytes.extend(Record::Written(range).encode());
+        }
+        bytes.extend(Record::Synced(bytes.len() as u64).encode());
+        let temporary = path.with_extension("journal-new");
+        let mut file = private_file(&temporary)?;
+        file.write_all(&bytes)?;
+        if !done.is_empty() {
+            file.sync_data()?;
+        }
+        std::fs::rename(&temporary, path)?;
+        Ok(Self { file, path: path.to_owned(), length: bytes.len() as u64 })
+    }
+
+    /// Reads the journal at `path` and opens it to go on; `None` if there is none that can be believed.
+    pub(crate) fn open(path: &Path) -> io::Result<Option<(Self, Recorded)>> {
+        let file = match OpenOptions::new().read(true).append(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        (&file).take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes)?;
+        let Some((recorded, length)) = parse(&bytes, os::boot_id().as_deref()) else { return Ok(None) };
+        // A torn record at the end would hide everything appended after it.
+        file.set_len(length)?;
+        Ok(Some((Self { file, path: path.to_owned(), length }, recorded)))
+    }
+
+    pub(crate) fn written(&mut self, range: ByteRange) -> io::Result<()> {
+        self.append(Record::Written(range))
+    }
+
+    /// On the disk when this returns: a power cut must not bring back bytes that are known to be wrong.
+    pub(crate) fn dropped(&mut self, range: ByteRange) -> io::Result<()> {
+        self.append(Record::Dropped(range))?;
+        self.file.sync_data()
+    }
+
+    /// Records that the part file, number `inode`, is complete; on the disk when this returns.
+    pub(crate) fn finished(&mut self, inode: u64, size: u64) -> io::Result<()> {
+        self.append(Record::Finished(inode, size))?;
+        self.file.sync_data()
+    }
+
+    /// What a sync of the part file that begins now will cover, to be recorded through [`Checkpoint::commit`].
+    pub(crate) fn checkpoint(&mut self) -> io::Result<Checkpoint> {
+        let checkpoint = Checkpoint { file: self.file.try_clone()?, position: self.length };
+        self.length += RECORD_BYTES as u64;
+        Ok(checkpoint)
+    }
+
+    /// Whether the journal has grown so long that it should be written anew.
+    pub(crate) fn is_long(&self) -> bool {
+        self.length > COMPACT_BYTES
+    }
+
+    pub(crate) fn remove(self) -> io::Result<()> {
+        std::fs::remove_file(&self.path)
+    }
+
+    fn append(&mut self, record: Record) -> io::Result<()> {
+        self.file.write_all(&record.encode())?;
+        self.length += RECORD_BYTES as u64;
+        Ok(())
+    }
+}
+
+/// A sync under way: what of the journal it covers.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    file: File,
+    position: u64,
+}
+
+impl Checkpoint {
+    /// Records, durably, that the part file was synced. Appends, so it may run while records are appended elsewhere.
+    pub(crate) fn commit(mut self) -> io::Result<()> {
+        self.file.write_all(&Record::Synced(self.position).encode())?;
+        self.file.sync_data()
+    }
+}
+
+/// A new file that only we can read, replacing any left by a crash.
+fn private_file(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// What `bytes` say to a reader in `boot`, and how long their believable part is.
+fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Recorded, u64)> {
+    let after_magic = bytes.strip_prefix(MAGIC)?;
+    let (length, rest) = after_magic.split_first_chunk::<4>()?;
+    let (sum, rest) = rest.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok().filter(|length| *length <= MAX_HEADER_BYTES)?;
+    let (json, records) = rest.split_at_checked(length)?;
+    if crc32fast::hash(json).to_le_bytes() != *sum {
+        return None;
+    }
+    let header: Header = serde_json::from_slice(json).ok()?;
+    let records: Vec<Record> =
+        records.as_chunks::<RECORD_BYTES>().0.iter().map_while(Record::decode).collect();
+    let start = (bytes.len() - rest.len() + length) as u64;
+    let end = start + (records.len() * RECORD_BYTES) as u64;
+    let is_same_boot = boot.is_some() && boot == header.boot.as_deref();
+    let synced = records.iter().filter_map(|record| match record {
+        Record::Synced(position) => Some(*position),
+        _ => None,
+    });
+    let believed = if is_same_boot { end } else { synced.max().unwrap_or(0) };
+    let mut recorded = Recorded { origin: header.origin, done: RangeSet::new(), finished: None };
+    for (record, at) in records.iter().zip((start..).step_by(RECORD_BYTES)) {
+        match record {
+            Record::Written(range) if at < believed => {
+                recorded.done.insert(*range);
+            }
+            Record::Dropped(range) => recorded.done.remove(*range),
+            Record::Finished(inode, size) => recorded.finished = Some((*inode, *size)),
+            Record::Written(_) | Record::Synced(_) => {}
+        }
+    }
+    Some((recorded, end))
+}
+
+#[cfg(test)]
+mod tests;

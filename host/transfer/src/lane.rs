@@ -1,0 +1,103 @@
+//! Lanes: threads on which sockets are read and files are written.
+//!
+//! A lane has its own reactor and may block on the disk. That is how a slow disk slows the sockets that feed it (no
+//! buffers pile up in between), without ever blocking the threads that serve people. Each file system has lanes of its
+//! own, so that one that hangs holds up nothing but its own transfers.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio_util::task::LocalPoolHandle;
+
+use crate::os;
+
+/// The most file systems that get lanes of their own; any further one shares those of "unknown".
+const MAX_DEVICES: usize = 32;
+
+/// Threads per file system. More than this many transfers share them; a transfer itself runs on one.
+const MAX_LANES: usize = 4;
+
+/// The lanes of all file systems, made when first used. Clones share them.
+#[derive(Clone)]
+pub struct Lanes {
+    per_device: usize,
+    pools: Arc<Mutex<HashMap<Option<u64>, LocalPoolHandle>>>,
+}
+
+/// The work on a lane panicked; the panic itself has been reported where it happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the transfer stopped through a defect")]
+pub struct Panicked;
+
+impl std::fmt::Debug for Lanes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lanes").field("per_device", &self.per_device).finish_non_exhaustive()
+    }
+}
+
+impl Default for Lanes {
+    /// As many lanes per file system as the machine has processors, up to [`MAX_LANES`].
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { per_device: processors.min(MAX_LANES), pools: Arc::default() }
+    }
+}
+
+impl Lanes {
+    /// Runs `work` on the least busy lane of the file system that `directory` lies on, or will lie on. Dropping the
+    /// returned future aborts the work.
+    pub async fn run<F, Fut>(&self, directory: &Path, work: F) -> Result<Fut::Output, Panicked>
+    where
+        F: FnOnce() -> Fut + Send + 'static,
+        Fut: Future + 'static,
+        Fut::Output: Send + 'static,
+    {
+        let handle = self.pool(directory).spawn_pinned(work);
+        let _abort = AbortOnDrop(handle.abort_handle());
+        handle.await.map_err(|_| Panicked)
+    }
+
+    fn pool(&self, directory: &Path) -> LocalPoolHandle {
+        let device = directory.ancestors().find_map(os::device);
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = if pools.contains_key(&device) || pools.len() < MAX_DEVICES { device } else { None };
+        pools.entry(key).or_insert_with(|| LocalPoolHandle::new(self.per_device)).clone()
+    }
+}
+
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_need_not_be_send_and_its_result_comes_back() {
+        let lanes = Lanes::default();
+        let answer = lanes.run(Path::new("/nowhere/yet"), || async {
+            let local = Rc::new(41);
+            tokio::task::yield_now().await;
+            *local + 1
+        });
+        assert_eq!(answer.await, Ok(42));
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_told_and_the_lane_goes_on() {
+        let lanes = Lanes { per_device: 1, pools: Arc::default() };
+        let panicking = lanes.run(Path::new("/"), || async { panic!("as planned") });
+        assert_eq!(panicking.await, Err::<(), _>(Panicked));
+        assert_eq!(lanes.run(Path::new("/"), || async { 1 }).await, Ok(1));
+    }
+}

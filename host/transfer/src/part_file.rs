@@ -1,0 +1,520 @@
+//! The part file: where a download's bytes go until they are the file.
+//!
+//! It lies beside its target as `<name>.svcpart`, is locked while somebody works on it, and has a journal
+//! (`<name>.svcpart.journal`) that says which bytes are there. A name belongs to whoever created its part file anew;
+//! the target itself appears at once and whole, by a rename, when the bytes are proved and on the disk.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use crate::{
+    failure::{Failure, FailureKind},
+    file_name::FileName,
+    journal::{Journal, Origin, Recorded},
+    names, os,
+    os::{CarryError, KernelPipe},
+    range_set::{ByteRange, RangeSet},
+    transport::OnConflict,
+};
+
+/// What is added to a name for its part file.
+pub const PART_SUFFIX: &str = ".svcpart";
+
+/// What is added to a name for the journal of its part file.
+pub const JOURNAL_SUFFIX: &str = ".svcpart.journal";
+
+/// The last number tried in `name (n).ext` before a name is given up.
+const LAST_NUMBER: u32 = 9999;
+
+/// Space left free on the disk when a download is checked against it, so that the system itself can go on.
+const SPACE_MARGIN_BYTES: u64 = 1024 * 1024;
+
+/// A name that somebody wants for a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// The directory; made if it does not exist.
+    pub directory: &'a Path,
+    /// The name.
+    pub name: &'a FileName,
+    /// What to do if it is taken.
+    pub on_conflict: OnConflict,
+    /// [`Origin::source`] of who claims.
+    pub source: &'a str,
+    /// Whether a part file of the same source that nobody holds is continued.
+    pub adopt: bool,
+}
+
+/// What a claim came to.
+#[derive(Debug)]
+pub enum Claimed {
+    /// A part file, new and empty.
+    New(PartFile),
+    /// A part file that was begun before, and what of it is there.
+    Begun(PartFile, Begun),
+    /// The part file was complete and had already got its final name when its last run was killed.
+    Complete {
+        /// The final path.
+        path: PathBuf,
+        /// Its size.
+        size_bytes: u64,
+    },
+    /// The name is taken and the rule is [`OnConflict::Skip`].
+    Exists(PathBuf),
+}
+
+/// What an earlier run left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// What the bytes are a part of.
+    pub origin: Origin,
+    /// The bytes that are there.
+    pub done: RangeSet,
+}
+
+/// A locked part file. Bytes are written at positions, from one thread or several; what was written is told to
+/// [`PartFile::record`].
+#[derive(Debug)]
+pub struct PartFile {
+    file: File,
+    part: PathBuf,
+    directory: PathBuf,
+    name: FileName,
+    replaces: bool,
+    journal: Mutex<Option<Journal>>,
+}
+
+/// One attempt to claim one name.
+enum Attempt {
+    Got(Claimed),
+    Taken,
+}
+
+impl PartFile {
+    /// Claims a name: creates its part file anew, continues one that may be continued, or takes the next name.
+    pub fn claim(claim: &Claim<'_>) -> Result<Claimed, Failure> {
+        fs::create_dir_all(claim.directory).map_err(|error| directory_failure(claim.directory, &error))?;
+        for number in 0..=LAST_NUMBER {
+            let name = if number == 0 { claim.name.clone() } else { claim.name.numbered(number) };
+            if let Attempt::Got(claimed) = attempt(claim, name)? {
+                return Ok(claimed);
+            }
+        }
+        Err(Failure::new(
+            FailureKind::Exists,
+            format!("{} and {LAST_NUMBER} numbered alternatives exist in {}", claim.name, claim.directory.display()),
+        ))
+    }
+
+    /// Continues a part file of the same source that nobody holds, if [`Claim::adopt`] allows it and there is one under
+    /// the name or one of its numbered alternatives in use.
+    pub fn find_begun(claim: &Claim<'_>) -> Result<Option<(Self, Begun)>, Failure> {
+        for number in 0..=LAST_NUMBER {
+            let name = if number == 0 { claim.name.clone() } else { claim.name.numbered(number) };
+            let paths = Paths::new(claim.directory, &name);
+            let is_target_there = fs::symlink_metadata(&paths.target).is_ok();
+            match open_existing(&paths)? {
+                Existing::Free(file) if claim.adopt => {
+                    let is_ours = matches!(Journal::open(&paths.journal), Ok(Some((_, recorded))) if recorded.origin.source == claim.source);
+                    let replaces = is_target_there && claim.on_conflict == OnConflict::Overwrite;
+                    if is_ours && let Claimed::Begun(part, begun) = paths.begun_or_new(file, name, replaces) {
+                        return Ok(Some((part, begun)));
+                    }
+                }
+                Existing::Missing if !is_target_there => return Ok(None),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes up the part file of `path`, which an earlier run reserved. If it is gone, the name is claimed again.
+    pub fn reclaim(path: &Path, claim: &Claim<'_>) -> Result<Claimed, Failure> {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Self::claim(claim) };
+        let name = FileName::sanitise(&name.to_string_lossy());
+        let claim = Claim { directory, name: &name, adopt: true, ..*claim };
+        let paths = Paths::new(directory, &name);
+        match open_existing(&paths)? {
+            Existing::Free(file) => {
+                let replaces = claim.on_conflict == OnConflict::Overwrite;
+                Ok(paths.begun_or_new(file, name.clone(), replaces))
+            }
+            Existing::Held(holder) => Err(in_use(&paths.part, holder)),
+            Existing::Missing => match paths.completed() {
+                Some(size_bytes) => Ok(Claimed::Complete { path: path.to_owned(), size_bytes }),
+                None => Self::claim(&claim),
+            },
+            Existing::Foreign => Self::claim(&claim),
+        }
+    }
+
+    /// The path that the file will have, unless somebody takes it meanwhile.
+    pub fn final_path(&self) -> PathBuf {
+        self.directory.join(self.name.as_str())
+    }
+
+    /// The part file's own path.
+    pub fn path(&self) -> &Path {
+        &self.part
+    }
+
+    /// Starts the journal, if none is there, so that a later run can go on from what is recorded from now on. A part
+    /// file without one starts over.
+    pub fn begin_journal(&self, origin: &Origin) -> Result<(), Failure> {
+        let mut journal = self.journal();
+        if journal.is_none() {
+            let path = self.journal_path();
+            let created = Journal::create(&path, origin, &RangeSet::new());
+            *journal = Some(created.map_err(|error| Failure::disk("write", &path, &error))?);
+        }
+        Ok(())
+    }
+
+    /// Writes the journal anew: `synced` is on the disk, `written` is in the part file.
+    pub fn rewrite_journal(&self, origin: &Origin, synced: &RangeSet, written: &RangeSet) -> Result<(), Failure> {
+        let path = self.journal_path();
+        let rewritten = Journal::create(&path, origin, synced).and_then(|mut journal| {
+            written.iter().try_for_each(|range| journal.written(range))?;
+            Ok(journal)
+        });
+        *self.journal() = Some(rewritten.map_err(|error| Failure::disk("write", &path, &error))?);
+        Ok(())
+    }
+
+    /// Whether a journal has been started.
+    pub fn has_journal(&self) -> bool {
+        self.journal().is_some()
+    }
+
+    /// Whether the journal has grown so long that [`PartFile::rewrite_journal`] should follow the next sync.
+    pub fn is_journal_long(&self) -> bool {
+        self.journal().as_ref().is_some_and(Journal::is_long)
+    }
+
+    /// Writes `bytes` at `offset`. Blocks.
+    pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), Failure> {
+        os::write_all_at(&self.file, bytes, offset).map_err(|error| Failure::disk("write", &self.part, &error))
+    }
+
+    /// Moves up to `limit` bytes from a socket to `offset` through the kernel; see [`KernelPipe::carry`]. Blocks on the
+    /// disk only.
+    #[cfg(target_os = "linux")]
+    pub fn carry_at(
+        &self,
+        pipe: &KernelPipe,
+        socket: std::os::fd::BorrowedFd<'_>,
+        offset: u64,
+        limit: usize,
+    ) -> Result<usize, CarryError> {
+        pipe.carry(socket, &self.file, offset, limit)
+    }
+
+    /// The failure that a disk error of [`PartFile::carry_at`] means.
+    pub fn write_failure(&self, error: &io::Error) -> Failure {
+        Failure::disk("write", &self.part, error)
+    }
+
+    /// Reads the bytes at `offset`, as many as `bytes` holds. Blocks.
+    pub fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), Failure> {
+        let mut reader = PartReader { part: self, at: offset };
+        io::Read::read_exact(&mut reader, bytes).map_err(|error| Failure::disk("read", &self.part, &error))
+    }
+
+    /// A reader over the part file from its start. Blocks.
+    pub fn reader(&self) -> impl io::Read + '_ {
+        PartReader { part: self, at: 0 }
+    }
+
+    /// Records in the journal, if there is one, that `range` has been written.
+    pub fn record(&self, range: ByteRange) -> Result<(), Failure> {
+        self.append(|journal| journal.written(range))
+    }
+
+    /// Records in the journal, if there is one, that the bytes of `range` are no longer believed.
+    pub fn distrust(&self, range: ByteRange) -> Result<(), Failure> {
+        self.append(|journal| journal.dropped(range))
+    }
+
+    /// Forgets all bytes, for a file that changed at its source.
+    pub fn start_over(&self) -> Result<(), Failure> {
+        if let Some(journal) = self.journal().take() {
+            journal.remove().map_err(|error| Failure::disk("remove", &self.journal_path(), &error))?;
+        }
+        self.file.set_len(0).map_err(|error| Failure::disk("empty", &self.part, &error))
+    }
+
+    /// Fails if the file system has no room for the rest of a file of `size` bytes.
+    pub fn check_space(&self, size: u64) -> Result<(), Failure> {
+        let (Ok(free), Ok(held)) = (os::free_bytes(&self.directory), os::allocated_bytes(&self.file)) else {
+            return Ok(());
+        };
+        let needed = size.saturating_sub(held);
+        if needed == 0 || needed.saturating_add(SPACE_MARGIN_BYTES) <= free {
+            return Ok(());
+        }
+        Err(Failure::new(
+            FailureKind::DiskFull,
+            format!(
+                "{} needs {needed} more bytes, but {} has only {free} free; free some space and resume",
+                self.name,
+                self.directory.display()
+            ),
+        ))
+    }
+
+    /// Reserves room for `size` bytes without writing them, or makes a sparse file where that cannot be done. May block
+    /// for long on some file systems, so it is called off the lanes, while bytes already arrive.
+    pub fn reserve(&self, size: u64) -> Result<(), Failure> {
+        os::reserve(&self.file, size).map_err(|error| Failure::disk("reserve space for", &self.part, &error))
+    }
+
+    /// Puts what has been recorded so far on the disk: first the bytes, then the word that they are there. Blocks for
+    /// long. After a failure nothing that was recorded since the last success may be believed.
+    pub fn sync(&self) -> Result<(), Failure> {
+        let checkpoint = self.journal().as_mut().map(Journal::checkpoint).transpose();
+        let synced = checkpoint.and_then(|checkpoint| {
+            self.file.sync_data()?;
+            checkpoint.map_or(Ok(()), |checkpoint| checkpoint.commit())
+        });
+        synced.map_err(|error| Failure::disk("sync", &self.part, &error))
+    }
+
+    /// Makes the part file, `size` bytes and proved, the file: synced, with its modification time, under its final
+    /// name, which is another one if somebody took it meanwhile. Blocks for long. Returns the final path.
+    pub fn finish(&self, size: u64, modified: Option<SystemTime>) -> Result<PathBuf, Failure> {
+        let failed = |act: &str, error: &io::Error| Failure::disk(act, &self.part, error);
+        let metadata = self.file.metadata().map_err(|error| failed("read", &error))?;
+        if metadata.len() != size {
+            self.file.set_len(size).map_err(|error| failed("cut", &error))?;
+        }
+        if let Some(time) = modified {
+            self.file.set_modified(time).map_err(|error| failed("set the time of", &error))?;
+        }
+        self.file.sync_all().map_err(|error| failed("sync", &error))?;
+        self.append(|journal| journal.finished(os::inode(&metadata), size))?;
+        let path = self.rename_to_final()?;
+        sync_directory(&self.directory).map_err(|error| Failure::disk("sync", &self.directory, &error))?;
+        if let Some(journal) = self.journal().take() {
+            // The file is there; a journal that stays behind is cleared by the next claim of its name.
+            let _leftover = journal.remove();
+        }
+        Ok(path)
+    }
+
+    /// Removes the part file and its journal. Errors are not told: what stays is cleared by the next claim.
+    pub fn discard(&self) {
+        if let Some(journal) = self.journal().take() {
+            let _leftover = journal.remove();
+        }
+        let _leftover = fs::remove_file(&self.part);
+    }
+
+    fn rename_to_final(&self) -> Result<PathBuf, Failure> {
+        let first = self.final_path();
+        if self.replaces {
+            fs::rename(&self.part, &first).map_err(|error| Failure::disk("replace", &first, &error))?;
+            return Ok(first);
+        }
+        for number in 0..=LAST_NUMBER {
+            let path = if number == 0 { first.clone() } else { self.directory.join(self.name.numbered(number).as_str()) };
+            match os::rename_new(&self.part, &path) {
+                Ok(()) => return Ok(path),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Failure::disk("name", &path, &error)),
+            }
+        }
+        Err(Failure::new(FailureKind::Exists, format!("{} and all its alternatives exist", first.display())))
+    }
+
+    fn append(&self, act: impl FnOnce(&mut Journal) -> io::Result<()>) -> Result<(), Failure> {
+        match self.journal().as_mut() {
+            Some(journal) => act(journal).map_err(|error| Failure::disk("write", &self.journal_path(), &error)),
+            None => Ok(()),
+        }
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Option<Journal>> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn journal_path(&self) -> PathBuf {
+        self.directory.join(self.name.with_suffix(JOURNAL_SUFFIX))
+    }
+}
+
+/// Reads a part file without moving its cursor.
+struct PartReader<'a> {
+    part: &'a PartFile,
+    at: u64,
+}
+
+impl io::Read for PartReader<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = os::read_at(&self.part.file, bytes, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// The three paths of one name.
+struct Paths {
+    directory: PathBuf,
+    target: PathBuf,
+    part: PathBuf,
+    journal: PathBuf,
+}
+
+/// What lies at a part file's path.
+enum Existing {
+    Missing,
+    /// An ordinary file, now locked by us.
+    Free(File),
+    /// Locked by somebody else: by this process, if the system tells.
+    Held(Option<u32>),
+    /// Something that is no part file, such as a link or a directory.
+    Foreign,
+}
+
+impl Paths {
+    fn new(directory: &Path, name: &FileName) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            target: directory.join(name.as_str()),
+            part: directory.join(name.with_suffix(PART_SUFFIX)),
+            journal: directory.join(name.with_suffix(JOURNAL_SUFFIX)),
+        }
+    }
+
+    fn part_file(self, file: File, name: FileName, replaces: bool, journal: Option<Journal>) -> PartFile {
+        PartFile { file, part: self.part, directory: self.directory, name, replaces, journal: Mutex::new(journal) }
+    }
+
+    /// The part file in `file` with what its journal says, emptied if that says nothing.
+    fn begun_or_new(self, file: File, name: FileName, replaces: bool) -> Claimed {
+        match Journal::open(&self.journal) {
+            Ok(Some((journal, Recorded { origin, done, finished: _ }))) => {
+                let length = file.metadata().map_or(0, |metadata| metadata.len());
+                let mut done = done;
+                done.remove(ByteRange::new(length, u64::MAX));
+                Claimed::Begun(self.part_file(file, name, replaces, Some(journal)), Begun { origin, done })
+            }
+            Ok(None) | Err(_) => {
+                let _stale = fs::remove_file(&self.journal);
+                let _emptied = file.set_len(0);
+                Claimed::New(self.part_file(file, name, replaces, None))
+            }
+        }
+    }
+
+    /// The size of the target, if its journal says that it is the part file that we finished.
+    fn completed(&self) -> Option<u64> {
+        let metadata = fs::metadata(&self.target).ok()?;
+        let (_, recorded) = Journal::open(&self.journal).ok()??;
+        let (inode, size) = recorded.finished?;
+        let is_ours = metadata.is_file() && os::inode(&metadata) == inode && metadata.len() == size;
+        is_ours.then(|| {
+            let _leftover = fs::remove_file(&self.journal);
+            size
+        })
+    }
+}
+
+fn attempt(claim: &Claim<'_>, name: FileName) -> Result<Attempt, Failure> {
+    let paths = Paths::new(claim.directory, &name);
+    let mut replaces = false;
+    if names::is_taken(claim.directory, name.as_str()) {
+        match claim.on_conflict {
+            OnConflict::Skip => return Ok(Attempt::Got(Claimed::Exists(paths.target))),
+            OnConflict::Overwrite if is_plain_file(&paths.target) => replaces = true,
+            OnConflict::Overwrite | OnConflict::Rename => return Ok(Attempt::Taken),
+        }
+    }
+    match OpenOptions::new().read(true).write(true).create_new(true).open(&paths.part) {
+        Ok(file) => {
+            file.try_lock().map_err(|error| lock_failure(&paths.part, &error))?;
+            let _stale = fs::remove_file(&paths.journal);
+            names::add(claim.directory, name.as_str());
+            Ok(Attempt::Got(Claimed::New(paths.part_file(file, name, replaces, None))))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => adopt(claim, name, paths, replaces),
+        Err(error) => Err(Failure::disk("create", &paths.part, &error)),
+    }
+}
+
+/// Continues the part file that is in the way, if it may be.
+fn adopt(claim: &Claim<'_>, name: FileName, paths: Paths, replaces: bool) -> Result<Attempt, Failure> {
+    match open_existing(&paths)? {
+        Existing::Free(file) if claim.adopt => {
+            let is_other = matches!(Journal::open(&paths.journal), Ok(Some((_, recorded))) if recorded.origin.source != claim.source);
+            if is_other {
+                return Ok(Attempt::Taken);
+            }
+            Ok(Attempt::Got(paths.begun_or_new(file, name, replaces)))
+        }
+        Existing::Held(holder) if claim.on_conflict != OnConflict::Rename => Err(in_use(&paths.part, holder)),
+        _ => Ok(Attempt::Taken),
+    }
+}
+
+fn open_existing(paths: &Paths) -> Result<Existing, Failure> {
+    match fs::symlink_metadata(&paths.part) {
+        Ok(metadata) if !metadata.is_file() => return Ok(Existing::Foreign),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Existing::Missing),
+        Err(error) => return Err(Failure::disk("open", &paths.part, &error)),
+    }
+    let file = match OpenOptions::new().read(true).write(true).open(&paths.part) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Existing::Missing),
+        Err(error) => return Err(Failure::disk("open", &paths.part, &error)),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(Existing::Held(os::lock_holder(&file))),
+        Err(TryLockError::Error(error)) => return Err(Failure::disk("lock", &paths.part, &error)),
+    }
+    // Between opening and locking its holder may have finished it or put another file in its place.
+    let is_same = match (file.metadata(), fs::symlink_metadata(&paths.part)) {
+        (Ok(opened), Ok(named)) => named.is_file() && os::inode(&opened) == os::inode(&named),
+        _ => false,
+    };
+    Ok(if is_same { Existing::Free(file) } else { Existing::Missing })
+}
+
+fn is_plain_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}
+
+fn directory_failure(directory: &Path, error: &io::Error) -> Failure {
+    let mut failure = Failure::disk("make the directory", directory, error);
+    if matches!(failure.kind, FailureKind::Exists | FailureKind::DiskIo) {
+        failure.kind = FailureKind::Directory;
+    }
+    failure
+}
+
+fn lock_failure(path: &Path, error: &TryLockError) -> Failure {
+    match error {
+        TryLockError::WouldBlock => in_use(path, None),
+        TryLockError::Error(error) => Failure::disk("lock", path, error),
+    }
+}
+
+fn in_use(path: &Path, holder: Option<u32>) -> Failure {
+    let who = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    Failure::new(
+        FailureKind::InUse,
+        format!("{} is in use by {who}; wait until that ends, or choose another name", path.display()),
+    )
+}
+
+#[cfg(test)]
+mod tests;

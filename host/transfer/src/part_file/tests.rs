@@ -1,0 +1,201 @@
+use super::*;
+
+struct Place {
+    directory: tempfile::TempDir,
+    name: FileName,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), name: FileName::sanitise("file.bin") }
+    }
+
+    fn claim(&self, on_conflict: OnConflict, adopt: bool) -> Result<Claimed, Failure> {
+        self.claim_as("source", on_conflict, adopt)
+    }
+
+    fn claim_as(&self, source: &str, on_conflict: OnConflict, adopt: bool) -> Result<Claimed, Failure> {
+        PartFile::claim(&Claim { directory: self.path(), name: &self.name, on_conflict, source, adopt })
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn new(claimed: Result<Claimed, Failure>) -> PartFile {
+    match claimed {
+        Ok(Claimed::New(part)) => part,
+        other => panic!("expected a new part file, got {other:?}"),
+    }
+}
+
+fn origin() -> Origin {
+    Origin { source: "source".into(), total_bytes: Some(8), ..Origin::default() }
+}
+
+#[test]
+fn a_finished_file_has_its_name_and_nothing_else_stays() {
+    let place = Place::new();
+    let part = new(place.claim(OnConflict::Rename, false));
+    part.begin_journal(&origin()).unwrap();
+    part.write_at(b"efgh", 4).unwrap();
+    part.write_at(b"abcd", 0).unwrap();
+    assert_eq!(place.names(), ["file.bin.svcpart", "file.bin.svcpart.journal"]);
+    let path = part.finish(8, Some(SystemTime::UNIX_EPOCH)).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"abcdefgh");
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), SystemTime::UNIX_EPOCH);
+    assert_eq!(place.names(), ["file.bin"]);
+}
+
+#[test]
+fn a_name_is_taken_in_any_case() {
+    let place = Place::new();
+    fs::write(place.path().join("FILE.BIN"), "theirs").unwrap();
+    let part = new(place.claim(OnConflict::Rename, false));
+    assert_eq!(part.final_path(), place.path().join("file (1).bin"));
+}
+
+#[test]
+fn overwrite_replaces_a_file_only_at_the_end_and_never_a_directory() {
+    let place = Place::new();
+    let target = place.path().join("file.bin");
+    fs::write(&target, "old").unwrap();
+    let part = new(place.claim(OnConflict::Overwrite, false));
+    part.write_at(b"new", 0).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"old");
+    assert_eq!(part.finish(3, None).unwrap(), target);
+    assert_eq!(fs::read(&target).unwrap(), b"new");
+
+    fs::remove_file(&target).unwrap();
+    fs::create_dir(&target).unwrap();
+    assert_eq!(new(place.claim(OnConflict::Overwrite, false)).final_path(), place.path().join("file (1).bin"));
+}
+
+#[test]
+fn skip_leaves_what_is_there() {
+    let place = Place::new();
+    fs::write(place.path().join("file.bin"), "theirs").unwrap();
+    assert!(matches!(place.claim(OnConflict::Skip, false), Ok(Claimed::Exists(path)) if path.ends_with("file.bin")));
+}
+
+#[test]
+fn a_file_that_appears_meanwhile_is_not_replaced() {
+    let place = Place::new();
+    let part = new(place.claim(OnConflict::Rename, false));
+    fs::write(place.path().join("file.bin"), "theirs").unwrap();
+    let path = part.finish(0, None).unwrap();
+    assert_eq!(path, place.path().join("file (1).bin"));
+    assert_eq!(fs::read(place.path().join("file.bin")).unwrap(), b"theirs");
+}
+
+#[test]
+fn two_claims_never_share_a_part_file() {
+    let place = Place::new();
+    let one = new(place.claim(OnConflict::Rename, true));
+    let two = new(place.claim(OnConflict::Rename, true));
+    assert_ne!(one.path(), two.path());
+    let refused = place.claim(OnConflict::Overwrite, true).unwrap_err();
+    assert_eq!(refused.kind, FailureKind::InUse);
+    if cfg!(target_os = "linux") {
+        assert!(refused.message.contains(&std::process::id().to_string()), "{refused}");
+    }
+}
+
+#[test]
+fn what_was_recorded_is_there_for_the_same_source_only() {
+    let place = Place::new();
+    let part = new(place.claim(OnConflict::Rename, true));
+    part.begin_journal(&origin()).unwrap();
+    part.write_at(b"abcd", 0).unwrap();
+    part.record(ByteRange::new(0, 4)).unwrap();
+    drop(part);
+
+    let stranger = new(place.claim_as("other", OnConflict::Rename, true));
+    assert_eq!(stranger.final_path(), place.path().join("file (1).bin"));
+    let careful = new(place.claim(OnConflict::Rename, false));
+    assert_eq!(careful.final_path(), place.path().join("file (2).bin"));
+    match place.claim(OnConflict::Rename, true) {
+        Ok(Claimed::Begun(part, begun)) => {
+            assert_eq!(begun.done.len(), 4);
+            let mut bytes = [0; 4];
+            part.read_at(&mut bytes, 0).unwrap();
+            assert_eq!(&bytes, b"abcd");
+        }
+        other => panic!("expected what was begun, got {other:?}"),
+    }
+}
+
+#[test]
+fn bytes_past_the_end_of_a_cut_part_file_are_not_believed() {
+    let place = Place::new();
+    let part = new(place.claim(OnConflict::Rename, true));
+    part.begin_journal(&origin()).unwrap();
+    part.write_at(b"abcdefgh", 0).unwrap();
+    part.record(ByteRange::new(0, 8)).unwrap();
+    let path = part.path().to_owned();
+    drop(part);
+    OpenOptions::new().write(true).open(path).unwrap().set_len(3).unwrap();
+    assert!(matches!(place.claim(OnConflict::Rename, true), Ok(Claimed::Begun(_, begun)) if begun.done.len() == 3));
+}
+
+#[test]
+fn a_file_finished_before_a_kill_is_recognised() {
+    let place = Place::new();
+    let part = new(place.claim(OnConflict::Rename, false));
+    part.begin_journal(&origin()).unwrap();
+    part.write_at(b"abc", 0).unwrap();
+    let reserved = part.final_path();
+    // As a kill between the rename and the removal of the journal leaves it.
+    let journal = place.path().join("file.bin.svcpart.journal");
+    let kept = place.path().join("kept");
+    part.append(|journal| journal.finished(os::inode(&fs::metadata(&part.part).unwrap()), 3)).unwrap();
+    fs::copy(&journal, &kept).unwrap();
+    part.finish(3, None).unwrap();
+    fs::rename(&kept, &journal).unwrap();
+
+    let name = place.name.clone();
+    let claim =
+        Claim { directory: place.path(), name: &name, on_conflict: OnConflict::Rename, source: "source", adopt: false };
+    match PartFile::reclaim(&reserved, &claim) {
+        Ok(Claimed::Complete { path, size_bytes: 3 }) => assert_eq!(path, reserved),
+        other => panic!("expected the complete file, got {other:?}"),
+    }
+    assert_eq!(place.names(), ["file.bin"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_way_is_not_followed() {
+    let place = Place::new();
+    let victim = place.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    std::os::unix::fs::symlink(&victim, place.path().join("file.bin.svcpart")).unwrap();
+    let part = new(place.claim(OnConflict::Rename, true));
+    part.write_at(b"x", 0).unwrap();
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named() {
+    let place = Place::new();
+    fs::write(place.path().join("plain"), "").unwrap();
+    let directory = place.path().join("plain/below");
+    let claim = Claim {
+        directory: &directory,
+        name: &place.name,
+        on_conflict: OnConflict::Rename,
+        source: "source",
+        adopt: false,
+    };
+    let failure = PartFile::claim(&claim).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Directory);
+    assert!(failure.message.contains("plain/below"), "{failure}");
+}

@@ -1,0 +1,104 @@
+//! One budget of retries for all layers of a run, so that nested retries never multiply.
+
+use std::time::Duration;
+
+use crate::failure::Failure;
+
+/// How patient a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Failed attempts in a row, without progress between them, before the run gives up; `None` never gives up.
+    pub attempts: Option<u32>,
+    /// Wait after the first failure; doubles with each further one.
+    pub base: Duration,
+    /// The longest wait that we choose ourselves.
+    pub cap: Duration,
+}
+
+impl Default for RetryPolicy {
+    /// Five attempts (aria2's `max-tries`), from one second up to a minute.
+    fn default() -> Self {
+        Self { attempts: Some(5), base: Duration::from_secs(1), cap: Duration::from_secs(60) }
+    }
+}
+
+/// The longest `Retry-After` a run sits out. A server that asks for more gets its failure reported instead.
+pub const LONGEST_SERVER_WAIT: Duration = Duration::from_secs(15 * 60);
+
+/// The budget itself: counts failures in a row and gives the wait before the next attempt.
+#[derive(Debug)]
+pub struct RetryBudget {
+    policy: RetryPolicy,
+    failures: u32,
+}
+
+impl RetryBudget {
+    /// A full budget.
+    pub fn new(policy: RetryPolicy) -> Self {
+        Self { policy, failures: 0 }
+    }
+
+    /// Takes one retry for `failure`. `None` means give up: the failure will not go away by itself, the budget is used
+    /// up, or the server asks for a longer wait than [`LONGEST_SERVER_WAIT`]. `jitter` in 0..=1 spreads clients that
+    /// failed together: the wait is between half and the whole of the computed one.
+    pub fn take(&mut self, failure: &Failure, jitter: f64) -> Option<Duration> {
+        if !failure.kind.is_transient() {
+            return None;
+        }
+        self.failures = self.failures.saturating_add(1);
+        if self.policy.attempts.is_some_and(|attempts| self.failures >= attempts) {
+            return None;
+        }
+        if let Some(wait) = failure.retry_after {
+            return (wait <= LONGEST_SERVER_WAIT).then(|| wait.max(self.policy.base.min(Duration::from_secs(1))));
+        }
+        let doubled = self.policy.base.saturating_mul(1 << (self.failures - 1).min(20));
+        Some(doubled.min(self.policy.cap).mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0))
+    }
+
+    /// The run got new bytes: the failures before no longer count.
+    pub fn progressed(&mut self) {
+        self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::FailureKind;
+
+    fn network() -> Failure {
+        Failure::new(FailureKind::Network, "reset")
+    }
+
+    #[test]
+    fn waits_double_up_to_the_cap_and_then_the_budget_is_used_up() {
+        let policy = RetryPolicy { attempts: Some(5), base: Duration::from_secs(1), cap: Duration::from_secs(3) };
+        let mut budget = RetryBudget::new(policy);
+        let waits: Vec<_> = (0..5).map(|_| budget.take(&network(), 1.0).map(|wait| wait.as_secs())).collect();
+        assert_eq!(waits, [Some(1), Some(2), Some(3), Some(3), None]);
+    }
+
+    #[test]
+    fn progress_refills_the_budget() {
+        let mut budget = RetryBudget::new(RetryPolicy { attempts: Some(2), ..RetryPolicy::default() });
+        for _ in 0..10 {
+            assert!(budget.take(&network(), 0.5).is_some());
+            budget.progressed();
+        }
+    }
+
+    #[test]
+    fn what_will_not_heal_is_not_retried() {
+        let mut budget = RetryBudget::new(RetryPolicy { attempts: None, ..RetryPolicy::default() });
+        assert_eq!(budget.take(&Failure::new(FailureKind::NotFound, "404"), 0.0), None);
+    }
+
+    #[test]
+    fn the_server_sets_the_wait_within_reason() {
+        let mut budget = RetryBudget::new(RetryPolicy { attempts: None, ..RetryPolicy::default() });
+        let busy = |secs| Failure::new(FailureKind::Busy, "429").with_retry_after(Some(Duration::from_secs(secs)));
+        assert_eq!(budget.take(&busy(7), 0.0), Some(Duration::from_secs(7)));
+        assert_eq!(budget.take(&busy(3600), 0.0), None);
+    }
+}

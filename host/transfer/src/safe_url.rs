@@ -1,0 +1,134 @@
+//! A URL that can be printed: passwords and query values never show.
+
+use std::fmt;
+
+use url::Url;
+
+/// The longest URL accepted, in bytes. Servers and browsers stop between 8 KiB and 64 KiB; signed links reach 4 KiB.
+pub const MAX_URL_BYTES: usize = 32 * 1024;
+
+/// A parsed URL whose `Display` and `Debug` leave out the user part and the values of the query, because both carry
+/// secrets (passwords, signatures) and URLs are printed all day.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct SafeUrl(Url);
+
+/// A text that is no URL we can use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidUrl {
+    /// Longer than [`MAX_URL_BYTES`].
+    #[error("the URL is {0} bytes long; the limit is {MAX_URL_BYTES}")]
+    TooLong(usize),
+    /// Not a URL; the text is not repeated, since it may hold a secret.
+    #[error("not a URL: {0}")]
+    Malformed(url::ParseError),
+    /// A URL of a scheme that needs a host, without one.
+    #[error("the URL has no host")]
+    NoHost,
+}
+
+impl SafeUrl {
+    /// Parses `text`, surrounding white space ignored.
+    pub fn parse(text: &str) -> Result<Self, InvalidUrl> {
+        let text = text.trim();
+        if text.len() > MAX_URL_BYTES {
+            return Err(InvalidUrl::TooLong(text.len()));
+        }
+        let url = Url::parse(text).map_err(InvalidUrl::Malformed)?;
+        if matches!(url.scheme(), "http" | "https" | "ftp" | "ftps") && url.host_str().is_none_or(str::is_empty) {
+            return Err(InvalidUrl::NoHost);
+        }
+        Ok(Self(url))
+    }
+
+    /// The URL that `reference` means when it stands in this one's document (a `Location` header).
+    pub fn join(&self, reference: &str) -> Result<Self, InvalidUrl> {
+        if reference.len() > MAX_URL_BYTES {
+            return Err(InvalidUrl::TooLong(reference.len()));
+        }
+        let joined = self.0.join(reference.trim()).map_err(InvalidUrl::Malformed)?;
+        Self::parse(joined.as_str())
+    }
+
+    /// The URL itself, for the place that connects or stores it.
+    pub fn as_url(&self) -> &Url {
+        &self.0
+    }
+
+    /// The URL's text, secrets included, for the place that connects or stores it.
+    pub fn expose(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The scheme, lower-case.
+    pub fn scheme(&self) -> &str {
+        self.0.scheme()
+    }
+
+    /// `scheme://host:port` with the default port written out; two URLs share credentials only if these are equal.
+    pub fn origin(&self) -> String {
+        let host = self.0.host_str().unwrap_or("");
+        let port = self.0.port_or_known_default().unwrap_or(0);
+        format!("{}://{host}:{port}", self.0.scheme())
+    }
+
+    /// The user name and password in the URL, percent-decoded, if it has a user name.
+    pub fn credentials(&self) -> Option<crate::source::Credentials> {
+        let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+        (!self.0.username().is_empty()).then(|| crate::source::Credentials {
+            user: decode(self.0.username()),
+            password: crate::source::Secret::new(decode(self.0.password().unwrap_or(""))),
+        })
+    }
+}
+
+impl fmt::Display for SafeUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = &self.0;
+        if url.cannot_be_a_base() {
+            return write!(f, "{}:…", url.scheme());
+        }
+        write!(f, "{}://{}", url.scheme(), url.host_str().unwrap_or(""))?;
+        if let Some(port) = url.port() {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(url.path())?;
+        if url.query().is_some() { f.write_str("?…") } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for SafeUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SafeUrl({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printing_never_shows_user_password_or_query() {
+        let url = SafeUrl::parse("https://me:hunter2@host.test:444/a/b.zip?sig=topsecret#frag").unwrap();
+        for text in [format!("{url}"), format!("{url:?}")] {
+            assert!(text.contains("https://host.test:444/a/b.zip?…"), "{text}");
+            assert!(!text.contains("hunter2") && !text.contains("topsecret") && !text.contains("me:"), "{text}");
+        }
+        assert_eq!(SafeUrl::parse("magnet:?xt=urn:btih:00").unwrap().to_string(), "magnet:…");
+    }
+
+    #[test]
+    fn origin_keeps_scheme_host_and_port_apart() {
+        let origin = |text: &str| SafeUrl::parse(text).unwrap().origin();
+        assert_eq!(origin("http://a.test/x"), origin("http://A.test:80/y"));
+        assert_ne!(origin("http://a.test/"), origin("https://a.test/"));
+        assert_ne!(origin("http://a.test/"), origin("http://a.test:8080/"));
+    }
+
+    #[test]
+    fn unusable_texts_are_refused_without_being_repeated() {
+        let error = SafeUrl::parse("not a url secret").unwrap_err().to_string();
+        assert!(!error.contains("secret"), "{error}");
+        assert!(matches!(SafeUrl::parse(&"x".repeat(MAX_URL_BYTES + 1)), Err(InvalidUrl::TooLong(_))));
+        assert!(SafeUrl::parse("http://").is_err());
+    }
+}

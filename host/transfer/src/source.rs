@@ -1,0 +1,110 @@
+//! What is to be moved: a file, everywhere it can be had from, and how to ask for it.
+
+use std::fmt;
+
+use crate::{checksum::Checksum, safe_url::SafeUrl};
+
+/// A secret that prints as `***` and is only read where it is used.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps `text`.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret itself, for the place that sends or seals it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// A user name and password for HTTP Basic or a proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user name.
+    pub user: String,
+    /// The password.
+    pub password: Secret,
+}
+
+/// The body of a request that is not a plain GET.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestBody {
+    /// `multipart/form-data` fields, each with its values.
+    FormData(Vec<(String, Vec<String>)>),
+    /// `application/x-www-form-urlencoded`, already encoded.
+    UrlEncoded(String),
+    /// Bytes as they are.
+    Raw {
+        /// The body.
+        bytes: Vec<u8>,
+        /// Its media type, if it has one.
+        content_type: Option<String>,
+    },
+}
+
+/// How to ask for the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestOptions {
+    /// The method; `None` is GET. Anything but GET moves as one stream and is not resumed.
+    pub method: Option<String>,
+    /// The body, for methods that have one.
+    pub body: Option<RequestBody>,
+    /// Extra headers in order. Names and values are valid; framing headers are dropped by the transport.
+    pub headers: Vec<(String, Secret)>,
+    /// A `Cookie` value (`a=b; c=d`), sent to the first URL's origin only.
+    pub cookies: Secret,
+    /// The `Referer`.
+    pub referrer: String,
+    /// The `User-Agent`; empty is the product's own.
+    pub user_agent: String,
+    /// HTTP Basic for the first URL's origin; wins over an `Authorization` header.
+    pub credentials: Option<Credentials>,
+}
+
+/// A file to move: its URLs, how to ask, and what is known of it beforehand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The first URL is the file's own; the others are mirrors of the same bytes. Never empty.
+    pub urls: Vec<SafeUrl>,
+    /// How to ask.
+    pub request: RequestOptions,
+    /// `http://`, `https://` or `socks5://` proxy, with its credentials in the URL's user part.
+    pub proxy: Option<SafeUrl>,
+    /// Accept any certificate.
+    pub ignore_tls_errors: bool,
+    /// What the finished bytes must hash to.
+    pub checksum: Option<Checksum>,
+    /// The size in bytes somebody promised. A hint until the server agrees; a disagreement is a failure.
+    pub promised_size: Option<u64>,
+    /// The media type somebody promised (`video/mp4`).
+    pub promised_type: Option<String>,
+}
+
+impl Source {
+    /// A source with one URL and nothing else known.
+    pub fn new(url: SafeUrl) -> Self {
+        Self {
+            urls: vec![url],
+            request: RequestOptions::default(),
+            proxy: None,
+            ignore_tls_errors: false,
+            checksum: None,
+            promised_size: None,
+            promised_type: None,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Where the executable is. Cargo tells tests only about executables of their own package.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+use crate::setting;
+
+/// The executable: `SVC_BIN`, or the one beside this test's own build, brought up to date first.
+pub fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| setting::executable().map_or_else(build, PathBuf::from))
+}
+
+fn build() -> PathBuf {
+    let this = std::env::current_exe().expect("a running test has a path");
+    let directory = this
+        .parent()
+        .and_then(Path::parent)
+        .expect("a test is built in <target>/<profile>/deps");
+    let profile = directory
+        .file_name()
+        .and_then(|name| name.to_str())
+        .expect("profiles have plain names");
+    let target = directory.parent().expect("a profile is in the target directory");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--package", "host", "--bin", "svc", "--target-dir"])
+        .arg(target)
+        .args(["--profile", if profile == "debug" { "dev" } else { profile }])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .expect("cargo runs, since it has built this test");
+    assert!(status.success(), "svc does not build");
+    directory.join("svc")
+}

@@ -1,0 +1,29 @@
+//! What a run of the tests can be told through the environment.
+
+/// The value of `SVC_BIN`: the executable to test, instead of the one that this workspace builds.
+pub fn executable() -> Option<String> {
+    read("SVC_BIN")
+}
+
+/// The value of `SVC_KILLS`: how often the kill loop kills. Twelve take some seconds; 200 make a full run.
+pub fn kills() -> u64 {
+    read("SVC_KILLS").map_or(12, |text| text.parse().expect("SVC_KILLS is a number"))
+}
+
+/// The value of `SVC_CASE`: only cases of hostile origins whose names contain this.
+pub fn case_filter() -> String {
+    read("SVC_CASE").unwrap_or_default()
+}
+
+/// The value of `UPDATE_EXPECT`: whether generated files are rewritten rather than compared.
+pub fn updates_expected() -> bool {
+    read("UPDATE_EXPECT").is_some_and(|text| text == "1")
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests' own settings; no product code runs in this process"
+)]
+fn read(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}

@@ -1,0 +1,9 @@
+//! The executable, end to end. Servers are `support`'s; everything else is what a user has: arguments, exit codes,
+//! output and files.
+
+mod disk;
+mod get;
+mod hostile_docs;
+mod hostile_origins;
+mod kill_loop;
+mod place;

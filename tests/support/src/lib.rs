@@ -1,0 +1,32 @@
+//! Servers for tests: origins that serve files honestly or misbehave in every way we know of, and proxies.
+//!
+//! *Owns* [`Origin`] and what it serves ([`Resource`], [`Content`], [`behaviour`]), [`Proxy`], and the table of hostile
+//! origins ([`cases`]) that every downloader of ours is measured against.
+//!
+//! *Never* uses the code under test: sockets and threads of the standard library only, loopback only, and dropping a
+//! server ends everything it started.
+//!
+//! Start reading at [`Origin`]; a misbehaviour is a function that bends a [`Reply`] before it is sent.
+
+pub mod behaviour;
+mod case;
+mod cases;
+mod content;
+mod origin;
+mod proxy;
+mod reply;
+mod request;
+mod resource;
+mod server;
+mod tls;
+mod wire;
+
+pub use case::{Case, Check, Expect, Scene};
+pub use cases::{cases, themes};
+pub use content::Content;
+pub use origin::Origin;
+pub use proxy::{Proxied, Proxy};
+pub use reply::{Chunks, End, Framing, Head, Pace, Piece, Reply};
+pub use request::Request;
+pub use resource::{Exchange, Resource, Version, Visit};
+pub use tls::Certificate;

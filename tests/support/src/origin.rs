@@ -1,0 +1,176 @@
+//! An HTTP/1.1 server on loopback that serves resources and keeps a record of every request.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rustls::ServerConfig;
+
+use crate::{
+    reply::{End, Reply},
+    request::{Request, Tally},
+    resource::{Resource, Visit},
+    server::{Accepted, Server, lock},
+    tls::{self, Certificate},
+    wire::Wire,
+};
+
+/// A request that a test waits for comes sooner than this, or never.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server. Dropping it ends its connections and joins its threads.
+#[derive(Debug)]
+pub struct Origin {
+    server: Server,
+    log: Arc<Log>,
+    scheme: &'static str,
+    authority_pem: Option<String>,
+}
+
+impl Origin {
+    /// Serves `resources` over plain HTTP on a free port of 127.0.0.1.
+    pub fn start(resources: Vec<Resource>) -> Self {
+        Self::listen(resources, None)
+    }
+
+    /// Serves `resources` over TLS.
+    pub fn start_tls(resources: Vec<Resource>, certificate: Certificate) -> Self {
+        let (config, authority_pem) = tls::config(certificate);
+        let mut origin = Self::listen(resources, Some(config));
+        (origin.scheme, origin.authority_pem) = ("https", Some(authority_pem));
+        origin
+    }
+
+    fn listen(resources: Vec<Resource>, tls: Option<Arc<ServerConfig>>) -> Self {
+        let log = Arc::<Log>::default();
+        let for_connections = Arc::clone(&log);
+        let server = Server::start(move |accepted| serve(accepted, &resources, &for_connections, tls.as_ref()));
+        Self {
+            server,
+            log,
+            scheme: "http",
+            authority_pem: None,
+        }
+    }
+
+    /// The URL of `path`, which starts with a slash.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}://{}{path}", self.scheme, self.server.address())
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.server.address().port()
+    }
+
+    /// The certificate that a client has to trust, as PEM; `None` without TLS.
+    pub fn authority_pem(&self) -> Option<&str> {
+        self.authority_pem.as_deref()
+    }
+
+    /// Every request so far, in order.
+    pub fn requests(&self) -> Vec<Request> {
+        lock(&self.log.requests).clone()
+    }
+
+    /// Waits until there have been `n` requests, and gives them.
+    pub fn wait_for_requests(&self, n: usize) -> Vec<Request> {
+        let until = Instant::now() + PATIENCE;
+        let mut requests = lock(&self.log.requests);
+        while requests.len() < n {
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero(),
+                "{} of {n} requests came within {PATIENCE:?}",
+                requests.len()
+            );
+            requests = self
+                .log
+                .grown
+                .wait_timeout(requests, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        requests.clone()
+    }
+
+    /// Bytes of body put on the wire so far, over all requests.
+    pub fn bytes_sent(&self) -> u64 {
+        self.log.tally.bytes()
+    }
+
+    /// Waits until this many bytes of body are on the wire. False if they do not come: the client has ended.
+    pub fn wait_for_bytes(&self, bytes: u64, patience: Duration) -> bool {
+        self.log.tally.wait_for(bytes, patience)
+    }
+
+    /// The most connections that were open at one time.
+    pub fn max_connections_seen(&self) -> usize {
+        self.server.most_open()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    requests: Mutex<Vec<Request>>,
+    grown: Condvar,
+    tally: Arc<Tally>,
+}
+
+impl Log {
+    fn record(&self, request: &Request) {
+        lock(&self.requests).push(request.clone());
+        self.grown.notify_all();
+    }
+
+    fn served(&self, path: &str) -> u64 {
+        lock(&self.requests)
+            .iter()
+            .filter(|request| request.path() == path)
+            .map(Request::bytes_sent)
+            .sum()
+    }
+}
+
+fn serve(accepted: Accepted, resources: &[Resource], log: &Log, tls: Option<&Arc<ServerConfig>>) {
+    let Accepted { stream, number, stop } = accepted;
+    let wire = match tls {
+        Some(config) => Wire::tls(stream, config),
+        None => Ok(Wire::plain(stream)),
+    };
+    let Ok(mut wire) = wire else { return };
+    let mut end = End::Close;
+    let mut nth_on_connection = 0;
+    while let Some(request) = Request::read(&mut wire, number, &log.tally) {
+        log.record(&request);
+        let Some(resource) = resources.iter().find(|resource| resource.path() == request.path()) else {
+            let reply = Reply::text(404, "text/plain", "there is no such file\n");
+            if wire.send(&request, &reply, &stop).is_err() {
+                return;
+            }
+            continue;
+        };
+        let entered = resource.enter(&request);
+        let served = log.served(resource.path());
+        let visit = Visit {
+            nth: entered.nth,
+            connection: number,
+            nth_on_connection,
+            served,
+            active: entered.active,
+        };
+        let reply = resource.reply(&request, visit);
+        nth_on_connection += 1;
+        let Ok(ended) = wire.send(&request, &reply, &stop) else {
+            return;
+        };
+        drop(entered);
+        if ended != End::KeepAlive {
+            wire.finish(ended);
+            return;
+        }
+        end = ended;
+    }
+    wire.finish(end);
+}

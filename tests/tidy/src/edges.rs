@@ -1,0 +1,77 @@
+//! Which crate may use which. An edge that is not here does not exist; adding one is a decision, made in this file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+/// Every crate of the workspace, and the ones it may use in its code.
+const EDGES: &[(&str, &[&str])] = &[
+    ("transfer", &[]),
+    ("transfer-http", &["transfer"]),
+    ("store", &[]),
+    ("engine", &["transfer", "store"]),
+    ("host", &["transfer", "transfer-http", "store", "engine"]),
+    ("support", &["transfer"]),
+    ("e2e", &["support"]),
+    ("tidy", &[]),
+];
+
+/// Crates that any crate may use in its tests.
+const FOR_TESTS: &[&str] = &["support"];
+
+/// Dependencies behind a wall: only these crates may name them, in tests too.
+const WALLS: &[(&str, &[&str])] = &[
+    ("rusqlite", &["store"]),
+    ("rustls", &["transfer-http", "support"]),
+    ("tokio-rustls", &["transfer-http", "support"]),
+    ("clap", &["host"]),
+    ("indicatif", &["host"]),
+    ("tracing-subscriber", &["host", "support", "e2e"]),
+];
+
+fn workspace() -> Vec<Package> {
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .exec()
+        .expect("cargo describes the workspace it runs in");
+    metadata.packages
+}
+
+#[test]
+fn crates_use_only_what_they_may() {
+    let packages = workspace();
+    let allowed: BTreeMap<_, _> = EDGES.iter().copied().collect();
+    let members: BTreeSet<_> = packages.iter().map(|package| package.name.as_str()).collect();
+    assert_eq!(
+        members,
+        allowed.keys().copied().collect(),
+        "the table of edges names other crates than the workspace"
+    );
+    for package in &packages {
+        for dependency in package
+            .dependencies
+            .iter()
+            .filter(|dependency| members.contains(dependency.name.as_str()))
+        {
+            let used = dependency.name.as_str();
+            let is_allowed = allowed[package.name.as_str()].contains(&used)
+                || (dependency.kind == DependencyKind::Development && FOR_TESTS.contains(&used));
+            assert!(is_allowed, "{} must not use {used}; see EDGES", package.name);
+        }
+    }
+}
+
+#[test]
+fn walled_dependencies_stay_behind_their_wall() {
+    for package in workspace() {
+        for dependency in &package.dependencies {
+            let wall = WALLS.iter().find(|(name, _)| *name == dependency.name);
+            let is_allowed = wall.is_none_or(|(_, crates)| crates.contains(&package.name.as_str()));
+            assert!(
+                is_allowed,
+                "{} must not depend on {}; see WALLS",
+                package.name, dependency.name
+            );
+        }
+    }
+}

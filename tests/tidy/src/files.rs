@@ -1,0 +1,170 @@
+//! What every file begins with, and what none holds. Words that are looked for are put together from halves, so that
+//! this file does not hold them either.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Directories that are not ours to read.
+const SKIPPED: &[&str] = &["target", "node_modules", ".git"];
+
+/// Marks of unfinished or switched-off code.
+const UNFINISHED: &[[&str; 2]] = &[
+    ["to", "do!("],
+    ["unimple", "mented!("],
+    ["db", "g!("],
+    ["#[ig", "nore"],
+    ["FIX", "ME"],
+    ["TO", "DO"],
+    ["XX", "X"],
+];
+
+/// Names of the places where this was written, which mean nothing to anybody else.
+const PLACES: &[[&str; 2]] = &[["/wo", "rk/"], ["far", "m-"], ["before", "-stop"]];
+
+/// What only some crates do: the words that show it, and the crates.
+const PRIVILEGES: &[(&[&str], &[&str])] = &[
+    (&["env::var", "env::args"], &["app"]),
+    (&["TcpStream", "TcpSocket", "UdpSocket"], &["transfer-http"]),
+    (&["println!(", "eprintln!("], &[]),
+];
+
+/// A text file of the workspace.
+struct File {
+    /// Seen from the workspace's root.
+    path: PathBuf,
+    text: String,
+}
+
+impl File {
+    fn is_rust(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "rs")
+    }
+
+    fn is_test(&self) -> bool {
+        self.path.file_stem().is_some_and(|stem| stem == "tests")
+            || self.path.iter().skip(2).any(|part| part == "tests")
+    }
+
+    /// The folder of `host/` that it belongs to, for files of production code.
+    fn host_crate(&self) -> Option<&str> {
+        let mut parts = self.path.iter().map(|part| part.to_str().unwrap_or(""));
+        let crate_name = (parts.next() == Some("host")).then(|| parts.next()).flatten();
+        crate_name.filter(|_| parts.next() == Some("src"))
+    }
+
+    /// The file without the tests that stand at its end.
+    fn production_text(&self) -> &str {
+        self.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or("")
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the workspace is where it was built")
+}
+
+fn all_files() -> Vec<File> {
+    let root = root();
+    let mut files = Vec::new();
+    let mut directories = vec![root.clone()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let entry = entry.unwrap();
+            let path = entry.path();
+            let is_skipped = SKIPPED.iter().any(|name| entry.file_name() == *name);
+            if entry.file_type().unwrap().is_dir() {
+                directories.extend((!is_skipped).then_some(path));
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                files.push(File {
+                    path: path.strip_prefix(&root).unwrap().to_owned(),
+                    text,
+                });
+            }
+        }
+    }
+    assert!(
+        files.iter().any(|file| file.path == Path::new("Cargo.toml")),
+        "this is not the workspace"
+    );
+    files
+}
+
+/// The lines of `files` that hold one of `words`, as `path:line: word`.
+fn found<'a>(files: impl Iterator<Item = (&'a File, &'a str)>, words: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (file, text) in files {
+        for (index, line) in text.lines().enumerate() {
+            for word in words.iter().filter(|word| line.contains(*word)) {
+                found.push(format!("{}:{}: {word}", file.path.display(), index + 1));
+            }
+        }
+    }
+    found
+}
+
+fn whole(words: &[[&str; 2]]) -> Vec<String> {
+    words.iter().map(|halves| halves.concat()).collect()
+}
+
+fn check_none(found: &[String], rule: &str) {
+    assert!(found.is_empty(), "{rule}:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn every_rust_file_says_what_it_is() {
+    let files = all_files();
+    let silent: Vec<_> = files
+        .iter()
+        .filter(|file| file.is_rust() && !file.is_test() && !file.text.starts_with("//! "))
+        .map(|file| file.path.display().to_string())
+        .collect();
+    check_none(&silent, "these files do not begin with //!");
+}
+
+#[test]
+fn every_crate_says_what_it_owns_and_what_it_never_does() {
+    let files = all_files();
+    let roots = files.iter().filter(|file| file.path.ends_with("src/lib.rs"));
+    let silent: Vec<_> = roots
+        .filter(|file| {
+            let documentation: Vec<_> = file.text.lines().take_while(|line| line.starts_with("//!")).collect();
+            let documentation = documentation.join("\n");
+            !documentation.contains("*Owns*") || !documentation.contains("*Never*")
+        })
+        .map(|file| file.path.display().to_string())
+        .collect();
+    check_none(&silent, "these crate roots do not say *Owns* and *Never*");
+}
+
+#[test]
+fn nothing_is_left_unfinished_or_switched_off() {
+    let files = all_files();
+    let rust = files
+        .iter()
+        .filter(|file| file.is_rust())
+        .map(|file| (file, file.text.as_str()));
+    check_none(&found(rust, &whole(UNFINISHED)), "finish these or take them out");
+}
+
+#[test]
+fn no_file_names_the_place_where_it_was_written() {
+    let files = all_files();
+    let texts = files.iter().map(|file| (file, file.text.as_str()));
+    check_none(&found(texts, &whole(PLACES)), "these mean nothing to a reader");
+}
+
+#[test]
+fn only_some_crates_read_the_environment_open_connections_or_print() {
+    let files = all_files();
+    for (words, crates) in PRIVILEGES {
+        let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+        let others = files.iter().filter(|file| file.is_rust() && !file.is_test());
+        let others = others.filter(|file| file.host_crate().is_some_and(|name| !crates.contains(&name)));
+        let rule = format!("only {crates:?} may do this");
+        check_none(&found(others.map(|file| (file, file.production_text())), &words), &rule);
+    }
+}
