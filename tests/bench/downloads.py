@@ -19,7 +19,7 @@ import link
 import measure
 import report
 import tools
-from origin import MIB, Origin, Payload, WrongFiles
+from origin import MIB, Origin, WrongFiles
 from report import RowResult, Series
 from rows import Row, rows
 
@@ -79,11 +79,20 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, epilog=f"Rows: {names}.")
     parser.add_argument("--quick", action="store_true", help="small sizes and 2 runs, to see that everything works")
     parser.add_argument("--only", metavar="ROW,…", default="", help="only these rows")
-    parser.add_argument("--svc", metavar="PATH", type=Path, help="the program to measure; otherwise it is built in release")
+    parser.add_argument(
+        "--svc", metavar="PATH", type=Path, help="the program to measure; otherwise it is built in release"
+    )
     parser.add_argument("--runs", metavar="N", type=int, help="counted runs [default: 5, with --quick 2]")
-    parser.add_argument("--target", metavar="DIR", type=Path, default=TMPFS if TMPFS.is_dir() else None,
-                        help=f"where to download to [default: {TMPFS}]")
-    parser.add_argument("--data", metavar="DIR", type=Path, help="where to keep what is served [default: temporary files]")
+    parser.add_argument(
+        "--target",
+        metavar="DIR",
+        type=Path,
+        default=TMPFS if TMPFS.is_dir() else None,
+        help=f"where to download to [default: {TMPFS}]",
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", type=Path, help="where to keep what is served [default: temporary files]"
+    )
     arguments = parser.parse_args()
     unknown = set(filter(None, arguments.only.split(","))) - set(names.split(", "))
     if unknown:
@@ -125,14 +134,23 @@ def measure_row(bench: Bench, row: Row) -> RowResult:
         return result
     row.payload.make(bench.data)
     with contextlib.ExitStack() as stack:
-        prefix, origin = start_origin(bench, row, stack)
+        try:
+            prefix, origin = start_origin(bench, row, stack)
+        except link.LinkFailed as error:
+            result.not_measured = str(error)
+            say(f"{row.name}: not measured here: {error}")
+            return result
         work = work_of(bench, row, origin)
         work.write_lists()
         for contender in row.contenders:
             result.series.append(Series(contender, contender.shown(work)))
+        present = [series for series in result.series if tools.is_present(series.contender)]
         for round_number in range(bench.runs + 1):
-            for series in result.series:
-                run_once(bench, work, prefix, series, round_number)
+            for series in present:
+                when = "warm-up" if round_number == 0 else f"run {round_number}"
+                say(
+                    f"{row.name}: {series.contender.label}: {when}: {run_once(bench, work, prefix, series, round_number)}"
+                )
     return result
 
 
@@ -172,13 +190,8 @@ def work_of(bench: Bench, row: Row, origin: Origin) -> tools.Work:
     )
 
 
-def run_once(bench: Bench, work: tools.Work, prefix: list[str], series: Series, round_number: int) -> None:
-    """One run with an empty target and an empty home; round 0 is the warm-up and does not count."""
-    program = series.contender.kind
-    if program in tools.PACKAGES and not tools.is_installed(program):
-        series.failures = [f"not installed: {tools.apt_line([program])}"]
-        series.costs.append(None)
-        return
+def run_once(bench: Bench, work: tools.Work, prefix: list[str], series: Series, round_number: int) -> str:
+    """One run with an empty target and an empty home, and what became of it. Round 0 is the warm-up and does not count."""
     home = bench.scratch / "home"
     for folder in (work.target, home):
         shutil.rmtree(folder, ignore_errors=True)
@@ -191,18 +204,19 @@ def run_once(bench: Bench, work: tools.Work, prefix: list[str], series: Series, 
         cost, failure = None, error
     finally:
         shutil.rmtree(work.target)
-    said = f"{cost.wall_seconds:.3f} s" if cost else f"failed: {failure}"
-    say(f"{work.payload.folder}: {series.contender.label}: {'warm-up' if round_number == 0 else round_number}: {said}")
     if failure:
         series.failures.append(str(failure))
         series.has_wrong_files |= isinstance(failure, WrongFiles)
     if round_number > 0:
         series.costs.append(cost)
+    return f"{cost.wall_seconds:.3f} s" if cost else f"failed: {failure}"
 
 
 def is_our_fault(result: RowResult) -> bool:
     """Wrong files are never acceptable; another tool's crash is only worth a line."""
-    return any(series.has_wrong_files or (series.failures and series.contender.kind == "svc") for series in result.series)
+    return any(
+        series.has_wrong_files or (series.failures and series.contender.kind == "svc") for series in result.series
+    )
 
 
 def say(text: str) -> None:

@@ -35,6 +35,10 @@ def obstacle() -> str | None:
     return None
 
 
+class LinkFailed(Exception):
+    """This machine cannot make the link."""
+
+
 class Link:
     """The two namespaces and the relay between them, for as long as the `with` lasts."""
 
@@ -68,7 +72,7 @@ class Link:
             start_new_session=True,
         )
         if self.process.stdout.readline() != "ready\n":
-            raise RuntimeError("the relay did not start")
+            raise LinkFailed("the relay did not start")
         for name, own, peer in (
             (self.server, SERVER_ADDRESS, CLIENT_ADDRESS),
             (self.client, CLIENT_ADDRESS, SERVER_ADDRESS),
@@ -99,4 +103,6 @@ class Link:
 
 
 def ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True)
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise LinkFailed(f"ip {' '.join(arguments)}: {done.stderr.strip()}")

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import link
+import tools
 from measure import Cost, pairwise_ratio
 from origin import MIB
 from rows import Row
-from tools import Contender
 
 
 @dataclass
 class Series:
     """All counted runs of one contender in one row; a failed run is `None`, so that rounds stay side by side."""
 
-    contender: Contender
+    contender: tools.Contender
     shown_command: str
     costs: list[Cost | None] = field(default_factory=list)
     # Why runs failed, the warm-up among them.
@@ -77,7 +77,8 @@ def medians_table(results: list[RowResult]) -> list[str]:
 
 def median_cells(series: Series) -> str:
     if not series.good:
-        return f"{series.failures[-1] if series.failures else 'no run'} | |"
+        kind = series.contender.kind
+        return f"{'failed' if series.costs else f'not installed: {tools.apt_line([kind])}'} | |"
     walls = [cost.wall_seconds for cost in series.good]
     cpu = statistics.median(cost.cpu_seconds for cost in series.good)
     rss = statistics.median(cost.peak_rss_bytes for cost in series.good) / MIB
@@ -91,7 +92,7 @@ def seconds(value: float) -> str:
 
 def ratios_table(results: list[RowResult]) -> list[str]:
     lines = [
-        "| Row | svc | ÷ aria2c wall / CPU | ÷ curl wall / CPU | ÷ fastest other tool wall / CPU | ÷ limit wall / CPU | to reach |",
+        "| Row | svc, wall / CPU | ÷ aria2c | ÷ curl | ÷ fastest other tool | ÷ limit | to reach |",
         "|---|---|--:|--:|--:|--:|---|",
     ]
     for result in results:
@@ -100,7 +101,9 @@ def ratios_table(results: list[RowResult]) -> list[str]:
         for series in result.series:
             if series.contender.kind != "svc":
                 continue
-            cells = [ratio_cell(series, result.fastest(lambda kind, name=name: kind == name)) for name in ("aria2c", "curl")]
+            cells = [
+                ratio_cell(series, result.fastest(lambda kind, name=name: kind == name)) for name in ("aria2c", "curl")
+            ]
             cells.append(f"{ratio_cell(series, other)} ({other.contender.label})" if other else "–")
             cells.append(ratio_cell(series, limit) if limit else best_case_cell(series, result.row))
             lines.append(f"| {result.row.name} | {series.contender.label} | {' | '.join(cells)} | {result.row.reach} |")
@@ -126,8 +129,9 @@ def ratio(value: float | None) -> str:
 def method(runs: int, target: Path, loads: tuple[float, float]) -> list[str]:
     """How it was measured, and on what."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", target], capture_output=True, text=True, check=True).stdout.strip()
+    counted = "1 counted run" if runs == 1 else f"{runs} counted runs"
     return [
-        f"One warm-up, then {runs} counted runs, interleaved (A B C A B C …); medians. Ratios are medians of the ratios of "
+        f"One warm-up, then {counted}, interleaved (A B C A B C …); medians. Ratios are medians of the ratios of "
         "runs of the same round; of several variants of a tool the one with the least median wall time counts. CPU is user "
         "+ system of the whole process and its children. Every file of every run was compared with the server's.",
         "",
@@ -154,8 +158,8 @@ def memory_gib() -> float:
 def failures(results: list[RowResult]) -> list[str]:
     """What did not go well, a line each."""
     return [
-        f"- {result.row.name}, {series.contender.label}: {len(series.costs) - len(series.good)} of {len(series.costs)} counted "
-        f"runs failed: {series.failures[-1]}"
+        f"- {result.row.name}, {series.contender.label}: "
+        f"{len(series.costs) - len(series.good)} of {len(series.costs)} counted runs failed: {series.failures[-1]}"
         for result in results
         for series in result.series
         if series.failures

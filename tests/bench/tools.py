@@ -169,11 +169,18 @@ def floor(mode: str, connections: int) -> Contender:
 
 def copy() -> Contender:
     """The limit for many files: no network at all."""
-    return Contender("limit", "limit: cp -r", lambda work: ["cp", "-r", f"{work.data / work.payload.folder}/.", work.target])
+    return Contender(
+        "limit", "limit: cp -r", lambda work: ["cp", "-r", f"{work.data / work.payload.folder}/.", work.target]
+    )
 
 
 def is_installed(program: str) -> bool:
     return bool(nginx_program() if program == "nginx" else shutil.which(program))
+
+
+def is_present(contender: Contender) -> bool:
+    """Whether a contender can run: svc and the limit always can."""
+    return contender.kind not in PACKAGES or is_installed(contender.kind)
 
 
 def missing_programs() -> list[str]:
@@ -189,8 +196,10 @@ def versions(svc_program: Path) -> list[str]:
     commands = [[str(svc_program), "--version"]]
     for program in PACKAGES:
         if is_installed(program):
-            commands.append({"nginx": [nginx_program(), "-v"], "openssl": ["openssl", "version"]}.get(program)
-                            or [program, "--version"])
+            commands.append(
+                {"nginx": [nginx_program(), "-v"], "openssl": ["openssl", "version"]}.get(program)
+                or [program, "--version"]
+            )
     lines = []
     for command in commands:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

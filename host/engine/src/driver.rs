@@ -46,7 +46,7 @@ const MAX_BATCH: usize = 512;
 
 /// How long the clock may be trusted while a schedule is on: it can be set, and it stands still while the machine
 /// sleeps.
-const CLOCK_CHECK: Duration = Duration::from_secs(60);
+const CLOCK_CHECK: Duration = Duration::from_mins(1);
 
 /// How long after a failed save the next is tried.
 const SAVE_AGAIN: Duration = Duration::from_secs(5);
@@ -192,7 +192,9 @@ fn by_scheme(transports: Vec<Arc<dyn Transport>>) -> Result<HashMap<&'static str
 impl Driver {
     async fn drive(mut self, effects: Vec<Effect>) {
         let mut batch = Batch::default();
-        effects.into_iter().for_each(|effect| self.perform(effect, &mut batch));
+        for effect in effects {
+            self.perform(effect, &mut batch);
+        }
         self.tick(&mut batch);
         self.commit(batch).await;
         while !self.is_done() {
@@ -240,17 +242,20 @@ impl Driver {
         let (now, local) = self.now();
         let retry = self.state.next_retry().map(|at| Instant::now() + at.since(now));
         let edge = self.state.next_edge(local).map(|at| {
-            let zoned = at
+            // In the hour that the clock repeats, an edge that acted lies ahead by the clock and behind in time.
+            let at = at
                 .to_zoned(self.config.time_zone.clone())
-                .map_or(now, |zoned| timestamp(zoned.timestamp()));
-            Instant::now() + zoned.since(now).min(CLOCK_CHECK)
+                .map(|zoned| timestamp(zoned.timestamp()));
+            let wait = at.ok().filter(|at| *at > now).map_or(CLOCK_CHECK, |at| at.since(now));
+            Instant::now() + wait.min(CLOCK_CHECK)
         });
+        let new_schedule = self.state.has_new_schedule().then(Instant::now);
         let closing = self
             .closing
             .as_ref()
             .filter(|_| !self.cut.is_cancelled())
             .map(|closing| closing.deadline);
-        [retry, edge, self.sample_at, self.save_again_at, closing]
+        [retry, edge, new_schedule, self.sample_at, self.save_again_at, closing]
             .into_iter()
             .flatten()
             .min()
@@ -323,7 +328,9 @@ impl Driver {
             Signal::Settled(inputs, answer) => {
                 self.jobs -= 1;
                 batch.answers.extend(answer);
-                inputs.into_iter().for_each(|input| self.settle(input, batch));
+                for input in inputs {
+                    self.settle(input, batch);
+                }
             }
         }
     }
@@ -390,7 +397,9 @@ impl Driver {
         let (now, _) = self.now();
         let mut effects = Vec::new();
         let reply = self.state.apply(now, input, &mut effects);
-        effects.into_iter().for_each(|effect| self.perform(effect, batch));
+        for effect in effects {
+            self.perform(effect, batch);
+        }
         reply
     }
 
@@ -512,7 +521,9 @@ impl Driver {
                 Ok(()) => batch::delete_files(deletions).await,
                 Err(error) => {
                     let reason = batch::reason(&error);
-                    answers.iter_mut().for_each(|answer| answer.fail(&reason));
+                    for answer in &mut answers {
+                        answer.fail(&reason);
+                    }
                     vec![Input::NotSaved(saved.to_vec())]
                 }
             };

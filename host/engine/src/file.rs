@@ -5,13 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use transfer::part_file::{JOURNAL_SUFFIX, PART_SUFFIX};
+
 use crate::error::CommandError;
-
-/// What a part file's name has after the finished file's.
-const PART_SUFFIX: &str = ".svcpart";
-
-/// What a part file's journal has after the finished file's name.
-const JOURNAL_SUFFIX: &str = ".svcpart.journal";
 
 /// The part file and the journal that lie beside the finished file's path.
 pub(crate) fn part_files(path: &Path) -> Vec<PathBuf> {

@@ -67,12 +67,15 @@ pub struct ShutdownReport {
     pub cut_off: Vec<TaskId>,
 }
 
+/// A look at the state as of an event's sequence number.
+pub(crate) type Look = Box<dyn FnOnce(&State, u64) + Send>;
+
 /// What the handle tells the driver.
 pub(crate) enum Message {
     /// Do this; answer once it is on disk.
     Command(Command, oneshot::Sender<Result<Reply, CommandError>>),
     /// Look at the state.
-    Read(Box<dyn FnOnce(&State, u64) + Send>),
+    Read(Look),
     /// Look for the files of completed tasks.
     Rescan(oneshot::Sender<Result<Reply, CommandError>>),
     /// Stop the runs and end.

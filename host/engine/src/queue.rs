@@ -52,7 +52,8 @@ impl Days {
 
     /// The days whose bits are set; none set (or only bits beyond Sunday) means every day.
     pub fn from_bits(bits: u8) -> Self {
-        if bits & 0x7f == 0 { Self::ALL } else { Self(bits & 0x7f) }
+        let days = bits & Self::ALL.0;
+        if days == 0 { Self::ALL } else { Self(days) }
     }
 
     /// The bits.

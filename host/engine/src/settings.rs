@@ -8,6 +8,7 @@ use crate::{config::SystemProxy, id::QueueId, spec};
 
 /// Run-time settings. The names in [`Settings::KEYS`] are what clients see.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the switches that clients know")]
 pub struct Settings {
     /// `default_save_dir`: where files go; `None` is the configured directory.
     pub default_save_dir: Option<PathBuf>,
@@ -374,7 +375,7 @@ fn one_of<T: Copy>(
         .ok_or(InvalidSetting::Value { key, allowed })
 }
 
-fn number<T: FromStr + PartialOrd>(
+fn number<T: FromStr + PartialOrd + Copy>(
     key: &'static str,
     value: &str,
     least: T,

@@ -38,6 +38,7 @@ pub enum ProxyChoice {
 
 /// What is asked for. `Default` has no URL and is not valid; start from [`TaskSpec::new`] or [`TaskSpec::parse`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the switches that a request has")]
 pub struct TaskSpec {
     /// The file's URL, then mirrors of the same bytes.
     pub urls: Vec<SafeUrl>,

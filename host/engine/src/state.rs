@@ -21,7 +21,6 @@ use crate::{
     config::SystemProxy,
     error::CommandError,
     event::{Event, Snapshot},
-    file::Move,
     group::{Group, GroupSpec},
     id::{GroupId, QueueId, RunId, TaskId, Timestamp},
     queue::{Queue, QueueSpec, Schedule},
@@ -35,10 +34,12 @@ mod change;
 mod command;
 mod lane;
 mod load;
+mod queue;
 mod run;
 #[cfg(test)]
 mod tests;
 
+pub use crate::file::Move;
 use change::Changes;
 use lane::Lane;
 pub use load::Loaded;
@@ -345,6 +346,12 @@ impl State {
             .min()
     }
 
+    /// Whether a schedule was set that has not seen the clock yet: the heart needs an [`Input::Clock`] now.
+    pub fn has_new_schedule(&self) -> bool {
+        let mut queues = self.lanes.values().map(|lane| &lane.queue);
+        queues.any(|queue| queue.schedule.is_enabled && queue.schedule_seen.is_none())
+    }
+
     /// How many runs live.
     pub fn live_runs(&self) -> usize {
         self.active.len()
@@ -418,12 +425,11 @@ impl State {
             let Some(serial) = self.next_turn() else { return };
             self.next_run += 1;
             let run = RunId(self.next_run);
-            self.mark(serial, |task| {
-                task.phase = Phase::Running(Run {
-                    id: run,
-                    stage: Stage::Preparing,
-                })
+            let phase = Phase::Running(Run {
+                id: run,
+                stage: Stage::Preparing,
             });
+            self.mark(serial, |task| task.phase = phase);
             effects.push(Effect::Start(Box::new(self.start(&self.tasks[&serial], run))));
         }
     }

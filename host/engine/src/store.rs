@@ -265,6 +265,7 @@ impl From<sql::Error> for RowError {
 }
 
 impl RowError {
+    #[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
     fn content(reason: impl ToString) -> Self {
         Self::Content(reason.to_string())
     }

@@ -104,6 +104,10 @@ pub enum Status {
 
 /// A task. A handed-out value never changes; a changed task is a new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "three facts that do not depend on each other"
+)]
 pub struct Task {
     /// Its name.
     pub id: TaskId,

@@ -1,7 +1,6 @@
 //! The store: a database that answers a write only when it is on disk.
 
 use std::{
-    future::Future,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     thread::JoinHandle,
@@ -14,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use crate::{
     data_dir::private_options,
     migration::{MigrationError, MigrationSet, migrate},
-    writer::{Order, Work, serve},
+    writer::{Order, Work, execute, serve},
 };
 
 /// Connections for reading. Reads are rare (start-up, history pages); two let a short one pass a long one.
@@ -39,11 +38,20 @@ pub struct Store(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     /// `None` once closed.
-    orders: Mutex<Option<mpsc::Sender<Order>>>,
+    orders: Mutex<Option<Orders>>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// Connections not in use, behind [`Shared::reader_turns`]. `None` in memory, where the writer reads.
+    /// Connections not in use, behind [`Shared::reader_turns`]. `None` in memory, where one connection does all.
     readers: Option<Arc<Mutex<Vec<Connection>>>>,
     reader_turns: Arc<Semaphore>,
+}
+
+/// Where orders go.
+#[derive(Debug)]
+enum Orders {
+    /// To the writer's thread, because a commit waits for the disk.
+    Thread(mpsc::Sender<Order>),
+    /// Nowhere: in memory there is nothing to wait for, and another thread would only cost its wake-ups.
+    InPlace(Connection),
 }
 
 /// Why a database does not open.
@@ -150,7 +158,7 @@ impl Store {
             .map(|_| connect_reader(&path))
             .collect::<Result<Vec<_>, _>>()
             .map_err(sql)?;
-        Self::start(connection, Some(readers))
+        Self::start(connection, readers)
     }
 
     /// A database that lives as long as the store, for tests and for commands that keep nothing.
@@ -160,21 +168,29 @@ impl Store {
             path: path.to_owned(),
             source,
         })?;
-        Self::start(prepare(connection, path, migrations)?, None)
+        Ok(Self::new(
+            Orders::InPlace(prepare(connection, path, migrations)?),
+            None,
+            None,
+        ))
     }
 
-    fn start(connection: Connection, readers: Option<Vec<Connection>>) -> Result<Self, OpenError> {
+    fn start(connection: Connection, readers: Vec<Connection>) -> Result<Self, OpenError> {
         let (sender, receiver) = mpsc::channel(WRITE_BACKLOG);
         let writer = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || serve(connection, receiver))
             .map_err(OpenError::Thread)?;
-        Ok(Self(Arc::new(Shared {
-            orders: Mutex::new(Some(sender)),
-            writer: Mutex::new(Some(writer)),
+        Ok(Self::new(Orders::Thread(sender), Some(writer), Some(readers)))
+    }
+
+    fn new(orders: Orders, writer: Option<JoinHandle<()>>, readers: Option<Vec<Connection>>) -> Self {
+        Self(Arc::new(Shared {
+            orders: Mutex::new(Some(orders)),
+            writer: Mutex::new(writer),
             readers: readers.map(|readers| Arc::new(Mutex::new(readers))),
             reader_turns: Arc::new(Semaphore::new(READERS)),
-        })))
+        }))
     }
 
     /// Runs `change` in a transaction and resolves once it is on disk. Writes run in the order in which they are
@@ -195,7 +211,7 @@ impl Store {
     {
         let (reply, receiver) = oneshot::channel();
         let work = Box::new(Change {
-            change: Some(change),
+            run: Some(change),
             result: None,
             reply,
         });
@@ -253,9 +269,16 @@ impl Store {
         }
     }
 
-    fn send(&self, order: Order) -> impl Future<Output = Result<(), Gone>> {
-        let sender = lock(&self.0.orders).clone();
-        async move { sender.ok_or(Gone)?.send(order).await.map_err(|_| Gone) }
+    async fn send(&self, order: Order) -> Result<(), Gone> {
+        let sender = match &mut *lock(&self.0.orders) {
+            None => return Err(Gone),
+            Some(Orders::Thread(sender)) => sender.clone(),
+            Some(Orders::InPlace(connection)) => {
+                execute(connection, order);
+                return Ok(());
+            }
+        };
+        sender.send(order).await.map_err(|_| Gone)
     }
 }
 

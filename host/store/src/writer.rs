@@ -30,7 +30,7 @@ pub(crate) fn serve(mut connection: Connection, mut orders: mpsc::Receiver<Order
     while let Some(order) = next.take() {
         match order {
             Order::Read(read) => read(&connection),
-            Order::Write(work) => next = transact(&mut connection, work, &mut orders),
+            Order::Write(work) => next = transact(&mut connection, work, || orders.try_recv().ok()),
         }
         if next.is_none() {
             next = orders.blocking_recv();
@@ -41,17 +41,31 @@ pub(crate) fn serve(mut connection: Connection, mut orders: mpsc::Receiver<Order
     }
 }
 
+/// Serves one order in place.
+pub(crate) fn execute(connection: &mut Connection, order: Order) {
+    match order {
+        Order::Read(read) => read(connection),
+        Order::Write(work) => {
+            let _nothing_waits = transact(connection, work, || None);
+        }
+    }
+}
+
 /// Runs `first` and whatever waits behind it as one transaction. Gives back a read that came in between.
-fn transact(connection: &mut Connection, first: Box<dyn Work>, orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
+fn transact(
+    connection: &mut Connection,
+    first: Box<dyn Work>,
+    mut waiting: impl FnMut() -> Option<Order>,
+) -> Option<Order> {
     let mut batch = vec![first];
     let mut left_over = None;
-    let outcome = run_batch(connection, &mut batch, || match orders.try_recv() {
-        Ok(Order::Write(work)) => Some(work),
-        Ok(read @ Order::Read(_)) => {
+    let outcome = run_batch(connection, &mut batch, || match waiting() {
+        Some(Order::Write(work)) => Some(work),
+        Some(read @ Order::Read(_)) => {
             left_over = Some(read);
             None
         }
-        Err(_) => None,
+        None => None,
     })
     .map_err(|error| error.to_string());
     if let Err(error) = &outcome {

@@ -1,5 +1,7 @@
 //! The transport by itself, without an engine: `fetch URL DIRECTORY [SEGMENTS]`.
 
+#![expect(clippy::print_stderr, reason = "what it finds out is for the person at the terminal")]
+
 use transfer::{
     ConnectionPlan, Job, OnConflict, RateLimits, Reporter, RetryPolicy, SafeUrl, Source, Target, Transport as _,
 };
@@ -8,8 +10,12 @@ use transfer_http::{Config, HttpTransport};
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let mut arguments = std::env::args().skip(1);
-    let (Some(url), Some(directory)) = (arguments.next(), arguments.next()) else { panic!("fetch URL DIRECTORY [SEGMENTS]") };
-    let segments = arguments.next().map_or(0, |text| text.parse().expect("SEGMENTS is a number"));
+    let (Some(url), Some(directory)) = (arguments.next(), arguments.next()) else {
+        panic!("fetch URL DIRECTORY [SEGMENTS]")
+    };
+    let segments = arguments
+        .next()
+        .map_or(0, |text| text.parse().expect("SEGMENTS is a number"));
     let (reporter, mut reports) = Reporter::new();
     let job = Job {
         source: Source::new(SafeUrl::parse(&url).expect("URL can be parsed")),
@@ -21,7 +27,10 @@ async fn main() {
             adopt: true,
             use_server_time: false,
         },
-        connections: ConnectionPlan { segments, ..ConnectionPlan::default() },
+        connections: ConnectionPlan {
+            segments,
+            ..ConnectionPlan::default()
+        },
         limits: RateLimits::unlimited(),
         retry: RetryPolicy::default(),
         reporter,

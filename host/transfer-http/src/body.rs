@@ -43,7 +43,9 @@ enum State {
     /// This many bytes to come.
     Length(u64),
     /// At the line with the next chunk's size; the flag says that the line end of a chunk before comes first.
-    ChunkLine { after_chunk: bool },
+    ChunkLine {
+        after_chunk: bool,
+    },
     /// This many bytes of a chunk to come.
     Chunk(u64),
     /// Behind the last chunk; this many bytes of trailers read.
@@ -59,7 +61,11 @@ impl Body {
             Framing::Chunked => State::ChunkLine { after_chunk: false },
             Framing::UntilClose => State::UntilClose,
         };
-        let mut body = Self { connection: Some(connection), state, keeps_alive };
+        let mut body = Self {
+            connection: Some(connection),
+            state,
+            keeps_alive,
+        };
         if state == State::Length(0) {
             body.end();
         }
@@ -79,9 +85,14 @@ impl Body {
     /// the body in our buffer.
     pub(crate) fn raw_socket(&self) -> Option<&tokio::net::TcpStream> {
         match (self.state, self.connection.as_ref()) {
-            (State::Length(_), Some(Connection { stream: Stream::Tcp(tcp), received, .. })) if received.is_empty() => {
-                Some(tcp)
-            }
+            (
+                State::Length(_),
+                Some(Connection {
+                    stream: Stream::Tcp(tcp),
+                    received,
+                    ..
+                }),
+            ) if received.is_empty() => Some(tcp),
             _ => None,
         }
     }
@@ -118,7 +129,11 @@ impl Body {
                         return Poll::Ready(Err(self.cut_off()));
                     }
                     let left = left - read as u64;
-                    self.state = if left == 0 { State::ChunkLine { after_chunk: true } } else { State::Chunk(left) };
+                    self.state = if left == 0 {
+                        State::ChunkLine { after_chunk: true }
+                    } else {
+                        State::Chunk(left)
+                    };
                     return Poll::Ready(Ok(read));
                 }
                 State::UntilClose => {
@@ -138,7 +153,9 @@ impl Body {
     /// Waits for the next bytes, at most `stall` long.
     pub(crate) async fn read(&mut self, bytes: &mut [u8], stall: Duration) -> Result<usize, Failure> {
         let host = self.host();
-        timeout(stall, poll_fn(|cx| self.poll_read(cx, bytes))).await.unwrap_or_else(|_| Err(stalled(&host, stall)))
+        timeout(stall, poll_fn(|cx| self.poll_read(cx, bytes)))
+            .await
+            .unwrap_or_else(|_| Err(stalled(&host, stall)))
     }
 
     /// Reads what is left, if it is little, so that the connection can be used again; drops the connection otherwise.
@@ -148,18 +165,25 @@ impl Body {
         }
         let mut scrap = vec![0; usize::try_from(DRAIN_BYTES).unwrap_or(usize::MAX)];
         let _unread = timeout(DRAIN_TIME, async {
-            while poll_fn(|cx| self.poll_read(cx, &mut scrap)).await.is_ok_and(|read| read > 0) {}
+            while poll_fn(|cx| self.poll_read(cx, &mut scrap))
+                .await
+                .is_ok_and(|read| read > 0)
+            {}
         })
         .await;
     }
 
     pub(crate) fn host(&self) -> String {
-        self.connection.as_ref().map_or_else(String::new, |connection| connection.key.host.clone())
+        self.connection
+            .as_ref()
+            .map_or_else(String::new, |connection| connection.key.host.clone())
     }
 
     /// Bytes from our buffer first, then straight from the stream into the caller's.
     fn poll_some(&mut self, cx: &mut Context<'_>, bytes: &mut [u8], limit: u64) -> Poll<Result<usize, Failure>> {
-        let Some(connection) = &mut self.connection else { return Poll::Ready(Ok(0)) };
+        let Some(connection) = &mut self.connection else {
+            return Poll::Ready(Ok(0));
+        };
         let room = bytes.len().min(usize::try_from(limit).unwrap_or(usize::MAX));
         if !connection.received.is_empty() {
             let taken = room.min(connection.received.len());
@@ -252,11 +276,16 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or(line).trim_ascii();
     let text = std::str::from_utf8(digits).ok()?;
     // A leading sign is allowed by the parser, not by the protocol.
-    text.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u64::from_str_radix(text, 16).ok())?
+    text.bytes()
+        .all(|byte| byte.is_ascii_hexdigit())
+        .then(|| u64::from_str_radix(text, 16).ok())?
 }
 
 fn malformed(why: &str) -> Failure {
-    Failure::new(FailureKind::MalformedResponse, format!("the response is malformed: {why}"))
+    Failure::new(
+        FailureKind::MalformedResponse,
+        format!("the response is malformed: {why}"),
+    )
 }
 
 /// A body that brings nothing.

@@ -3,7 +3,8 @@
 use std::{
     io,
     net::{IpAddr, SocketAddr},
-    pin::Pin, sync::Arc,
+    pin::Pin,
+    sync::Arc,
     time::Duration,
 };
 
@@ -68,7 +69,12 @@ impl Key {
         Self {
             is_tls: parsed.scheme() == "https",
             // An IPv6 literal has brackets in a URL and none where it is connected to.
-            host: parsed.host_str().unwrap_or("").trim_start_matches('[').trim_end_matches(']').to_owned(),
+            host: parsed
+                .host_str()
+                .unwrap_or("")
+                .trim_start_matches('[')
+                .trim_end_matches(']')
+                .to_owned(),
             port: parsed.port_or_known_default().unwrap_or(80),
             proxy: proxy.cloned(),
             ignore_tls_errors,
@@ -78,7 +84,9 @@ impl Key {
 
     /// The HTTP proxy that wants requests in absolute form, because nothing is tunnelled through it.
     pub(crate) fn forward_proxy(&self) -> Option<&SafeUrl> {
-        self.proxy.as_ref().filter(|proxy| !self.is_tls && matches!(proxy.scheme(), "http" | "https"))
+        self.proxy
+            .as_ref()
+            .filter(|proxy| !self.is_tls && matches!(proxy.scheme(), "http" | "https"))
     }
 }
 
@@ -111,13 +119,12 @@ pub(crate) async fn connect(shared: &Shared, key: &Key) -> Result<Stream, Failur
     .await
 }
 
-async fn within<T>(
-    limit: Duration,
-    who: &str,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
+async fn within<T>(limit: Duration, who: &str, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     timeout(limit, work).await.unwrap_or_else(|_| {
-        Err(Failure::new(FailureKind::Timeout, format!("{who} did not complete the connection within {limit:?}")))
+        Err(Failure::new(
+            FailureKind::Timeout,
+            format!("{who} did not complete the connection within {limit:?}"),
+        ))
     })
 }
 
@@ -125,26 +132,34 @@ async fn secure<S>(shared: &Shared, key: &Key, stream: S, host: &str) -> Result<
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| Failure::new(FailureKind::Tls, format!("{host} is no name that a certificate can have")))?;
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+        Failure::new(
+            FailureKind::Tls,
+            format!("{host} is no name that a certificate can have"),
+        )
+    })?;
     let connector = TlsConnector::from(Arc::clone(&shared.tls.config(key.ignore_tls_errors)));
-    let secured = connector.connect(name, stream).await.map_err(|error| tls_failure(host, &error))?;
+    let secured = connector
+        .connect(name, stream)
+        .await
+        .map_err(|error| tls_failure(host, &error))?;
     Ok(Stream::Layered(Box::pin(secured)))
 }
 
 fn tls_failure(host: &str, error: &io::Error) -> Failure {
-    let is_certificate = error
-        .get_ref()
-        .and_then(|inner| inner.downcast_ref::<rustls::Error>())
-        .is_some_and(|inner| matches!(inner, rustls::Error::InvalidCertificate(_)));
-    if is_certificate {
+    let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    if matches!(refused, Some(rustls::Error::InvalidCertificate(_))) {
         return Failure::new(
             FailureKind::Tls,
             format!("the certificate of {host} is not trusted: {error}; --insecure accepts it all the same"),
         );
     }
     // A handshake that the network cut short is the network's fault, and worth another try.
-    let kind = if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) { FailureKind::Tls } else { FailureKind::Network };
+    let kind = if refused.is_some() {
+        FailureKind::Tls
+    } else {
+        FailureKind::Network
+    };
     Failure::new(kind, format!("the TLS handshake with {host} failed: {error}"))
 }
 
@@ -156,11 +171,23 @@ async fn dial(key: &Key, limit: Duration) -> Result<TcpStream, Failure> {
     let addresses: Vec<SocketAddr> = match resolving.await {
         Ok(Ok(addresses)) => interleave(addresses.take(MAX_ADDRESSES).collect()),
         Ok(Err(error)) => {
-            return Err(Failure::new(FailureKind::Resolve, format!("the host {host} cannot be found: {error}")));
+            return Err(Failure::new(
+                FailureKind::Resolve,
+                format!("the host {host} cannot be found: {error}"),
+            ));
         }
-        Err(_) => return Err(Failure::new(FailureKind::Timeout, format!("finding the host {host} took over {limit:?}"))),
+        Err(_) => {
+            return Err(Failure::new(
+                FailureKind::Timeout,
+                format!("finding the host {host} took over {limit:?}"),
+            ));
+        }
     };
-    let allowed: Vec<_> = addresses.iter().copied().filter(|address| reach.allows(address.ip())).collect();
+    let allowed: Vec<_> = addresses
+        .iter()
+        .copied()
+        .filter(|address| reach.allows(address.ip()))
+        .collect();
     if allowed.is_empty() && !addresses.is_empty() {
         return Err(not_reachable(host));
     }
@@ -171,10 +198,14 @@ async fn dial(key: &Key, limit: Duration) -> Result<TcpStream, Failure> {
             let _unsupported = stream.set_nodelay(true);
             Ok(stream)
         }
-        Ok(Err(error)) => {
-            Err(Failure::new(FailureKind::Connect, format!("cannot connect to {host} port {port}: {error}")))
-        }
-        Err(_) => Err(Failure::new(FailureKind::Timeout, format!("{host} port {port} did not answer within {limit:?}"))),
+        Ok(Err(error)) => Err(Failure::new(
+            FailureKind::Connect,
+            format!("cannot connect to {host} port {port}: {error}"),
+        )),
+        Err(_) => Err(Failure::new(
+            FailureKind::Timeout,
+            format!("{host} port {port} did not answer within {limit:?}"),
+        )),
     }
 }
 
@@ -218,8 +249,9 @@ async fn race(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 /// Alternates between IPv6 and IPv4, in the resolver's order otherwise (RFC 8305, section 4).
 fn interleave(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let is_first_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
-    let (mut one, mut other): (Vec<_>, Vec<_>) =
-        addresses.into_iter().partition(|address| address.is_ipv6() == is_first_v6);
+    let (mut one, mut other): (Vec<_>, Vec<_>) = addresses
+        .into_iter()
+        .partition(|address| address.is_ipv6() == is_first_v6);
     one.reverse();
     other.reverse();
     let mut ordered = Vec::with_capacity(one.len() + other.len());
@@ -232,13 +264,17 @@ fn interleave(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
 
 /// A connection to the proxy, led on to the target unless the proxy forwards single requests.
 async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<Stream, Failure> {
-    let refused = |error: &dyn std::fmt::Display| {
-        Failure::new(FailureKind::Proxy, format!("the proxy {proxy} failed: {error}"))
-    };
+    let refused =
+        |error: &dyn std::fmt::Display| Failure::new(FailureKind::Proxy, format!("the proxy {proxy} failed: {error}"));
     let address = Key::of(proxy, None, key.ignore_tls_errors);
-    let address = Key { port: proxy.as_url().port_or_known_default().unwrap_or(1080), ..address };
+    let address = Key {
+        port: proxy.as_url().port_or_known_default().unwrap_or(1080),
+        ..address
+    };
     check_literal(key)?;
-    let tcp = dial(&address, shared.config.connect_timeout).await.map_err(|error| refused(&error))?;
+    let tcp = dial(&address, shared.config.connect_timeout)
+        .await
+        .map_err(|error| refused(&error))?;
     let login = proxy.credentials();
     if proxy.scheme().starts_with("socks5") {
         // The name goes to the proxy as it is: looking it up here would tell our own name server.
@@ -253,7 +289,9 @@ async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<St
         return Ok(Stream::Tcp(led.map_err(|error| refused(&error))?.into_inner()));
     }
     let mut stream = match proxy.scheme() {
-        "https" => secure(shared, &address, tcp, &address.host).await.map_err(|error| refused(&error))?,
+        "https" => secure(shared, &address, tcp, &address.host)
+            .await
+            .map_err(|error| refused(&error))?,
         _ => Stream::Tcp(tcp),
     };
     if key.is_tls {
@@ -278,15 +316,21 @@ async fn tunnel(
     } else {
         format!("{}:{}", key.host, key.port)
     };
-    let authorization =
-        login.map_or_else(String::new, |login| format!("Proxy-Authorization: {}\r\n", basic(login)));
+    let authorization = login.map_or_else(String::new, |login| {
+        format!("Proxy-Authorization: {}\r\n", basic(login))
+    });
     let request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{authorization}\r\n");
-    stream.write_all(request.as_bytes()).await.map_err(|error| failed(error.to_string()))?;
+    stream
+        .write_all(request.as_bytes())
+        .await
+        .map_err(|error| failed(error.to_string()))?;
     // Byte by byte, so that nothing of the tunnel itself is taken; a head is short and this happens once a connection.
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_PROXY_HEAD_BYTES {
-            return Err(failed(format!("its answer is longer than {MAX_PROXY_HEAD_BYTES} bytes")));
+            return Err(failed(format!(
+                "its answer is longer than {MAX_PROXY_HEAD_BYTES} bytes"
+            )));
         }
         head.push(stream.read_u8().await.map_err(|error| failed(error.to_string()))?);
     }
@@ -299,7 +343,9 @@ async fn tunnel(
             FailureKind::Unauthorized,
             "it wants a user name and password (407); give them as http://user:password@host:port",
         )),
-        (Ok(_), Some(code)) => Err(failed(format!("it refused to connect to {authority} with status {code}"))),
+        (Ok(_), Some(code)) => Err(failed(format!(
+            "it refused to connect to {authority} with status {code}"
+        ))),
         _ => Err(failed("its answer is not HTTP".to_owned())),
     }
 }
@@ -316,7 +362,12 @@ mod tests {
 
     #[test]
     fn address_families_alternate() {
-        let parse = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
+        let parse = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| text.parse().unwrap())
+                .collect::<Vec<SocketAddr>>()
+        };
         let mixed = parse(&["[::1]:1", "[::2]:1", "1.1.1.1:1", "2.2.2.2:1", "3.3.3.3:1"]);
         let expected = parse(&["[::1]:1", "1.1.1.1:1", "[::2]:1", "2.2.2.2:1", "3.3.3.3:1"]);
         assert_eq!(interleave(mixed), expected);

@@ -10,6 +10,7 @@ use std::{
 };
 
 use bytes::{Buf as _, BytesMut};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{
     io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf},
     time::{Duration, Instant, timeout_at},
@@ -40,14 +41,14 @@ pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) received: BytesMut,
     pub(crate) key: Key,
-    /// Whether it has answered a request before: if it breaks now, the server may just have closed it for idleness.
-    is_used: bool,
 }
 
 /// A response whose body has not been read.
 pub(crate) struct Response {
     pub(crate) head: ResponseHead,
     pub(crate) body: Body,
+    /// Time from the request, on an open connection, to the head.
+    pub(crate) delay: Duration,
 }
 
 thread_local! {
@@ -71,24 +72,56 @@ impl Connection {
             }
         }
         let stream = connect(shared, key).await?;
-        let fresh = Self { stream, received: BytesMut::new(), key: key.clone(), is_used: false };
+        let fresh = Self {
+            stream,
+            received: BytesMut::new(),
+            key: key.clone(),
+        };
         fresh.request(shared, request).await
+    }
+
+    /// Opens `count` connections to where `key` leads, for requests that will come. What fails is left to them.
+    pub(crate) async fn prepare(shared: &Shared, key: &Key, count: u16) {
+        let opening: FuturesUnordered<_> = (0..count).map(|_| connect(shared, key)).collect();
+        opening
+            .for_each(|opened| {
+                if let Ok(stream) = opened {
+                    let received = BytesMut::new();
+                    Self {
+                        stream,
+                        received,
+                        key: key.clone(),
+                    }
+                    .keep();
+                }
+                std::future::ready(())
+            })
+            .await;
     }
 
     async fn request(mut self, shared: &Shared, request: &[u8]) -> Result<Response, Failure> {
         let limit = shared.config.response_timeout;
+        let asked_at = Instant::now();
         let host = self.key.host.clone();
-        let answered = timeout_at(Instant::now() + limit, async {
-            self.send(request).await.map_err(|error| broken(&self.key.host, &error))?;
+        let answered = timeout_at(asked_at + limit, async {
+            self.send(request)
+                .await
+                .map_err(|error| broken(&self.key.host, &error))?;
             self.receive_head().await
         });
         let head = answered.await.unwrap_or_else(|_| {
-            Err(Failure::new(FailureKind::Timeout, format!("{host} did not answer within {limit:?}")))
+            Err(Failure::new(
+                FailureKind::Timeout,
+                format!("{host} did not answer within {limit:?}"),
+            ))
         })?;
         let framing = head.framing()?;
-        self.is_used = true;
         let keeps_alive = head.keeps_alive();
-        Ok(Response { head, body: Body::new(self, framing, keeps_alive) })
+        Ok(Response {
+            head,
+            body: Body::new(self, framing, keeps_alive),
+            delay: asked_at.elapsed(),
+        })
     }
 
     async fn send(&mut self, request: &[u8]) -> io::Result<()> {
@@ -110,7 +143,10 @@ impl Connection {
                 _ => return Ok(head),
             }
         }
-        Err(Failure::new(FailureKind::MalformedResponse, format!("{} never got to a final answer", self.key.host)))
+        Err(Failure::new(
+            FailureKind::MalformedResponse,
+            format!("{} never got to a final answer", self.key.host),
+        ))
     }
 
     async fn receive_one_head(&mut self) -> Result<ResponseHead, Failure> {
@@ -119,7 +155,9 @@ impl Connection {
                 self.received.advance(length);
                 return Ok(head);
             }
-            let room = HEAD_READ_BYTES.min(MAX_HEAD_BYTES.saturating_sub(self.received.len())).max(1);
+            let room = HEAD_READ_BYTES
+                .min(MAX_HEAD_BYTES.saturating_sub(self.received.len()))
+                .max(1);
             let read = std::future::poll_fn(|cx| self.poll_receive(cx, room)).await;
             match read {
                 Ok(0) => {

@@ -18,7 +18,7 @@ use crate::{
     decode::Decoder,
     plan::{Pace, WorkerId},
     ramp::{Ramp, Sample},
-    run::Session,
+    session::Session,
     worker::{Worker, WorkerError},
 };
 
@@ -81,7 +81,11 @@ impl<'a> Crew<'a> {
     pub(crate) fn new(session: &'a Session, begun: Begun) -> Self {
         let now = Instant::now();
         let received = session.received.get();
-        let segments = if begun.is_splittable { session.connections.segments } else { 1 };
+        let segments = if begun.is_splittable {
+            session.connections.segments
+        } else {
+            1
+        };
         let mut crew = Self {
             session,
             workers: FuturesUnordered::new(),
@@ -101,7 +105,13 @@ impl<'a> Crew<'a> {
     }
 
     fn begin(&mut self, begun: Begun) {
-        let Begun { worker: id, mirror, body, decoder, .. } = begun;
+        let Begun {
+            worker: id,
+            mirror,
+            body,
+            decoder,
+            ..
+        } = begun;
         let session = self.session;
         session.mirrors.borrow_mut().opened(mirror);
         self.workers.push(Box::pin(async move {
@@ -149,7 +159,10 @@ impl<'a> Crew<'a> {
             return Ok(Ended::Complete);
         }
         self.session.gained();
-        let failure = Failure::new(FailureKind::RangeMismatch, "the server stopped sending the parts it was asked for");
+        let failure = Failure::new(
+            FailureKind::RangeMismatch,
+            "the server stopped sending the parts it was asked for",
+        );
         let wait = self.session.budget.borrow_mut().take(&failure, jitter());
         wait.map(Ended::StartOver).ok_or(failure)
     }
@@ -157,7 +170,9 @@ impl<'a> Crew<'a> {
     /// Opens connections up to the number that pays.
     fn fill(&mut self) {
         while self.is_splittable && self.workers.len() < usize::from(self.ramp.wanted()) {
-            let Some(mirror) = self.session.choose_mirror(self.ramp.wanted()) else { return };
+            let Some(mirror) = self.session.choose_mirror(self.ramp.wanted()) else {
+                return;
+            };
             if !self.session.plan.borrow().has_work(self.pace()) {
                 return;
             }
@@ -197,7 +212,9 @@ impl<'a> Crew<'a> {
                 return Ok(None);
             }
             WorkerError::IgnoresRanges => {
-                self.session.give_up_mirror(mirror, "it does not send parts", false).await?;
+                self.session
+                    .give_up_mirror(mirror, "it does not send parts", false)
+                    .await?;
                 return Ok(None);
             }
             WorkerError::Failed(failure) if failure.kind.is_disk() => return Err(failure),
@@ -261,7 +278,11 @@ impl<'a> Crew<'a> {
         let received = session.received.get();
         let seconds = now.duration_since(self.last_tick.0).as_secs_f64().max(0.001);
         let newest = as_f64(received - self.last_tick.1) / seconds;
-        self.rate = if self.rate == 0.0 { newest } else { self.rate + SMOOTHING * (newest - self.rate) };
+        self.rate = if self.rate == 0.0 {
+            newest
+        } else {
+            self.rate + SMOOTHING * (newest - self.rate)
+        };
         self.last_tick = (now, received);
         self.measure_workers(seconds);
         session.gained();
@@ -269,9 +290,14 @@ impl<'a> Crew<'a> {
         if self.is_splittable {
             let missing = session.missing();
             let at = now.duration_since(self.started);
-            let sample = Sample { at, received: received - self.received_before, missing, delay: session.delay.get() };
+            let sample = Sample {
+                at,
+                received: received - self.received_before,
+                missing,
+                delay: session.delay.get(),
+            };
             self.ramp.look(sample);
-            session.retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.wanted()));
+            session.retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
         }
         session.tell_progress(self.rate, self.workers.len());
         let is_due = received - self.synced.1 >= SYNC_BYTES
@@ -288,12 +314,19 @@ impl<'a> Crew<'a> {
         for (id, total) in brought.iter() {
             let (rate, before) = self.rates.entry(*id).or_insert((0.0, 0));
             let newest = as_f64(total - *before) / seconds;
-            *rate = if *before == 0 { newest } else { *rate + SMOOTHING * (newest - *rate) };
+            *rate = if *before == 0 {
+                newest
+            } else {
+                *rate + SMOOTHING * (newest - *rate)
+            };
             *before = *total;
             self.session.plan.borrow_mut().pace(*id, *rate);
         }
         let count = u32::try_from(self.workers.len().max(1)).unwrap_or(u32::MAX);
-        let pace = Pace { rate: (self.rate / f64::from(count)).max(1.0), delay: self.session.delay.get().as_secs_f64() };
+        let pace = Pace {
+            rate: (self.rate / f64::from(count)).max(1.0),
+            delay: self.session.delay.get().as_secs_f64(),
+        };
         self.session.pace.set(pace);
     }
 }

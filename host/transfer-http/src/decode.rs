@@ -19,7 +19,10 @@ pub(crate) enum ZlibOrBare {
 }
 
 fn failed(why: &dyn std::fmt::Display) -> Failure {
-    Failure::new(FailureKind::Encoding, format!("the server's compressed body is broken: {why}"))
+    Failure::new(
+        FailureKind::Encoding,
+        format!("the server's compressed body is broken: {why}"),
+    )
 }
 
 impl Decoder {
@@ -37,7 +40,9 @@ impl Decoder {
 
     /// What `bytes` add to the decoded file.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
-        let (Some(first), Self::Deflate(none @ None)) = (bytes.first(), &mut *self) else { return self.push_on(bytes) };
+        let (Some(first), Self::Deflate(none @ None)) = (bytes.first(), &mut *self) else {
+            return self.push_on(bytes);
+        };
         // A zlib stream begins with its method, 8, in the low bits (RFC 1950).
         *none = Some(if first & 0x0f == 8 {
             ZlibOrBare::Zlib(ZlibDecoder::new(Vec::new()))
@@ -105,7 +110,10 @@ mod tests {
         assert_eq!(decode("gzip", &gzip).unwrap(), text);
         assert_eq!(decode("deflate", &zlib.finish().unwrap()).unwrap(), text);
         assert_eq!(decode("deflate", &bare.finish().unwrap()).unwrap(), text);
-        assert!(decode("gzip", &gzip[..gzip.len() - 9]).is_err(), "a cut body is not a whole one");
+        assert!(
+            decode("gzip", &gzip[..gzip.len() - 9]).is_err(),
+            "a cut body is not a whole one"
+        );
         let mut damaged = gzip.clone();
         damaged[20] ^= 0xff;
         assert!(decode("gzip", &damaged).is_err());
@@ -113,7 +121,9 @@ mod tests {
 
     #[test]
     fn unknown_codings_are_refused_by_name() {
-        let Err(failure) = Decoder::new("br") else { panic!("br is not supported") };
+        let Err(failure) = Decoder::new("br") else {
+            panic!("br is not supported")
+        };
         assert!(failure.message.contains("br"));
     }
 }

@@ -24,7 +24,9 @@ impl Disposition {
         let mut extended = None;
         let rest = (!has_kind).then(|| kind.clone()).into_iter().chain(parts);
         for part in rest {
-            let Some(equals) = part.iter().position(|byte| *byte == b'=') else { continue };
+            let Some(equals) = part.iter().position(|byte| *byte == b'=') else {
+                continue;
+            };
             let (name, value) = (part[..equals].trim_ascii(), part[equals + 1..].trim_ascii());
             if name.eq_ignore_ascii_case(b"filename*") {
                 extended = extended.or_else(|| decode_extended(value));
@@ -33,7 +35,10 @@ impl Disposition {
             }
         }
         let name = extended.or(plain).filter(|name| !name.trim().is_empty());
-        Self { is_attachment: has_kind && kind.trim_ascii().eq_ignore_ascii_case(b"attachment"), name }
+        Self {
+            is_attachment: has_kind && kind.trim_ascii().eq_ignore_ascii_case(b"attachment"),
+            name,
+        }
     }
 }
 
@@ -58,7 +63,9 @@ fn split_parameters(value: &[u8]) -> Vec<Vec<u8>> {
 
 /// Takes the quotes off. A backslash escapes only quotes and backslashes: browsers of Windows send paths with bare ones.
 fn unquote(value: &[u8]) -> Vec<u8> {
-    let Some(inner) = value.strip_prefix(b"\"") else { return value.to_vec() };
+    let Some(inner) = value.strip_prefix(b"\"") else {
+        return value.to_vec();
+    };
     let mut bytes = Vec::with_capacity(inner.len());
     let mut rest = inner.iter().copied().peekable();
     while let Some(byte) = rest.next() {
@@ -81,7 +88,9 @@ fn decode_extended(value: &[u8]) -> Option<String> {
     let (charset, _language, encoded) = (parts.next()?, parts.next()?, parts.next()?);
     let encoding = Encoding::for_label(charset)?;
     let bytes: Vec<u8> = percent_decode(encoded).collect();
-    encoding.decode_without_bom_handling_and_without_replacement(&bytes).map(std::borrow::Cow::into_owned)
+    encoding
+        .decode_without_bom_handling_and_without_replacement(&bytes)
+        .map(std::borrow::Cow::into_owned)
 }
 
 /// A name in no declared encoding: UTF-8 if it is valid, else what its bytes look like (GBK, Shift-JIS, Latin-1 …).
@@ -124,8 +133,14 @@ mod tests {
     #[test]
     fn plain_and_quoted_names() {
         check("attachment; filename=plain.txt", "plain.txt");
-        check("attachment; filename=\"with space; and semicolon.txt\"", "with space; and semicolon.txt");
-        check(r#"attachment; filename="a \"quoted\" name.txt""#, "a \"quoted\" name.txt");
+        check(
+            "attachment; filename=\"with space; and semicolon.txt\"",
+            "with space; and semicolon.txt",
+        );
+        check(
+            r#"attachment; filename="a \"quoted\" name.txt""#,
+            "a \"quoted\" name.txt",
+        );
         check(r#"attachment; FileName = "C:\dir\file.txt""#, r"C:\dir\file.txt");
         check("filename=bare.txt", "bare.txt");
         check("inline; filename=\"unclosed.txt", "unclosed.txt");
@@ -133,8 +148,14 @@ mod tests {
 
     #[test]
     fn the_extended_name_wins_wherever_it_stands() {
-        check("attachment; filename*=UTF-8''%e2%82%ac%20rates.txt; filename=\"EURO rates\"", "€ rates.txt");
-        check("attachment; filename=\"x\"; filename*=iso-8859-1'en'%A3%20rates", "£ rates");
+        check(
+            "attachment; filename*=UTF-8''%e2%82%ac%20rates.txt; filename=\"EURO rates\"",
+            "€ rates.txt",
+        );
+        check(
+            "attachment; filename=\"x\"; filename*=iso-8859-1'en'%A3%20rates",
+            "£ rates",
+        );
     }
 
     #[test]
@@ -146,14 +167,23 @@ mod tests {
 
     #[test]
     fn raw_names_of_old_servers_are_recognised() {
-        for (encoding, text) in [(GBK, "中文文件名称测试.zip"), (SHIFT_JIS, "日本語のファイル名テスト.zip")] {
+        for (encoding, text) in [
+            (GBK, "中文文件名称测试.zip"),
+            (SHIFT_JIS, "日本語のファイル名テスト.zip"),
+        ] {
             let mut value = b"attachment; filename=\"".to_vec();
             value.extend_from_slice(&encoding.encode(text).0);
             value.push(b'"');
             assert_eq!(name(&value).as_deref(), Some(text));
         }
-        assert_eq!(name(b"attachment; filename=\"r\xe9sum\xe9 d\xe9j\xe0.pdf\"").as_deref(), Some("résumé déjà.pdf"));
-        assert_eq!(name("attachment; filename=\"naïve.txt\"".as_bytes()).as_deref(), Some("naïve.txt"));
+        assert_eq!(
+            name(b"attachment; filename=\"r\xe9sum\xe9 d\xe9j\xe0.pdf\"").as_deref(),
+            Some("résumé déjà.pdf")
+        );
+        assert_eq!(
+            name("attachment; filename=\"naïve.txt\"".as_bytes()).as_deref(),
+            Some("naïve.txt")
+        );
     }
 
     #[test]

@@ -36,8 +36,16 @@ const OURS: [&str; 15] = [
 ];
 
 /// Headers of the user that say nothing about who they are and so follow a redirect to another origin.
-const HARMLESS: [&str; 8] =
-    ["accept", "accept-charset", "accept-language", "cache-control", "dnt", "pragma", "referer", "user-agent"];
+const HARMLESS: [&str; 8] = [
+    "accept",
+    "accept-charset",
+    "accept-language",
+    "cache-control",
+    "dnt",
+    "pragma",
+    "referer",
+    "user-agent",
+];
 
 /// A part of a file to ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,21 +90,37 @@ impl Fetcher {
         {
             return Err(invalid(format!("\"{}\" is no HTTP method", method.escape_default())));
         }
-        if let Some(RequestBody::Raw { content_type: Some(content_type), .. }) = &options.body {
+        if let Some(RequestBody::Raw {
+            content_type: Some(content_type),
+            ..
+        }) = &options.body
+        {
             check_value("content type", content_type)?;
         }
         if let Some(proxy) = &source.proxy
             && !matches!(proxy.scheme(), "http" | "https" | "socks5" | "socks5h")
         {
-            return Err(invalid(format!("a proxy of scheme {} is not supported; http, https and socks5 are", proxy.scheme())));
+            return Err(invalid(format!(
+                "a proxy of scheme {} is not supported; http, https and socks5 are",
+                proxy.scheme()
+            )));
         }
-        Ok(Self { shared, source, cookies: RefCell::default() })
+        Ok(Self {
+            shared,
+            source,
+            cookies: RefCell::default(),
+        })
     }
 
     /// Whether requests can be repeated, in parts and in parallel: a plain GET.
     pub(crate) fn is_repeatable(&self) -> bool {
         self.source.request.body.is_none()
-            && self.source.request.method.as_deref().is_none_or(|method| method.eq_ignore_ascii_case("GET"))
+            && self
+                .source
+                .request
+                .method
+                .as_deref()
+                .is_none_or(|method| method.eq_ignore_ascii_case("GET"))
     }
 
     /// Asks for the file at `url`, or for a part of it, and follows redirects. `home` is the source's own URL that
@@ -108,19 +132,40 @@ impl Fetcher {
         wish: Option<&RangeWish>,
     ) -> Result<Fetched, Failure> {
         let mut url = url.clone();
-        let mut method = self.source.request.method.clone().unwrap_or_else(|| "GET".to_owned()).to_ascii_uppercase();
+        let mut method = self
+            .source
+            .request
+            .method
+            .clone()
+            .unwrap_or_else(|| "GET".to_owned())
+            .to_ascii_uppercase();
         let mut has_body = self.source.request.body.is_some();
         let mut visited = HashSet::new();
         for _ in 0..=MAX_REDIRECTS {
             let cookies = self.cookie_header(home, &url);
             if !visited.insert((url.clone(), cookies.clone(), method.clone())) {
-                return Err(Failure::new(FailureKind::TooManyRedirects, format!("{url} redirects to itself in a loop")));
+                return Err(Failure::new(
+                    FailureKind::TooManyRedirects,
+                    format!("{url} redirects to itself in a loop"),
+                ));
             }
             let key = self.key(home, &url);
-            let request = self.request(&key, home, &url, &Shape { method: &method, has_body, cookies, wish });
+            let request = self.request(
+                &key,
+                home,
+                &url,
+                &Shape {
+                    method: &method,
+                    has_body,
+                    cookies,
+                    wish,
+                },
+            );
             let response = Connection::exchange(&self.shared, &key, &request, !has_body).await?;
             self.remember_cookies(&response.head, &url);
-            let Some(next) = redirect(&response.head, &url)? else { return Ok(Fetched { response, url }) };
+            let Some(next) = redirect(&response.head, &url)? else {
+                return Ok(Fetched { response, url });
+            };
             tracing::debug!(from = %url, to = %next, status = response.head.status, "redirected");
             if response.head.status == 303 || (matches!(response.head.status, 301 | 302) && method == "POST") {
                 "GET".clone_into(&mut method);
@@ -129,7 +174,17 @@ impl Fetcher {
             response.body.drain().await;
             url = next;
         }
-        Err(Failure::new(FailureKind::TooManyRedirects, format!("{home} redirects more than {MAX_REDIRECTS} times")))
+        Err(Failure::new(
+            FailureKind::TooManyRedirects,
+            format!("{home} redirects more than {MAX_REDIRECTS} times"),
+        ))
+    }
+
+    /// Opens connections for requests to `url`.
+    pub(crate) async fn prepare(&self, home: &SafeUrl, url: &SafeUrl, count: u16) {
+        if count > 0 {
+            Connection::prepare(&self.shared, &self.key(home, url), count).await;
+        }
     }
 
     fn key(&self, home: &SafeUrl, url: &SafeUrl) -> Key {
@@ -140,20 +195,30 @@ impl Fetcher {
         } else {
             Reach::Global
         };
-        Key { reach, ..Key::of(url, self.source.proxy.as_ref(), self.source.ignore_tls_errors) }
+        Key {
+            reach,
+            ..Key::of(url, self.source.proxy.as_ref(), self.source.ignore_tls_errors)
+        }
     }
 
     fn request(&self, key: &Key, home: &SafeUrl, url: &SafeUrl, shape: &Shape<'_>) -> Vec<u8> {
         let parsed = url.as_url();
         let options = &self.source.request;
         let is_home = home.origin() == url.origin();
-        let path = parsed.query().map_or_else(|| parsed.path().to_owned(), |query| format!("{}?{query}", parsed.path()));
+        let path = parsed.query().map_or_else(
+            || parsed.path().to_owned(),
+            |query| format!("{}?{query}", parsed.path()),
+        );
         let authority = match parsed.port() {
             Some(port) => format!("{}:{port}", parsed.host_str().unwrap_or("")),
             None => parsed.host_str().unwrap_or("").to_owned(),
         };
         let proxy = key.forward_proxy();
-        let target = if proxy.is_some() { format!("{}://{authority}{path}", parsed.scheme()) } else { path };
+        let target = if proxy.is_some() {
+            format!("{}://{authority}{path}", parsed.scheme())
+        } else {
+            path
+        };
         let mut head = RequestHead::new(shape.method, &target);
         head.add("Host", &authority);
         let user_agent = Some(options.user_agent.as_str()).filter(|agent| !agent.is_empty());
@@ -170,7 +235,9 @@ impl Fetcher {
         if let Some(login) = proxy.and_then(SafeUrl::credentials) {
             head.add("Proxy-Authorization", &basic(&login));
         }
-        let login = url.credentials().or_else(|| options.credentials.clone().filter(|_| is_home));
+        let login = url
+            .credentials()
+            .or_else(|| options.credentials.clone().filter(|_| is_home));
         if let Some(login) = &login {
             head.add("Authorization", &basic(login));
         }
@@ -197,7 +264,11 @@ impl Fetcher {
                 head.add(name, value.expose());
             }
         }
-        let body = if shape.has_body { self.body(&mut head) } else { Vec::new() };
+        let body = if shape.has_body {
+            self.body(&mut head)
+        } else {
+            Vec::new()
+        };
         head.encode(&body)
     }
 
@@ -205,9 +276,10 @@ impl Fetcher {
     fn body(&self, head: &mut RequestHead) -> Vec<u8> {
         let (content_type, bytes) = match &self.source.request.body {
             None => return Vec::new(),
-            Some(RequestBody::UrlEncoded(text)) => {
-                (Some("application/x-www-form-urlencoded".to_owned()), text.clone().into_bytes())
-            }
+            Some(RequestBody::UrlEncoded(text)) => (
+                Some("application/x-www-form-urlencoded".to_owned()),
+                text.clone().into_bytes(),
+            ),
             Some(RequestBody::Raw { bytes, content_type }) => (content_type.clone(), bytes.clone()),
             Some(RequestBody::FormData(fields)) => form_data(fields),
         };
@@ -219,7 +291,11 @@ impl Fetcher {
     }
 
     fn has_header(&self, lower: &str) -> bool {
-        self.source.request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(lower))
+        self.source
+            .request
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(lower))
     }
 
     /// The user's cookies for their own origin, and what servers set on the way.
@@ -227,12 +303,23 @@ impl Fetcher {
         let mut pairs = Vec::new();
         if home.origin() == url.origin() {
             let headers = self.source.request.headers.iter();
-            let given = headers.filter(|(name, _)| name.eq_ignore_ascii_case("cookie")).map(|(_, value)| value.expose());
+            let given = headers
+                .filter(|(name, _)| name.eq_ignore_ascii_case("cookie"))
+                .map(|(_, value)| value.expose());
             let own = self.source.request.cookies.expose();
-            pairs.extend(given.chain([own]).map(|text| text.trim().trim_end_matches(';')).filter(|text| !text.is_empty()).map(str::to_owned));
+            pairs.extend(
+                given
+                    .chain([own])
+                    .map(|text| text.trim().trim_end_matches(';'))
+                    .filter(|text| !text.is_empty())
+                    .map(str::to_owned),
+            );
         }
         let jar = self.cookies.borrow();
-        pairs.extend(jar.get_request_values(url.as_url()).map(|(name, value)| format!("{name}={value}")));
+        pairs.extend(
+            jar.get_request_values(url.as_url())
+                .map(|(name, value)| format!("{name}={value}")),
+        );
         pairs.join("; ")
     }
 
@@ -259,7 +346,10 @@ fn redirect(head: &ResponseHead, from: &SafeUrl) -> Result<Option<SafeUrl>, Fail
     if !matches!(head.status, 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let location = head.get("location").map(crate::disposition::decode_guessing).filter(|text| !text.is_empty());
+    let location = head
+        .get("location")
+        .map(crate::disposition::decode_guessing)
+        .filter(|text| !text.is_empty());
     let Some(location) = location else {
         return Err(Failure::new(
             FailureKind::MalformedResponse,
@@ -267,11 +357,21 @@ fn redirect(head: &ResponseHead, from: &SafeUrl) -> Result<Option<SafeUrl>, Fail
         ));
     };
     let next = from.join(&location).map_err(|error| {
-        Failure::new(FailureKind::MalformedResponse, format!("{from} redirects to something unusable: {error}"))
+        Failure::new(
+            FailureKind::MalformedResponse,
+            format!("{from} redirects to something unusable: {error}"),
+        )
     })?;
-    let refuse = |why: &str| Err(Failure::new(FailureKind::ForbiddenRedirect, format!("{from} redirects to {next}: {why}")));
+    let refuse = |why: &str| {
+        Err(Failure::new(
+            FailureKind::ForbiddenRedirect,
+            format!("{from} redirects to {next}: {why}"),
+        ))
+    };
     match (from.scheme(), next.scheme()) {
-        ("https", "http") => refuse("going from https to http would give up its protection; ask for that URL itself if you trust it"),
+        ("https", "http") => {
+            refuse("going from https to http would give up its protection; ask for that URL itself if you trust it")
+        }
         (_, "http" | "https") => Ok(Some(next)),
         (_, other) => refuse(&format!("the scheme {other} is not allowed in a redirect")),
     }
@@ -310,11 +410,15 @@ fn form_data(fields: &[(String, Vec<String>)]) -> (Option<String>, Vec<u8>) {
     for (name, values) in fields {
         let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
         for value in values {
-            body.push_str(&format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"));
+            let disposition = format!("Content-Disposition: form-data; name=\"{name}\"");
+            body.extend(["--", &boundary, "\r\n", &disposition, "\r\n\r\n", value, "\r\n"]);
         }
     }
-    body.push_str(&format!("--{boundary}--\r\n"));
-    (Some(format!("multipart/form-data; boundary={boundary}")), body.into_bytes())
+    body.extend(["--", &boundary, "--\r\n"]);
+    (
+        Some(format!("multipart/form-data; boundary={boundary}")),
+        body.into_bytes(),
+    )
 }
 
 #[cfg(test)]
@@ -324,16 +428,34 @@ mod tests {
     fn next(from: &str, location: &str) -> Result<Option<String>, FailureKind> {
         let head = ResponseHead::of(302, &[("location", location)]);
         let from = SafeUrl::parse(from).unwrap();
-        redirect(&head, &from).map(|url| url.map(|url| url.expose().to_owned())).map_err(|failure| failure.kind)
+        redirect(&head, &from)
+            .map(|url| url.map(|url| url.expose().to_owned()))
+            .map_err(|failure| failure.kind)
     }
 
     #[test]
     fn redirects_stay_within_http_and_never_lose_tls() {
-        assert_eq!(next("http://a.test/x/y", "../z?q"), Ok(Some("http://a.test/z?q".into())));
+        assert_eq!(
+            next("http://a.test/x/y", "../z?q"),
+            Ok(Some("http://a.test/z?q".into()))
+        );
         assert_eq!(next("http://a.test/", "//b.test/"), Ok(Some("http://b.test/".into())));
-        assert_eq!(next("http://a.test/", "https://a.test/"), Ok(Some("https://a.test/".into())));
-        for location in ["http://a.test/", "file:///etc/passwd", "ftp://a.test/", "javascript:alert(1)", "data:,x"] {
-            assert_eq!(next("https://a.test/", location), Err(FailureKind::ForbiddenRedirect), "{location}");
+        assert_eq!(
+            next("http://a.test/", "https://a.test/"),
+            Ok(Some("https://a.test/".into()))
+        );
+        for location in [
+            "http://a.test/",
+            "file:///etc/passwd",
+            "ftp://a.test/",
+            "javascript:alert(1)",
+            "data:,x",
+        ] {
+            assert_eq!(
+                next("https://a.test/", location),
+                Err(FailureKind::ForbiddenRedirect),
+                "{location}"
+            );
         }
         assert_eq!(next("http://a.test/", ""), Err(FailureKind::MalformedResponse));
     }

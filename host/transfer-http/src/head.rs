@@ -18,12 +18,17 @@ pub(crate) struct RequestHead {
 
 impl RequestHead {
     pub(crate) fn new(method: &str, target: &str) -> Self {
-        Self { lines: format!("{method} {target} HTTP/1.1\r\n").into_bytes() }
+        Self {
+            lines: format!("{method} {target} HTTP/1.1\r\n").into_bytes(),
+        }
     }
 
     /// Adds a header. Name and value must be free of line ends, which whoever takes them from outside has checked.
     pub(crate) fn add(&mut self, name: &str, value: &str) {
-        debug_assert!(!name.contains(['\r', '\n', ':']) && !value.contains(['\r', '\n']), "unchecked header {name}");
+        debug_assert!(
+            !name.contains(['\r', '\n', ':']) && !value.contains(['\r', '\n']),
+            "unchecked header {name}"
+        );
         for part in [name, ": ", value, "\r\n"] {
             self.lines.extend_from_slice(part.as_bytes());
         }
@@ -84,9 +89,9 @@ impl ResponseHead {
                 };
                 Ok(Some((head, length)))
             }
-            Ok(httparse::Status::Partial) if bytes.len() >= MAX_HEAD_BYTES => {
-                Err(malformed(format!("the response head is longer than {MAX_HEAD_BYTES} bytes")))
-            }
+            Ok(httparse::Status::Partial) if bytes.len() >= MAX_HEAD_BYTES => Err(malformed(format!(
+                "the response head is longer than {MAX_HEAD_BYTES} bytes"
+            ))),
             Ok(httparse::Status::Partial) => Ok(None),
             Err(httparse::Error::TooManyHeaders) => {
                 Err(malformed(format!("the response has more than {MAX_HEADERS} headers")))
@@ -97,13 +102,23 @@ impl ResponseHead {
 
     #[cfg(test)]
     pub(crate) fn of(status: u16, headers: &[(&str, &str)]) -> Self {
-        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
-        Self { status, is_http10: false, headers }
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
+            .collect();
+        Self {
+            status,
+            is_http10: false,
+            headers,
+        }
     }
 
     /// The first value of a header, as sent; `name` is lower-case.
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
-        self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_slice())
+        self.headers
+            .iter()
+            .find(|(header, _)| header == name)
+            .map(|(_, value)| value.as_slice())
     }
 
     /// The first value of a header, if it is text; `name` is lower-case.
@@ -113,7 +128,10 @@ impl ResponseHead {
 
     /// All values of a header, as sent; `name` is lower-case.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
-        self.headers.iter().filter(move |(header, _)| header == name).map(|(_, value)| value.as_slice())
+        self.headers
+            .iter()
+            .filter(move |(header, _)| header == name)
+            .map(|(_, value)| value.as_slice())
     }
 
     /// How the body is framed (RFC 9112, section 6.3). A length and chunks together are what smuggling looks like;
@@ -128,7 +146,10 @@ impl ResponseHead {
             return if is_chunked {
                 Ok(Framing::Chunked)
             } else {
-                Err(Failure::new(FailureKind::Encoding, "the server uses a transfer coding that is not supported"))
+                Err(Failure::new(
+                    FailureKind::Encoding,
+                    "the server uses a transfer coding that is not supported",
+                ))
             };
         }
         Ok(self.content_length()?.map_or(Framing::UntilClose, Framing::Length))
@@ -137,7 +158,10 @@ impl ResponseHead {
     /// The announced length of the body. Repeated equal lengths are one; different ones contradict each other.
     pub(crate) fn content_length(&self) -> Result<Option<u64>, Failure> {
         let mut length = None;
-        for value in self.all("content-length").flat_map(|value| value.split(|byte| *byte == b',')) {
+        for value in self
+            .all("content-length")
+            .flat_map(|value| value.split(|byte| *byte == b','))
+        {
             let value = value.trim_ascii();
             let parsed = std::str::from_utf8(value)
                 .ok()
@@ -160,7 +184,12 @@ impl ResponseHead {
                 .any(|value| value.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
         };
         let is_ambiguous = self.get("transfer-encoding").is_some() && self.get("content-length").is_some();
-        !is_ambiguous && if self.is_http10 { has("keep-alive") } else { !has("close") }
+        !is_ambiguous
+            && if self.is_http10 {
+                has("keep-alive")
+            } else {
+                !has("close")
+            }
     }
 
     /// How long the server asks to wait (`Retry-After`, seconds or a date).
@@ -211,9 +240,15 @@ mod tests {
     fn lengths_must_be_numbers_and_agree() {
         let framing = |headers: &str| parse(&format!("HTTP/1.1 200 OK\r\n{headers}\r\n")).framing();
         assert_eq!(framing("Content-Length: 5\r\n"), Ok(Framing::Length(5)));
-        assert_eq!(framing("Content-Length: 5, 5\r\nContent-Length: 5\r\n"), Ok(Framing::Length(5)));
+        assert_eq!(
+            framing("Content-Length: 5, 5\r\nContent-Length: 5\r\n"),
+            Ok(Framing::Length(5))
+        );
         assert_eq!(framing(""), Ok(Framing::UntilClose));
-        assert_eq!(framing("Transfer-Encoding: Chunked\r\nContent-Length: 3\r\n"), Ok(Framing::Chunked));
+        assert_eq!(
+            framing("Transfer-Encoding: Chunked\r\nContent-Length: 3\r\n"),
+            Ok(Framing::Chunked)
+        );
         for bad in ["-1", "5, 6", "99999999999999999999", "0x10", "", "+5"] {
             assert!(framing(&format!("Content-Length: {bad}\r\n")).is_err(), "{bad}");
         }
@@ -227,14 +262,16 @@ mod tests {
         assert!(!keeps("HTTP/1.1 200 OK\r\nConnection: foo, Close\r\n\r\n"));
         assert!(!keeps("HTTP/1.0 200 OK\r\n\r\n"));
         assert!(keeps("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n"));
-        assert!(!keeps("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n"));
+        assert!(!keeps(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n"
+        ));
     }
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         let wait = |value: &str| ResponseHead::of(503, &[("retry-after", value)]).retry_after(at);
-        assert_eq!(wait("120"), Some(Duration::from_secs(120)));
+        assert_eq!(wait("120"), Some(Duration::from_mins(2)));
         let date = httpdate::fmt_http_date(at + Duration::from_secs(30));
         assert_eq!(wait(&date), Some(Duration::from_secs(30)));
         assert_eq!(wait("soon"), None);

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// How long a refusal is remembered. Limits of servers change with their load; trying again costs one refused request.
-const MEMORY: Duration = Duration::from_secs(30 * 60);
+const MEMORY: Duration = Duration::from_mins(30);
 
 /// The most hosts remembered; past that the table is cleared, which costs refused requests and nothing else.
 const MAX_HOSTS: usize = 1024;

@@ -22,8 +22,10 @@ mod mirrors;
 mod name;
 mod opening;
 mod plan;
+mod proof;
 mod ramp;
 mod run;
+mod session;
 mod tls;
 mod verdict;
 mod worker;
@@ -52,7 +54,7 @@ impl Default for Config {
         Self {
             connect_timeout: Duration::from_secs(15),
             // As long as aria2 waits; a server may build the file before it answers.
-            response_timeout: Duration::from_secs(60),
+            response_timeout: Duration::from_mins(1),
             stall_timeout: Duration::from_secs(15),
             ca_certificate: None,
             user_agent: concat!("Svc/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -77,7 +79,12 @@ impl HttpTransport {
     /// A transport with `config`. Fails if [`Config::ca_certificate`] cannot be used.
     pub fn new(config: Config) -> Result<Self, Failure> {
         let tls = tls::Tls::new(config.ca_certificate.as_deref())?;
-        Ok(Self(Arc::new(Shared { config, tls, caps: host_caps::HostCaps::default(), lanes: Lanes::default() })))
+        Ok(Self(Arc::new(Shared {
+            config,
+            tls,
+            caps: host_caps::HostCaps::default(),
+            lanes: Lanes::default(),
+        })))
     }
 }
 
@@ -91,9 +98,10 @@ impl Transport for HttpTransport {
         Box::pin(async move {
             let directory = job.target.directory.clone();
             let lanes = shared.lanes.clone();
-            lanes.run(&directory, move || run::run(shared, job)).await.unwrap_or_else(|panicked| {
-                Outcome::Failed(Failure::new(FailureKind::Internal, panicked.to_string()))
-            })
+            lanes
+                .run(&directory, move || run::run(shared, job))
+                .await
+                .unwrap_or_else(|panicked| Outcome::Failed(Failure::new(FailureKind::Internal, panicked.to_string())))
         })
     }
 }

@@ -57,7 +57,10 @@ impl Mirrors {
             failures: 0,
             brought: RangeSet::new(),
         });
-        Self { list: list.collect(), base: 0 }
+        Self {
+            list: list.collect(),
+            base: 0,
+        }
     }
 
     pub(crate) fn get(&self, index: usize) -> &Mirror {
@@ -82,22 +85,38 @@ impl Mirrors {
     /// The place after `index` that is not given up, if there is another.
     pub(crate) fn next_after(&self, index: usize) -> Option<usize> {
         let count = self.list.len();
-        (1..count).map(|step| (index + step) % count).find(|index| self.list[*index].standing != Standing::Dropped)
+        (1..count)
+            .map(|step| (index + step) % count)
+            .find(|index| self.list[*index].standing != Standing::Dropped)
     }
 
     /// The place for one of `wanted` connections: the least used one. `with_untested` says that there is something to
     /// compare a new one with; until then its share is kept free for it. `cap` is how many connections a place bears.
     pub(crate) fn choose(&self, wanted: u16, with_untested: bool, cap: impl Fn(&Mirror) -> u16) -> Option<usize> {
-        let in_use = self.list.iter().filter(|mirror| mirror.standing != Standing::Dropped).count();
+        let in_use = self
+            .list
+            .iter()
+            .filter(|mirror| mirror.standing != Standing::Dropped)
+            .count();
         let share = wanted.div_ceil(u16::try_from(in_use.max(1)).unwrap_or(u16::MAX));
         let is_kept_free = !with_untested && self.list.iter().any(|mirror| mirror.standing == Standing::Untested);
-        let cap = |mirror: &Mirror| if is_kept_free { cap(mirror).min(share) } else { cap(mirror) };
+        let cap = |mirror: &Mirror| {
+            if is_kept_free {
+                cap(mirror).min(share)
+            } else {
+                cap(mirror)
+            }
+        };
         let usable = |mirror: &Mirror| match mirror.standing {
             Standing::Trusted => true,
             Standing::Untested => with_untested,
             Standing::Dropped => false,
         };
-        let open = self.list.iter().enumerate().filter(|(_, mirror)| usable(mirror) && mirror.active < cap(mirror));
+        let open = self
+            .list
+            .iter()
+            .enumerate()
+            .filter(|(_, mirror)| usable(mirror) && mirror.active < cap(mirror));
         open.min_by_key(|(_, mirror)| mirror.active).map(|(index, _)| index)
     }
 
@@ -131,7 +150,11 @@ impl Mirrors {
     }
 
     pub(crate) fn active_on(&self, host: Option<&str>) -> u16 {
-        self.list.iter().filter(|mirror| mirror.current.as_url().host_str() == host).map(|mirror| mirror.active).sum()
+        self.list
+            .iter()
+            .filter(|mirror| mirror.current.as_url().host_str() == host)
+            .map(|mirror| mirror.active)
+            .sum()
     }
 
     /// Notes a failure of `index`. Returns whether to give it up: it never brought anything, or fails again and again.
@@ -169,9 +192,7 @@ impl Mirrors {
         };
         let of_others = self.list.iter().enumerate().filter(|(index, _)| *index != self.base);
         of_others
-            .filter_map(|(index, mirror)| {
-                Some((index, sample(mirror.brought.iter().max_by_key(|range| range.len())?)))
-            })
+            .filter_map(|(index, mirror)| Some((index, sample(mirror.brought.iter().max_by_key(|range| range.len())?))))
             .collect()
     }
 
@@ -179,7 +200,9 @@ impl Mirrors {
     pub(crate) fn brought_by_others(&mut self) -> RangeSet {
         let base = self.base;
         let others = self.list.iter_mut().enumerate().filter(|(index, _)| *index != base);
-        others.flat_map(|(_, mirror)| std::mem::take(&mut mirror.brought).iter().collect::<Vec<_>>()).collect()
+        others
+            .flat_map(|(_, mirror)| std::mem::take(&mut mirror.brought).iter().collect::<Vec<_>>())
+            .collect()
     }
 }
 
@@ -188,7 +211,9 @@ mod tests {
     use super::*;
 
     fn mirrors(count: usize) -> Mirrors {
-        let urls: Vec<_> = (0..count).map(|n| SafeUrl::parse(&format!("http://m{n}.test/f")).unwrap()).collect();
+        let urls: Vec<_> = (0..count)
+            .map(|n| SafeUrl::parse(&format!("http://m{n}.test/f")).unwrap())
+            .collect();
         let mut mirrors = Mirrors::new(&urls);
         mirrors.set_base(0);
         mirrors
@@ -200,7 +225,11 @@ mod tests {
         mirrors.opened(0);
         assert_eq!(mirrors.choose(6, false, |_| 16), Some(0));
         mirrors.opened(0);
-        assert_eq!(mirrors.choose(6, false, |_| 16), None, "the others' shares are kept free");
+        assert_eq!(
+            mirrors.choose(6, false, |_| 16),
+            None,
+            "the others' shares are kept free"
+        );
         assert_eq!(mirrors.choose(6, true, |_| 16), Some(1));
         mirrors.opened(1);
         assert_eq!(mirrors.choose(6, true, |_| 16), Some(2));
@@ -234,6 +263,9 @@ mod tests {
         mirrors.brought(0, ByteRange::new(0, 10));
         mirrors.brought(1, ByteRange::new(100, 100 + 3 * SAMPLE_BYTES));
         mirrors.brought(1, ByteRange::new(10, 20));
-        assert_eq!(mirrors.samples(), [(1, ByteRange::new(100 + SAMPLE_BYTES, 100 + 2 * SAMPLE_BYTES))]);
+        assert_eq!(
+            mirrors.samples(),
+            [(1, ByteRange::new(100 + SAMPLE_BYTES, 100 + 2 * SAMPLE_BYTES))]
+        );
     }
 }

@@ -11,14 +11,24 @@ use crate::{
 /// The name for the body of `head`: from its disposition, from the URL it came from or the one that was asked for,
 /// from its media type, or `download`.
 pub(crate) fn of_response(head: &ResponseHead, asked: &SafeUrl, came_from: &SafeUrl) -> FileName {
-    let disposed = head.get("content-disposition").and_then(|value| Disposition::parse(value).name);
-    if let Some(name) = disposed.as_deref().and_then(|name| FileName::sanitise_or_none(last_component(name))) {
+    let disposed = head
+        .get("content-disposition")
+        .and_then(|value| Disposition::parse(value).name);
+    if let Some(name) = disposed
+        .as_deref()
+        .and_then(|name| FileName::sanitise_or_none(last_component(name)))
+    {
         return name;
     }
     let (asked, came_from) = (of_url(asked), of_url(came_from));
     // A redirect often leads to a name made by a storage service; a name with an extension is the one people know.
-    let has_extension = |name: &Option<FileName>| name.as_ref().is_some_and(|name| !name.split_extension().1.is_empty());
-    let of_url = if has_extension(&came_from) || !has_extension(&asked) { came_from.or(asked) } else { asked };
+    let has_extension =
+        |name: &Option<FileName>| name.as_ref().is_some_and(|name| !name.split_extension().1.is_empty());
+    let of_url = if has_extension(&came_from) || !has_extension(&asked) {
+        came_from.or(asked)
+    } else {
+        asked
+    };
     of_url.unwrap_or_else(|| {
         let media_type = head.media_type().unwrap_or_default();
         let extension = mime_guess::get_mime_extensions_str(&media_type).and_then(|known| known.first());
@@ -38,7 +48,9 @@ pub(crate) fn of_url(url: &SafeUrl) -> Option<FileName> {
 
 /// The last component of a name that a server sent as a path.
 fn last_component(name: &str) -> &str {
-    name.rsplit(['/', '\\']).find(|part| !part.trim().is_empty()).unwrap_or(name)
+    name.rsplit(['/', '\\'])
+        .find(|part| !part.trim().is_empty())
+        .unwrap_or(name)
 }
 
 /// The usual extension of types that have several.
@@ -65,24 +77,52 @@ mod tests {
 
     fn check(headers: &[(&str, &str)], asked: &str, came_from: &str, expected: &str) {
         let (asked, came_from) = (SafeUrl::parse(asked).unwrap(), SafeUrl::parse(came_from).unwrap());
-        assert_eq!(of_response(&ResponseHead::of(200, headers), &asked, &came_from).as_str(), expected);
+        assert_eq!(
+            of_response(&ResponseHead::of(200, headers), &asked, &came_from).as_str(),
+            expected
+        );
     }
 
     #[test]
     fn the_server_names_the_file_first() {
         let url = "http://a.test/get.php?id=1";
-        check(&[("content-disposition", "attachment; filename=real.iso")], url, url, "real.iso");
-        check(&[("content-disposition", "attachment; filename=\"../../etc/passwd\"")], url, url, "passwd");
-        check(&[("content-disposition", "attachment; filename=\"..\"")], url, url, "get.php");
+        check(
+            &[("content-disposition", "attachment; filename=real.iso")],
+            url,
+            url,
+            "real.iso",
+        );
+        check(
+            &[("content-disposition", "attachment; filename=\"../../etc/passwd\"")],
+            url,
+            url,
+            "passwd",
+        );
+        check(
+            &[("content-disposition", "attachment; filename=\"..\"")],
+            url,
+            url,
+            "get.php",
+        );
     }
 
     #[test]
     fn urls_name_it_next() {
         let cdn = "http://cdn.test/0a1b2c";
-        check(&[], "http://a.test/dir/file%20one.zip?sig=x", "http://a.test/dir/file%20one.zip?sig=x", "file one.zip");
+        check(
+            &[],
+            "http://a.test/dir/file%20one.zip?sig=x",
+            "http://a.test/dir/file%20one.zip?sig=x",
+            "file one.zip",
+        );
         check(&[], "http://a.test/file.zip", cdn, "file.zip");
         check(&[], "http://a.test/latest", "http://a.test/v1.2.zip", "v1.2.zip");
-        check(&[], "http://a.test/%D6%D0%CE%C4%CE%C4%BC%FE%C3%FB%B3%C6.zip", cdn, "中文文件名称.zip");
+        check(
+            &[],
+            "http://a.test/%D6%D0%CE%C4%CE%C4%BC%FE%C3%FB%B3%C6.zip",
+            cdn,
+            "中文文件名称.zip",
+        );
     }
 
     #[test]

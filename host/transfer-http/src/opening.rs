@@ -1,11 +1,13 @@
 //! Opening a source: the first request is already part of the download. Its answer says what the file is, gives it its
 //! name, and its body is the first segment.
 
-use std::time::{Duration, Instant};
+use std::{pin::pin, time::Duration};
+
+use futures_util::future::{Either, select};
 
 use transfer::{
-    ByteRange, Claim, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, RunEvent, failure::FailureKind,
-    part_file,
+    ByteRange, Claim, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, RunEvent, SafeUrl,
+    failure::FailureKind, part_file,
 };
 
 use crate::{
@@ -16,7 +18,8 @@ use crate::{
     mirrors::SAMPLE_BYTES,
     name,
     plan::Plan,
-    run::{Session, already_complete, blocking},
+    run::{already_complete, blocking},
+    session::Session,
     verdict::{self, Facts, Objection, Verdict, judge, not_the_file},
     worker::is_same_as_disk,
 };
@@ -27,7 +30,7 @@ const SMALL_BYTES: u64 = 1024 * 1024;
 /// What opening a source came to.
 pub(crate) enum Opening {
     /// A response is there and its body belongs at the worker's lease.
-    Begun(Begun),
+    Begun(Box<Begun>),
     /// Every byte is already there.
     Complete,
     /// The run is over before it began.
@@ -41,7 +44,7 @@ pub(crate) enum Opening {
 /// An answer that can be used.
 struct Answer {
     response: Response,
-    url: transfer::SafeUrl,
+    url: SafeUrl,
     verdict: Verdict,
     /// Bytes at the body's start that are already there and are compared instead of written.
     overlap: u64,
@@ -140,13 +143,26 @@ impl Session {
         // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine.
         blocking("taking up a part file", move || {
             part.sync()?;
-            if is_empty { Ok(()) } else { part.rewrite_journal(&origin, &done, &RangeSet::new()) }
+            if is_empty {
+                Ok(())
+            } else {
+                part.rewrite_journal(&origin, &done, &RangeSet::new())
+            }
         })
         .await?;
-        let Origin { total_bytes: total, etag, last_modified, source: _ } = begun.origin;
+        let Origin {
+            total_bytes: total,
+            etag,
+            last_modified,
+            source: _,
+        } = begun.origin;
         let mut mirrors = self.mirrors.borrow_mut();
         let base = mirrors.base();
-        mirrors.get_mut(base).facts = Facts { total, etag, last_modified };
+        mirrors.get_mut(base).facts = Facts {
+            total,
+            etag,
+            last_modified,
+        };
         *self.plan.borrow_mut() = Plan::new(total, begun.done, self.connections.min_split_bytes);
         Ok(())
     }
@@ -154,10 +170,13 @@ impl Session {
     async fn adopt_part(&self, part: PartFile) -> std::sync::Arc<PartFile> {
         let part = std::sync::Arc::new(part);
         *self.part.borrow_mut() = Some(std::sync::Arc::clone(&part));
-        let mirrors = self.mirrors.borrow();
-        let total_bytes = mirrors.get(mirrors.base()).facts.total;
-        drop(mirrors);
-        self.reporter.event(RunEvent::Reserved { path: part.final_path(), total_bytes }).await;
+        let total_bytes = self.base_facts().total;
+        self.reporter
+            .event(RunEvent::Reserved {
+                path: part.final_path(),
+                total_bytes,
+            })
+            .await;
         part
     }
 
@@ -165,7 +184,9 @@ impl Session {
     fn expected_name(&self) -> Option<FileName> {
         let reserved = self.target.reserved.as_ref().and_then(|path| path.file_name());
         let reserved = reserved.map(|name| FileName::sanitise(&name.to_string_lossy()));
-        reserved.or_else(|| self.target.name.clone()).or_else(|| name::of_url(&self.source.urls[0]))
+        reserved
+            .or_else(|| self.target.name.clone())
+            .or_else(|| name::of_url(&self.source.urls[0]))
     }
 
     fn claim<'a>(&'a self, name: &'a FileName) -> Claim<'a> {
@@ -186,20 +207,34 @@ impl Session {
             (mirror.home.clone(), mirror.current.clone(), mirror.facts.clone())
         };
         let is_ranged = self.fetcher.is_repeatable() && !self.ignores_ranges.get();
-        let there = if is_ranged { self.plan.borrow().done().contiguous_end(0) } else { 0 };
+        let there = if is_ranged {
+            self.plan.borrow().done().contiguous_end(0)
+        } else {
+            0
+        };
         let if_range = known.if_range().filter(|_| there > 0);
         // Without a validator that the server checks, the bytes themselves show whether the file is still the same.
         let overlap = if if_range.is_some() { 0 } else { there.min(SAMPLE_BYTES) };
-        let wish = is_ranged.then_some(RangeWish { start: there - overlap, end: None, if_range });
-        let asked_at = Instant::now();
-        let Fetched { response, url } = match self.fetcher.fetch(&home, &current, wish.as_ref()).await {
+        let wish = is_ranged.then_some(RangeWish {
+            start: there - overlap,
+            end: None,
+            if_range,
+        });
+        let Fetched { response, url } = match self.fetch_first(&home, &current, wish.as_ref()).await {
             Err(failure) if failure.kind.is_link_refused() && home != current => {
                 self.fetcher.fetch(&home, &home, wish.as_ref()).await?
             }
             fetched => fetched?,
         };
-        self.delay.set(asked_at.elapsed().min(Duration::from_secs(10)));
-        let answer = |verdict, response, url| Ok(Asked::Answer(Box::new(Answer { response, url, verdict, overlap })));
+        self.delay.set(response.delay.min(Duration::from_secs(10)));
+        let answer = |verdict, response, url| {
+            Ok(Asked::Answer(Box::new(Answer {
+                response,
+                url,
+                verdict,
+                overlap,
+            })))
+        };
         match judge(wish.as_ref(), &known, &response.head, now()) {
             Ok(Verdict::PastEnd { total }) if there == 0 || total.is_some_and(|total| total != there) => {
                 self.ask_whole(&home).await
@@ -212,18 +247,20 @@ impl Session {
                     Opening::Changed("it is shorter than before".to_owned())
                 }))
             }
-            Ok(Verdict::Whole { length }) if there > 0 => self.begin_anew(response, url, length).await,
+            Ok(Verdict::Whole { length }) if there > 0 => self.begin_anew(response, url, length),
             Ok(verdict) => answer(verdict, response, url),
             Err(Objection::IgnoresRanges) => {
-                self.notice("the server does not resume: starting over".to_owned()).await;
+                self.notice("the server does not resume: starting over".to_owned())
+                    .await;
                 let length = verdict_length(&response)?;
-                self.begin_anew(response, url, length).await
+                self.begin_anew(response, url, length)
             }
             Err(Objection::Changed(why)) if response.head.status == 200 => {
                 self.check_promise(&response, None)?;
-                self.notice(format!("the file changed at the server ({why}): starting over")).await;
+                self.notice(format!("the file changed at the server ({why}): starting over"))
+                    .await;
                 let length = verdict_length(&response)?;
-                self.begin_anew(response, url, length).await
+                self.begin_anew(response, url, length)
             }
             Err(Objection::Changed(why)) => Ok(Asked::Opening(Opening::Changed(why))),
             Err(Objection::Failed(failure))
@@ -239,11 +276,32 @@ impl Session {
         }
     }
 
+    /// Sends the first request. Where several segments were asked for, the others' connections are opened meanwhile:
+    /// that spares them a round trip, and opening one burns no link.
+    async fn fetch_first(&self, home: &SafeUrl, url: &SafeUrl, wish: Option<&RangeWish>) -> Result<Fetched, Failure> {
+        let others = if self.source.urls.len() == 1 && wish.is_some() {
+            self.parts() - 1
+        } else {
+            0
+        };
+        let fetching = pin!(self.fetcher.fetch(home, url, wish));
+        let preparing = pin!(self.fetcher.prepare(home, url, others.min(self.ceiling() - 1)));
+        match select(fetching, preparing).await {
+            Either::Left((fetched, _)) => fetched,
+            Either::Right(((), fetching)) => fetching.await,
+        }
+    }
+
     /// Asks for the whole file, without a range.
-    async fn ask_whole(&self, home: &transfer::SafeUrl) -> Result<Asked, Failure> {
+    async fn ask_whole(&self, home: &SafeUrl) -> Result<Asked, Failure> {
         let Fetched { response, url } = self.fetcher.fetch(home, home, None).await?;
         match judge(None, &Facts::default(), &response.head, now()) {
-            Ok(verdict) => Ok(Asked::Answer(Box::new(Answer { response, url, verdict, overlap: 0 }))),
+            Ok(verdict) => Ok(Asked::Answer(Box::new(Answer {
+                response,
+                url,
+                verdict,
+                overlap: 0,
+            }))),
             Err(Objection::Failed(failure)) => Err(failure),
             Err(Objection::Changed(_) | Objection::IgnoresRanges) => {
                 unreachable!("nothing is known that a whole file could contradict")
@@ -252,10 +310,15 @@ impl Session {
     }
 
     /// Goes on with a whole new body in place of the bytes that are there.
-    async fn begin_anew(&self, response: Response, url: transfer::SafeUrl, length: Option<u64>) -> Result<Asked, Failure> {
+    fn begin_anew(&self, response: Response, url: SafeUrl, length: Option<u64>) -> Result<Asked, Failure> {
         self.start_over()?;
         let verdict = Verdict::Whole { length };
-        Ok(Asked::Answer(Box::new(Answer { response, url, verdict, overlap: 0 })))
+        Ok(Asked::Answer(Box::new(Answer {
+            response,
+            url,
+            verdict,
+            overlap: 0,
+        })))
     }
 
     fn check_promise(&self, response: &Response, total: Option<u64>) -> Result<(), Failure> {
@@ -265,14 +328,27 @@ impl Session {
 
     /// Gives an answer its name, its part file and its place in the plan.
     async fn take_up(&self, answer: Answer) -> Result<Opening, Failure> {
-        let Answer { mut response, url, verdict, overlap } = answer;
+        let Answer {
+            mut response,
+            url,
+            verdict,
+            overlap,
+        } = answer;
         let facts = Facts::of(&response.head, verdict);
         self.check_promise(&response, facts.total)?;
         *self.media_type.borrow_mut() = response.head.media_type();
         let expected = self.expected_name();
-        let name = self.target.name.clone().unwrap_or_else(|| name::of_response(&response.head, &self.source.urls[0], &url));
+        let name = self
+            .target
+            .name
+            .clone()
+            .unwrap_or_else(|| name::of_response(&response.head, &self.source.urls[0], &url));
         let decoder = decoder(&response, expected.as_ref().unwrap_or(&name))?;
-        let total = if decoder.is_some() { None } else { facts.total.or(raw_length(&response)?) };
+        let total = if decoder.is_some() {
+            None
+        } else {
+            facts.total.or(raw_length(&response)?)
+        };
         let base = {
             let mut mirrors = self.mirrors.borrow_mut();
             let base = mirrors.base();
@@ -290,7 +366,7 @@ impl Session {
         let done = self.plan.borrow().done();
         *self.plan.borrow_mut() = Plan::new(total, done, self.connections.min_split_bytes);
         let is_splittable = self.is_splittable(&response, verdict, decoder.is_some());
-        self.prepare_disk(total, is_splittable).await?;
+        self.prepare_disk(total, is_splittable)?;
         let start = self.plan.borrow().done().contiguous_end(0);
         if overlap > 0 {
             let range = ByteRange::new(start - overlap, start);
@@ -300,9 +376,19 @@ impl Session {
         }
         self.is_whole.set(matches!(verdict, Verdict::Whole { .. }));
         let worker = self.new_worker();
-        let parts = if is_splittable { self.connections.segments.max(1) } else { 1 };
+        let parts = if is_splittable {
+            self.connections.segments.max(1)
+        } else {
+            1
+        };
         self.plan.borrow_mut().take_from(worker, start, parts, self.pace.get());
-        Ok(Opening::Begun(Begun { worker, mirror: base, body: response.body, decoder, is_splittable }))
+        Ok(Opening::Begun(Box::new(Begun {
+            worker,
+            mirror: base,
+            body: response.body,
+            decoder,
+            is_splittable,
+        })))
     }
 
     /// Claims the part file under `name`. Something is returned if the answer at hand is not the one to go on with.
@@ -313,14 +399,15 @@ impl Session {
                 Ok(None)
             }
             Claimed::Begun(part, begun) => {
-                let facts = {
-                    let mirrors = self.mirrors.borrow();
-                    mirrors.get(mirrors.base()).facts.clone()
-                };
+                let facts = self.base_facts();
                 let is_same = begun.origin.total_bytes == facts.total && !begun.done.is_empty();
                 self.adopt_begun(part, begun).await?;
                 // Asked again from where the bytes end, the server says whether they are still the file's.
-                if is_same { Ok(Some(Opening::Again)) } else { self.start_over_with(facts) }
+                if is_same {
+                    Ok(Some(Opening::Again))
+                } else {
+                    self.start_over_with(facts)
+                }
             }
             Claimed::Complete { path, size_bytes } => Ok(Some(Opening::Outcome(already_complete(path, size_bytes)))),
             Claimed::Exists(existing) => Ok(Some(Opening::Outcome(Outcome::Skipped { existing }))),
@@ -340,7 +427,11 @@ impl Session {
         let sends_parts = match verdict {
             Verdict::Part { total, .. } => total.is_some(),
             Verdict::Whole { length } => {
-                length.is_some() && response.head.text("accept-ranges").is_some_and(|unit| unit.eq_ignore_ascii_case("bytes"))
+                length.is_some()
+                    && response
+                        .head
+                        .text("accept-ranges")
+                        .is_some_and(|unit| unit.eq_ignore_ascii_case("bytes"))
             }
             Verdict::PastEnd { .. } => false,
         };
@@ -348,7 +439,7 @@ impl Session {
     }
 
     /// Checks and reserves the room on the disk, and starts the journal if a later run could go on from it.
-    async fn prepare_disk(&self, total: Option<u64>, is_splittable: bool) -> Result<(), Failure> {
+    fn prepare_disk(&self, total: Option<u64>, is_splittable: bool) -> Result<(), Failure> {
         let part = self.part();
         if let Some(total) = total {
             part.check_space(total)?;
@@ -359,13 +450,17 @@ impl Session {
         }
         let is_worth = !self.target.adopt || total.is_none_or(|total| total >= SMALL_BYTES);
         if is_splittable && is_worth {
-            let mirrors = self.mirrors.borrow();
-            let facts = &mirrors.get(mirrors.base()).facts;
+            let Facts {
+                total,
+                etag,
+                last_modified,
+            } = self.base_facts();
+            let source = self.source_id.clone();
             part.begin_journal(&Origin {
-                source: self.source_id.clone(),
-                total_bytes: facts.total,
-                etag: facts.etag.clone(),
-                last_modified: facts.last_modified.clone(),
+                source,
+                total_bytes: total,
+                etag,
+                last_modified,
             })?;
         }
         Ok(())
@@ -385,8 +480,14 @@ fn verdict_length(response: &Response) -> Result<Option<u64>, Failure> {
 /// A decoder, if the body is encoded and the name does not say that the encoding is part of the file: servers label
 /// `.tar.gz` files so, and browsers save those as they are.
 fn decoder(response: &Response, name: &FileName) -> Result<Option<Decoder>, Failure> {
-    let Some(coding) = verdict::encoding(&response.head) else { return Ok(None) };
-    if is_compressed_itself(&coding, name) { Ok(None) } else { Decoder::new(&coding).map(Some) }
+    let Some(coding) = verdict::encoding(&response.head) else {
+        return Ok(None);
+    };
+    if is_compressed_itself(&coding, name) {
+        Ok(None)
+    } else {
+        Decoder::new(&coding).map(Some)
+    }
 }
 
 fn is_compressed_itself(coding: &str, name: &FileName) -> bool {
@@ -396,5 +497,9 @@ fn is_compressed_itself(coding: &str, name: &FileName) -> bool {
 
 /// The size of an encoded body that is saved as it is.
 fn raw_length(response: &Response) -> Result<Option<u64>, Failure> {
-    if response.head.get("transfer-encoding").is_some() { Ok(None) } else { response.head.content_length() }
+    if response.head.get("transfer-encoding").is_some() {
+        Ok(None)
+    } else {
+        response.head.content_length()
+    }
 }

@@ -15,6 +15,9 @@ const RECORD_BYTES: u64 = 512 * 1024;
 /// The least worth stealing, however slow its holder: a request costs about as much as this many bytes.
 const MIN_STEAL_BYTES: u64 = 64 * 1024;
 
+/// The most that is read over instead of asking anew.
+const MAX_JUMP_BYTES: u64 = 4 * 1024 * 1024;
+
 /// Measurements, ten a second, after which the rate of a lease is taken for what it is.
 const SETTLED_LOOKS: u32 = 50;
 
@@ -32,6 +35,14 @@ pub(crate) struct Pace {
     pub(crate) rate: f64,
     /// Seconds from asking to the first byte.
     pub(crate) delay: f64,
+}
+
+impl Pace {
+    /// Bytes that come while a new request waits for its answer and a new connection gets up to speed, about three
+    /// delays; reading over fewer is cheaper than asking anew.
+    pub(crate) fn bytes_worth_a_request(self) -> u64 {
+        as_u64(self.rate * self.delay * 3.0).clamp(MIN_STEAL_BYTES, MAX_JUMP_BYTES)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -66,13 +77,22 @@ impl Plan {
     pub(crate) fn new(total: Option<u64>, done: RangeSet, min_split: u64) -> Self {
         let whole = ByteRange::new(0, total.unwrap_or(u64::MAX));
         let waiting = done.gaps(whole).into_iter().collect();
-        Self { total, done, waiting, leases: BTreeMap::new(), min_split: min_split.max(1) }
+        Self {
+            total,
+            done,
+            waiting,
+            leases: BTreeMap::new(),
+            min_split: min_split.max(1),
+        }
     }
 
     /// Gives `worker` the waiting bytes from `start` on, because a response that begins there is already coming; up to
     /// the first byte that is done, and at most a `parts`th of the file.
     pub(crate) fn take_from(&mut self, worker: WorkerId, start: u64, parts: u16, pace: Pace) -> Option<ByteRange> {
-        let held = self.waiting.iter().find(|range| range.start <= start && start < range.end)?;
+        let held = self
+            .waiting
+            .iter()
+            .find(|range| range.start <= start && start < range.end)?;
         let end = held.end.min(start.saturating_add(self.segment_bytes(parts)));
         Some(self.lease(worker, ByteRange::new(start, end), pace))
     }
@@ -96,12 +116,37 @@ impl Plan {
     /// is missing: its response goes on, so nothing has to be asked. Returns whether anything was there.
     pub(crate) fn extend(&mut self, worker: WorkerId, most: u64, parts: u16) -> bool {
         let most = most.min(self.segment_bytes(parts));
-        let Some(lease) = self.leases.get_mut(&worker) else { return false };
-        let Some(range) = self.waiting.iter().find(|range| range.start == lease.end) else { return false };
+        let Some(lease) = self.leases.get_mut(&worker) else {
+            return false;
+        };
+        let Some(range) = self.waiting.iter().find(|range| range.start == lease.end) else {
+            return false;
+        };
         lease.end = range.end.min(lease.end.saturating_add(most));
         let taken = ByteRange::new(range.start, lease.end);
         self.waiting.remove(taken);
         !taken.is_empty()
+    }
+
+    /// Ends the lease of `worker` and leases to it what waits next behind, if that is at most `most` bytes further on and
+    /// begins before `reach`: its response goes on, and reading over a little costs less than asking anew. Returns the
+    /// bytes to read over and what is to be recorded.
+    pub(crate) fn jump(
+        &mut self,
+        worker: WorkerId,
+        reach: u64,
+        most: u64,
+        pace: Pace,
+    ) -> Option<(u64, Option<ByteRange>)> {
+        let end = self.leases.get(&worker)?.end;
+        let next = self.waiting.iter().find(|range| range.start >= end)?;
+        let gap = next.start - end;
+        if gap > most || next.start >= reach {
+            return None;
+        }
+        let unrecorded = self.release(worker);
+        self.lease(worker, ByteRange::new(next.start, next.end.min(reach)), pace);
+        Some((gap, unrecorded))
     }
 
     /// Whether [`Plan::take`] would give a worker of this pace anything.
@@ -222,12 +267,25 @@ impl Plan {
         debug_assert!(!self.leases.contains_key(&worker), "a worker holds one lease at a time");
         let ByteRange { start, end } = range;
         self.waiting.remove(range);
-        self.leases.insert(worker, Lease { begin: start, at: start, end, recorded: start, rate: pace.rate, looks: 0 });
+        self.leases.insert(
+            worker,
+            Lease {
+                begin: start,
+                at: start,
+                end,
+                recorded: start,
+                rate: pace.rate,
+                looks: 0,
+            },
+        );
         range
     }
 
     fn leased(&self) -> RangeSet {
-        self.leases.values().map(|lease| ByteRange::new(lease.begin, lease.end)).collect()
+        self.leases
+            .values()
+            .map(|lease| ByteRange::new(lease.begin, lease.end))
+            .collect()
     }
 
     /// Size of a segment when what is missing is cut into `parts`; a file of unknown size is not cut.
@@ -241,7 +299,10 @@ impl Plan {
     fn best_cut(&self, pace: Pace) -> Option<(WorkerId, u64)> {
         self.total?;
         let seconds_left = |lease: &Lease| as_f64(lease.end - lease.at) / lease.rate.max(1.0);
-        let (victim, lease) = self.leases.iter().max_by(|(_, one), (_, other)| seconds_left(one).total_cmp(&seconds_left(other)))?;
+        let (victim, lease) = self
+            .leases
+            .iter()
+            .max_by(|(_, one), (_, other)| seconds_left(one).total_cmp(&seconds_left(other)))?;
         let left = lease.end - lease.at;
         let (own, thief) = (lease.rate.max(1.0), pace.rate.max(1.0));
         // While the thief's request is under way, the holder goes on.
@@ -249,20 +310,34 @@ impl Plan {
         let fair = as_u64(shared * thief / (own + thief)).min(left);
         // A holder that has hardly begun may yet be fast. If all of it could go, two slow starters would rob each other
         // for ever.
-        let stolen = if lease.looks < SETTLED_LOOKS { fair.min(left.div_ceil(2)) } else { fair };
-        let is_stuck = lease.looks >= SETTLED_LOOKS && lease.rate < STUCK_RATE && seconds_left(lease) > 4.0 * pace.delay + 1.0;
-        let saves_time = seconds_left(lease) > 4.0 * pace.delay + 0.05;
-        let is_worth = stolen >= self.min_split || (stolen >= MIN_STEAL_BYTES && saves_time) || (stolen > 0 && is_stuck && thief >= STUCK_RATE);
+        let stolen = if lease.looks < SETTLED_LOOKS {
+            fair.min(left.div_ceil(2))
+        } else {
+            fair
+        };
+        let is_stuck =
+            lease.looks >= SETTLED_LOOKS && lease.rate < STUCK_RATE && seconds_left(lease) > 4.0 * pace.delay + 1.0;
+        let saves_time = seconds_left(lease) > 2.0 * pace.delay + 0.05;
+        let is_worth = stolen >= self.min_split
+            || (stolen >= MIN_STEAL_BYTES && saves_time)
+            || (stolen > 0 && is_stuck && thief >= STUCK_RATE);
         is_worth.then(|| (*victim, lease.end - stolen))
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an estimate of time; sizes of files are exact enough")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "an estimate of time; sizes of files are exact enough"
+)]
 fn as_f64(bytes: u64) -> f64 {
     bytes as f64
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what a file can have")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to what a file can have"
+)]
 fn as_u64(bytes: f64) -> u64 {
     bytes.clamp(0.0, 9.0e18) as u64
 }

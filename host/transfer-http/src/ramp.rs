@@ -2,7 +2,7 @@
 //!
 //! With a fixed number there is nothing to find out. Otherwise a run begins with one connection, because on most links
 //! one is enough, and tries more while that would still save time. More that made it faster stay; more that did not
-//! are given up after two looks, and the next try waits longer. A link that loses packets, or a server that slows each
+//! are not replaced when they end (or, if they made it slower, ended at once), and the next try waits longer. A link that loses packets, or a server that slows each
 //! connection, ends at the ceiling within a second; a link that one connection fills stays at one.
 
 use std::time::Duration;
@@ -16,17 +16,27 @@ const MAX_WINDOW: Duration = Duration::from_secs(1);
 /// More connections must be this much faster to stay. Less is within the noise of a shared link.
 const GAIN: f64 = 1.10;
 
-/// Measurements without gain after which the added connections go. One may fall into the slow start of the new ones.
-const STRIKES: u32 = 2;
+/// Measurements without gain after which the added connections go. The first falls into the slow start of the new ones,
+/// and on a link with losses any single one may be unlucky.
+const STRIKES: u32 = 3;
+
+/// A rate that grew by this much since the window before is still finding its level, as in the slow start of TCP.
+const GROWING: f64 = 1.25;
+
+/// Windows for which a growing rate is waited for.
+const PATIENCE: u32 = 6;
+
+/// More connections that are this much slower at their best do harm, and are ended at once.
+const HARM: f64 = 0.95;
 
 /// What is left must take this much longer, in seconds, for more connections to be tried at all.
 const WORTH_SECONDS: f64 = 1.0;
 
 /// Wait after a failed try; doubles with each one up to [`MAX_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest wait between tries: links change, and a try costs little.
-const MAX_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 /// What a run looks like at a moment.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +55,7 @@ pub(crate) struct Sample {
 #[derive(Debug)]
 pub(crate) struct Ramp {
     wanted: u16,
+    tolerated: u16,
     ceiling: u16,
     search: Option<Search>,
 }
@@ -52,11 +63,20 @@ pub(crate) struct Ramp {
 #[derive(Debug)]
 struct Search {
     window: Option<Sample>,
-    /// What there was before the try that is under way.
-    before: Option<(u16, f64)>,
-    strikes: u32,
+    attempt: Option<Attempt>,
+    /// The rate of the window before, and for how many windows it has been growing.
+    growth: (f64, u32),
     next_try: Duration,
     pause: Duration,
+}
+
+/// A try of more connections.
+#[derive(Debug)]
+struct Attempt {
+    count_before: u16,
+    rate_before: f64,
+    best: f64,
+    looks: u32,
 }
 
 impl Ramp {
@@ -65,12 +85,18 @@ impl Ramp {
         let ceiling = ceiling.max(1);
         let search = (segments == 0).then_some(Search {
             window: None,
-            before: None,
-            strikes: 0,
+            attempt: None,
+            growth: (0.0, 0),
             next_try: Duration::ZERO,
             pause: FIRST_PAUSE,
         });
-        Self { wanted: segments.clamp(1, ceiling), ceiling, search }
+        let wanted = segments.clamp(1, ceiling);
+        Self {
+            wanted,
+            tolerated: wanted,
+            ceiling,
+            search,
+        }
     }
 
     /// The number of connections to have now.
@@ -78,12 +104,18 @@ impl Ramp {
         self.wanted.min(self.ceiling)
     }
 
+    /// How many connections may go on with what they have. More than [`Ramp::wanted`] after a try that brought nothing
+    /// but did no harm: ending them would throw away what is on its way to them.
+    pub(crate) fn tolerated(&self) -> u16 {
+        self.tolerated.max(self.wanted).min(self.ceiling)
+    }
+
     /// The host refused one more than `borne` connections.
     pub(crate) fn refused(&mut self, borne: u16) {
         self.ceiling = self.ceiling.min(borne.max(1));
         self.wanted = self.wanted.min(self.ceiling);
         if let Some(search) = &mut self.search {
-            search.before = None;
+            search.attempt = None;
             search.window = None;
         }
     }
@@ -101,29 +133,52 @@ impl Ramp {
         }
         search.window = Some(sample);
         let rate = as_f64(sample.received.saturating_sub(start.received)) / elapsed.as_secs_f64();
-        if let Some((count, rate_before)) = search.before {
-            if rate >= rate_before * GAIN {
-                search.before = None;
+        if let Some(attempt) = &mut search.attempt {
+            attempt.best = attempt.best.max(rate);
+            attempt.looks += 1;
+            if rate >= attempt.rate_before * GAIN {
+                search.attempt = None;
                 search.pause = FIRST_PAUSE;
             } else {
-                search.strikes += 1;
-                if search.strikes >= STRIKES {
-                    self.wanted = count;
-                    search.before = None;
+                if attempt.looks >= STRIKES {
+                    self.wanted = attempt.count_before;
+                    if attempt.best < attempt.rate_before * HARM {
+                        self.tolerated = self.wanted;
+                    }
+                    search.attempt = None;
                     search.next_try = sample.at + search.pause;
                     search.pause = (search.pause * 2).min(MAX_PAUSE);
                 }
                 return;
             }
         }
+        if search.is_growing(rate) {
+            return;
+        }
         let seconds_left = as_f64(sample.missing) / rate.max(1.0);
         if self.wanted < self.ceiling && sample.at >= search.next_try && seconds_left > WORTH_SECONDS {
             // A long way to go is worth a bold step.
             let factor = if seconds_left > 4.0 * WORTH_SECONDS { 4 } else { 2 };
-            search.before = Some((self.wanted, rate));
-            search.strikes = 0;
+            search.attempt = Some(Attempt {
+                count_before: self.wanted,
+                rate_before: rate,
+                best: 0.0,
+                looks: 0,
+            });
+            search.growth = (rate, PATIENCE);
             self.wanted = self.wanted.saturating_mul(factor).min(self.ceiling);
+            self.tolerated = self.tolerated.max(self.wanted);
         }
+    }
+}
+
+impl Search {
+    /// Whether the connections that there are still get faster by themselves; judging them now would be too early.
+    fn is_growing(&mut self, rate: f64) -> bool {
+        let (before, windows) = self.growth;
+        let is_growing = rate > before * GROWING && windows < PATIENCE;
+        self.growth = (rate, if is_growing { windows + 1 } else { 0 });
+        is_growing
     }
 }
 
@@ -147,7 +202,12 @@ mod tests {
             .map(|tick| {
                 received += rate(ramp.wanted(), tick) / 20;
                 let at = Duration::from_millis(tick * 50);
-                ramp.look(Sample { at, received, missing: SIZE - received, delay: Duration::from_millis(20) });
+                ramp.look(Sample {
+                    at,
+                    received,
+                    missing: SIZE - received,
+                    delay: Duration::from_millis(20),
+                });
                 ramp.wanted()
             })
             .collect()
@@ -158,7 +218,11 @@ mod tests {
         let mut ramp = Ramp::new(0, 16);
         let wanted = simulate(&mut ramp, 60, |_, _| 100_000_000);
         let extra = wanted.iter().filter(|wanted| **wanted > 1).count();
-        assert!(extra * 20 < wanted.len(), "more than one connection {extra} of {} looks", wanted.len());
+        assert!(
+            extra * 20 < wanted.len(),
+            "more than one connection {extra} of {} looks",
+            wanted.len()
+        );
     }
 
     #[test]
@@ -169,11 +233,21 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_still_speeds_up_is_given_time() {
+        let mut ramp = Ramp::new(0, 16);
+        let doubling = |_, tick: u64| 1_000_000 << (tick / 3).min(3);
+        let wanted = simulate(&mut ramp, 1, doubling);
+        assert_eq!(wanted[..10], [1; 10], "{wanted:?}");
+    }
+
+    #[test]
     fn noise_does_not_make_the_count_swing() {
         let mut ramp = Ramp::new(0, 16);
         // Four connections fill the link; single measurements are off by up to 8 %.
         let noise = |tick: u64| 100 + (tick * 7919 % 17) - 8;
-        let wanted = simulate(&mut ramp, 120, |count, tick| u64::from(count.min(4)) * 50_000 * noise(tick));
+        let wanted = simulate(&mut ramp, 120, |count, tick| {
+            u64::from(count.min(4)) * 50_000 * noise(tick)
+        });
         let changes = wanted.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert!(changes <= 16, "{changes} changes in two minutes: {wanted:?}");
     }
@@ -183,7 +257,11 @@ mod tests {
         let mut ramp = Ramp::new(0, 16);
         simulate(&mut ramp, 2, |count, _| u64::from(count) * 1_000_000);
         ramp.refused(4);
-        assert!(simulate(&mut ramp, 60, |count, _| u64::from(count) * 1_000_000).iter().all(|wanted| *wanted <= 4));
+        assert!(
+            simulate(&mut ramp, 60, |count, _| u64::from(count) * 1_000_000)
+                .iter()
+                .all(|wanted| *wanted <= 4)
+        );
     }
 
     #[test]
@@ -191,7 +269,12 @@ mod tests {
         let mut ramp = Ramp::new(0, 16);
         for tick in 0..20 {
             let at = Duration::from_millis(tick * 50);
-            ramp.look(Sample { at, received: tick * 1_000_000, missing: 5_000_000, delay: Duration::ZERO });
+            ramp.look(Sample {
+                at,
+                received: tick * 1_000_000,
+                missing: 5_000_000,
+                delay: Duration::ZERO,
+            });
         }
         assert_eq!(ramp.wanted(), 1);
     }

@@ -24,7 +24,11 @@ pub(crate) struct Tls {
 impl Tls {
     pub(crate) fn new(ca_certificate: Option<&Path>) -> Result<Self, Failure> {
         let own_roots = ca_certificate.map(roots_of_file).transpose()?;
-        Ok(Self { own_roots, trusting: OnceLock::new(), careless: OnceLock::new() })
+        Ok(Self {
+            own_roots,
+            trusting: OnceLock::new(),
+            careless: OnceLock::new(),
+        })
     }
 
     /// The configuration to connect with; `ignore_errors` accepts any certificate.
@@ -37,7 +41,10 @@ impl Tls {
                 .expect("ring supports the default protocol versions");
             let mut config = if ignore_errors {
                 let verifier = Arc::new(AcceptAny(provider));
-                builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(verifier)
+                    .with_no_client_auth()
             } else {
                 let roots = self.own_roots.clone().unwrap_or_else(system_roots);
                 builder.with_root_certificates(roots).with_no_client_auth()
@@ -50,14 +57,21 @@ impl Tls {
 
 fn roots_of_file(path: &Path) -> Result<RootCertStore, Failure> {
     let unusable = |why: String| {
-        Failure::new(FailureKind::InvalidSource, format!("the certificate file {} cannot be used: {why}", path.display()))
+        Failure::new(
+            FailureKind::InvalidSource,
+            format!("the certificate file {} cannot be used: {why}", path.display()),
+        )
     };
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))? {
         let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
         roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
     }
-    if roots.is_empty() { Err(unusable("it holds no certificate".to_owned())) } else { Ok(roots) }
+    if roots.is_empty() {
+        Err(unusable("it holds no certificate".to_owned()))
+    } else {
+        Ok(roots)
+    }
 }
 
 /// The system's certificates; those of Mozilla where the system has none, as in a bare container.
@@ -92,7 +106,12 @@ impl ServerCertVerifier for AcceptAny {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -101,7 +120,12 @@ impl ServerCertVerifier for AcceptAny {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -60,22 +60,35 @@ impl From<Failure> for Objection {
 impl Facts {
     /// What a usable response says of the file.
     pub(crate) fn of(head: &ResponseHead, verdict: Verdict) -> Self {
-        let text = |name| head.text(name).filter(|text| !text.is_empty() && text.len() <= 1024).map(str::to_owned);
+        let text = |name| {
+            head.text(name)
+                .filter(|text| !text.is_empty() && text.len() <= 1024)
+                .map(str::to_owned)
+        };
         let total = match verdict {
             Verdict::Part { total, .. } | Verdict::PastEnd { total } => total,
             Verdict::Whole { length } => length,
         };
-        Self { total, etag: text("etag"), last_modified: text("last-modified") }
+        Self {
+            total,
+            etag: text("etag"),
+            last_modified: text("last-modified"),
+        }
     }
 
     /// The entity tag, if it proves that two versions are the same byte by byte.
     pub(crate) fn strong_etag(&self) -> Option<&str> {
-        self.etag.as_deref().filter(|etag| etag.starts_with('"') && etag.len() > 2)
+        self.etag
+            .as_deref()
+            .filter(|etag| etag.starts_with('"') && etag.len() > 2)
     }
 
     /// The validator for `If-Range`. A weak tag may not be used there; a date may, and servers compare it exactly.
     pub(crate) fn if_range(&self) -> Option<String> {
-        let date = self.last_modified.as_deref().filter(|_| self.etag.is_none() || self.strong_etag().is_some());
+        let date = self
+            .last_modified
+            .as_deref()
+            .filter(|_| self.etag.is_none() || self.strong_etag().is_some());
         self.strong_etag().or(date).map(str::to_owned)
     }
 
@@ -119,9 +132,13 @@ pub(crate) fn judge(
     let verdict = match (head.status, wish) {
         (206, Some(wish)) => part(wish, head)?,
         (206, None) => return Err(mismatch("the server sent a part although the whole file was asked for").into()),
-        (200, _) => Verdict::Whole { length: whole_length(head)? },
+        (200, _) => Verdict::Whole {
+            length: whole_length(head)?,
+        },
         (416, Some(wish)) => {
-            let total = head.text("content-range").and_then(|text| text.trim().strip_prefix("bytes */")?.parse().ok());
+            let total = head
+                .text("content-range")
+                .and_then(|text| text.trim().strip_prefix("bytes */")?.parse().ok());
             match total {
                 Some(total) if total > wish.start && known.total.is_none_or(|known| known == total) => {
                     return Err(Failure::new(
@@ -155,7 +172,11 @@ fn mismatch(why: impl Into<String>) -> Failure {
 
 /// The announced size of a whole file; unknown if the body is encoded, because then it is the encoding's size.
 fn whole_length(head: &ResponseHead) -> Result<Option<u64>, Failure> {
-    if head.get("transfer-encoding").is_some() || encoding(head).is_some() { Ok(None) } else { head.content_length() }
+    if head.get("transfer-encoding").is_some() || encoding(head).is_some() {
+        Ok(None)
+    } else {
+        head.content_length()
+    }
 }
 
 /// The content coding of a body, if it has one.
@@ -179,15 +200,25 @@ fn part(wish: &RangeWish, head: &ResponseHead) -> Result<Verdict, Failure> {
     if head.media_type().as_deref() == Some("multipart/byteranges") {
         return Err(mismatch("the server sent several ranges although one was asked for"));
     }
-    let text = head.text("content-range").ok_or_else(|| mismatch("the server sent a part without saying which"))?;
-    let (start, last, total) = parse_content_range(text)
-        .ok_or_else(|| mismatch(format!("the server sent a part with an unusable Content-Range: {text:.60}")))?;
+    let text = head
+        .text("content-range")
+        .ok_or_else(|| mismatch("the server sent a part without saying which"))?;
+    let (start, last, total) = parse_content_range(text).ok_or_else(|| {
+        mismatch(format!(
+            "the server sent a part with an unusable Content-Range: {text:.60}"
+        ))
+    })?;
     if start != wish.start {
-        return Err(mismatch(format!("the server sent bytes from {start} instead of from {}", wish.start)));
+        return Err(mismatch(format!(
+            "the server sent bytes from {start} instead of from {}",
+            wish.start
+        )));
     }
     let length = last - start + 1;
     if head.get("transfer-encoding").is_none() && head.content_length()?.is_some_and(|announced| announced != length) {
-        return Err(mismatch(format!("the server announced {length} bytes and a body of another length")));
+        return Err(mismatch(format!(
+            "the server announced {length} bytes and a body of another length"
+        )));
     }
     Ok(Verdict::Part { end: last + 1, total })
 }
@@ -199,10 +230,16 @@ fn parse_content_range(text: &str) -> Option<(u64, u64, Option<u64>)> {
     let (first, last) = range.trim().split_once('-')?;
     let number = |text: &str| {
         let text = text.trim();
-        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok())?
+        text.bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| text.parse::<u64>().ok())?
     };
     let (first, last) = (number(first)?, number(last)?);
-    let total = if total.trim() == "*" { None } else { Some(number(total)?) };
+    let total = if total.trim() == "*" {
+        None
+    } else {
+        Some(number(total)?)
+    };
     let is_possible = first <= last && last < u64::MAX && total.is_none_or(|total| last < total);
     (unit.eq_ignore_ascii_case("bytes") && is_possible).then_some((first, last, total))
 }
@@ -217,7 +254,10 @@ fn status_failure(head: &ResponseHead, now: SystemTime) -> Failure {
         410 => (FailureKind::Gone, "the file is gone, or the link has expired"),
         408 => (FailureKind::Timeout, "it did not wait for the request"),
         412 => (FailureKind::Changed, "the file changed"),
-        416 => (FailureKind::RangeMismatch, "it refuses a request without a range for its range"),
+        416 => (
+            FailureKind::RangeMismatch,
+            "it refuses a request without a range for its range",
+        ),
         425 | 429 | 503 => (FailureKind::Busy, "it is too busy or asked too often"),
         500..=599 => (FailureKind::ServerError, "it failed"),
         _ => (FailureKind::UnexpectedStatus, "that is no answer to a download"),
@@ -243,7 +283,9 @@ pub(crate) fn not_the_file(
         if let Some(promised) = promised.filter(|promised| !is_page_type(promised)) {
             return Some(Failure::new(
                 FailureKind::NotTheFile,
-                format!("the server answered with a web page where a file of type {promised} was promised; it may want you to sign in"),
+                format!(
+                    "the server answered with a web page where a file of type {promised} was promised; it may want you to sign in"
+                ),
             ));
         }
     }
@@ -271,7 +313,8 @@ fn type_of_name(name: &FileName) -> Option<String> {
     let extension = name.as_str().rsplit_once('.')?.1;
     let guessed = mime_guess::from_ext(extension).first()?;
     let is_text = guessed.type_() == "text" || guessed.essence_str().ends_with("xml");
-    let makes_pages = ["php", "asp", "aspx", "jsp", "cgi", "pl", "cfm", "do", "com"].contains(&extension.to_ascii_lowercase().as_str());
+    let makes_pages = ["php", "asp", "aspx", "jsp", "cgi", "pl", "cfm", "do", "com"]
+        .contains(&extension.to_ascii_lowercase().as_str());
     (!is_text && !makes_pages).then(|| guessed.essence_str().to_owned())
 }
 

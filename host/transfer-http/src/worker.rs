@@ -13,7 +13,7 @@ use crate::{
     fetch::{Fetched, RangeWish},
     mirrors::SAMPLE_BYTES,
     plan::WorkerId,
-    run::Session,
+    session::Session,
     verdict::{Facts, Objection, Verdict, is_page, judge},
 };
 
@@ -114,7 +114,9 @@ impl Worker<'_> {
             Verdict::PastEnd { total } => {
                 let is_end = self.session.plan.borrow().total().is_none() && total.is_none_or(|total| total == start);
                 if !is_end {
-                    return Err(Failure::new(FailureKind::RangeMismatch, "the server has less than it announced").into());
+                    return Err(
+                        Failure::new(FailureKind::RangeMismatch, "the server has less than it announced").into(),
+                    );
                 }
                 self.session.plan.borrow_mut().settle(start);
                 return Ok(());
@@ -163,7 +165,11 @@ impl Worker<'_> {
     ) -> Result<(Body, Verdict), WorkerError> {
         let known = self.known();
         let end = end.filter(|end| *end != u64::MAX);
-        let wish = RangeWish { start, end, if_range: known.if_range() };
+        let wish = RangeWish {
+            start,
+            end,
+            if_range: known.if_range(),
+        };
         let Fetched { response, url } = self.session.fetcher.fetch(home, url, Some(&wish)).await?;
         if start > 0 && is_page(&response.head) && !self.session.began_as_page() {
             return Err(Failure::new(
@@ -185,7 +191,10 @@ impl Worker<'_> {
     /// What this worker's place must agree with: its own first answer, and the size that all share.
     fn known(&self) -> Facts {
         let own = self.session.mirrors.borrow().get(self.mirror).facts.clone();
-        Facts { total: self.session.plan.borrow().total(), ..own }
+        Facts {
+            total: self.session.plan.borrow().total(),
+            ..own
+        }
     }
 
     /// Compares the start of the file, as this place has it, with what is on the disk.
@@ -195,7 +204,9 @@ impl Worker<'_> {
             self.session.mirrors.borrow_mut().trust(self.mirror);
             Ok(())
         } else {
-            Err(WorkerError::Changed("its bytes differ from those of the first source".to_owned()))
+            Err(WorkerError::Changed(
+                "its bytes differ from those of the first source".to_owned(),
+            ))
         }
     }
 
@@ -218,9 +229,13 @@ impl Worker<'_> {
         let part = self.session.part();
         let mut steps = 0;
         loop {
-            let window = self.window_for(body);
+            let window = self.window_on(body).await?;
             if window == 0 || self.session.is_retired(self.id) {
-                return Ok(if body.remaining() == Some(0) { Moved::BodyEnded } else { Moved::LeaseEnded });
+                return Ok(if body.remaining() == Some(0) {
+                    Moved::BodyEnded
+                } else {
+                    Moved::LeaseEnded
+                });
             }
             let granted = self.session.limits.acquire(window.min(CARRY_BYTES)).await;
             let moved = if can_carry(body) {
@@ -247,7 +262,9 @@ impl Worker<'_> {
         let stall = self.session.stall();
         loop {
             let (position, window) = self.place();
-            let (Some(left), Some(socket)) = (body.remaining(), body.raw_socket()) else { return Ok(Some(0)) };
+            let (Some(left), Some(socket)) = (body.remaining(), body.raw_socket()) else {
+                return Ok(Some(0));
+            };
             if window == 0 {
                 return Ok(None);
             }
@@ -256,15 +273,16 @@ impl Worker<'_> {
             let carried = socket.try_io(Interest::READABLE, || {
                 PIPE.with_borrow_mut(|pipe| {
                     let used = pipe.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-                    part.carry_at(used, socket.as_fd(), position, room).map_err(|error| match error {
-                        CarryError::Socket(error) => error,
-                        CarryError::Disk(error) => {
-                            // What is left in the pipe belongs nowhere.
-                            *pipe = KernelPipe::new().ok();
-                            disk_error = Some(error);
-                            io::ErrorKind::Other.into()
-                        }
-                    })
+                    part.carry_at(used, socket.as_fd(), position, room)
+                        .map_err(|error| match error {
+                            CarryError::Socket(error) => error,
+                            CarryError::Disk(error) => {
+                                // What is left in the pipe belongs nowhere.
+                                *pipe = KernelPipe::new().ok();
+                                disk_error = Some(error);
+                                io::ErrorKind::Other.into()
+                            }
+                        })
                 })
             });
             if let Some(error) = disk_error {
@@ -278,7 +296,9 @@ impl Worker<'_> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let ready = timeout(stall, socket.readable()).await;
-                    ready.map_err(|_| stalled(&body.host(), stall))?.map_err(|error| crate::connection::broken(&body.host(), &error))?;
+                    ready
+                        .map_err(|_| stalled(&body.host(), stall))?
+                        .map_err(|error| crate::connection::broken(&body.host(), &error))?;
                 }
                 Err(error) => return Err(crate::connection::broken(&body.host(), &error)),
             }
@@ -301,7 +321,9 @@ impl Worker<'_> {
                 if window == 0 {
                     return Poll::Ready(Ok(None));
                 }
-                let room = usize::try_from(limit.min(window)).unwrap_or(usize::MAX).min(buffer.len());
+                let room = usize::try_from(limit.min(window))
+                    .unwrap_or(usize::MAX)
+                    .min(buffer.len());
                 let read = match body.poll_read(cx, &mut buffer[..room]) {
                     Poll::Ready(Ok(read)) => read,
                     Poll::Ready(Err(failure)) => return Poll::Ready(Err(failure)),
@@ -314,18 +336,49 @@ impl Worker<'_> {
                 Poll::Ready(Ok(Some(read as u64)))
             })
         });
-        timeout(stall, step).await.unwrap_or_else(|_| Err(stalled(&host, stall)))
+        timeout(stall, step)
+            .await
+            .unwrap_or_else(|_| Err(stalled(&host, stall)))
     }
 
     /// Bytes that may be written now. At the end of its lease, a worker whose response goes on also takes what waits
-    /// right behind.
-    fn window_for(&self, body: &Body) -> u64 {
-        let mut plan = self.session.plan.borrow_mut();
+    /// right behind, or reads on to what waits a little further.
+    async fn window_on(&self, body: &mut Body) -> Result<u64, Failure> {
         let left = body.remaining().unwrap_or(0);
-        if plan.window(self.id) == 0 && left > 0 {
-            plan.extend(self.id, left, self.session.parts());
+        let (position, window) = self.place();
+        if window > 0 || left == 0 || self.session.is_retired(self.id) {
+            return Ok(window);
         }
-        plan.window(self.id)
+        let pace = self.session.pace.get();
+        let jumped = {
+            let mut plan = self.session.plan.borrow_mut();
+            if plan.extend(self.id, left, self.session.parts()) {
+                return Ok(plan.window(self.id));
+            }
+            plan.jump(self.id, position + left, pace.bytes_worth_a_request(), pace)
+        };
+        let Some((gap, unrecorded)) = jumped else { return Ok(0) };
+        unrecorded.map_or(Ok(()), |range| self.session.part().record(range))?;
+        self.read_over(body, gap).await?;
+        Ok(self.place().1)
+    }
+
+    /// Reads `gap` bytes that are there already.
+    async fn read_over(&self, body: &mut Body, mut gap: u64) -> Result<(), Failure> {
+        let mut scrap = vec![0; BUFFER_BYTES];
+        while gap > 0 {
+            let room = usize::try_from(gap).unwrap_or(usize::MAX).min(scrap.len());
+            match body.read(&mut scrap[..room], self.session.stall()).await? {
+                0 => {
+                    return Err(Failure::new(
+                        FailureKind::Network,
+                        format!("{} sent less than it announced", body.host()),
+                    ));
+                }
+                read => gap -= read as u64,
+            }
+        }
+        Ok(())
     }
 
     /// The next byte to write, and how many may follow.
@@ -339,7 +392,8 @@ impl Worker<'_> {
         let part = self.session.part();
         let mut buffer = vec![0; DECODE_BYTES];
         loop {
-            let granted = usize::try_from(self.session.limits.acquire(DECODE_BYTES as u64).await).unwrap_or(DECODE_BYTES);
+            let granted =
+                usize::try_from(self.session.limits.acquire(DECODE_BYTES as u64).await).unwrap_or(DECODE_BYTES);
             let read = body.read(&mut buffer[..granted], self.session.stall()).await?;
             self.session.limits.refund((granted - read) as u64);
             if read == 0 {

@@ -23,7 +23,14 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every algorithm, in the order that messages name them.
-    pub const ALL: [Self; 6] = [Self::Md5, Self::Sha1, Self::Sha256, Self::Sha512, Self::Crc32, Self::Blake3];
+    pub const ALL: [Self; 6] = [
+        Self::Md5,
+        Self::Sha1,
+        Self::Sha256,
+        Self::Sha512,
+        Self::Crc32,
+        Self::Blake3,
+    ];
 
     /// The canonical name (`sha-256`).
     pub fn name(self) -> &'static str {
@@ -49,8 +56,14 @@ impl Algorithm {
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        let plain: String = name.chars().filter(|c| *c != '-' && *c != '_').collect::<String>().to_ascii_lowercase();
-        Self::ALL.into_iter().find(|algorithm| algorithm.name().replace('-', "") == plain)
+        let plain: String = name
+            .chars()
+            .filter(|c| *c != '-' && *c != '_')
+            .collect::<String>()
+            .to_ascii_lowercase();
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name().replace('-', "") == plain)
     }
 }
 
@@ -123,9 +136,12 @@ impl FromStr for Checksum {
             expected: algorithm.digest_bytes() * 2,
             found,
         };
-        let digest = data_encoding::HEXLOWER_PERMISSIVE
-            .decode(hex.as_bytes())
-            .map_err(|_| refuse(format!("{} characters that are not all hexadecimal", hex.chars().count())))?;
+        let digest = data_encoding::HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).map_err(|_| {
+            refuse(format!(
+                "{} characters that are not all hexadecimal",
+                hex.chars().count()
+            ))
+        })?;
         if digest.len() != algorithm.digest_bytes() {
             return Err(refuse(hex.len().to_string()));
         }

@@ -216,7 +216,11 @@ pub struct Failure {
 impl Failure {
     /// A failure of this kind, told in `message`.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after: None }
+        Self {
+            kind,
+            message: message.into(),
+            retry_after: None,
+        }
     }
 
     /// The same failure with the wait that the server asked for.

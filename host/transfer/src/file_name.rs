@@ -30,12 +30,19 @@ impl FileName {
     /// Makes a safe name of `text`, or `None` if nothing usable is left of it.
     pub fn sanitise_or_none(text: &str) -> Option<Self> {
         let composed: String = text.nfc().filter(|c| !is_invisible(*c)).collect();
-        let replaced: String = composed.chars().map(|c| if is_forbidden(c) { '_' } else { c }).collect();
+        let replaced: String = composed
+            .chars()
+            .map(|c| if is_forbidden(c) { '_' } else { c })
+            .collect();
         let trimmed = trim(&replaced);
         if trimmed.is_empty() || trimmed.chars().all(|c| c == '_') {
             return None;
         }
-        let named = if is_reserved(trimmed) { format!("_{trimmed}") } else { trimmed.to_owned() };
+        let named = if is_reserved(trimmed) {
+            format!("_{trimmed}")
+        } else {
+            trimmed.to_owned()
+        };
         Some(Self(shorten(&named, MAX_NAME_BYTES)))
     }
 
@@ -92,17 +99,27 @@ fn is_reserved(name: &str) -> bool {
         return true;
     }
     let digit = stem.strip_prefix("com").or_else(|| stem.strip_prefix("lpt"));
-    digit.is_some_and(|rest| matches!(rest, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³"))
+    digit.is_some_and(|rest| {
+        matches!(
+            rest,
+            "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³"
+        )
+    })
 }
 
 fn split_extension(name: &str) -> (&str, &str) {
-    let Some(dot) = name.rfind('.').filter(|dot| *dot > 0) else { return (name, "") };
+    let Some(dot) = name.rfind('.').filter(|dot| *dot > 0) else {
+        return (name, "");
+    };
     let extension = &name[dot..];
     if extension.len() < 2 || extension.len() > MAX_EXTENSION_BYTES || extension.contains(' ') {
         return (name, "");
     }
     let stem = &name[..dot];
-    let is_compressed = matches!(extension.to_ascii_lowercase().as_str(), ".gz" | ".bz2" | ".xz" | ".zst" | ".lz" | ".z");
+    let is_compressed = matches!(
+        extension.to_ascii_lowercase().as_str(),
+        ".gz" | ".bz2" | ".xz" | ".zst" | ".lz" | ".z"
+    );
     match stem.to_ascii_lowercase().strip_suffix(".tar") {
         Some(rest) if is_compressed && !rest.is_empty() => name.split_at(rest.len()),
         _ => (stem, extension),
@@ -120,7 +137,10 @@ fn shorten(name: &str, limit: usize) -> String {
 
 /// The longest start of `text` of at most `limit` bytes that ends between characters and not in a dot or space.
 fn cut(text: &str, limit: usize) -> &str {
-    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let end = (0..=limit.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
     text[..end].trim_end_matches(|c: char| c == '.' || c.is_whitespace())
 }
 

@@ -120,7 +120,10 @@ pub(crate) struct Journal {
 impl Journal {
     /// Writes a new journal in place of any old one, atomically. `done` must already be synced.
     pub(crate) fn create(path: &Path, origin: &Origin, done: &RangeSet) -> io::Result<Self> {
-        let header = Header { origin: origin.clone(), boot: os::boot_id() };
+        let header = Header {
+            origin: origin.clone(),
+            boot: os::boot_id(),
+        };
         let json = serde_json::to_vec(&header)?;
         let mut bytes = MAGIC.to_vec();
         bytes.extend(u32::try_from(json.len()).map_err(io::Error::other)?.to_le_bytes());
@@ -137,7 +140,11 @@ impl Journal {
             file.sync_data()?;
         }
         std::fs::rename(&temporary, path)?;
-        Ok(Self { file, path: path.to_owned(), length: bytes.len() as u64 })
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            length: bytes.len() as u64,
+        })
     }
 
     /// Reads the journal at `path` and opens it to go on; `None` if there is none that can be believed.
@@ -149,10 +156,19 @@ impl Journal {
         };
         let mut bytes = Vec::new();
         (&file).take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes)?;
-        let Some((recorded, length)) = parse(&bytes, os::boot_id().as_deref()) else { return Ok(None) };
+        let Some((recorded, length)) = parse(&bytes, os::boot_id().as_deref()) else {
+            return Ok(None);
+        };
         // A torn record at the end would hide everything appended after it.
         file.set_len(length)?;
-        Ok(Some((Self { file, path: path.to_owned(), length }, recorded)))
+        Ok(Some((
+            Self {
+                file,
+                path: path.to_owned(),
+                length,
+            },
+            recorded,
+        )))
     }
 
     pub(crate) fn written(&mut self, range: ByteRange) -> io::Result<()> {
@@ -173,7 +189,10 @@ impl Journal {
 
     /// What a sync of the part file that begins now will cover, to be recorded through [`Checkpoint::commit`].
     pub(crate) fn checkpoint(&mut self) -> io::Result<Checkpoint> {
-        let checkpoint = Checkpoint { file: self.file.try_clone()?, position: self.length };
+        let checkpoint = Checkpoint {
+            file: self.file.try_clone()?,
+            position: self.length,
+        };
         self.length += RECORD_BYTES as u64;
         Ok(checkpoint)
     }
@@ -227,14 +246,20 @@ fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Recorded, u64)> {
     let after_magic = bytes.strip_prefix(MAGIC)?;
     let (length, rest) = after_magic.split_first_chunk::<4>()?;
     let (sum, rest) = rest.split_first_chunk::<4>()?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).ok().filter(|length| *length <= MAX_HEADER_BYTES)?;
+    let length = usize::try_from(u32::from_le_bytes(*length))
+        .ok()
+        .filter(|length| *length <= MAX_HEADER_BYTES)?;
     let (json, records) = rest.split_at_checked(length)?;
     if crc32fast::hash(json).to_le_bytes() != *sum {
         return None;
     }
     let header: Header = serde_json::from_slice(json).ok()?;
-    let records: Vec<Record> =
-        records.as_chunks::<RECORD_BYTES>().0.iter().map_while(Record::decode).collect();
+    let records: Vec<Record> = records
+        .as_chunks::<RECORD_BYTES>()
+        .0
+        .iter()
+        .map_while(Record::decode)
+        .collect();
     let start = (bytes.len() - rest.len() + length) as u64;
     let end = start + (records.len() * RECORD_BYTES) as u64;
     let is_same_boot = boot.is_some() && boot == header.boot.as_deref();
@@ -243,7 +268,11 @@ fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Recorded, u64)> {
         _ => None,
     });
     let believed = if is_same_boot { end } else { synced.max().unwrap_or(0) };
-    let mut recorded = Recorded { origin: header.origin, done: RangeSet::new(), finished: None };
+    let mut recorded = Recorded {
+        origin: header.origin,
+        done: RangeSet::new(),
+        finished: None,
+    };
     for (record, at) in records.iter().zip((start..).step_by(RECORD_BYTES)) {
         match record {
             Record::Written(range) if at < believed => {

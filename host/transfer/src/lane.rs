@@ -34,7 +34,9 @@ pub struct Panicked;
 
 impl std::fmt::Debug for Lanes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lanes").field("per_device", &self.per_device).finish_non_exhaustive()
+        f.debug_struct("Lanes")
+            .field("per_device", &self.per_device)
+            .finish_non_exhaustive()
     }
 }
 
@@ -42,7 +44,10 @@ impl Default for Lanes {
     /// As many lanes per file system as the machine has processors, up to [`MAX_LANES`].
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { per_device: processors.min(MAX_LANES), pools: Arc::default() }
+        Self {
+            per_device: processors.min(MAX_LANES),
+            pools: Arc::default(),
+        }
     }
 }
 
@@ -63,8 +68,15 @@ impl Lanes {
     fn pool(&self, directory: &Path) -> LocalPoolHandle {
         let device = directory.ancestors().find_map(os::device);
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = if pools.contains_key(&device) || pools.len() < MAX_DEVICES { device } else { None };
-        pools.entry(key).or_insert_with(|| LocalPoolHandle::new(self.per_device)).clone()
+        let key = if pools.contains_key(&device) || pools.len() < MAX_DEVICES {
+            device
+        } else {
+            None
+        };
+        pools
+            .entry(key)
+            .or_insert_with(|| LocalPoolHandle::new(self.per_device))
+            .clone()
     }
 }
 
@@ -95,7 +107,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_told_and_the_lane_goes_on() {
-        let lanes = Lanes { per_device: 1, pools: Arc::default() };
+        let lanes = Lanes {
+            per_device: 1,
+            pools: Arc::default(),
+        };
         let panicking = lanes.run(Path::new("/"), || async { panic!("as planned") });
         assert_eq!(panicking.await, Err::<(), _>(Panicked));
         assert_eq!(lanes.run(Path::new("/"), || async { 1 }).await, Ok(1));

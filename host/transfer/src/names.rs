@@ -28,7 +28,9 @@ static LISTINGS: LazyLock<Mutex<HashMap<PathBuf, Listing>>> = LazyLock::new(Mute
 pub(crate) fn is_taken(directory: &Path, name: &str) -> bool {
     let folded = fold(name);
     let mut listings = LISTINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    let listing = listings.get(directory).filter(|listing| listing.read_at.elapsed() < LISTING_AGE);
+    let listing = listings
+        .get(directory)
+        .filter(|listing| listing.read_at.elapsed() < LISTING_AGE);
     if listing.is_some_and(|listing| !listing.names.contains(&folded)) {
         return false;
     }
@@ -43,7 +45,13 @@ pub(crate) fn is_taken(directory: &Path, name: &str) -> bool {
         .map(|entry| fold(&entry.file_name().to_string_lossy()))
         .collect();
     let is_taken = names.contains(&folded);
-    listings.insert(directory.to_owned(), Listing { read_at: Instant::now(), names });
+    listings.insert(
+        directory.to_owned(),
+        Listing {
+            read_at: Instant::now(),
+            names,
+        },
+    );
     is_taken
 }
 

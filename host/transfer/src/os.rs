@@ -26,7 +26,7 @@ mod imp {
         pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice},
     };
 
-    use super::*;
+    use super::{CarryError, File, KernelPipe, Path, io, link_then_unlink, write_all_at};
 
     /// As large as an unprivileged pipe may be (`/proc/sys/fs/pipe-max-size`): fewer system calls per byte.
     const PIPE_BYTES: usize = 1024 * 1024;
@@ -105,9 +105,12 @@ mod imp {
         Ok(file.metadata()?.blocks() * 512)
     }
 
+    pub(super) fn is_in_memory(file: &File) -> bool {
+        fstatfs(file).is_ok_and(|stat| MEMORY_FILE_SYSTEMS.contains(&stat.f_type.cast_unsigned()))
+    }
+
     pub(super) fn reserve(file: &File, size: u64) -> io::Result<()> {
-        let kind = fstatfs(file)?.f_type.cast_unsigned();
-        if MEMORY_FILE_SYSTEMS.contains(&kind) {
+        if is_in_memory(file) {
             return file.set_len(size);
         }
         match fallocate(file, FallocateFlags::empty(), 0, size) {
@@ -150,7 +153,7 @@ mod imp {
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
-    use super::*;
+    use super::{File, KernelPipe, Path, io, link_then_unlink};
 
     #[derive(Debug)]
     pub(super) struct Pipe;
@@ -172,6 +175,10 @@ mod imp {
 
     pub(super) fn allocated_bytes(file: &File) -> io::Result<u64> {
         Ok(file.metadata()?.len())
+    }
+
+    pub(super) fn is_in_memory(_file: &File) -> bool {
+        false
     }
 
     pub(super) fn reserve(file: &File, size: u64) -> io::Result<()> {
@@ -214,6 +221,11 @@ pub(crate) fn allocated_bytes(file: &File) -> io::Result<u64> {
 /// Reserves `size` bytes for `file` without writing them; where that is not supported, makes a sparse file.
 pub(crate) fn reserve(file: &File, size: u64) -> io::Result<()> {
     imp::reserve(file, size)
+}
+
+/// Whether `file` lies on a file system that is kept in memory, so that there is nothing to sync.
+pub(crate) fn is_in_memory(file: &File) -> bool {
+    imp::is_in_memory(file)
 }
 
 /// Renames `from` to `to`; `AlreadyExists` if `to` is taken, atomically.

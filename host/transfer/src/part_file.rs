@@ -15,7 +15,7 @@ use std::{
 use crate::{
     failure::{Failure, FailureKind},
     file_name::FileName,
-    journal::{Journal, Origin, Recorded},
+    journal::{Checkpoint, Journal, Origin, Recorded},
     names, os,
     os::{CarryError, KernelPipe},
     range_set::{ByteRange, RangeSet},
@@ -88,25 +88,29 @@ pub struct PartFile {
     journal: Mutex<Option<Journal>>,
 }
 
-/// One attempt to claim one name.
-enum Attempt {
-    Got(Claimed),
-    Taken,
-}
-
 impl PartFile {
     /// Claims a name: creates its part file anew, continues one that may be continued, or takes the next name.
     pub fn claim(claim: &Claim<'_>) -> Result<Claimed, Failure> {
-        fs::create_dir_all(claim.directory).map_err(|error| directory_failure(claim.directory, &error))?;
+        if !claim.directory.is_dir() {
+            fs::create_dir_all(claim.directory).map_err(|error| directory_failure(claim.directory, &error))?;
+        }
         for number in 0..=LAST_NUMBER {
-            let name = if number == 0 { claim.name.clone() } else { claim.name.numbered(number) };
-            if let Attempt::Got(claimed) = attempt(claim, name)? {
+            let name = if number == 0 {
+                claim.name.clone()
+            } else {
+                claim.name.numbered(number)
+            };
+            if let Some(claimed) = attempt(claim, name)? {
                 return Ok(claimed);
             }
         }
         Err(Failure::new(
             FailureKind::Exists,
-            format!("{} and {LAST_NUMBER} numbered alternatives exist in {}", claim.name, claim.directory.display()),
+            format!(
+                "{} and {LAST_NUMBER} numbered alternatives exist in {}",
+                claim.name,
+                claim.directory.display()
+            ),
         ))
     }
 
@@ -114,7 +118,11 @@ impl PartFile {
     /// the name or one of its numbered alternatives in use.
     pub fn find_begun(claim: &Claim<'_>) -> Result<Option<(Self, Begun)>, Failure> {
         for number in 0..=LAST_NUMBER {
-            let name = if number == 0 { claim.name.clone() } else { claim.name.numbered(number) };
+            let name = if number == 0 {
+                claim.name.clone()
+            } else {
+                claim.name.numbered(number)
+            };
             let paths = Paths::new(claim.directory, &name);
             let is_target_there = fs::symlink_metadata(&paths.target).is_ok();
             match open_existing(&paths)? {
@@ -134,9 +142,16 @@ impl PartFile {
 
     /// Takes up the part file of `path`, which an earlier run reserved. If it is gone, the name is claimed again.
     pub fn reclaim(path: &Path, claim: &Claim<'_>) -> Result<Claimed, Failure> {
-        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Self::claim(claim) };
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Self::claim(claim);
+        };
         let name = FileName::sanitise(&name.to_string_lossy());
-        let claim = Claim { directory, name: &name, adopt: true, ..*claim };
+        let claim = Claim {
+            directory,
+            name: &name,
+            adopt: true,
+            ..*claim
+        };
         let paths = Paths::new(directory, &name);
         match open_existing(&paths)? {
             Existing::Free(file) => {
@@ -145,7 +160,10 @@ impl PartFile {
             }
             Existing::Held(holder) => Err(in_use(&paths.part, holder)),
             Existing::Missing => match paths.completed() {
-                Some(size_bytes) => Ok(Claimed::Complete { path: path.to_owned(), size_bytes }),
+                Some(size_bytes) => Ok(Claimed::Complete {
+                    path: path.to_owned(),
+                    size_bytes,
+                }),
                 None => Self::claim(&claim),
             },
             Existing::Foreign => Self::claim(&claim),
@@ -242,9 +260,13 @@ impl PartFile {
     /// Forgets all bytes, for a file that changed at its source.
     pub fn start_over(&self) -> Result<(), Failure> {
         if let Some(journal) = self.journal().take() {
-            journal.remove().map_err(|error| Failure::disk("remove", &self.journal_path(), &error))?;
+            journal
+                .remove()
+                .map_err(|error| Failure::disk("remove", &self.journal_path(), &error))?;
         }
-        self.file.set_len(0).map_err(|error| Failure::disk("empty", &self.part, &error))
+        self.file
+            .set_len(0)
+            .map_err(|error| Failure::disk("empty", &self.part, &error))
     }
 
     /// Fails if the file system has no room for the rest of a file of `size` bytes.
@@ -278,9 +300,14 @@ impl PartFile {
         let checkpoint = self.journal().as_mut().map(Journal::checkpoint).transpose();
         let synced = checkpoint.and_then(|checkpoint| {
             self.file.sync_data()?;
-            checkpoint.map_or(Ok(()), |checkpoint| checkpoint.commit())
+            checkpoint.map_or(Ok(()), Checkpoint::commit)
         });
         synced.map_err(|error| Failure::disk("sync", &self.part, &error))
+    }
+
+    /// Whether [`PartFile::finish`] and [`PartFile::sync`] have a disk to wait for.
+    pub fn has_disk(&self) -> bool {
+        !os::is_in_memory(&self.file)
     }
 
     /// Makes the part file, `size` bytes and proved, the file: synced, with its modification time, under its final
@@ -292,7 +319,9 @@ impl PartFile {
             self.file.set_len(size).map_err(|error| failed("cut", &error))?;
         }
         if let Some(time) = modified {
-            self.file.set_modified(time).map_err(|error| failed("set the time of", &error))?;
+            self.file
+                .set_modified(time)
+                .map_err(|error| failed("set the time of", &error))?;
         }
         self.file.sync_all().map_err(|error| failed("sync", &error))?;
         self.append(|journal| journal.finished(os::inode(&metadata), size))?;
@@ -320,14 +349,21 @@ impl PartFile {
             return Ok(first);
         }
         for number in 0..=LAST_NUMBER {
-            let path = if number == 0 { first.clone() } else { self.directory.join(self.name.numbered(number).as_str()) };
+            let path = if number == 0 {
+                first.clone()
+            } else {
+                self.directory.join(self.name.numbered(number).as_str())
+            };
             match os::rename_new(&self.part, &path) {
                 Ok(()) => return Ok(path),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Failure::disk("name", &path, &error)),
             }
         }
-        Err(Failure::new(FailureKind::Exists, format!("{} and all its alternatives exist", first.display())))
+        Err(Failure::new(
+            FailureKind::Exists,
+            format!("{} and all its alternatives exist", first.display()),
+        ))
     }
 
     fn append(&self, act: impl FnOnce(&mut Journal) -> io::Result<()>) -> Result<(), Failure> {
@@ -390,24 +426,37 @@ impl Paths {
     }
 
     fn part_file(self, file: File, name: FileName, replaces: bool, journal: Option<Journal>) -> PartFile {
-        PartFile { file, part: self.part, directory: self.directory, name, replaces, journal: Mutex::new(journal) }
+        PartFile {
+            file,
+            part: self.part,
+            directory: self.directory,
+            name,
+            replaces,
+            journal: Mutex::new(journal),
+        }
     }
 
     /// The part file in `file` with what its journal says, emptied if that says nothing.
     fn begun_or_new(self, file: File, name: FileName, replaces: bool) -> Claimed {
-        match Journal::open(&self.journal) {
-            Ok(Some((journal, Recorded { origin, done, finished: _ }))) => {
-                let length = file.metadata().map_or(0, |metadata| metadata.len());
-                let mut done = done;
-                done.remove(ByteRange::new(length, u64::MAX));
-                Claimed::Begun(self.part_file(file, name, replaces, Some(journal)), Begun { origin, done })
-            }
-            Ok(None) | Err(_) => {
-                let _stale = fs::remove_file(&self.journal);
-                let _emptied = file.set_len(0);
-                Claimed::New(self.part_file(file, name, replaces, None))
-            }
-        }
+        let Ok(Some((
+            journal,
+            Recorded {
+                origin,
+                mut done,
+                finished: _,
+            },
+        ))) = Journal::open(&self.journal)
+        else {
+            let _stale = fs::remove_file(&self.journal);
+            let _emptied = file.set_len(0);
+            return Claimed::New(self.part_file(file, name, replaces, None));
+        };
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        done.remove(ByteRange::new(length, u64::MAX));
+        Claimed::Begun(
+            self.part_file(file, name, replaces, Some(journal)),
+            Begun { origin, done },
+        )
     }
 
     /// The size of the target, if its journal says that it is the part file that we finished.
@@ -423,22 +472,28 @@ impl Paths {
     }
 }
 
-fn attempt(claim: &Claim<'_>, name: FileName) -> Result<Attempt, Failure> {
+/// Tries to claim one name; `None` if it is taken.
+fn attempt(claim: &Claim<'_>, name: FileName) -> Result<Option<Claimed>, Failure> {
     let paths = Paths::new(claim.directory, &name);
     let mut replaces = false;
     if names::is_taken(claim.directory, name.as_str()) {
         match claim.on_conflict {
-            OnConflict::Skip => return Ok(Attempt::Got(Claimed::Exists(paths.target))),
+            OnConflict::Skip => return Ok(Some(Claimed::Exists(paths.target))),
             OnConflict::Overwrite if is_plain_file(&paths.target) => replaces = true,
-            OnConflict::Overwrite | OnConflict::Rename => return Ok(Attempt::Taken),
+            OnConflict::Overwrite | OnConflict::Rename => return Ok(None),
         }
     }
-    match OpenOptions::new().read(true).write(true).create_new(true).open(&paths.part) {
+    match OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&paths.part)
+    {
         Ok(file) => {
             file.try_lock().map_err(|error| lock_failure(&paths.part, &error))?;
             let _stale = fs::remove_file(&paths.journal);
             names::add(claim.directory, name.as_str());
-            Ok(Attempt::Got(Claimed::New(paths.part_file(file, name, replaces, None))))
+            Ok(Some(Claimed::New(paths.part_file(file, name, replaces, None))))
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => adopt(claim, name, paths, replaces),
         Err(error) => Err(Failure::disk("create", &paths.part, &error)),
@@ -446,17 +501,14 @@ fn attempt(claim: &Claim<'_>, name: FileName) -> Result<Attempt, Failure> {
 }
 
 /// Continues the part file that is in the way, if it may be.
-fn adopt(claim: &Claim<'_>, name: FileName, paths: Paths, replaces: bool) -> Result<Attempt, Failure> {
+fn adopt(claim: &Claim<'_>, name: FileName, paths: Paths, replaces: bool) -> Result<Option<Claimed>, Failure> {
     match open_existing(&paths)? {
         Existing::Free(file) if claim.adopt => {
             let is_other = matches!(Journal::open(&paths.journal), Ok(Some((_, recorded))) if recorded.origin.source != claim.source);
-            if is_other {
-                return Ok(Attempt::Taken);
-            }
-            Ok(Attempt::Got(paths.begun_or_new(file, name, replaces)))
+            Ok((!is_other).then(|| paths.begun_or_new(file, name, replaces)))
         }
         Existing::Held(holder) if claim.on_conflict != OnConflict::Rename => Err(in_use(&paths.part, holder)),
-        _ => Ok(Attempt::Taken),
+        _ => Ok(None),
     }
 }
 
@@ -482,7 +534,11 @@ fn open_existing(paths: &Paths) -> Result<Existing, Failure> {
         (Ok(opened), Ok(named)) => named.is_file() && os::inode(&opened) == os::inode(&named),
         _ => false,
     };
-    Ok(if is_same { Existing::Free(file) } else { Existing::Missing })
+    Ok(if is_same {
+        Existing::Free(file)
+    } else {
+        Existing::Missing
+    })
 }
 
 fn is_plain_file(path: &Path) -> bool {
@@ -490,7 +546,11 @@ fn is_plain_file(path: &Path) -> bool {
 }
 
 fn sync_directory(directory: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+    if cfg!(unix) {
+        File::open(directory)?.sync_all()
+    } else {
+        Ok(())
+    }
 }
 
 fn directory_failure(directory: &Path, error: &io::Error) -> Failure {
@@ -512,7 +572,10 @@ fn in_use(path: &Path, holder: Option<u32>) -> Failure {
     let who = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     Failure::new(
         FailureKind::InUse,
-        format!("{} is in use by {who}; wait until that ends, or choose another name", path.display()),
+        format!(
+            "{} is in use by {who}; wait until that ends, or choose another name",
+            path.display()
+        ),
     )
 }
 

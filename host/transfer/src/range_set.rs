@@ -14,7 +14,10 @@ pub struct ByteRange {
 impl ByteRange {
     /// `start..end`; an end before the start makes an empty range at `start`.
     pub fn new(start: u64, end: u64) -> Self {
-        Self { start, end: end.max(start) }
+        Self {
+            start,
+            end: end.max(start),
+        }
     }
 
     /// Number of bytes.
@@ -69,7 +72,10 @@ impl RangeSet {
         let last = self.0.partition_point(|held| held.start < range.end);
         let mut kept = Vec::with_capacity(2);
         for held in &self.0[first..last] {
-            kept.extend([ByteRange::new(held.start, range.start), ByteRange::new(range.end, held.end)]);
+            kept.extend([
+                ByteRange::new(held.start, range.start),
+                ByteRange::new(range.end, held.end),
+            ]);
         }
         kept.retain(|part| !part.is_empty());
         self.0.splice(first..last, kept);
@@ -88,7 +94,11 @@ impl RangeSet {
     /// Whether all of `range` is in it.
     pub fn covers(&self, range: ByteRange) -> bool {
         let next = self.0.partition_point(|held| held.end < range.end.max(range.start + 1));
-        range.is_empty() || self.0.get(next).is_some_and(|held| held.start <= range.start && range.end <= held.end)
+        range.is_empty()
+            || self
+                .0
+                .get(next)
+                .is_some_and(|held| held.start <= range.start && range.end <= held.end)
     }
 
     /// The ranges in order.
@@ -105,12 +115,18 @@ impl RangeSet {
                 break;
             }
             if held.start > at {
-                gaps.push(ByteRange { start: at, end: held.start });
+                gaps.push(ByteRange {
+                    start: at,
+                    end: held.start,
+                });
             }
             at = held.end;
         }
         if at < within.end {
-            gaps.push(ByteRange { start: at, end: within.end });
+            gaps.push(ByteRange {
+                start: at,
+                end: within.end,
+            });
         }
         gaps
     }
@@ -118,7 +134,10 @@ impl RangeSet {
     /// The end of the run of bytes that begins at `start`; `start` itself if that byte is missing.
     pub fn contiguous_end(&self, start: u64) -> u64 {
         let next = self.0.partition_point(|held| held.end <= start);
-        self.0.get(next).filter(|held| held.start <= start).map_or(start, |held| held.end)
+        self.0
+            .get(next)
+            .filter(|held| held.start <= start)
+            .map_or(start, |held| held.end)
     }
 }
 
@@ -146,7 +165,9 @@ mod tests {
 
     /// The same set as one flag per byte.
     fn flags(set: &RangeSet) -> Vec<bool> {
-        (0..SIZE).map(|at| set.iter().any(|range| range.start <= at && at < range.end)).collect()
+        (0..SIZE)
+            .map(|at| set.iter().any(|range| range.start <= at && at < range.end))
+            .collect()
     }
 
     fn range() -> impl Strategy<Value = ByteRange> {

@@ -83,7 +83,8 @@ impl RateLimiter {
             if rate == 0 {
                 return want;
             }
-            match self.level().take(want.min(grant_bytes(rate)), rate, Instant::now()) {
+            let taken = self.level().take(want.min(grant_bytes(rate)), rate, Instant::now());
+            match taken {
                 Ok(granted) => return granted,
                 Err(wait) => {
                     let _woken = tokio::time::timeout(wait, changed).await;
@@ -118,10 +119,15 @@ impl Level {
 
 fn grant_bytes(rate: u64) -> u64 {
     let share = u128::from(rate) * GRANT.as_millis() / 1000;
-    u64::try_from(share).unwrap_or(u64::MAX).clamp(1024.min(rate.max(1)), MAX_GRANT_BYTES)
+    u64::try_from(share)
+        .unwrap_or(u64::MAX)
+        .clamp(1024.min(rate.max(1)), MAX_GRANT_BYTES)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "byte counts of one grant or one second are far below 2^52")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "byte counts of one grant or one second are far below 2^52"
+)]
 fn as_f64(bytes: u64) -> f64 {
     bytes as f64
 }
@@ -140,7 +146,10 @@ struct Chain {
 impl RateLimits {
     /// The limits of a run, innermost first (task, queue, global).
     pub fn new(limiters: impl IntoIterator<Item = RateLimiter>) -> Self {
-        Self(Arc::new(Chain { turn: FairMutex::new(()), limiters: limiters.into_iter().collect() }))
+        Self(Arc::new(Chain {
+            turn: FairMutex::new(()),
+            limiters: limiters.into_iter().collect(),
+        }))
     }
 
     /// No limit.

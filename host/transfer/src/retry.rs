@@ -18,12 +18,16 @@ pub struct RetryPolicy {
 impl Default for RetryPolicy {
     /// Five attempts (aria2's `max-tries`), from one second up to a minute.
     fn default() -> Self {
-        Self { attempts: Some(5), base: Duration::from_secs(1), cap: Duration::from_secs(60) }
+        Self {
+            attempts: Some(5),
+            base: Duration::from_secs(1),
+            cap: Duration::from_mins(1),
+        }
     }
 }
 
 /// The longest `Retry-After` a run sits out. A server that asks for more gets its failure reported instead.
-pub const LONGEST_SERVER_WAIT: Duration = Duration::from_secs(15 * 60);
+pub const LONGEST_SERVER_WAIT: Duration = Duration::from_mins(15);
 
 /// The budget itself: counts failures in a row and gives the wait before the next attempt.
 #[derive(Debug)]
@@ -73,15 +77,24 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_cap_and_then_the_budget_is_used_up() {
-        let policy = RetryPolicy { attempts: Some(5), base: Duration::from_secs(1), cap: Duration::from_secs(3) };
+        let policy = RetryPolicy {
+            attempts: Some(5),
+            base: Duration::from_secs(1),
+            cap: Duration::from_secs(3),
+        };
         let mut budget = RetryBudget::new(policy);
-        let waits: Vec<_> = (0..5).map(|_| budget.take(&network(), 1.0).map(|wait| wait.as_secs())).collect();
+        let waits: Vec<_> = (0..5)
+            .map(|_| budget.take(&network(), 1.0).map(|wait| wait.as_secs()))
+            .collect();
         assert_eq!(waits, [Some(1), Some(2), Some(3), Some(3), None]);
     }
 
     #[test]
     fn progress_refills_the_budget() {
-        let mut budget = RetryBudget::new(RetryPolicy { attempts: Some(2), ..RetryPolicy::default() });
+        let mut budget = RetryBudget::new(RetryPolicy {
+            attempts: Some(2),
+            ..RetryPolicy::default()
+        });
         for _ in 0..10 {
             assert!(budget.take(&network(), 0.5).is_some());
             budget.progressed();
@@ -90,13 +103,19 @@ mod tests {
 
     #[test]
     fn what_will_not_heal_is_not_retried() {
-        let mut budget = RetryBudget::new(RetryPolicy { attempts: None, ..RetryPolicy::default() });
+        let mut budget = RetryBudget::new(RetryPolicy {
+            attempts: None,
+            ..RetryPolicy::default()
+        });
         assert_eq!(budget.take(&Failure::new(FailureKind::NotFound, "404"), 0.0), None);
     }
 
     #[test]
     fn the_server_sets_the_wait_within_reason() {
-        let mut budget = RetryBudget::new(RetryPolicy { attempts: None, ..RetryPolicy::default() });
+        let mut budget = RetryBudget::new(RetryPolicy {
+            attempts: None,
+            ..RetryPolicy::default()
+        });
         let busy = |secs| Failure::new(FailureKind::Busy, "429").with_retry_after(Some(Duration::from_secs(secs)));
         assert_eq!(budget.take(&busy(7), 0.0), Some(Duration::from_secs(7)));
         assert_eq!(budget.take(&busy(3600), 0.0), None);

@@ -73,7 +73,11 @@ impl SafeUrl {
 
     /// The user name and password in the URL, percent-decoded, if it has a user name.
     pub fn credentials(&self) -> Option<crate::source::Credentials> {
-        let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let decode = |text: &str| {
+            percent_encoding::percent_decode_str(text)
+                .decode_utf8_lossy()
+                .into_owned()
+        };
         (!self.0.username().is_empty()).then(|| crate::source::Credentials {
             user: decode(self.0.username()),
             password: crate::source::Secret::new(decode(self.0.password().unwrap_or(""))),
@@ -92,7 +96,11 @@ impl fmt::Display for SafeUrl {
             write!(f, ":{port}")?;
         }
         f.write_str(url.path())?;
-        if url.query().is_some() { f.write_str("?…") } else { Ok(()) }
+        if url.query().is_some() {
+            f.write_str("?…")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -111,9 +119,15 @@ mod tests {
         let url = SafeUrl::parse("https://me:hunter2@host.test:444/a/b.zip?sig=topsecret#frag").unwrap();
         for text in [format!("{url}"), format!("{url:?}")] {
             assert!(text.contains("https://host.test:444/a/b.zip?…"), "{text}");
-            assert!(!text.contains("hunter2") && !text.contains("topsecret") && !text.contains("me:"), "{text}");
+            assert!(
+                !text.contains("hunter2") && !text.contains("topsecret") && !text.contains("me:"),
+                "{text}"
+            );
         }
-        assert_eq!(SafeUrl::parse("magnet:?xt=urn:btih:00").unwrap().to_string(), "magnet:…");
+        assert_eq!(
+            SafeUrl::parse("magnet:?xt=urn:btih:00").unwrap().to_string(),
+            "magnet:…"
+        );
     }
 
     #[test]
@@ -128,7 +142,10 @@ mod tests {
     fn unusable_texts_are_refused_without_being_repeated() {
         let error = SafeUrl::parse("not a url secret").unwrap_err().to_string();
         assert!(!error.contains("secret"), "{error}");
-        assert!(matches!(SafeUrl::parse(&"x".repeat(MAX_URL_BYTES + 1)), Err(InvalidUrl::TooLong(_))));
+        assert!(matches!(
+            SafeUrl::parse(&"x".repeat(MAX_URL_BYTES + 1)),
+            Err(InvalidUrl::TooLong(_))
+        ));
         assert!(SafeUrl::parse("http://").is_err());
     }
 }

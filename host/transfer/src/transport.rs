@@ -51,7 +51,11 @@ pub struct ConnectionPlan {
 impl Default for ConnectionPlan {
     /// Automatic, up to 16 connections (the field's usual ceiling), split no finer than 1 MiB.
     fn default() -> Self {
-        Self { segments: 0, per_host: 16, min_split_bytes: 1024 * 1024 }
+        Self {
+            segments: 0,
+            per_host: 16,
+            min_split_bytes: 1024 * 1024,
+        }
     }
 }
 
@@ -190,7 +194,13 @@ impl Reporter {
     pub fn new() -> (Self, Reports) {
         let (progress, progress_reader) = watch::channel(Progress::default());
         let (events, event_reader) = mpsc::channel(EVENT_BACKLOG);
-        (Self { progress, events }, Reports { progress: progress_reader, events: event_reader })
+        (
+            Self { progress, events },
+            Reports {
+                progress: progress_reader,
+                events: event_reader,
+            },
+        )
     }
 
     /// Replaces the progress.

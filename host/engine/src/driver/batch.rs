@@ -71,7 +71,9 @@ pub(super) async fn delete_files(deletions: Vec<(u64, Vec<PathBuf>)>) -> Vec<Inp
         return Vec::new();
     }
     let removing = tokio::task::spawn_blocking(move || {
-        deletions.iter().for_each(|(_, paths)| file::remove(paths));
+        for (_, paths) in &deletions {
+            file::remove(paths);
+        }
         deletions
             .into_iter()
             .map(|(serial, _)| Input::FilesDeleted(serial))

@@ -12,6 +12,10 @@ use crate::{
 
 /// What changed since the last flush.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each list that changed as a whole is told once"
+)]
 pub(super) struct Changes {
     tasks: BTreeMap<u64, Saving>,
     pub(super) deleted: Vec<TaskId>,
@@ -185,8 +189,8 @@ impl State {
     pub(super) fn save_again(&mut self) {
         for row in std::mem::take(&mut self.changes.unsaved) {
             let present = match row {
-                Row::Task(task) | Row::TaskState(task) => self.task_row(task.serial),
-                Row::TaskLeaving(serial, _) | Row::TaskDeleted(serial) => self.task_row(serial),
+                Row::Task(task) | Row::TaskState(task) => Some(self.task_row(task.serial)),
+                Row::TaskLeaving(serial, _) | Row::TaskDeleted(serial) => Some(self.task_row(serial)),
                 Row::Queue(queue) => self
                     .lanes
                     .get(&queue.id)
@@ -214,14 +218,13 @@ impl State {
         self.changes.after_save.extend(leaving);
     }
 
-    fn task_row(&self, serial: u64) -> Option<Row> {
-        let row = match (self.tasks.get(&serial), self.leaving.get(&serial)) {
+    fn task_row(&self, serial: u64) -> Row {
+        match (self.tasks.get(&serial), self.leaving.get(&serial)) {
             (Some(task), _) if task.is_leaving() => Row::TaskLeaving(serial, task.part_files()),
             (Some(task), _) => Row::Task(Arc::clone(task)),
             (None, Some(paths)) => Row::TaskLeaving(serial, paths.clone()),
             (None, None) => Row::TaskDeleted(serial),
-        };
-        Some(row)
+        }
     }
 
     /// Turns what changed into rows and events: one of each kind, however many tasks changed.

@@ -6,7 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use jiff::{ToSpan as _, civil::DateTime};
 use transfer::FileName;
 
 use super::{Command, Effect, LimitScope, Reply, Row, State};
@@ -15,20 +14,13 @@ use crate::{
     file::{Move, part_files},
     group::{Group, GroupSpec},
     id::{GroupId, QueueId, TaskId, Timestamp},
-    queue::{Edge, Queue, QueueSpec, Schedule},
     settings::{Settings, VersionedSettings},
     spec::{self, TaskSpec},
     task::{After, Asked, FileFate, Phase, Task},
 };
 
 /// The longest name of a queue or a group, in bytes.
-const MAX_LABEL_BYTES: usize = 512;
-
-/// The most queues; each is walked through whenever a slot is free.
-const MAX_QUEUES: usize = 256;
-
-/// How far the clock may be behind what a schedule has seen before that is forgotten: an hour of summer time and some.
-const CLOCK_STEP_HOURS: i64 = 3;
+pub(super) const MAX_LABEL_BYTES: usize = 512;
 
 impl State {
     pub(super) fn command(
@@ -42,7 +34,7 @@ impl State {
         }
         match command {
             Command::Create(tasks) => return self.create(now, tasks).map(Reply::Tasks),
-            Command::GroupCreate(id, spec, tasks) => return self.group_create(now, id, *spec, tasks).map(Reply::Tasks),
+            Command::GroupCreate(id, spec, tasks) => return self.group_create(now, id, &spec, tasks).map(Reply::Tasks),
             Command::Rename(task, name) => return self.rename(task, name, effects),
             Command::ChangeSettings(expected, settings) => {
                 return self.change_settings(expected, *settings, effects).map(Reply::Revision);
@@ -199,7 +191,7 @@ impl State {
             .unwrap_or_else(|| self.download_dir.to_path_buf())
     }
 
-    fn default_queue(&self) -> QueueId {
+    pub(super) fn default_queue(&self) -> QueueId {
         let wanted = self.settings.settings.default_queue_id;
         if self.lanes.contains_key(&wanted) {
             wanted
@@ -222,7 +214,7 @@ impl State {
         &mut self,
         now: Timestamp,
         id: GroupId,
-        spec: GroupSpec,
+        spec: &GroupSpec,
         mut tasks: Vec<(TaskId, TaskSpec)>,
     ) -> Result<Vec<TaskId>, CommandError> {
         if tasks.is_empty() {
@@ -272,7 +264,7 @@ impl State {
         serials.into_iter().collect()
     }
 
-    fn those(&self, which: impl Fn(&Task) -> bool) -> Vec<u64> {
+    pub(super) fn those(&self, which: impl Fn(&Task) -> bool) -> Vec<u64> {
         let listed = self.tasks.values().filter(|task| !task.is_leaving() && which(task));
         listed.map(|task| task.serial).collect()
     }
@@ -282,13 +274,6 @@ impl State {
             return Err(CommandError::UnknownGroup(group));
         }
         Ok(self.those(|task| task.group == Some(group)))
-    }
-
-    fn lane_queue(&self, id: QueueId) -> Result<Arc<Queue>, CommandError> {
-        self.lanes
-            .get(&id)
-            .map(|lane| Arc::clone(&lane.queue))
-            .ok_or(CommandError::UnknownQueue(id))
     }
 
     // Pausing, resuming, deleting.
@@ -304,7 +289,7 @@ impl State {
         }
     }
 
-    fn pause_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
+    pub(super) fn pause_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
         for serial in serials.iter().copied() {
             match self.tasks[&serial].phase {
                 Phase::Pending | Phase::Retrying(_) => self.edit(serial, |task| {
@@ -333,7 +318,7 @@ impl State {
     }
 
     /// Resumes what is paused, failed or waiting for a retry; what waits in a queue that stands still starts by force.
-    fn resume_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
+    pub(super) fn resume_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
         for serial in serials.iter().copied() {
             let task = &self.tasks[&serial];
             let stands_still = self.lanes.get(&task.queue).is_some_and(|lane| !lane.queue.is_running);
@@ -512,165 +497,6 @@ impl State {
         CommandError::WrongPhase { act, phase }
     }
 
-    // Queues.
-
-    fn move_task(&mut self, id: TaskId, queue: Option<QueueId>, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
-        let serial = self.serial(id)?;
-        let queue = queue.unwrap_or_else(|| self.default_queue());
-        self.lane_queue(queue)?;
-        self.move_each(&[serial], queue, effects);
-        Ok(())
-    }
-
-    /// A live run keeps the limits of its old queue, so it is stopped and waits for its turn in the new one.
-    fn move_each(&mut self, serials: &[u64], queue: QueueId, effects: &mut Vec<Effect>) {
-        for serial in serials.iter().copied() {
-            if self.tasks[&serial].queue == queue {
-                continue;
-            }
-            self.edit(serial, |task| {
-                task.queue = queue;
-                task.queue_order = 0;
-            });
-            if matches!(self.tasks[&serial].phase, Phase::Running(_)) {
-                self.stop_run(serial, After::Requeue, effects);
-            }
-        }
-    }
-
-    fn queue_create(&mut self, id: QueueId, mut spec: QueueSpec) -> Result<(), CommandError> {
-        validate_queue(&mut spec)?;
-        if self.lanes.len() >= MAX_QUEUES {
-            return Err(CommandError::InvalidField(
-                "there are 256 queues already, which is the limit",
-            ));
-        }
-        let position = self.lanes.values().map(|lane| lane.queue.position).max().unwrap_or(0) + 1;
-        let schedule = Schedule::default();
-        let queue = Arc::new(Queue {
-            id,
-            spec,
-            position,
-            is_running: true,
-            schedule,
-            schedule_seen: None,
-        });
-        self.lanes.insert(id, super::Lane::new(Arc::clone(&queue)));
-        self.changes.rows.push(Row::Queue(queue));
-        self.changes.queues = true;
-        Ok(())
-    }
-
-    fn queue_update(
-        &mut self,
-        id: QueueId,
-        mut spec: QueueSpec,
-        effects: &mut Vec<Effect>,
-    ) -> Result<(), CommandError> {
-        validate_queue(&mut spec)?;
-        let before = self.lane_queue(id)?;
-        if id.is_built_in() && before.spec.name != spec.name {
-            return Err(CommandError::BuiltInQueue(id));
-        }
-        effects.push(Effect::SetLimit(LimitScope::Queue(id), spec.speed_limit_bytes));
-        self.alter_queue(id, |queue| queue.spec = spec);
-        Ok(())
-    }
-
-    fn queue_delete(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
-        if id.is_built_in() {
-            return Err(CommandError::BuiltInQueue(id));
-        }
-        // Those that are being deleted move too: their runs hold slots until they end.
-        let members: Vec<u64> = self
-            .tasks
-            .values()
-            .filter(|task| task.queue == id)
-            .map(|task| task.serial)
-            .collect();
-        self.move_each(&members, QueueId::Main, effects);
-        self.lanes.remove(&id);
-        self.changes.rows.push(Row::QueueDeleted(id));
-        self.changes.queues = true;
-        Ok(())
-    }
-
-    fn queue_start(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
-        self.alter_queue(id, |queue| queue.is_running = true);
-        let paused = self.those(|task| task.queue == id && is_paused(task));
-        self.resume_each(&paused, effects);
-        Ok(())
-    }
-
-    fn queue_stop(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
-        self.alter_queue(id, |queue| queue.is_running = false);
-        let members = self.those(|task| task.queue == id);
-        self.pause_each(&members, effects);
-        Ok(())
-    }
-
-    fn queue_schedule(&mut self, id: QueueId, schedule: Schedule) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
-        if schedule.is_enabled && schedule.start.is_none() && schedule.stop.is_none() {
-            return Err(CommandError::InvalidField("a schedule needs a start or a stop time"));
-        }
-        self.alter_queue(id, |queue| {
-            queue.schedule = schedule;
-            queue.schedule_seen = None;
-        });
-        Ok(())
-    }
-
-    fn queue_reorder(&mut self, id: QueueId, tasks: &[TaskId]) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
-        let mut places = HashMap::new();
-        for serial in tasks.iter().filter_map(|task| self.serial(*task).ok()) {
-            let place = u32::try_from(places.len() + 1).unwrap_or(u32::MAX);
-            places.entry(serial).or_insert(place);
-        }
-        for serial in self.those(|task| task.queue == id) {
-            let place = places.get(&serial).copied().unwrap_or(0);
-            if self.tasks[&serial].queue_order != place {
-                self.edit(serial, |task| task.queue_order = place);
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn act_on_schedules(&mut self, local: DateTime, effects: &mut Vec<Effect>) {
-        let queues: Vec<_> = self.lanes.values().map(|lane| Arc::clone(&lane.queue)).collect();
-        for queue in queues.iter().filter(|queue| queue.schedule.is_enabled) {
-            // A schedule that is new acts on what passed today.
-            let midnight = local.date().to_datetime(jiff::civil::Time::midnight());
-            let seen = queue
-                .schedule_seen
-                .unwrap_or_else(|| midnight.saturating_sub(1.second()));
-            let is_ahead = seen > local.saturating_add(CLOCK_STEP_HOURS.hours());
-            let edge = queue.schedule.due(seen, local);
-            if edge.is_some() || is_ahead || queue.schedule_seen.is_none() {
-                self.alter_queue(queue.id, |queue| queue.schedule_seen = Some(local));
-            }
-            let _queue_exists = match edge {
-                Some(Edge::Start) => self.queue_start(queue.id, effects),
-                Some(Edge::Stop) => self.queue_stop(queue.id, effects),
-                None => Ok(()),
-            };
-        }
-    }
-
-    fn alter_queue(&mut self, id: QueueId, change: impl FnOnce(&mut Queue)) {
-        let Some(lane) = self.lanes.get_mut(&id) else { return };
-        let before = Arc::clone(&lane.queue);
-        change(Arc::make_mut(&mut lane.queue));
-        if before != lane.queue {
-            self.changes.rows.push(Row::Queue(Arc::clone(&lane.queue)));
-            self.changes.queues = true;
-        }
-    }
-
     // Settings.
 
     fn change_settings(
@@ -698,28 +524,6 @@ impl State {
     }
 }
 
-fn is_paused(task: &Task) -> bool {
+pub(super) fn is_paused(task: &Task) -> bool {
     matches!(task.phase, Phase::Paused | Phase::Stopping { then: After::Pause, .. })
-}
-
-fn validate_queue(spec: &mut QueueSpec) -> Result<(), CommandError> {
-    spec.name = spec.name.trim().to_owned();
-    if spec.name.is_empty() || spec.name.len() > MAX_LABEL_BYTES {
-        return Err(CommandError::InvalidField("a queue's name has 1 to 512 bytes"));
-    }
-    if spec.default_segments > spec::MAX_SEGMENTS {
-        return Err(CommandError::InvalidField("a queue's segments are 0 to 64"));
-    }
-    if spec.max_concurrent > 1024 {
-        return Err(CommandError::InvalidField("a queue runs at most 1024 tasks"));
-    }
-    if spec.default_user_agent.chars().any(|c| c.is_control() && c != '\t') {
-        return Err(CommandError::InvalidField(
-            "a queue's user agent holds a control character",
-        ));
-    }
-    if let Some(dir) = &spec.default_save_dir {
-        spec::validate_dir(dir)?;
-    }
-    Ok(())
 }

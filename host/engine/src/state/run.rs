@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use transfer::{ConnectionPlan, Failure, FailureKind, Finished, Outcome, Progress, RetryPolicy, Source, Target};
+use transfer::{ConnectionPlan, Failure, FailureKind, Finished, Outcome, Progress, Source, Target};
 
 use super::{Effect, FileState, Start, State};
 use crate::{
@@ -15,7 +15,10 @@ use crate::{
 };
 
 /// The longest wait between two automatic retries that we choose ourselves.
-const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
+const LONGEST_RETRY_WAIT: Duration = Duration::from_mins(5);
+
+/// The longest wait that a server may ask for; one that asks for more is tried again after a day.
+const LONGEST_SERVER_WAIT: Duration = Duration::from_hours(24);
 
 impl State {
     /// The run that `task` gets now.
@@ -49,7 +52,7 @@ impl State {
             queue: task.queue,
             speed_limit_bytes: spec.speed_limit_bytes,
             queue_limit_bytes: queue.speed_limit_bytes,
-            retry: spec.retry.unwrap_or_else(RetryPolicy::default),
+            retry: spec.retry.unwrap_or_default(),
             source: self.source(task, spec),
             target,
             connections,
@@ -210,7 +213,7 @@ impl State {
         let may_retry = failure.kind.is_transient() && settings.max_auto_retries.is_none_or(|most| attempts < most);
         let step = Duration::from_secs(settings.auto_retry_delay_secs.into());
         let wait = step.saturating_mul(attempts.saturating_add(1)).min(LONGEST_RETRY_WAIT);
-        let wait = wait.max(failure.retry_after.unwrap_or_default());
+        let wait = wait.max(failure.retry_after.unwrap_or_default().min(LONGEST_SERVER_WAIT));
         self.edit(serial, |task| {
             if may_retry {
                 task.attempts += 1;

@@ -146,6 +146,7 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Start(start) => {
+                    self.check_limits(start.queue);
                     assert!(
                         self.live.values().all(|live| live.task != start.task),
                         "two runs of one task"
@@ -160,6 +161,18 @@ impl World {
                 Effect::Emit(event) => self.events.push(event),
             }
         }
+    }
+
+    /// A run was started in `queue`: neither limit may be exceeded now.
+    fn check_limits(&self, queue: QueueId) {
+        let live: Vec<_> = self.state.tasks.values().filter(|task| task.run().is_some()).collect();
+        assert!(
+            live.len() <= self.state.settings.settings.max_concurrent_tasks as usize,
+            "over the global limit"
+        );
+        let limit = self.state.lanes[&queue].queue.spec.max_concurrent as usize;
+        let of_queue = live.iter().filter(|task| task.queue == queue).count();
+        assert!(limit == 0 || of_queue <= limit, "over the limit of {queue}");
     }
 
     fn command(&mut self, command: Command) -> Result<Reply, CommandError> {
@@ -308,12 +321,9 @@ fn transient_failures_are_retried_with_growing_waits_and_then_stay() {
     world.command(Command::Resume(task)).unwrap();
     world.end(
         task,
-        Outcome::Failed(Failure::new(FailureKind::Busy, "429").with_retry_after(Some(Duration::from_secs(900)))),
+        Outcome::Failed(Failure::new(FailureKind::Busy, "429").with_retry_after(Some(Duration::from_mins(15)))),
     );
-    assert_eq!(
-        world.state.next_retry(),
-        Some(world.now.after(Duration::from_secs(900)))
-    );
+    assert_eq!(world.state.next_retry(), Some(world.now.after(Duration::from_mins(15))));
 }
 
 #[test]
@@ -407,7 +417,9 @@ fn schedules_start_and_stop_their_queue_at_the_edges() {
         days: Days::ALL,
     };
     world.command(Command::QueueSchedule(QueueId::Later, schedule)).unwrap();
+    assert!(world.state.has_new_schedule());
     world.clock("2026-11-20T22:00:00");
+    assert!(!world.state.has_new_schedule());
     assert!(!world.is_live(task));
     assert_eq!(
         world

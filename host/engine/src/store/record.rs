@@ -38,6 +38,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// What few tasks have and what may be read.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "it mirrors the specification")]
 pub(super) struct RareRecord {
     #[serde(skip_serializing_if = "is_default")]
     mirrors: Vec<String>,

@@ -138,9 +138,7 @@ async fn a_rescan_notices_files_that_are_gone() {
 #[tokio::test]
 async fn stored_credentials_are_listed_without_and_matched_with_their_password() {
     let world = World::new().await;
-    let site: Site = "fake://held"
-        .parse()
-        .unwrap_or_else(|_| "http://held.test".parse().unwrap());
+    let site: Site = "http://held.test".parse().unwrap();
     let credentials = Credentials {
         user: "me".into(),
         password: Secret::new("hunter2"),
@@ -195,6 +193,24 @@ async fn a_queue_holds_its_tasks_until_it_is_started() {
     assert!(world.held.try_recv().is_err(), "one at a time");
     world.engine.queue_delete(queue).await.unwrap();
     assert_eq!(world.task(tasks[0]).await.queue, QueueId::Main);
+}
+
+#[tokio::test]
+async fn a_schedule_whose_start_passed_today_starts_its_queue_at_once() {
+    let mut world = World::new().await;
+    let waiting = engine::TaskSpec {
+        queue: Some(QueueId::Later),
+        ..spec("fake://held/a")
+    };
+    world.engine.create(waiting).await.unwrap();
+    let midnight = engine::Schedule::parse_time("00:00").unwrap();
+    let schedule = engine::Schedule {
+        is_enabled: true,
+        start: midnight,
+        ..engine::Schedule::default()
+    };
+    world.engine.queue_schedule(QueueId::Later, schedule).await.unwrap();
+    world.next_run().await;
 }
 
 #[tokio::test]

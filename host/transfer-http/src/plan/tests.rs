@@ -2,14 +2,18 @@ use proptest::prelude::*;
 
 use super::*;
 
-const PACE: Pace = Pace { rate: 1000.0, delay: 0.0 };
+const PACE: Pace = Pace {
+    rate: 1000.0,
+    delay: 0.0,
+};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Step {
     Take(u32, u16),
     TakeFrom(u32, u64),
     Advance(u32, u64),
     Extend(u32, u64),
+    Jump(u32, u64),
     Release(u32),
     Pace(u32, u32),
     Distrust(u64, u64),
@@ -23,6 +27,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (worker.clone(), 0u64..5000).prop_map(|(worker, start)| Step::TakeFrom(worker, start)),
         8 => (worker.clone(), 1u64..3000).prop_map(|(worker, bytes)| Step::Advance(worker, bytes)),
         2 => (worker.clone(), 0u64..5000).prop_map(|(worker, most)| Step::Extend(worker, most)),
+        1 => (worker.clone(), 0u64..5000).prop_map(|(worker, most)| Step::Jump(worker, most)),
         2 => worker.clone().prop_map(Step::Release),
         2 => (worker, 0u32..100_000).prop_map(|(worker, rate)| Step::Pace(worker, rate)),
         1 => (0u64..5000, 0u64..5000).prop_map(|(start, end)| Step::Distrust(start, end)),
@@ -36,7 +41,11 @@ fn check_places(plan: &Plan) {
     let mut places = RangeSet::new();
     let leases = plan.leases.values().map(|lease| ByteRange::new(lease.begin, lease.end));
     for range in plan.done.iter().chain(plan.waiting.iter()).chain(leases) {
-        assert_eq!(places.insert(range), range.len(), "{range} is in two places of {plan:?}");
+        assert_eq!(
+            places.insert(range),
+            range.len(),
+            "{range} is in two places of {plan:?}"
+        );
         assert!(range.end <= whole.end, "{range} lies past the end of {plan:?}");
     }
     assert!(places.covers(whole), "a byte is in no place of {plan:?}");
@@ -63,14 +72,25 @@ fn apply(plan: &mut Plan, step: Step, recorded: &mut RangeSet) {
             let is_longer = plan.extend(WorkerId(worker), most, 2);
             assert_eq!(is_longer, plan.window(WorkerId(worker)) > before);
         }
+        Step::Jump(worker, most) if plan.window(WorkerId(worker)) == 0 => {
+            let end = plan.position(WorkerId(worker));
+            if let Some((gap, unrecorded)) = plan.jump(WorkerId(worker), u64::MAX, most, PACE) {
+                assert!(gap <= most && plan.position(WorkerId(worker)) == end + gap);
+                recorded.extend_with(unrecorded);
+            }
+        }
         Step::Release(worker) => recorded.extend_with(plan.release(WorkerId(worker))),
         Step::Pace(worker, rate) => plan.pace(WorkerId(worker), f64::from(rate)),
         Step::Distrust(start, end) => {
-            let ranges = [ByteRange::new(start, end.min(plan.total.unwrap_or(end)))].into_iter().collect();
+            let ranges = [ByteRange::new(start, end.min(plan.total.unwrap_or(end)))]
+                .into_iter()
+                .collect();
             plan.distrust(&ranges);
             let believed = plan.done();
             let dropped: Vec<_> = believed.gaps(ByteRange::new(0, u64::MAX));
-            dropped.into_iter().for_each(|gap| recorded.remove(gap));
+            for gap in dropped {
+                recorded.remove(gap);
+            }
         }
         // A body ends where its last byte was written, so the size is never below what is there.
         Step::Settle(total) => {
@@ -78,7 +98,7 @@ fn apply(plan: &mut Plan, step: Step, recorded: &mut RangeSet) {
             let leased = plan.leases.values().map(|lease| lease.at).max().unwrap_or(0);
             plan.settle(total.max(written).max(leased));
         }
-        Step::Take(..) | Step::TakeFrom(..) => {}
+        Step::Take(..) | Step::TakeFrom(..) | Step::Jump(..) => {}
     }
 }
 
@@ -119,7 +139,7 @@ proptest! {
     fn workers_that_go_on_finish_every_file(
         total in 0u64..200_000,
         done in prop::collection::vec((0u64..200_000, 0u64..50_000), 0..5),
-        speeds in prop::collection::vec(1u64..5000, 1..8),
+        speeds in prop::collection::vec(1u32..5000, 1..8),
         parts in 1u16..8,
     ) {
         let done: RangeSet = done.into_iter()
@@ -130,10 +150,10 @@ proptest! {
             for (worker, speed) in (0..).map(WorkerId).zip(&speeds) {
                 if plan.window(worker) == 0 {
                     plan.release(worker);
-                    plan.take(worker, parts, Pace { rate: *speed as f64, delay: 0.0 });
-                    plan.pace(worker, *speed as f64);
+                    plan.take(worker, parts, Pace { rate: f64::from(*speed), delay: 0.0 });
+                    plan.pace(worker, f64::from(*speed));
                 }
-                let bytes = plan.window(worker).min(*speed);
+                let bytes = plan.window(worker).min(u64::from(*speed));
                 if bytes > 0 {
                     plan.advance(worker, bytes);
                 }
@@ -149,11 +169,19 @@ proptest! {
 fn segments_are_even_and_not_smaller_than_allowed() {
     let mut plan = Plan::new(Some(1000), RangeSet::new(), 10);
     let first = plan.take_from(WorkerId(0), 0, 4, PACE).unwrap();
-    let taken: Vec<_> = (1..4).map(|worker| plan.take(WorkerId(worker), 4, PACE).unwrap()).collect();
+    let taken: Vec<_> = (1..4)
+        .map(|worker| plan.take(WorkerId(worker), 4, PACE).unwrap())
+        .collect();
     assert_eq!(first, ByteRange::new(0, 250));
-    assert_eq!(taken, [(250, 500), (500, 750), (750, 1000)].map(|(start, end)| ByteRange::new(start, end)));
+    assert_eq!(
+        taken,
+        [(250, 500), (500, 750), (750, 1000)].map(|(start, end)| ByteRange::new(start, end))
+    );
     let mut small = Plan::new(Some(1000), RangeSet::new(), 600);
-    assert_eq!(small.take_from(WorkerId(0), 0, 4, PACE).unwrap(), ByteRange::new(0, 600));
+    assert_eq!(
+        small.take_from(WorkerId(0), 0, 4, PACE).unwrap(),
+        ByteRange::new(0, 600)
+    );
 }
 
 #[test]
@@ -163,7 +191,16 @@ fn a_thief_takes_from_who_ends_last_so_that_both_end_together() {
     plan.take(WorkerId(1), 2, PACE);
     settle_at(&mut plan, WorkerId(0), 900_000.0);
     settle_at(&mut plan, WorkerId(1), 100_000.0);
-    let stolen = plan.take(WorkerId(2), 2, Pace { rate: 300_000.0, delay: 0.0 }).unwrap();
+    let stolen = plan
+        .take(
+            WorkerId(2),
+            2,
+            Pace {
+                rate: 300_000.0,
+                delay: 0.0,
+            },
+        )
+        .unwrap();
     // The slow one has 2,000,000 left at a quarter of the pair's speed.
     assert_eq!(stolen, ByteRange::new(2_500_000, 4_000_000));
     assert_eq!(plan.window(WorkerId(1)), 500_000);
@@ -174,7 +211,16 @@ fn a_holder_that_has_hardly_begun_keeps_half() {
     let mut plan = Plan::new(Some(4_000_000), RangeSet::new(), 1000);
     plan.take_from(WorkerId(0), 0, 1, PACE);
     plan.pace(WorkerId(0), 10.0);
-    let stolen = plan.take(WorkerId(1), 1, Pace { rate: 1_000_000.0, delay: 0.0 }).unwrap();
+    let stolen = plan
+        .take(
+            WorkerId(1),
+            1,
+            Pace {
+                rate: 1_000_000.0,
+                delay: 0.0,
+            },
+        )
+        .unwrap();
     assert_eq!(stolen, ByteRange::new(2_000_000, 4_000_000));
 }
 
@@ -189,7 +235,17 @@ fn what_is_nearly_done_is_left_to_its_holder() {
     let mut plan = Plan::new(Some(100_000), RangeSet::new(), 1_000_000);
     plan.take_from(WorkerId(0), 0, 1, PACE);
     plan.pace(WorkerId(0), 10_000_000.0);
-    assert_eq!(plan.take(WorkerId(1), 1, Pace { rate: 10_000_000.0, delay: 0.1 }), None);
+    assert_eq!(
+        plan.take(
+            WorkerId(1),
+            1,
+            Pace {
+                rate: 10_000_000.0,
+                delay: 0.1
+            }
+        ),
+        None
+    );
 }
 
 #[test]
@@ -197,7 +253,16 @@ fn a_stuck_holder_loses_even_its_last_bytes() {
     let mut plan = Plan::new(Some(10_000), RangeSet::new(), 1_000_000);
     plan.take_from(WorkerId(0), 0, 1, PACE);
     settle_at(&mut plan, WorkerId(0), 10.0);
-    let stolen = plan.take(WorkerId(1), 1, Pace { rate: 1_000_000.0, delay: 0.01 }).unwrap();
+    let stolen = plan
+        .take(
+            WorkerId(1),
+            1,
+            Pace {
+                rate: 1_000_000.0,
+                delay: 0.01,
+            },
+        )
+        .unwrap();
     assert!(stolen.len() > 9_900, "{stolen}");
 }
 

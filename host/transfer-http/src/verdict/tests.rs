@@ -4,16 +4,29 @@ use transfer::SafeUrl;
 use super::*;
 
 fn wish(start: u64, end: u64) -> RangeWish {
-    RangeWish { start, end: Some(end), if_range: None }
+    RangeWish {
+        start,
+        end: Some(end),
+        if_range: None,
+    }
 }
 
 fn known() -> Facts {
-    Facts { total: Some(1000), etag: Some("\"a\"".into()), last_modified: Some("Mon".into()) }
+    Facts {
+        total: Some(1000),
+        etag: Some("\"a\"".into()),
+        last_modified: Some("Mon".into()),
+    }
 }
 
 /// The verdict on an answer to bytes 100..200 of the known file.
 fn on_part(status: u16, headers: &[(&str, &str)]) -> Result<Verdict, Objection> {
-    judge(Some(&wish(100, 200)), &known(), &ResponseHead::of(status, headers), SystemTime::UNIX_EPOCH)
+    judge(
+        Some(&wish(100, 200)),
+        &known(),
+        &ResponseHead::of(status, headers),
+        SystemTime::UNIX_EPOCH,
+    )
 }
 
 fn failed(found: Result<Verdict, Objection>) -> FailureKind {
@@ -26,11 +39,36 @@ fn failed(found: Result<Verdict, Objection>) -> FailureKind {
 #[test]
 fn the_part_that_was_asked_for_is_taken() {
     let on_named = |range: &str| on_part(206, &[("content-range", range), ("etag", "\"a\"")]);
-    assert_eq!(on_named("bytes 100-199/1000"), Ok(Verdict::Part { end: 200, total: Some(1000) }));
-    assert_eq!(on_named("Bytes 100-199/1000"), Ok(Verdict::Part { end: 200, total: Some(1000) }));
-    assert_eq!(on_named("bytes 100-149/1000"), Ok(Verdict::Part { end: 150, total: Some(1000) }));
+    assert_eq!(
+        on_named("bytes 100-199/1000"),
+        Ok(Verdict::Part {
+            end: 200,
+            total: Some(1000)
+        })
+    );
+    assert_eq!(
+        on_named("Bytes 100-199/1000"),
+        Ok(Verdict::Part {
+            end: 200,
+            total: Some(1000)
+        })
+    );
+    assert_eq!(
+        on_named("bytes 100-149/1000"),
+        Ok(Verdict::Part {
+            end: 150,
+            total: Some(1000)
+        })
+    );
     assert_eq!(on_named("bytes 100-199/*"), Ok(Verdict::Part { end: 200, total: None }));
-    let dated = on_part(206, &[("content-range", "bytes 100-199/1000"), ("last-modified", "Mon"), ("content-length", "100")]);
+    let dated = on_part(
+        206,
+        &[
+            ("content-range", "bytes 100-199/1000"),
+            ("last-modified", "Mon"),
+            ("content-length", "100"),
+        ],
+    );
     assert!(dated.is_ok());
 }
 
@@ -45,12 +83,18 @@ fn another_part_is_never_taken() {
         &[("content-range", "items 100-199/1000")],
         &[("content-range", "bytes 199-100/1000")],
         &[("content-range", "bytes 100-199/1000"), ("content-length", "99")],
-        &[("content-range", "bytes 100-199/1000"), ("content-type", "multipart/byteranges; boundary=x")],
+        &[
+            ("content-range", "bytes 100-199/1000"),
+            ("content-type", "multipart/byteranges; boundary=x"),
+        ],
     ];
     for headers in mismatches {
         assert_eq!(failed(on_part(206, headers)), FailureKind::RangeMismatch, "{headers:?}");
     }
-    let encoded = on_part(206, &[("content-range", "bytes 100-199/1000"), ("content-encoding", "gzip")]);
+    let encoded = on_part(
+        206,
+        &[("content-range", "bytes 100-199/1000"), ("content-encoding", "gzip")],
+    );
     assert_eq!(failed(encoded), FailureKind::Encoding);
 }
 
@@ -63,30 +107,58 @@ fn a_part_of_another_version_is_told() {
         &[("content-range", "bytes 100-199/1000"), ("last-modified", "Tue")],
     ];
     for headers in changed {
-        assert!(matches!(on_part(206, headers), Err(Objection::Changed(_))), "{headers:?}");
+        assert!(
+            matches!(on_part(206, headers), Err(Objection::Changed(_))),
+            "{headers:?}"
+        );
     }
     // The same strong tag with another date is the same file on another server of a cluster.
-    let same = on_part(206, &[("content-range", "bytes 100-199/1000"), ("etag", "\"a\""), ("last-modified", "Tue")]);
+    let same = on_part(
+        206,
+        &[
+            ("content-range", "bytes 100-199/1000"),
+            ("etag", "\"a\""),
+            ("last-modified", "Tue"),
+        ],
+    );
     assert!(same.is_ok());
 }
 
 #[test]
 fn the_whole_file_instead_of_a_part_is_told_apart_from_a_new_file() {
-    assert_eq!(on_part(200, &[("content-length", "1000")]), Err(Objection::IgnoresRanges));
-    assert!(matches!(on_part(200, &[("content-length", "900")]), Err(Objection::Changed(_))));
-    assert!(matches!(on_part(200, &[("content-length", "1000"), ("etag", "\"b\"")]), Err(Objection::Changed(_))));
+    assert_eq!(
+        on_part(200, &[("content-length", "1000")]),
+        Err(Objection::IgnoresRanges)
+    );
+    assert!(matches!(
+        on_part(200, &[("content-length", "900")]),
+        Err(Objection::Changed(_))
+    ));
+    assert!(matches!(
+        on_part(200, &[("content-length", "1000"), ("etag", "\"b\"")]),
+        Err(Objection::Changed(_))
+    ));
 }
 
 #[test]
 fn a_part_nobody_asked_for_is_refused() {
     let head = ResponseHead::of(206, &[("content-range", "bytes 0-9/10")]);
-    assert_eq!(failed(judge(None, &Facts::default(), &head, SystemTime::UNIX_EPOCH)), FailureKind::RangeMismatch);
+    assert_eq!(
+        failed(judge(None, &Facts::default(), &head, SystemTime::UNIX_EPOCH)),
+        FailureKind::RangeMismatch
+    );
 }
 
 #[test]
 fn a_range_past_the_end_is_told_apart_from_a_refusal() {
-    assert_eq!(failed(on_part(416, &[("content-range", "bytes */1000")])), FailureKind::RangeMismatch);
-    assert!(matches!(on_part(416, &[("content-range", "bytes */100")]), Err(Objection::Changed(_))));
+    assert_eq!(
+        failed(on_part(416, &[("content-range", "bytes */1000")])),
+        FailureKind::RangeMismatch
+    );
+    assert!(matches!(
+        on_part(416, &[("content-range", "bytes */100")]),
+        Err(Objection::Changed(_))
+    ));
     assert_eq!(on_part(416, &[]), Ok(Verdict::PastEnd { total: None }));
 }
 
@@ -136,13 +208,19 @@ fn a_web_page_is_not_an_archive() {
     for name in ["index.html", "get.php", "readme", "a.txt", "v1.2", "example.com"] {
         assert_eq!(promised(name, &page), None, "{name}");
     }
-    let attachment = [("content-type", "text/html"), ("content-disposition", "attachment; filename=a.zip")];
+    let attachment = [
+        ("content-type", "text/html"),
+        ("content-disposition", "attachment; filename=a.zip"),
+    ];
     assert_eq!(promised("a.zip", &attachment), None);
 }
 
 #[test]
 fn a_promised_size_must_be_kept() {
-    let source = Source { promised_size: Some(6), ..Source::new(SafeUrl::parse("http://a.test/").unwrap()) };
+    let source = Source {
+        promised_size: Some(6),
+        ..Source::new(SafeUrl::parse("http://a.test/").unwrap())
+    };
     assert!(not_the_file(&source, None, &ResponseHead::of(200, &[]), Some(5)).is_some());
     assert!(not_the_file(&source, None, &ResponseHead::of(200, &[]), Some(6)).is_none());
 }

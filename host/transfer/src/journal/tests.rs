@@ -3,11 +3,20 @@ use proptest::prelude::*;
 use super::*;
 
 fn origin() -> Origin {
-    Origin { source: "ab".into(), total_bytes: Some(100), etag: Some("\"x\"".into()), last_modified: None }
+    Origin {
+        source: "ab".into(),
+        total_bytes: Some(100),
+        etag: Some("\"x\"".into()),
+        last_modified: None,
+    }
 }
 
 fn journal_bytes(records: &[Record], boot: &str) -> Vec<u8> {
-    let json = serde_json::to_vec(&Header { origin: origin(), boot: Some(boot.into()) }).unwrap();
+    let json = serde_json::to_vec(&Header {
+        origin: origin(),
+        boot: Some(boot.into()),
+    })
+    .unwrap();
     let mut bytes = MAGIC.to_vec();
     bytes.extend(u32::try_from(json.len()).unwrap().to_le_bytes());
     bytes.extend(crc32fast::hash(&json).to_le_bytes());
@@ -47,7 +56,10 @@ fn after_a_power_cut_only_synced_records_count() {
 #[test]
 fn a_sync_covers_only_what_was_recorded_before_it_began() {
     let before = journal_bytes(&[written(0, 10)], "one");
-    let bytes = journal_bytes(&[written(0, 10), written(20, 30), Record::Synced(before.len() as u64)], "one");
+    let bytes = journal_bytes(
+        &[written(0, 10), written(20, 30), Record::Synced(before.len() as u64)],
+        "one",
+    );
     assert_eq!(done(&bytes, "two"), [ByteRange::new(0, 10)]);
 }
 
@@ -65,7 +77,12 @@ fn a_journal_survives_being_reopened_and_appended_to() {
     journal.written(ByteRange::new(0, 5)).unwrap();
     drop(journal);
     // A torn record, as a crash leaves it.
-    OpenOptions::new().append(true).open(&path).unwrap().write_all(&[1, 2, 3]).unwrap();
+    OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(&[1, 2, 3])
+        .unwrap();
     let (mut journal, recorded) = Journal::open(&path).unwrap().unwrap();
     assert_eq!((recorded.origin, recorded.done.len()), (origin(), 5));
     journal.written(ByteRange::new(5, 9)).unwrap();

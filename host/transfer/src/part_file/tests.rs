@@ -7,7 +7,10 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), name: FileName::sanitise("file.bin") }
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            name: FileName::sanitise("file.bin"),
+        }
     }
 
     fn claim(&self, on_conflict: OnConflict, adopt: bool) -> Result<Claimed, Failure> {
@@ -15,7 +18,13 @@ impl Place {
     }
 
     fn claim_as(&self, source: &str, on_conflict: OnConflict, adopt: bool) -> Result<Claimed, Failure> {
-        PartFile::claim(&Claim { directory: self.path(), name: &self.name, on_conflict, source, adopt })
+        PartFile::claim(&Claim {
+            directory: self.path(),
+            name: &self.name,
+            on_conflict,
+            source,
+            adopt,
+        })
     }
 
     fn path(&self) -> &Path {
@@ -23,8 +32,10 @@ impl Place {
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> =
-            fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = fs::read_dir(self.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -38,7 +49,11 @@ fn new(claimed: Result<Claimed, Failure>) -> PartFile {
 }
 
 fn origin() -> Origin {
-    Origin { source: "source".into(), total_bytes: Some(8), ..Origin::default() }
+    Origin {
+        source: "source".into(),
+        total_bytes: Some(8),
+        ..Origin::default()
+    }
 }
 
 #[test]
@@ -76,7 +91,10 @@ fn overwrite_replaces_a_file_only_at_the_end_and_never_a_directory() {
 
     fs::remove_file(&target).unwrap();
     fs::create_dir(&target).unwrap();
-    assert_eq!(new(place.claim(OnConflict::Overwrite, false)).final_path(), place.path().join("file (1).bin"));
+    assert_eq!(
+        new(place.claim(OnConflict::Overwrite, false)).final_path(),
+        place.path().join("file (1).bin")
+    );
 }
 
 #[test]
@@ -156,14 +174,20 @@ fn a_file_finished_before_a_kill_is_recognised() {
     // As a kill between the rename and the removal of the journal leaves it.
     let journal = place.path().join("file.bin.svcpart.journal");
     let kept = place.path().join("kept");
-    part.append(|journal| journal.finished(os::inode(&fs::metadata(&part.part).unwrap()), 3)).unwrap();
+    part.append(|journal| journal.finished(os::inode(&fs::metadata(&part.part).unwrap()), 3))
+        .unwrap();
     fs::copy(&journal, &kept).unwrap();
     part.finish(3, None).unwrap();
     fs::rename(&kept, &journal).unwrap();
 
     let name = place.name.clone();
-    let claim =
-        Claim { directory: place.path(), name: &name, on_conflict: OnConflict::Rename, source: "source", adopt: false };
+    let claim = Claim {
+        directory: place.path(),
+        name: &name,
+        on_conflict: OnConflict::Rename,
+        source: "source",
+        adopt: false,
+    };
     match PartFile::reclaim(&reserved, &claim) {
         Ok(Claimed::Complete { path, size_bytes: 3 }) => assert_eq!(path, reserved),
         other => panic!("expected the complete file, got {other:?}"),

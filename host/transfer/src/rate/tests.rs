@@ -25,8 +25,11 @@ async fn ten_seconds_hold_within_five_percent_at_any_rate() {
 
 #[tokio::test(start_paused = true)]
 async fn the_tightest_of_several_limits_holds() {
-    let limits =
-        RateLimits::new([RateLimiter::new(900_000), RateLimiter::new(300_000), RateLimiter::new(600_000)]);
+    let limits = RateLimits::new([
+        RateLimiter::new(900_000),
+        RateLimiter::new(300_000),
+        RateLimiter::new(600_000),
+    ]);
     assert_within_five_percent(drain(limits, 10).await, 3_000_000);
 }
 
@@ -55,7 +58,11 @@ async fn a_change_reaches_who_waits() {
         limits.acquire(1_000_000).await
     };
     let (granted, ()) = futures_util::future::join(wait, change).await;
-    assert!(granted >= 1 && started.elapsed() < Duration::from_secs(3), "{granted} after {:?}", started.elapsed());
+    assert!(
+        granted >= 1 && started.elapsed() < Duration::from_secs(3),
+        "{granted} after {:?}",
+        started.elapsed()
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -70,17 +70,17 @@ fn queue(n: u8) -> QueueId {
     }
 }
 
-fn queue_spec(n: u8, max_concurrent: u32) -> Box<QueueSpec> {
+fn queue_spec(n: u8, max_concurrent: u32) -> QueueSpec {
     let name = match n {
         0 => "main".to_owned(),
         1 => "later".to_owned(),
         n => format!("queue {n}"),
     };
-    Box::new(QueueSpec {
+    QueueSpec {
         name,
         max_concurrent,
         ..QueueSpec::default()
-    })
+    }
 }
 
 impl World {
@@ -119,9 +119,11 @@ impl World {
             Step::StartQueue(n) => Input::Command(Command::QueueStart(queue(n))),
             Step::StopQueue(n) => Input::Command(Command::QueueStop(queue(n))),
             Step::CreateQueue(n) if self.state.lanes.contains_key(&queue(n)) => return,
-            Step::CreateQueue(n) => Input::Command(Command::QueueCreate(queue(n), queue_spec(n, 0))),
+            Step::CreateQueue(n) => Input::Command(Command::QueueCreate(queue(n), Box::new(queue_spec(n, 0)))),
             Step::DeleteQueue(n) => Input::Command(Command::QueueDelete(queue(n))),
-            Step::LimitQueue(n, limit) => Input::Command(Command::QueueUpdate(queue(n), queue_spec(n, limit))),
+            Step::LimitQueue(n, limit) => {
+                Input::Command(Command::QueueUpdate(queue(n), Box::new(queue_spec(n, limit))))
+            }
             Step::Limit(limit) => return self.settings(|settings| settings.max_concurrent_tasks = limit),
             Step::PauseAll => Input::Command(Command::PauseAll),
             Step::ResumeAll => Input::Command(Command::ResumeAll),
@@ -280,7 +282,9 @@ proptest! {
     #[test]
     fn when_everything_may_run_everything_finishes(history in steps()) {
         let mut world = World::new();
-        history.into_iter().for_each(|step| world.step(step));
+        for step in history {
+            world.step(step);
+        }
         while let Some((task, _)) = world.renames.pop() {
             let _gone_meanwhile = world.apply(Input::Renamed(task, Ok(())));
         }

@@ -1,0 +1,127 @@
+//! Proving a complete file: by its checksum, or by comparing what its mirrors brought.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use transfer::{Checksum, Failure, PartFile, Stage, failure::FailureKind};
+
+use crate::{
+    run::{blocking, internal},
+    session::Session,
+    worker::{Worker, WorkerError},
+};
+
+impl Session {
+    /// Proves the complete bytes. `false` means that some turned out wrong and are to be fetched again.
+    pub(crate) async fn prove(&self) -> Result<bool, Failure> {
+        self.tell_stage(Stage::Verifying);
+        let reserving = self.reserving.borrow_mut().take();
+        if let Some(reserving) = reserving {
+            reserving.await.map_err(|_| internal("reserving space"))??;
+        }
+        match &self.source.checksum {
+            Some(wanted) => self.prove_checksum(wanted).await,
+            None => self.prove_mirrors().await,
+        }
+    }
+
+    async fn prove_checksum(&self, wanted: &Checksum) -> Result<bool, Failure> {
+        let found = hash(self.part(), wanted.clone()).await?;
+        if found == *wanted {
+            return Ok(true);
+        }
+        let brought = self.mirrors.borrow_mut().brought_by_others();
+        if brought.is_empty() {
+            let part = self.part();
+            part.discard();
+            return Err(Failure::new(
+                FailureKind::ChecksumMismatch,
+                format!(
+                    "the {} of what came is {}, not {}; it was deleted",
+                    wanted.algorithm().name(),
+                    found.hex(),
+                    wanted.hex()
+                ),
+            ));
+        }
+        self.notice("the checksum does not match: fetching again what came from mirrors".to_owned())
+            .await;
+        for mirror in 0..self.source.urls.len() {
+            if mirror != self.mirrors.borrow().base() {
+                self.mirrors.borrow_mut().drop_out(mirror);
+            }
+        }
+        self.distrust(&brought)?;
+        Ok(false)
+    }
+
+    /// Compares a sample of what each mirror brought with the first source.
+    async fn prove_mirrors(&self) -> Result<bool, Failure> {
+        let samples = self.mirrors.borrow().samples();
+        let base = self.mirrors.borrow().base();
+        let mut is_proved = true;
+        for (mirror, sample) in samples {
+            if self.mirrors.borrow().has_base_tag(mirror) {
+                continue;
+            }
+            let comparing = Worker {
+                session: self,
+                id: self.new_worker(),
+                mirror: base,
+            };
+            match comparing.is_equal(sample).await {
+                Ok(true) => {}
+                Ok(false) | Err(WorkerError::Changed(_)) => {
+                    self.give_up_mirror(mirror, "its bytes differ from those of the first source", true)
+                        .await?;
+                    is_proved = false;
+                }
+                Err(WorkerError::Failed(failure)) => return Err(failure),
+                Err(WorkerError::IgnoresRanges) => {
+                    return Err(Failure::new(
+                        FailureKind::RangeMismatch,
+                        "the mirrors could not be compared",
+                    ));
+                }
+            }
+        }
+        Ok(is_proved)
+    }
+}
+
+/// Hashes the part file off this lane; stops early if nobody waits any more.
+async fn hash(part: Arc<PartFile>, wanted: Checksum) -> Result<Checksum, Failure> {
+    struct SetOnDrop(Arc<AtomicBool>);
+    impl Drop for SetOnDrop {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let is_abandoned = Arc::new(AtomicBool::new(false));
+    let _abandon = SetOnDrop(Arc::clone(&is_abandoned));
+    blocking("hashing", move || {
+        let mut reader = StoppableReader {
+            reader: part.reader(),
+            is_abandoned,
+        };
+        Checksum::compute(wanted.algorithm(), &mut reader).map_err(|error| Failure::disk("read", part.path(), &error))
+    })
+    .await
+}
+
+struct StoppableReader<R> {
+    reader: R,
+    is_abandoned: Arc<AtomicBool>,
+}
+
+impl<R: std::io::Read> std::io::Read for StoppableReader<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        if self.is_abandoned.load(Ordering::Relaxed) {
+            Ok(0)
+        } else {
+            self.reader.read(bytes)
+        }
+    }
+}
