@@ -136,35 +136,39 @@ impl Session {
 
     /// Makes what an earlier run left this run's own.
     async fn adopt_begun(&self, part: PartFile, begun: part_file::Begun) -> Result<(), Failure> {
-        let part = self.adopt_part(part).await;
-        let done = begun.done.clone();
-        let origin = begun.origin.clone();
-        let is_empty = done.is_empty();
-        // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine.
-        blocking("taking up a part file", move || {
-            part.sync()?;
-            if is_empty {
-                Ok(())
-            } else {
-                part.rewrite_journal(&origin, &done, &RangeSet::new())
-            }
-        })
-        .await?;
+        if begun.done.is_empty() {
+            part.start_over()?;
+            self.adopt_part(part).await;
+            return Ok(());
+        }
         let Origin {
             total_bytes: total,
             etag,
             last_modified,
             source: _,
-        } = begun.origin;
-        let mut mirrors = self.mirrors.borrow_mut();
-        let base = mirrors.base();
-        mirrors.get_mut(base).facts = Facts {
-            total,
-            etag,
-            last_modified,
+        } = begun.origin.clone();
+        {
+            let mut mirrors = self.mirrors.borrow_mut();
+            let base = mirrors.base();
+            mirrors.get_mut(base).facts = Facts {
+                total,
+                etag,
+                last_modified,
+            };
+        }
+        *self.plan.borrow_mut() = Plan::new(total, begun.done.clone(), self.connections.min_split_bytes);
+        let part = self.adopt_part(part).await;
+        // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine and to the
+        // URL that the file now comes from.
+        let origin = Origin {
+            source: self.source_id.clone(),
+            ..begun.origin
         };
-        *self.plan.borrow_mut() = Plan::new(total, begun.done, self.connections.min_split_bytes);
-        Ok(())
+        blocking("taking up a part file", move || {
+            part.sync()?;
+            part.rewrite_journal(&origin, &begun.done, &RangeSet::new())
+        })
+        .await
     }
 
     async fn adopt_part(&self, part: PartFile) -> std::sync::Arc<PartFile> {

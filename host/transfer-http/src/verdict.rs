@@ -247,11 +247,20 @@ fn parse_content_range(text: &str) -> Option<(u64, u64, Option<u64>)> {
 fn status_failure(head: &ResponseHead, now: SystemTime) -> Failure {
     let status = head.status;
     let (kind, what) = match status {
-        401 => (FailureKind::Unauthorized, "it wants a user name and password"),
+        401 => (
+            FailureKind::Unauthorized,
+            "it wants a user name and password, or refuses the ones given",
+        ),
         407 => (FailureKind::Unauthorized, "the proxy wants a user name and password"),
-        403 | 451 => (FailureKind::Forbidden, "it refuses to give the file"),
-        404 => (FailureKind::NotFound, "it has no such file"),
-        410 => (FailureKind::Gone, "the file is gone, or the link has expired"),
+        403 | 451 => (
+            FailureKind::Forbidden,
+            "it refuses to give the file; it may want you to sign in, or a referrer",
+        ),
+        404 => (FailureKind::NotFound, "it has no such file; check the link"),
+        410 => (
+            FailureKind::Gone,
+            "the file is gone, or the link has expired; ask for a new link",
+        ),
         408 => (FailureKind::Timeout, "it did not wait for the request"),
         412 => (FailureKind::Changed, "the file changed"),
         416 => (
@@ -259,7 +268,7 @@ fn status_failure(head: &ResponseHead, now: SystemTime) -> Failure {
             "it refuses a request without a range for its range",
         ),
         425 | 429 | 503 => (FailureKind::Busy, "it is too busy or asked too often"),
-        500..=599 => (FailureKind::ServerError, "it failed"),
+        500..=599 => (FailureKind::ServerError, "it failed, which may pass"),
         _ => (FailureKind::UnexpectedStatus, "that is no answer to a download"),
     };
     Failure::new(kind, format!("the server answered with status {status}: {what}"))
