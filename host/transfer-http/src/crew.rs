@@ -113,7 +113,7 @@ impl<'a> Crew<'a> {
             ..
         } = begun;
         let session = self.session;
-        session.mirrors.borrow_mut().opened(mirror);
+        session.enlist(id, mirror);
         self.workers.push(Box::pin(async move {
             let worker = Worker { session, id, mirror };
             let worked = match decoder {
@@ -126,19 +126,30 @@ impl<'a> Crew<'a> {
 
     /// Works until the file is complete or cannot be completed this way.
     pub(crate) async fn run(mut self) -> Result<Ended, Failure> {
+        let ended = self.work().await;
+        if let Some(syncing) = self.syncing.take() {
+            // What it tells is told again by the sync at the end.
+            let _told_later = syncing.await;
+        }
+        ended
+    }
+
+    async fn work(&mut self) -> Result<Ended, Failure> {
         let mut ticker = interval(TICK);
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticker.tick().await;
         loop {
+            if self.session.plan.borrow().is_complete() {
+                return Ok(Ended::Complete);
+            }
             self.fill();
             if self.workers.is_empty() {
-                return self.all_done();
+                return self.all_idle();
             }
             tokio::select! {
                 Some((id, mirror, worked)) = self.workers.next() => {
-                    self.session.mirrors.borrow_mut().closed(mirror);
                     self.rates.remove(&id);
-                    self.session.brought.borrow_mut().remove(&id);
+                    self.session.discharge(id, mirror);
                     let Err(error) = worked else { continue };
                     if let Some(ended) = self.on_error(mirror, error).await? {
                         return Ok(ended);
@@ -153,11 +164,8 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Nobody is at work any more: the file is complete, or its server sends no parts and must send it whole.
-    fn all_done(&self) -> Result<Ended, Failure> {
-        if self.session.plan.borrow().is_complete() {
-            return Ok(Ended::Complete);
-        }
+    /// Nobody is at work any more: the server sends no parts and must send the file whole.
+    fn all_idle(&self) -> Result<Ended, Failure> {
         self.session.gained();
         let failure = Failure::new(
             FailureKind::RangeMismatch,
@@ -184,7 +192,7 @@ impl<'a> Crew<'a> {
         let id = WorkerId(self.next_worker);
         self.next_worker += 1;
         let session = self.session;
-        session.mirrors.borrow_mut().opened(mirror);
+        session.enlist(id, mirror);
         self.workers.push(Box::pin(async move {
             if !after.is_zero() {
                 sleep(after).await;

@@ -170,6 +170,18 @@ impl Session {
         unrecorded.into_iter().try_for_each(|range| self.part().record(range))
     }
 
+    /// Notes that `worker` begins, at `mirror`.
+    pub(crate) fn enlist(&self, worker: WorkerId, mirror: usize) {
+        self.mirrors.borrow_mut().opened(mirror);
+        self.brought.borrow_mut().insert(worker, 0);
+    }
+
+    /// Notes that `worker` ended, at `mirror`.
+    pub(crate) fn discharge(&self, worker: WorkerId, mirror: usize) {
+        self.mirrors.borrow_mut().closed(mirror);
+        self.brought.borrow_mut().remove(&worker);
+    }
+
     /// Notes that `worker` wrote the next `bytes` of its lease, brought by `mirror`.
     pub(crate) fn wrote(&self, worker: WorkerId, mirror: usize, bytes: u64) -> Result<(), Failure> {
         self.received.set(self.received.get() + bytes);

@@ -1,6 +1,8 @@
 //! The transport against real servers, for what the command line cannot ask of it: a task whose URL is replaced between
 //! two runs, and limits that change while bytes flow. How it meets hostile servers is tested through the executable.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::{path::PathBuf, time::Duration};
 
 use support::{Content, Origin, Resource, Version, behaviour};
