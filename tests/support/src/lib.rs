@@ -1,7 +1,7 @@
 //! Servers for tests: origins that serve files honestly or misbehave in every way we know of, and proxies.
 //!
 //! *Owns* [`Origin`] and what it serves ([`Resource`], [`Content`], [`behaviour`]), [`Proxy`], and the table of hostile
-//! origins ([`cases`]) that every downloader of ours is measured against.
+//! origins ([`cases()`]) that every downloader of ours is measured against.
 //!
 //! *Never* uses the code under test: sockets and threads of the standard library only, loopback only, and dropping a
 //! server ends everything it started.
