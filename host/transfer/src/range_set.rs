@@ -38,6 +38,15 @@ impl fmt::Display for ByteRange {
 }
 
 /// A set of bytes as sorted ranges with gaps between them.
+///
+/// ```
+/// use transfer::{ByteRange, RangeSet};
+///
+/// let mut there = RangeSet::new();
+/// there.insert(ByteRange::new(0, 10));
+/// assert_eq!(there.insert(ByteRange::new(5, 20)), 10, "ten of these bytes were new");
+/// assert_eq!(there.gaps(ByteRange::new(0, 30)), [ByteRange::new(20, 30)]);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RangeSet(Vec<ByteRange>);
 

@@ -1,0 +1,152 @@
+//! `daemon.runtime.*`, `daemon.fs.*` and `daemon.diagnostics.*`
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
+};
+
+use bytes::Bytes;
+use protocol::{
+    DiagnosticsResult, ErrorCode, ExportResult, FsEntry, FsListParams, FsListResult, Method, Request, RpcError,
+};
+use serde::Serialize;
+
+use super::{Answer, read};
+use crate::{
+    create::optional,
+    refusal::{Refuse as _, invalid},
+    service::Service,
+};
+
+/// Sub-directories of one answer; people look for one among dozens.
+const MAX_ENTRIES: usize = 2000;
+
+pub(super) async fn call(service: &Service, method: Method, request: &Request) -> Result<Answer, RpcError> {
+    match method {
+        Method::RuntimeStats => read(&service.hub.stats().await?),
+        Method::FsList => {
+            let params: FsListParams = request.params()?;
+            let dir = optional(&params.path).map_or_else(|| service.save_dir(), PathBuf::from);
+            if !dir.is_absolute() {
+                return Err(invalid("path", "path must be absolute"));
+            }
+            let listing = tokio::task::spawn_blocking(move || list(&dir));
+            read(&listing.await.map_err(|error| RpcError::internal(error.to_string()))??)
+        }
+        Method::DiagnosticsDescribe => read(&service.describe().await?),
+        Method::DiagnosticsPrepareLogExport => export(service).await,
+        _ => Err(RpcError::method_not_found(method.name())),
+    }
+}
+
+/// The sub-directories of `dir` by name, hidden ones left out.
+fn list(dir: &Path) -> Result<FsListResult, RpcError> {
+    let failed = |error: std::io::Error| {
+        let code = match error.kind() {
+            std::io::ErrorKind::NotFound => ErrorCode::NotFound,
+            _ => ErrorCode::Unavailable,
+        };
+        RpcError::application(code, format!("cannot list {}: {error}", dir.display()))
+            .with_field("path")
+            .with_retryable(false)
+    };
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .map_err(failed)?
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort_unstable();
+    let is_truncated = names.len() > MAX_ENTRIES;
+    names.truncate(MAX_ENTRIES);
+    let entry = |name: String| FsEntry {
+        path: dir.join(&name).display().to_string(),
+        name,
+    };
+    Ok(FsListResult {
+        path: dir.display().to_string(),
+        parent: dir.parent().map(|parent| parent.display().to_string()),
+        entries: names.into_iter().map(entry).collect(),
+        truncated: is_truncated,
+    })
+}
+
+/// What goes into an export: nothing in it is a secret.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Export {
+    describe: DiagnosticsResult,
+    config: protocol::ConfigSnapshot,
+    stats: protocol::RuntimeStats,
+    failures: Vec<Failed>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Failed {
+    task_id: String,
+    url: String,
+    kind: &'static str,
+    message: String,
+}
+
+/// Failed tasks of an export.
+const MAX_FAILED: usize = 1000;
+
+async fn export(service: &Service) -> Result<Answer, RpcError> {
+    let snapshot = service.engine.snapshot().await.refused()?;
+    let failures = snapshot.tasks.iter().filter_map(|task| {
+        let failure = task.failure()?;
+        Some(Failed {
+            task_id: task.id.to_string(),
+            // Printed without passwords and the values of the query.
+            url: task.url().to_string(),
+            kind: failure.kind.code(),
+            message: failure.message.clone(),
+        })
+    });
+    let export = Export {
+        describe: service.describe().await?,
+        config: service.configuration.snapshot(),
+        stats: service.hub.stats().await?,
+        failures: failures.take(MAX_FAILED).collect(),
+    };
+    let text = serde_json::to_vec_pretty(&export).map_err(|error| RpcError::internal(error.to_string()))?;
+    let export_id = protocol::proof::nonce().map_err(|error| RpcError::internal(error.to_string()))?;
+    service
+        .exports
+        .keep(export_id.clone(), Bytes::from(text))
+        .map_err(|_| RpcError::application(ErrorCode::Unavailable, "too many exports wait to be fetched"))?;
+    read(&ExportResult { export_id })
+}
+
+impl Service {
+    /// Where new files go.
+    fn save_dir(&self) -> PathBuf {
+        let settings = self.engine.settings().settings;
+        settings
+            .default_save_dir
+            .clone()
+            .unwrap_or_else(|| self.default_dir.clone())
+    }
+
+    async fn describe(&self) -> Result<DiagnosticsResult, RpcError> {
+        let snapshot = self.engine.snapshot().await.refused()?;
+        let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
+        Ok(DiagnosticsResult {
+            service: "svc-daemon".to_owned(),
+            version: self.version.to_owned(),
+            instance_id: self.hub.epoch().to_owned(),
+            uptime_secs: self.started_at.elapsed().as_secs(),
+            tasks: count(snapshot.tasks.len()),
+            queues: count(snapshot.queues.len()),
+            groups: count(snapshot.groups.len()),
+            config_revision: self.configuration.snapshot().revision,
+            log_dir: self.log_dir.clone(),
+            connections: self.connections.load(Ordering::Relaxed),
+            components: Vec::new(),
+        })
+    }
+}

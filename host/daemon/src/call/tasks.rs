@@ -1,0 +1,192 @@
+//! `daemon.task.*`
+
+use engine::{FileFate, TaskId, TaskSpec};
+use protocol::{
+    ActivityPage, ActivityParams, ChangeUrlParams, CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask,
+    CreatedTasks, DeleteTaskParams, DeleteTasksParams, ErrorCode, Method, RenameTaskParams, Request, RpcError,
+    SpeedLimitParams, TaskIdParams, TaskIdsParams,
+};
+use transfer::SafeUrl;
+
+use super::{Answer, done, read, wrote};
+use crate::{
+    create,
+    refusal::{Refuse as _, invalid},
+    rows::{self, Page},
+    service::Service,
+    view,
+};
+
+/// Tasks that one call may make. A frame holds no more of them anyway.
+const MAX_CREATED: usize = 20_000;
+
+const MAX_PAGE: u32 = 200;
+const USUAL_PAGE: u32 = 50;
+
+pub(super) async fn call(service: &Service, method: Method, request: &Request) -> Result<Answer, RpcError> {
+    let engine = &service.engine;
+    match method {
+        Method::TaskList => service.all_tasks().await,
+        Method::TaskGet => read(&view::task(&*engine.task(one(request)?).await.refused()?)),
+        Method::TaskActivity => activity(service, request.params()?).await,
+        Method::TaskCreate => create_one(service, request.params()?).await,
+        Method::TaskCreateMany => create_many(service, request.params()?).await,
+        Method::TaskPause => finish(engine.pause(one(request)?).await),
+        Method::TaskResume => finish(engine.resume(one(request)?).await),
+        Method::TaskRename => {
+            let params: RenameTaskParams = request.params()?;
+            finish(engine.rename(task_id(&params.task_id)?, &params.file_name).await)
+        }
+        Method::TaskChangeUrl => {
+            let params: ChangeUrlParams = request.params()?;
+            let url = SafeUrl::parse(&params.url).map_err(|error| invalid("url", error.to_string()))?;
+            finish(engine.change_url(task_id(&params.task_id)?, url).await)
+        }
+        Method::TaskSetSpeedLimit => {
+            let params: SpeedLimitParams = request.params()?;
+            let task = task_id(&params.task_id)?;
+            finish(engine.set_speed_limit(task, params.speed_limit_bytes).await)
+        }
+        Method::TaskSetSeedLimits => {
+            let task = engine.task(one(request)?).await.refused()?;
+            let message = format!("\"{}\" tasks are not seeded", task.url().scheme());
+            Err(RpcError::application(ErrorCode::Unsupported, message))
+        }
+        Method::TaskDelete => {
+            let params: DeleteTaskParams = request.params()?;
+            let task = task_id(&params.task_id)?;
+            finish(engine.delete(task, fate(params.delete_files)).await)
+        }
+        Method::TaskPauseAll => finish(engine.pause_all().await),
+        Method::TaskResumeAll => finish(engine.resume_all().await),
+        Method::TaskRescan => finish(engine.rescan().await),
+        Method::TaskPauseMany => finish(engine.pause_many(many(&request.params()?)).await),
+        Method::TaskResumeMany => finish(engine.resume_many(many(&request.params()?)).await),
+        Method::TaskDeleteMany => {
+            let params: DeleteTasksParams = request.params()?;
+            let tasks = known(&params.task_ids);
+            finish(engine.delete_many(tasks, fate(params.delete_files)).await)
+        }
+        _ => Err(RpcError::method_not_found(method.name())),
+    }
+}
+
+/// The id that `text` names. What is no id names no task.
+pub(super) fn task_id(text: &str) -> Result<TaskId, RpcError> {
+    text.parse()
+        .map_err(|_| RpcError::application(ErrorCode::NotFound, format!("task not found: {text}")).with_field("taskId"))
+}
+
+/// What becomes of the finished files of deleted tasks.
+pub(super) fn fate(delete_files: bool) -> FileFate {
+    if delete_files { FileFate::Delete } else { FileFate::Keep }
+}
+
+pub(super) fn finish(outcome: Result<(), engine::CommandError>) -> Result<Answer, RpcError> {
+    outcome.refused()?;
+    done()
+}
+
+fn one(request: &Request) -> Result<TaskId, RpcError> {
+    let params: TaskIdParams = request.params()?;
+    task_id(&params.task_id)
+}
+
+/// Ids that name no task do not matter in a batch.
+fn known(ids: &[String]) -> Vec<TaskId> {
+    ids.iter().filter_map(|id| id.parse().ok()).collect()
+}
+
+fn many(params: &TaskIdsParams) -> Vec<TaskId> {
+    known(&params.task_ids)
+}
+
+async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answer, RpcError> {
+    if let Some(blob) = &params.torrent_blob_id {
+        if params.request.torrent_b64.is_some() {
+            return Err(invalid(
+                "torrentBlobId",
+                "torrentBlobId and torrentB64 exclude each other",
+            ));
+        }
+        let found = service.blobs.take(blob);
+        found.ok_or_else(|| {
+            RpcError::application(ErrorCode::NotFound, "the upload is unknown, used or expired")
+                .with_field("torrentBlobId")
+        })?;
+        return Err(
+            RpcError::application(ErrorCode::Unsupported, "this build downloads no torrents")
+                .with_field("torrentBlobId"),
+        );
+    }
+    let id = params.task_id.as_deref().map(str::parse::<TaskId>).transpose();
+    let id = id.map_err(|error| invalid("taskId", error.to_string()))?;
+    let site = create::site_to_save(&params.request)?;
+    let spec = create::spec(params.request, params.hint_file_size)?;
+    let task = match id {
+        Some(id) => service.engine.create_as(id, spec).await,
+        None => service.engine.create(spec).await,
+    }
+    .refused()?;
+    if let Some((site, credentials)) = site {
+        service.engine.site_save(site, credentials).await.refused()?;
+    }
+    wrote(&CreatedTask {
+        task_id: task.to_string(),
+    })
+}
+
+async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Answer, RpcError> {
+    let sites: Vec<_> = params
+        .requests
+        .iter()
+        .map(create::site_to_save)
+        .collect::<Result<_, _>>()?;
+    let tasks = service.engine.create_many(specs(params.requests)?).await.refused()?;
+    for (site, credentials) in sites.into_iter().flatten() {
+        service.engine.site_save(site, credentials).await.refused()?;
+    }
+    wrote(&CreatedTasks {
+        task_ids: tasks.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// The specifications of several tasks; a refusal says which.
+pub(super) fn specs(requests: Vec<CreateTaskRequest>) -> Result<Vec<TaskSpec>, RpcError> {
+    if requests.is_empty() || requests.len() > MAX_CREATED {
+        let message = format!("requests has {} items; it must have 1 to {MAX_CREATED}", requests.len());
+        return Err(invalid("requests", message));
+    }
+    let specs = requests.into_iter().enumerate().map(|(index, request)| {
+        create::spec(request, None).map_err(|mut error| {
+            if let Some(data) = &mut error.data {
+                let field = data.field.take().unwrap_or_default();
+                data.field = Some(format!("requests[{index}].{field}"));
+            }
+            error
+        })
+    });
+    specs.collect()
+}
+
+async fn activity(service: &Service, params: ActivityParams) -> Result<Answer, RpcError> {
+    let page = match (params.before_id, params.after_id) {
+        (None, None) => Page::Newest,
+        (Some(id), None) => Page::Before(id),
+        (None, Some(id)) => Page::After(id),
+        (Some(_), Some(_)) => return Err(invalid("beforeId", "beforeId and afterId exclude each other")),
+    };
+    let limit = params.limit.unwrap_or(USUAL_PAGE);
+    if !(1..=MAX_PAGE).contains(&limit) {
+        return Err(invalid(
+            "limit",
+            format!("limit is {limit}; it must be 1 to {MAX_PAGE}"),
+        ));
+    }
+    let task = service.engine.task(task_id(&params.task_id)?).await.refused()?;
+    service.hub.save_history().await?;
+    let (items, has_more) = rows::read_history(&service.store, task.id, page, limit)
+        .await
+        .map_err(|error| RpcError::application(ErrorCode::Unavailable, error.to_string()))?;
+    read(&ActivityPage { items, has_more })
+}

@@ -1,0 +1,108 @@
+//! What happened to tasks, for the people who ask why: collected as it happens, saved in the background.
+
+use std::{collections::HashSet, time::Duration};
+
+use engine::TaskId;
+use protocol::TaskStatus;
+use store::Store;
+use tokio::time::Instant;
+
+use crate::{
+    rows::{self, Entry},
+    view,
+};
+
+/// How long entries may wait to be saved; a crash loses no more than these.
+const SAVE_AFTER: Duration = Duration::from_secs(1);
+
+/// Entries that may wait to be saved. More are saved at once.
+const MAX_WAITING: usize = 512;
+
+/// The longest message kept.
+const MAX_MESSAGE_CHARS: usize = 500;
+
+/// The histories of all tasks, as far as they are not on disk yet.
+#[derive(Debug)]
+pub(crate) struct History {
+    store: Store,
+    newest: i64,
+    /// Tasks with rows or waiting entries, so that deleting the others costs nothing.
+    tasks: HashSet<TaskId>,
+    waiting: Vec<Entry>,
+    gone: Vec<TaskId>,
+    save_at: Option<Instant>,
+}
+
+impl History {
+    pub(crate) async fn load(store: Store) -> Result<Self, store::ReadError> {
+        let (newest, tasks) = rows::load_history(&store).await?;
+        Ok(Self {
+            store,
+            newest,
+            tasks,
+            waiting: Vec::new(),
+            gone: Vec::new(),
+            save_at: None,
+        })
+    }
+
+    /// Notes what happened.
+    pub(crate) fn note(
+        &mut self,
+        task: TaskId,
+        kind: &'static str,
+        message: &str,
+        status: Option<TaskStatus>,
+    ) -> protocol::ActivityEntry {
+        self.newest += 1;
+        let entry = Entry {
+            id: self.newest,
+            task,
+            at_ms: view::now_millis(),
+            kind,
+            message: message.chars().take(MAX_MESSAGE_CHARS).collect(),
+            status,
+        };
+        let shown = entry.view();
+        self.tasks.insert(task);
+        self.waiting.push(entry);
+        self.save_at.get_or_insert_with(|| Instant::now() + SAVE_AFTER);
+        shown
+    }
+
+    /// Forgets what happened to a task.
+    pub(crate) fn forget(&mut self, task: TaskId) {
+        if self.tasks.remove(&task) {
+            self.gone.push(task);
+            self.save_at.get_or_insert_with(|| Instant::now() + SAVE_AFTER);
+        }
+    }
+
+    /// When to save next.
+    pub(crate) fn save_at(&self) -> Option<Instant> {
+        self.save_at
+    }
+
+    /// Whether so much waits that it is to be saved now.
+    pub(crate) fn is_due(&self) -> bool {
+        self.waiting.len() + self.gone.len() >= MAX_WAITING || self.save_at.is_some_and(|at| at <= Instant::now())
+    }
+
+    /// Saves what waits. What cannot be saved is lost: histories are for people, and the engine's rows do not need
+    /// them.
+    pub(crate) async fn save(&mut self) {
+        self.save_at = None;
+        if self.waiting.is_empty() && self.gone.is_empty() {
+            return;
+        }
+        let entries = std::mem::take(&mut self.waiting);
+        let gone = std::mem::take(&mut self.gone);
+        let saved = self
+            .store
+            .write(move |transaction| rows::save_history(transaction, &entries, &gone))
+            .await;
+        if let Err(error) = saved {
+            tracing::warn!(%error, "cannot save what happened to tasks");
+        }
+    }
+}

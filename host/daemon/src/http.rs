@@ -1,0 +1,168 @@
+//! The loopback HTTP side: the upgrade to `/rpc`, uploads, exports and finished files.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{DefaultBodyLimit, Path, Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use bytes::Bytes;
+use hyper_util::rt::TokioIo;
+use protocol::{BlobResult, MAX_BLOB_BYTES, proof};
+use serde::Serialize;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_util::task::TaskTracker;
+
+use crate::{connection, files, service::Service};
+
+/// What the handlers share.
+#[derive(Debug, Clone)]
+pub(crate) struct Shared {
+    pub(crate) service: Arc<Service>,
+    /// Owns the upgraded connections.
+    pub(crate) tracker: TaskTracker,
+}
+
+/// Every route.
+pub(crate) fn router(shared: Shared) -> Router {
+    let keyed = Router::new()
+        .route(
+            "/blobs/{kind}",
+            post(keep_blob).layer(DefaultBodyLimit::max(MAX_BLOB_BYTES)),
+        )
+        .route("/files/tasks/{id}", get(files::serve))
+        .route("/exports/{id}", get(give_export))
+        .layer(middleware::from_fn_with_state(shared.clone(), need_key));
+    Router::new()
+        .route("/rpc", get(upgrade))
+        .merge(keyed)
+        .layer(middleware::from_fn(refuse_browsers))
+        .with_state(shared)
+}
+
+/// The body of a refusal.
+#[derive(Serialize)]
+struct Problem {
+    success: bool,
+    message: String,
+}
+
+pub(crate) fn problem(status: StatusCode, message: impl Into<String>) -> Response {
+    let message = message.into();
+    (
+        status,
+        Json(Problem {
+            success: false,
+            message,
+        }),
+    )
+        .into_response()
+}
+
+/// Browsers talk to the agent. A page that reaches this port is not to learn anything from it.
+async fn refuse_browsers(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(header::ORIGIN) {
+        return problem(StatusCode::FORBIDDEN, "this port is not for browsers");
+    }
+    next.run(request).await
+}
+
+/// The key is looked at before any body is read.
+async fn need_key(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    if !shared.service.access.admits(request.headers()) {
+        return problem(StatusCode::UNAUTHORIZED, "invalid or missing key");
+    }
+    let mut response = next.run(request).await;
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// `GET /rpc`: RFC 6455 §4.2.
+async fn upgrade(State(shared): State<Shared>, mut request: Request) -> Response {
+    let is_known = match shared.service.access.has_token(request.headers()) {
+        Some(false) => return problem(StatusCode::UNAUTHORIZED, "invalid key"),
+        Some(true) => true,
+        None => false,
+    };
+    let Some(key) = websocket_key(request.method(), request.headers()) else {
+        let mut response = problem(StatusCode::UPGRADE_REQUIRED, "/rpc is a WebSocket, version 13");
+        let headers = response.headers_mut();
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        return response;
+    };
+    let accept = derive_accept_key(key.as_bytes());
+    let upgrading = hyper::upgrade::on(&mut request);
+    let service = Arc::clone(&shared.service);
+    shared.tracker.spawn(async move {
+        match upgrading.await {
+            Ok(upgraded) => connection::serve(service, TokioIo::new(upgraded), is_known).await,
+            Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
+        }
+    });
+    let headers = [
+        (header::CONNECTION, "Upgrade".to_owned()),
+        (header::UPGRADE, "websocket".to_owned()),
+        (header::SEC_WEBSOCKET_ACCEPT, accept),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+fn websocket_key(method: &Method, headers: &HeaderMap) -> Option<String> {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let lists = |name, item: &str| {
+        text(name).is_some_and(|list| list.split(',').any(|entry| entry.trim().eq_ignore_ascii_case(item)))
+    };
+    let is_upgrade = method == Method::GET
+        && lists(header::CONNECTION, "upgrade")
+        && lists(header::UPGRADE, "websocket")
+        && text(header::SEC_WEBSOCKET_VERSION) == Some("13");
+    text(header::SEC_WEBSOCKET_KEY)
+        .filter(|_| is_upgrade)
+        .map(ToOwned::to_owned)
+}
+
+/// `POST /blobs/{kind}`: bytes for a later call.
+async fn keep_blob(State(shared): State<Shared>, Path(kind): Path<String>, body: Bytes) -> Response {
+    if !matches!(kind.as_str(), "torrents" | "plugins") {
+        return problem(StatusCode::NOT_FOUND, "blobs are torrents or plugins");
+    }
+    if body.is_empty() {
+        return problem(StatusCode::BAD_REQUEST, "the body is empty");
+    }
+    let Ok(blob_id) = proof::nonce() else {
+        return problem(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the operating system gives no random numbers",
+        );
+    };
+    match shared.service.blobs.keep(blob_id.clone(), body) {
+        Ok(()) => Json(BlobResult { blob_id }).into_response(),
+        Err(crate::blobs::Full) => problem(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many uploads wait for the call that names them",
+        ),
+    }
+}
+
+/// `GET /exports/{id}`: once.
+async fn give_export(State(shared): State<Shared>, Path(id): Path<String>) -> Response {
+    let Some(text) = shared.service.exports.take(&id) else {
+        return problem(StatusCode::NOT_FOUND, "the export is unknown, fetched or expired");
+    };
+    let headers = [
+        (header::CONTENT_TYPE, "application/json"),
+        (
+            header::CONTENT_DISPOSITION,
+            "attachment; filename=\"svc-diagnostics.json\"",
+        ),
+    ];
+    (headers, Body::from(text)).into_response()
+}

@@ -1,0 +1,128 @@
+//! Whether something at an address answers like a proxy, and how fast.
+
+use std::time::Duration;
+
+use data_encoding::BASE64;
+use protocol::{ErrorCode, ProxyTestParams, ProxyTestResult, RpcError};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::{Instant, timeout},
+};
+
+use crate::refusal::invalid;
+
+/// How long a proxy may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The answer of SOCKS 5 that no password is needed, and that one is (RFC 1928 §3).
+const NO_PASSWORD: u8 = 0;
+const PASSWORD: u8 = 2;
+
+/// Connects and says the first words of the proxy's protocol. Nothing is fetched through it.
+pub(crate) async fn run(params: &ProxyTestParams) -> Result<ProxyTestResult, RpcError> {
+    let host = params.host.trim();
+    if host.is_empty() || host.contains(['/', '@', '\r', '\n', ' ']) {
+        return Err(invalid("host", "host must be a host name or an address"));
+    }
+    if [&params.username, &params.password]
+        .into_iter()
+        .any(|text| text.len() > usize::from(u8::MAX))
+    {
+        return Err(invalid(
+            "username",
+            "user name and password have at most 255 bytes each",
+        ));
+    }
+    let usual = match params.proxy_type.as_str() {
+        "http" => 8080,
+        "https" => 443,
+        "socks4" | "socks5" => 1080,
+        _ => return Err(invalid("proxyType", "proxyType must be http, https, socks4 or socks5")),
+    };
+    let port = match params.port.trim() {
+        "" => usual,
+        text => text
+            .parse::<u16>()
+            .ok()
+            .filter(|port| *port > 0)
+            .ok_or_else(|| invalid("port", "port must be 1 to 65535, or empty"))?,
+    };
+    let began = Instant::now();
+    let outcome = timeout(PATIENCE, greet(params, host, port)).await;
+    let failed = |code, reason: String| Err(RpcError::application(code, format!("the proxy {host}:{port} {reason}")));
+    match outcome {
+        Err(_) => failed(
+            ErrorCode::Timeout,
+            format!("did not answer within {} s", PATIENCE.as_secs()),
+        ),
+        Ok(Err(error)) => failed(ErrorCode::Unavailable, format!("cannot be used: {error}")),
+        Ok(Ok(())) => Ok(ProxyTestResult {
+            latency_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        }),
+    }
+}
+
+async fn greet(params: &ProxyTestParams, host: &str, port: u16) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect((host, port)).await?;
+    match params.proxy_type.as_str() {
+        "socks5" => greet_socks5(&mut stream, params).await,
+        "http" => greet_http(&mut stream, params, host).await,
+        // These say nothing before they are told a target (SOCKS 4) or TLS has begun; that they accept is the test.
+        _ => Ok(()),
+    }
+}
+
+async fn greet_socks5(stream: &mut TcpStream, params: &ProxyTestParams) -> std::io::Result<()> {
+    let refused = |reason: &str| Err(std::io::Error::other(reason.to_owned()));
+    let has_user = !params.username.is_empty();
+    let offer: &[u8] = if has_user {
+        &[5, 2, NO_PASSWORD, PASSWORD]
+    } else {
+        &[5, 1, NO_PASSWORD]
+    };
+    stream.write_all(offer).await?;
+    let mut answer = [0; 2];
+    stream.read_exact(&mut answer).await?;
+    match answer {
+        [5, NO_PASSWORD] => Ok(()),
+        [5, PASSWORD] if has_user => {
+            // RFC 1929; the lengths were checked before.
+            let mut login = vec![1];
+            for text in [&params.username, &params.password] {
+                login.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
+                login.extend_from_slice(text.as_bytes());
+            }
+            stream.write_all(&login).await?;
+            stream.read_exact(&mut answer).await?;
+            if answer[1] == 0 {
+                Ok(())
+            } else {
+                refused("it refuses the user name or password")
+            }
+        }
+        [5, _] => refused("it wants a user name and password"),
+        _ => refused("it does not speak SOCKS 5"),
+    }
+}
+
+async fn greet_http(stream: &mut TcpStream, params: &ProxyTestParams, host: &str) -> std::io::Result<()> {
+    let login = if params.username.is_empty() {
+        String::new()
+    } else {
+        let pair = BASE64.encode(format!("{}:{}", params.username, params.password).as_bytes());
+        format!("Proxy-Authorization: Basic {pair}\r\n")
+    };
+    let request = format!("OPTIONS * HTTP/1.1\r\nHost: {host}\r\n{login}Connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    // "HTTP/1.1 407" is all that counts of the answer.
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await?;
+    if !answer.starts_with(b"HTTP/1.") {
+        return Err(std::io::Error::other("it does not speak HTTP"));
+    }
+    if answer.ends_with(b"407") {
+        return Err(std::io::Error::other("it wants another user name or password"));
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! What the engine refuses, as an error of the protocol.
+
+use engine::{CommandError, InvalidSetting, InvalidSpec};
+use protocol::{ErrorCode, RpcError};
+
+/// Turns an error of an inner layer into the answer to a call.
+pub(crate) trait Refuse<T> {
+    fn refused(self) -> Result<T, RpcError>;
+}
+
+impl<T> Refuse<T> for Result<T, CommandError> {
+    fn refused(self) -> Result<T, RpcError> {
+        self.map_err(|error| command(&error))
+    }
+}
+
+impl<T> Refuse<T> for Result<T, InvalidSpec> {
+    fn refused(self) -> Result<T, RpcError> {
+        self.map_err(|error| spec(&error))
+    }
+}
+
+impl<T> Refuse<T> for Result<T, InvalidSetting> {
+    fn refused(self) -> Result<T, RpcError> {
+        self.map_err(|error| setting(&error))
+    }
+}
+
+/// A value that is not allowed.
+pub(crate) fn invalid(field: &str, message: impl Into<String>) -> RpcError {
+    RpcError::application(ErrorCode::InvalidArgument, message).with_field(field)
+}
+
+/// A part of the daemon has ended.
+pub(crate) fn closing() -> RpcError {
+    RpcError::application(ErrorCode::Unavailable, "the service is shutting down")
+}
+
+fn command(error: &CommandError) -> RpcError {
+    let message = error.to_string();
+    match error {
+        CommandError::UnknownTask(_) => RpcError::application(ErrorCode::NotFound, message).with_field("taskId"),
+        CommandError::UnknownQueue(_) => RpcError::application(ErrorCode::NotFound, message).with_field("queueId"),
+        CommandError::UnknownGroup(_) => RpcError::application(ErrorCode::NotFound, message).with_field("groupId"),
+        CommandError::UnknownSite(_) => RpcError::application(ErrorCode::NotFound, message).with_field("site"),
+        CommandError::TaskExists(_)
+        | CommandError::WrongPhase { .. }
+        | CommandError::BuiltInQueue(_)
+        | CommandError::TargetExists(_)
+        | CommandError::Rename { .. } => RpcError::application(ErrorCode::Conflict, message),
+        CommandError::Busy => RpcError::application(ErrorCode::Conflict, message).with_retryable(true),
+        CommandError::InvalidSpec(inner) => spec(inner),
+        CommandError::InvalidSetting(inner) => setting(inner),
+        CommandError::Conflict { revision } => {
+            RpcError::application(ErrorCode::Conflict, message).with_revision(*revision)
+        }
+        CommandError::InvalidField(_) => RpcError::application(ErrorCode::InvalidArgument, message),
+        CommandError::InvalidName => invalid("fileName", message),
+        CommandError::InvalidSite => invalid("site", message),
+        CommandError::NotSaved(_) | CommandError::Closed => RpcError::application(ErrorCode::Unavailable, message),
+    }
+}
+
+fn spec(error: &InvalidSpec) -> RpcError {
+    let message = error.to_string();
+    match error {
+        InvalidSpec::NoUrl | InvalidSpec::Url(_) => invalid("url", message),
+        InvalidSpec::Scheme { .. } => RpcError::application(ErrorCode::Unsupported, message).with_field("url"),
+        InvalidSpec::TooMany { field, .. } | InvalidSpec::Field { field, .. } => invalid(wire_name(field), message),
+    }
+}
+
+fn setting(error: &InvalidSetting) -> RpcError {
+    let message = error.to_string();
+    match error {
+        InvalidSetting::UnknownKey(key) => invalid(key, message),
+        InvalidSetting::Value { key, .. } => invalid(key, message),
+    }
+}
+
+/// The wire's name of a field that the engine names for people.
+fn wire_name(field: &str) -> &str {
+    match field {
+        "the number of urls" => "mirrors",
+        "the number of headers" => "headers",
+        "save directory" => "saveDir",
+        "user agent" => "userAgent",
+        "http user" => "httpUser",
+        "body bytes" => "body",
+        other => other,
+    }
+}

@@ -1,0 +1,195 @@
+//! The daemon's own rows: configuration keys of other parts, and what happened to tasks.
+
+use std::collections::{BTreeMap, HashSet};
+
+use engine::TaskId;
+use protocol::{ActivityEntry, TaskStatus};
+use store::{
+    MigrationSet, ReadError, Store, WriteError,
+    sql::{self, OptionalExtension as _, Row, Transaction},
+};
+
+/// The migrations of the daemon's tables.
+pub const MIGRATIONS: MigrationSet = MigrationSet {
+    namespace: "daemon",
+    steps: &[include_str!("version_1.sql")],
+};
+
+/// Entries kept per task. A task that fails every few minutes keeps its last days.
+const MAX_PER_TASK: i64 = 200;
+
+/// Entries kept in all: about ten megabytes.
+const MAX_ENTRIES: i64 = 100_000;
+
+const CONFIG_REVISION: &str = "config_revision";
+
+/// What was stored of the configuration, and how often it was changed.
+pub(crate) async fn load_config(store: &Store) -> Result<(u64, BTreeMap<String, String>), ReadError> {
+    store
+        .read(|connection| {
+            let revision: Option<i64> = connection
+                .query_row(
+                    "SELECT value FROM daemon_state WHERE name = ?1",
+                    [CONFIG_REVISION],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let values = connection
+                .prepare("SELECT key, value FROM daemon_config")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<sql::Result<_>>()?;
+            Ok((u64::try_from(revision.unwrap_or(0)).unwrap_or(0), values))
+        })
+        .await
+}
+
+/// Stores changed values; resolves once they are on disk.
+pub(crate) async fn save_config(
+    store: &Store,
+    revision: u64,
+    values: BTreeMap<String, String>,
+) -> Result<(), WriteError> {
+    store
+        .write(move |transaction| {
+            for (key, value) in &values {
+                transaction.execute(
+                    "INSERT INTO daemon_config VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value",
+                    (key, value),
+                )?;
+            }
+            transaction.execute(
+                "INSERT INTO daemon_state VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value",
+                (CONFIG_REVISION, i64::try_from(revision).unwrap_or(i64::MAX)),
+            )?;
+            Ok(())
+        })
+        .await
+}
+
+/// The newest id of a history entry, and the tasks that have a history.
+pub(crate) async fn load_history(store: &Store) -> Result<(i64, HashSet<TaskId>), ReadError> {
+    store
+        .read(|connection| {
+            let newest: Option<i64> =
+                connection.query_row("SELECT max(id) FROM daemon_activity", [], |row| row.get(0))?;
+            let tasks = connection
+                .prepare("SELECT DISTINCT task FROM daemon_activity")?
+                .query_map([], |row| row.get(0).map(TaskId::from_bytes))?
+                .collect::<sql::Result<_>>()?;
+            Ok((newest.unwrap_or(0), tasks))
+        })
+        .await
+}
+
+/// An entry as it is stored.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) id: i64,
+    pub(crate) task: TaskId,
+    pub(crate) at_ms: i64,
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+    pub(crate) status: Option<TaskStatus>,
+}
+
+impl Entry {
+    pub(crate) fn view(&self) -> ActivityEntry {
+        ActivityEntry {
+            id: self.id,
+            task_id: self.task.to_string(),
+            timestamp_ms: self.at_ms,
+            kind: self.kind.to_owned(),
+            message: self.message.clone(),
+            status: self.status,
+        }
+    }
+}
+
+/// Adds entries, forgets the histories of tasks that are gone, and keeps the bounds.
+pub(crate) fn save_history(transaction: &Transaction<'_>, entries: &[Entry], gone: &[TaskId]) -> sql::Result<()> {
+    let mut insert =
+        transaction.prepare_cached("INSERT OR REPLACE INTO daemon_activity VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    for entry in entries {
+        let status = entry.status.map(|status| status as u8);
+        insert.execute((
+            entry.id,
+            entry.task.as_bytes(),
+            entry.at_ms,
+            entry.kind,
+            &entry.message,
+            status,
+        ))?;
+    }
+    let mut trim = transaction.prepare_cached(
+        "DELETE FROM daemon_activity WHERE task = ?1 AND id <= \
+         (SELECT id FROM daemon_activity WHERE task = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+    )?;
+    let touched: HashSet<_> = entries.iter().map(|entry| entry.task).collect();
+    for task in touched {
+        trim.execute((task.as_bytes(), MAX_PER_TASK))?;
+    }
+    let mut forget = transaction.prepare_cached("DELETE FROM daemon_activity WHERE task = ?1")?;
+    for task in gone {
+        forget.execute([task.as_bytes()])?;
+    }
+    if let Some(newest) = entries.last() {
+        transaction
+            .prepare_cached("DELETE FROM daemon_activity WHERE id <= ?1")?
+            .execute([newest.id - MAX_ENTRIES])?;
+    }
+    Ok(())
+}
+
+/// Which page of a history.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Page {
+    /// The newest entries.
+    Newest,
+    /// The entries just before this id.
+    Before(i64),
+    /// The entries just after this id.
+    After(i64),
+}
+
+/// Up to `limit` entries, oldest first, and whether there are more in the page's direction.
+pub(crate) async fn read_history(
+    store: &Store,
+    task: TaskId,
+    page: Page,
+    limit: u32,
+) -> Result<(Vec<ActivityEntry>, bool), ReadError> {
+    store
+        .read(move |connection| {
+            let (bound, condition) = match page {
+                Page::Newest => (i64::MAX, "id < ?2 ORDER BY id DESC"),
+                Page::Before(id) => (id, "id < ?2 ORDER BY id DESC"),
+                Page::After(id) => (id, "id > ?2 ORDER BY id ASC"),
+            };
+            let query = format!(
+                "SELECT id, at_ms, kind, message, status FROM daemon_activity WHERE task = ?1 AND {condition} LIMIT ?3"
+            );
+            let mut entries = connection
+                .prepare_cached(&query)?
+                .query_map((task.as_bytes(), bound, limit + 1), |row| read_entry(row, task))?
+                .collect::<sql::Result<Vec<_>>>()?;
+            let has_more = entries.len() > limit as usize;
+            entries.truncate(limit as usize);
+            if !matches!(page, Page::After(_)) {
+                entries.reverse();
+            }
+            Ok((entries, has_more))
+        })
+        .await
+}
+
+fn read_entry(row: &Row<'_>, task: TaskId) -> sql::Result<ActivityEntry> {
+    let status: Option<u8> = row.get(4)?;
+    Ok(ActivityEntry {
+        id: row.get(0)?,
+        task_id: task.to_string(),
+        timestamp_ms: row.get(1)?,
+        kind: row.get(2)?,
+        message: row.get(3)?,
+        status: status.and_then(|number| TaskStatus::ALL.get(usize::from(number)).copied()),
+    })
+}

@@ -1,0 +1,57 @@
+//! What the calls of all connections share.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
+    time::Instant,
+};
+
+use engine::{Engine, SystemProxy};
+use store::Store;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::{access::Access, blobs::Blobs, configuration::Configuration, hub::Hub};
+
+/// Learned limits of hosts: how many connections they allow. The transport that learns them gives this out.
+pub trait LearnedLimits: Send + Sync + std::fmt::Debug {
+    /// Hosts whose limit is known.
+    fn hosts(&self) -> u64;
+    /// Forgets them all.
+    fn forget(&self);
+}
+
+/// The shared part of all connections.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) engine: Engine,
+    pub(crate) store: Store,
+    pub(crate) hub: Hub,
+    pub(crate) configuration: Arc<Configuration>,
+    pub(crate) access: Arc<Access>,
+    /// Uploads that wait for the call that names them.
+    pub(crate) blobs: Blobs,
+    /// Texts that wait to be fetched.
+    pub(crate) exports: Blobs,
+    pub(crate) learned_limits: Option<Arc<dyn LearnedLimits>>,
+    pub(crate) system_proxy: SystemProxy,
+    pub(crate) default_dir: std::path::PathBuf,
+    pub(crate) log_dir: String,
+    pub(crate) version: &'static str,
+    pub(crate) started_at: Instant,
+    pub(crate) connections: AtomicU64,
+    /// Cancelled when connections are to end.
+    pub(crate) stop: CancellationToken,
+    /// A client asked for the end.
+    pub(crate) was_asked_to_stop: AtomicBool,
+    pub(crate) asked_to_stop: Notify,
+}
+
+impl Service {
+    pub(crate) fn ask_to_stop(&self) {
+        self.was_asked_to_stop.store(true, std::sync::atomic::Ordering::Release);
+        self.asked_to_stop.notify_waiters();
+    }
+}

@@ -1,0 +1,383 @@
+//! The daemon as a whole: what it is started with, and how it starts and ends.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use axum::Router;
+use engine::Engine;
+use hyper::server::conn::http1;
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use protocol::{PROTOCOL_VERSION, endpoint::Endpoint, proof::Token};
+use store::{DataDir, Store, Vault};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream},
+    net::TcpListener,
+    sync::{Notify, Semaphore},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use transfer::Transport;
+
+use crate::{
+    access::Access,
+    blobs::Blobs,
+    configuration::Configuration,
+    disk::FreeSpace,
+    endpoint::{self, EndpointError},
+    history::History,
+    http::{self, Shared},
+    hub, rows,
+    service::{LearnedLimits, Service},
+};
+
+/// The database's name in the data directory.
+const DATABASE: &str = "svc.db";
+
+/// Connections at once. There is one agent with a handful of them; the rest is a guard.
+const MAX_CONNECTIONS: usize = 2048;
+
+/// Buffer of an in-memory connection, per direction.
+const DUPLEX_BYTES: usize = 256 * 1024;
+
+/// How long connections may take to end once they were told.
+const CONNECTIONS_GRACE: Duration = Duration::from_secs(3);
+
+/// How long a connection may take to send the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+
+/// What a daemon is started with.
+#[derive(Debug)]
+pub struct Config {
+    /// Its directory; locked for as long as it runs.
+    pub data_dir: PathBuf,
+    /// The port on 127.0.0.1; 0 takes a free one.
+    pub port: u16,
+    /// What the engine is told.
+    pub engine: engine::Config,
+    /// What a transport learned of hosts, if one does.
+    pub learned_limits: Option<Arc<dyn LearnedLimits>>,
+    /// Where logs are written; `None` if they go to standard error.
+    pub log_dir: Option<PathBuf>,
+}
+
+impl Config {
+    /// The usual configuration with this data directory and this directory for downloads.
+    pub fn new(data_dir: impl Into<PathBuf>, download_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            port: 0,
+            engine: engine::Config::new(download_dir),
+            learned_limits: None,
+            log_dir: None,
+        }
+    }
+}
+
+/// Why a daemon does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory is in use or cannot be used.
+    #[error(transparent)]
+    DataDir(#[from] store::LockError),
+    /// The key of the secrets cannot be used.
+    #[error(transparent)]
+    Vault(#[from] store::VaultError),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] store::OpenError),
+    /// The daemon's own rows cannot be read.
+    #[error("cannot read the configuration or the history")]
+    Rows(#[from] store::ReadError),
+    /// The engine does not start.
+    #[error(transparent)]
+    Engine(#[from] engine::StartError),
+    /// The engine ended while the daemon started.
+    #[error(transparent)]
+    Ended(#[from] engine::CommandError),
+    /// The files by which an agent finds the daemon cannot be used.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// The port cannot be listened on.
+    #[error("cannot listen on 127.0.0.1:{port}")]
+    Listen {
+        /// The port.
+        port: u16,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A running daemon. It ends with [`Daemon::shutdown`]; dropping it leaves what it spawned to the runtime's end.
+#[derive(Debug)]
+pub struct Daemon {
+    service: Arc<Service>,
+    router: Router,
+    token: Token,
+    port: u16,
+    /// Owns what the engine does not: hub, listener, connections.
+    tracker: TaskTracker,
+    /// Cancelled when no more connections are taken.
+    stop_listening: CancellationToken,
+    /// Cancelled to cut connections off.
+    cut: CancellationToken,
+    turns: Arc<Semaphore>,
+    dir: DataDir,
+}
+
+impl Daemon {
+    /// Opens the data directory, continues what it holds and serves it on the loopback. The token and the endpoint are
+    /// in the data directory once this returns.
+    pub async fn start(config: Config, transports: Vec<Arc<dyn Transport>>) -> Result<Self, StartError> {
+        let dir = DataDir::lock(&config.data_dir)?;
+        let token = endpoint::token(&dir)?;
+        let listener = listen(config.port).await?;
+        let port = listener
+            .local_addr()
+            .map_err(|source| StartError::Listen {
+                port: config.port,
+                source,
+            })?
+            .port();
+        let vault = Arc::new(Vault::open(&dir)?);
+        let store = Store::open(dir.join(DATABASE), &[engine::MIGRATIONS, rows::MIGRATIONS])?;
+        let tracker = TaskTracker::new();
+        let instance = Token::random().map_err(EndpointError::from)?.expose()[..32].to_owned();
+        let parts = Parts {
+            store,
+            vault,
+            token: token.clone(),
+            instance: instance.clone(),
+            tracker: tracker.clone(),
+        };
+        let service = Arc::new(assemble(config, transports, parts).await?);
+        let router = http::router(Shared {
+            service: Arc::clone(&service),
+            tracker: tracker.clone(),
+        });
+        let daemon = Self {
+            service,
+            router,
+            token,
+            port,
+            tracker,
+            stop_listening: CancellationToken::new(),
+            cut: CancellationToken::new(),
+            turns: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            dir,
+        };
+        daemon.tracker.spawn(accept(daemon.acceptor(), listener));
+        endpoint::publish(
+            &daemon.dir,
+            &Endpoint {
+                port,
+                instance_id: instance,
+                pid: std::process::id(),
+                service_version: env!("CARGO_PKG_VERSION").to_owned(),
+                protocol_version: PROTOCOL_VERSION,
+            },
+        )?;
+        Ok(daemon)
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The long-term token.
+    pub fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// The engine, for whoever shares the process with the daemon.
+    pub fn engine(&self) -> &Engine {
+        &self.service.engine
+    }
+
+    /// A new connection without a socket: the other end of a byte stream that speaks HTTP as the port does.
+    pub fn connect(&self) -> DuplexStream {
+        self.connector().connect()
+    }
+
+    /// What makes connections as [`Daemon::connect`] does, for whoever does not own the daemon.
+    pub fn connector(&self) -> Connector {
+        Connector(self.acceptor())
+    }
+
+    /// Resolves when a client asked the daemon to end; `shutdown` is then the caller's to do.
+    pub async fn asked_to_stop(&self) {
+        let asked = self.service.asked_to_stop.notified();
+        tokio::pin!(asked);
+        asked.as_mut().enable();
+        if !self.service.was_asked_to_stop.load(Ordering::Acquire) {
+            asked.await;
+        }
+    }
+
+    /// Ends everything in order: no new connections, clients told, runs stopped and saved within `grace`, rows saved,
+    /// database closed, directory free.
+    pub async fn shutdown(self, grace: Duration) -> engine::ShutdownReport {
+        self.stop_listening.cancel();
+        self.service.stop.cancel();
+        endpoint::withdraw(&self.dir);
+        let report = self.service.engine.shutdown(grace).await;
+        self.tracker.close();
+        if tokio::time::timeout(CONNECTIONS_GRACE, self.tracker.wait())
+            .await
+            .is_err()
+        {
+            self.cut.cancel();
+            self.tracker.wait().await;
+        }
+        self.service.store.close().await;
+        report
+    }
+
+    fn acceptor(&self) -> Acceptor {
+        Acceptor {
+            router: self.router.clone(),
+            tracker: self.tracker.clone(),
+            stop: self.stop_listening.clone(),
+            cut: self.cut.clone(),
+            turns: Arc::clone(&self.turns),
+        }
+    }
+}
+
+/// Makes connections to a daemon in the same process.
+#[derive(Debug, Clone)]
+pub struct Connector(Acceptor);
+
+impl Connector {
+    /// A new connection. It is closed at once if the daemon has ended or has too many.
+    pub fn connect(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(DUPLEX_BYTES);
+        if !self.0.stop.is_cancelled() {
+            self.0.take(far);
+        }
+        near
+    }
+}
+
+struct Parts {
+    store: Store,
+    vault: Arc<Vault>,
+    token: Token,
+    instance: String,
+    tracker: TaskTracker,
+}
+
+async fn assemble(config: Config, transports: Vec<Arc<dyn Transport>>, parts: Parts) -> Result<Service, StartError> {
+    let system_proxy = config.engine.system_proxy.clone();
+    let default_dir = config.engine.download_dir.clone();
+    let engine = Engine::start(config.engine, parts.store.clone(), parts.vault, transports).await?;
+    let configuration = Arc::new(Configuration::load(parts.store.clone(), engine.clone()).await?);
+    let history = History::load(parts.store.clone()).await?;
+    let free_space = FreeSpace::new(default_dir.clone(), parts.tracker.clone());
+    let (hub, worker) = hub::start(
+        engine.clone(),
+        Arc::clone(&configuration),
+        history,
+        free_space,
+        parts.instance.into(),
+    )
+    .await?;
+    parts.tracker.spawn(worker.run());
+    Ok(Service {
+        engine,
+        store: parts.store,
+        hub,
+        configuration,
+        access: Arc::new(Access::new(parts.token)),
+        blobs: Blobs::default(),
+        exports: Blobs::default(),
+        learned_limits: config.learned_limits,
+        system_proxy,
+        default_dir,
+        log_dir: config.log_dir.map(|dir| dir.display().to_string()).unwrap_or_default(),
+        version: env!("CARGO_PKG_VERSION"),
+        started_at: Instant::now(),
+        connections: AtomicU64::new(0),
+        stop: CancellationToken::new(),
+        was_asked_to_stop: AtomicBool::new(false),
+        asked_to_stop: Notify::new(),
+    })
+}
+
+async fn listen(port: u16) -> Result<TcpListener, StartError> {
+    TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+        .await
+        .map_err(|source| StartError::Listen { port, source })
+}
+
+/// What takes in connections.
+#[derive(Debug, Clone)]
+struct Acceptor {
+    router: Router,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+    cut: CancellationToken,
+    turns: Arc<Semaphore>,
+}
+
+impl Acceptor {
+    /// Serves HTTP on a byte stream until either side ends it. Without a free turn the stream is closed at once.
+    fn take<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S) {
+        let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
+            tracing::warn!("a connection was refused: too many are open");
+            return;
+        };
+        let handler = TowerToHyperService::new(self.router.clone());
+        let (stop, cut) = (self.stop.clone(), self.cut.clone());
+        self.tracker.spawn(async move {
+            let serving = http1::Builder::new()
+                .timer(hyper_util::rt::TokioTimer::new())
+                .header_read_timeout(HEAD_TIME)
+                .serve_connection(TokioIo::new(stream), handler)
+                .with_upgrades();
+            tokio::pin!(serving);
+            let ended = tokio::select! {
+                ended = &mut serving => ended,
+                () = stop.cancelled() => {
+                    serving.as_mut().graceful_shutdown();
+                    tokio::select! {
+                        ended = &mut serving => ended,
+                        () = cut.cancelled() => Ok(()),
+                    }
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended");
+            }
+            drop(turn);
+        });
+    }
+}
+
+async fn accept(acceptor: Acceptor, listener: TcpListener) {
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = acceptor.stop.cancelled() => return,
+        };
+        match stream {
+            Ok((stream, _)) => {
+                // Frames are small and answers are waited for.
+                let _best_effort = stream.set_nodelay(true);
+                acceptor.take(stream);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                // Out of descriptors, for instance: some must be closed first.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What the engine knows, as clients see it.
+
+use engine::{Group, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
+use protocol::{GroupDto, QueueDto, SegmentDto, TaskDto, TaskRuntimeDto, TaskStatus};
+use transfer::Progress;
+
+/// Bytes of the unit that limits of queues have on the wire.
+pub(crate) const KIB: u64 = 1024;
+
+/// "As the global setting", for every limit of seeding.
+const INHERIT: i64 = -2;
+
+pub(crate) fn status(status: Status) -> TaskStatus {
+    match status {
+        Status::Pending => TaskStatus::Pending,
+        Status::Downloading => TaskStatus::Downloading,
+        Status::Paused => TaskStatus::Paused,
+        Status::Completed => TaskStatus::Completed,
+        Status::Error => TaskStatus::Error,
+        Status::Preparing => TaskStatus::Preparing,
+    }
+}
+
+pub(crate) fn task(task: &Task) -> TaskDto {
+    let spec = task.spec();
+    let failure = task.failure();
+    TaskDto {
+        task_id: task.id.to_string(),
+        url: task.url().expose().to_owned(),
+        file_name: task.file_name(),
+        save_dir: task.save_dir.display().to_string(),
+        status: status(task.status()),
+        downloaded_bytes: task.done_bytes,
+        total_bytes: task.total_bytes.unwrap_or(0),
+        error_message: failure.map(|failure| failure.message.clone()).unwrap_or_default(),
+        error_kind: failure
+            .map(|failure| failure.kind.code().to_owned())
+            .unwrap_or_default(),
+        created_at: seconds(task.created_at),
+        proxy_url: match &spec.proxy {
+            ProxyChoice::Settings => String::new(),
+            ProxyChoice::Direct => "direct".to_owned(),
+            // Printed without user and password.
+            ProxyChoice::Through(url) => url.to_string(),
+        },
+        queue_id: task.queue.to_string(),
+        checksum: spec.checksum.map(|checksum| checksum.to_string()).unwrap_or_default(),
+        ignore_tls_errors: spec.ignore_tls_errors,
+        file_missing: task.file_missing,
+        completed_at: task.completed_at.map(seconds).unwrap_or_default(),
+        referrer: spec.request.referrer,
+        group_id: task.group.map(|group| group.to_string()).unwrap_or_default(),
+        queue_order: task.queue_order,
+        seed_ratio_limit_milli: INHERIT,
+        seed_post_ratio_limit_milli: INHERIT,
+        seed_time_limit_minutes: INHERIT,
+        seed_inactive_time_limit_minutes: INHERIT,
+        ..TaskDto::default()
+    }
+}
+
+pub(crate) fn queue(queue: &Queue) -> QueueDto {
+    let time = |time: Option<jiff::civil::Time>| {
+        time.map(|time| format!("{:02}:{:02}", time.hour(), time.minute()))
+            .unwrap_or_default()
+    };
+    QueueDto {
+        queue_id: queue.id.to_string(),
+        name: queue.spec.name.clone(),
+        speed_limit_kbps: queue.spec.speed_limit_bytes.div_ceil(KIB),
+        upload_limit_kbps: queue.spec.upload_limit_bytes.div_ceil(KIB),
+        max_concurrent: queue.spec.max_concurrent,
+        default_save_dir: queue
+            .spec
+            .default_save_dir
+            .as_deref()
+            .map(|dir| dir.display().to_string())
+            .unwrap_or_default(),
+        position: queue.position,
+        default_segments: queue.spec.default_segments,
+        default_user_agent: queue.spec.default_user_agent.clone(),
+        is_running: queue.is_running,
+        schedule_enabled: queue.schedule.is_enabled,
+        schedule_start: time(queue.schedule.start),
+        schedule_stop: time(queue.schedule.stop),
+        schedule_days: queue.schedule.days.bits(),
+    }
+}
+
+pub(crate) fn group(group: &Group) -> GroupDto {
+    GroupDto {
+        group_id: group.id.to_string(),
+        name: group.spec.name.clone(),
+        source_url: group.spec.source_url.clone(),
+        save_dir: group
+            .spec
+            .save_dir
+            .as_deref()
+            .map(|dir| dir.display().to_string())
+            .unwrap_or_default(),
+        created_at: seconds(group.created_at),
+    }
+}
+
+/// A sample of a run, the `sequence`-th of this daemon.
+pub(crate) fn runtime(task: TaskId, progress: &Progress, sequence: u64) -> TaskRuntimeDto {
+    let segments = progress.segments.iter().zip(0..).map(|(segment, index)| SegmentDto {
+        index,
+        start_byte: segment.start,
+        end_byte: segment.end.saturating_sub(1),
+        downloaded_bytes: segment.done,
+        active: Some(segment.is_active),
+    });
+    TaskRuntimeDto {
+        task_id: task.to_string(),
+        sampled_at_ms: now_millis(),
+        sample_sequence: sequence,
+        active_transfers: Some(progress.connections.into()),
+        connected_peers: None,
+        parallelism_limit: None,
+        downloaded_bytes: progress.done_bytes,
+        total_bytes: progress.total_bytes.unwrap_or(0),
+        download_bps: progress.bytes_per_second,
+        upload_bps: 0,
+        segments: segments.collect(),
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn now_millis() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+fn seconds(at: Timestamp) -> String {
+    at.unix_seconds().to_string()
+}

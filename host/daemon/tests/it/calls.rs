@@ -1,0 +1,278 @@
+//! What the methods do.
+
+use protocol::{ErrorCode, Method, RpcError};
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn why(error: &RpcError) -> (ErrorCode, &str) {
+    let data = error.data.as_ref().expect("an application error");
+    (data.code, data.field.as_deref().unwrap_or(""))
+}
+
+#[tokio::test]
+async fn a_task_lives_through_its_calls() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let id = client.create("fake://held/a.bin", true).await;
+    let task = client.call(Method::TaskGet, json!({"id": id})).await.unwrap();
+    assert_eq!((&task["status"], &task["fileName"]), (&json!(2), &json!("a.bin")));
+    let rename = json!({"taskId": id, "fileName": "b.bin"});
+    client.call(Method::TaskRename, rename).await.unwrap();
+    let bad = client
+        .call(Method::TaskRename, json!({"taskId": id, "fileName": "../b"}))
+        .await
+        .unwrap_err();
+    assert_eq!(why(&bad), (ErrorCode::InvalidArgument, "fileName"));
+    client
+        .call(Method::TaskChangeUrl, json!({"taskId": id, "url": "fake://held/c"}))
+        .await
+        .unwrap();
+    let scheme = client
+        .call(Method::TaskChangeUrl, json!({"taskId": id, "url": "gopher://held/c"}))
+        .await
+        .unwrap_err();
+    assert_eq!(why(&scheme), (ErrorCode::Unsupported, "url"));
+    client.call(Method::TaskDelete, json!({"taskId": id})).await.unwrap();
+    let gone = client.call(Method::TaskGet, json!({"taskId": id})).await.unwrap_err();
+    assert_eq!(why(&gone), (ErrorCode::NotFound, "taskId"));
+    let missing = client.call(Method::TaskGet, json!({})).await.unwrap_err();
+    assert_eq!(missing.code, protocol::code::INVALID_PARAMS);
+}
+
+#[tokio::test]
+async fn a_chosen_id_makes_one_task_only() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let id = "00000000-0000-4000-8000-000000000001";
+    let request = json!({"request": {"url": "fake://held/a", "startPaused": true}, "taskId": id});
+    let made = client.call(Method::TaskCreate, request.clone()).await.unwrap();
+    assert_eq!(made["taskId"], id);
+    let again = client.call(Method::TaskCreate, request).await.unwrap_err();
+    assert_eq!(why(&again).0, ErrorCode::Conflict);
+}
+
+#[tokio::test]
+async fn of_many_requests_a_bad_one_is_named_and_none_is_made() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let requests = json!([{"url": "fake://held/a"}, {"url": "fake://held/b", "segments": 99_999}]);
+    let error = client
+        .call(Method::TaskCreateMany, json!({"requests": requests}))
+        .await
+        .unwrap_err();
+    assert_eq!(why(&error), (ErrorCode::InvalidArgument, "requests[1].segments"));
+    assert_eq!(client.call(Method::TaskList, json!({})).await.unwrap(), json!([]));
+}
+
+#[tokio::test]
+async fn the_history_of_a_task_is_paged_and_survives_a_restart() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let id = client.create("fake://held/a", true).await;
+    for _ in 0..6 {
+        for method in [Method::TaskResume, Method::TaskPause] {
+            client.call(method, json!({"taskId": id})).await.unwrap();
+        }
+    }
+    let world = world.restart().await;
+    let mut client = world.client().await;
+    let page = |more: Value| {
+        let mut params = json!({"taskId": id, "limit": 2});
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        params
+    };
+    let newest = client.call(Method::TaskActivity, page(json!({}))).await.unwrap();
+    let ids = |page: &Value| -> Vec<i64> {
+        let items = page["items"].as_array().unwrap();
+        items.iter().map(|item| item["id"].as_i64().unwrap()).collect()
+    };
+    assert_eq!((ids(&newest).len(), &newest["hasMore"]), (2, &json!(true)));
+    let older = client
+        .call(Method::TaskActivity, page(json!({"beforeId": ids(&newest)[0]})))
+        .await
+        .unwrap();
+    assert!(ids(&older)[1] < ids(&newest)[0]);
+    let newer = client
+        .call(Method::TaskActivity, page(json!({"afterId": ids(&older)[1]})))
+        .await
+        .unwrap();
+    assert_eq!(ids(&newer), ids(&newest));
+    let both = client
+        .call(Method::TaskActivity, page(json!({"afterId": 1, "beforeId": 2})))
+        .await
+        .unwrap_err();
+    assert_eq!(why(&both).0, ErrorCode::InvalidArgument);
+}
+
+#[tokio::test]
+async fn queues_are_made_changed_scheduled_and_deleted() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    client
+        .call(Method::QueueCreate, json!({"name": "films", "speedLimitKbps": 100}))
+        .await
+        .unwrap();
+    let queues = client.call(Method::QueueList, json!({})).await.unwrap();
+    let queue = queues
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|queue| queue["name"] == "films")
+        .unwrap()
+        .clone();
+    assert_eq!(
+        (&queue["speedLimitKbps"], &queue["scheduleDays"]),
+        (&json!(100), &json!(127))
+    );
+    let id = queue["queueId"].clone();
+    let schedule = json!({"queueId": id, "enabled": true, "startTime": "23:00", "stopTime": "25:00"});
+    let bad = client.call(Method::QueueSchedule, schedule).await.unwrap_err();
+    assert_eq!(why(&bad), (ErrorCode::InvalidArgument, "stopTime"));
+    let task = client.create("fake://held/a", true).await;
+    client
+        .call(Method::QueueMoveTask, json!({"taskId": task, "queueId": id}))
+        .await
+        .unwrap();
+    client.call(Method::QueueDelete, json!({"queueId": id})).await.unwrap();
+    let task = client.call(Method::TaskGet, json!({"taskId": task})).await.unwrap();
+    assert_eq!(task["queueId"], "main");
+    let built_in = client
+        .call(Method::QueueDelete, json!({"queueId": "main"}))
+        .await
+        .unwrap_err();
+    assert_eq!(why(&built_in).0, ErrorCode::Conflict);
+}
+
+#[tokio::test]
+async fn a_configuration_patch_is_all_or_nothing_and_survives_a_restart() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let before = client.call(Method::ConfigGet, json!({})).await.unwrap();
+    assert_eq!(before["values"].as_object().unwrap().len(), 62);
+    let revision = before["revision"].as_u64().unwrap();
+    let patch = |revision: u64, values: Value| json!({"expectedRevision": revision, "values": values});
+    for (key, value) in [
+        ("no_such", "1"),
+        ("domain_conn_caps", "x"),
+        ("default_segments", "65"),
+        ("bt_mse_mode", "x"),
+    ] {
+        let values = json!({"max_concurrent_tasks": "9", key: value});
+        let error = client
+            .call(Method::ConfigPatch, patch(revision, values))
+            .await
+            .unwrap_err();
+        assert_eq!(why(&error), (ErrorCode::InvalidArgument, key));
+    }
+    assert_eq!(client.call(Method::ConfigGet, json!({})).await.unwrap(), before);
+    let values = json!({"max_concurrent_tasks": "9", "bt_enable_dht": "0", "proxy_password": "secret"});
+    let after = client.call(Method::ConfigPatch, patch(revision, values)).await.unwrap();
+    assert_eq!(after["values"]["bt_enable_dht"], "false");
+    assert_eq!(after["values"]["proxy_password"], "***");
+    let stale = client
+        .call(Method::ConfigPatch, patch(revision, json!({})))
+        .await
+        .unwrap_err();
+    assert_eq!(why(&stale).0, ErrorCode::Conflict);
+    assert_eq!(stale.data.unwrap().revision, after["revision"].as_u64());
+    let world = world.restart().await;
+    let mut client = world.client().await;
+    assert_eq!(client.call(Method::ConfigGet, json!({})).await.unwrap(), after);
+}
+
+#[tokio::test]
+async fn passwords_of_sites_are_told_to_the_agent_only() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let save = json!({"site": "Example.TEST:443", "user": "u", "pass": "p"});
+    let entry = client.call(Method::SiteAuthSave, save).await.unwrap();
+    assert_eq!(
+        entry,
+        json!({"site": "https://example.test", "user": "u", "username": "u"})
+    );
+    let get = json!({"site": "example.test"});
+    let found = client.call(Method::SiteAuthGet, get).await.unwrap();
+    assert_eq!(found["pass"], "p");
+    let unmatched = json!({"url": "http://example.test/x"});
+    assert_eq!(
+        client.call(Method::SiteAuthMatch, unmatched).await.unwrap(),
+        Value::Null
+    );
+    let unknown = client
+        .call(Method::SiteAuthDelete, json!({"site": "other.test"}))
+        .await
+        .unwrap_err();
+    assert_eq!(why(&unknown), (ErrorCode::NotFound, "site"));
+    assert_eq!(client.call(Method::SiteAuthClear, json!({})).await.unwrap(), json!([]));
+}
+
+#[tokio::test]
+async fn a_group_goes_with_its_tasks() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let requests =
+        json!([{"url": "fake://held/a", "startPaused": true}, {"url": "fake://held/b", "startPaused": true}]);
+    let made = client
+        .call(
+            Method::GroupCreateTasks,
+            json!({"groupName": "g", "requests": requests}),
+        )
+        .await
+        .unwrap();
+    let groups = client.call(Method::GroupList, json!({})).await.unwrap();
+    assert_eq!(groups[0]["name"], "g");
+    let group = json!({"groupId": made["groupId"]});
+    client.call(Method::GroupResume, group.clone()).await.unwrap();
+    client.call(Method::GroupPause, group.clone()).await.unwrap();
+    client.call(Method::GroupDelete, group).await.unwrap();
+    assert_eq!(client.call(Method::TaskList, json!({})).await.unwrap(), json!([]));
+}
+
+#[tokio::test]
+async fn the_slow_lane_has_sixteen_places_and_blocks_nobody() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    // It accepts nothing itself, so that every test of it waits for a greeting that does not come.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    let params = json!({"proxyType": "socks5", "host": "127.0.0.1", "port": port});
+    for _ in 0..protocol::SLOW_LANE {
+        client.begin(Method::ConfigProxyTest.name(), params.clone()).await;
+    }
+    let full = client.call(Method::ConfigProxyTest, params).await.unwrap_err();
+    assert_eq!(why(&full).0, ErrorCode::Unavailable);
+    assert!(full.data.unwrap().retryable);
+    client.create("fake://held/a", true).await;
+    drop(silent);
+    for _ in 0..protocol::SLOW_LANE {
+        assert!(client.reply().await.unwrap().outcome.is_err());
+    }
+}
+
+#[tokio::test]
+async fn directories_are_listed_without_files() {
+    let world = World::new().await;
+    let root = world.root.path();
+    std::fs::create_dir(root.join("sub")).unwrap();
+    std::fs::write(root.join("file"), "").unwrap();
+    let mut client = world.client().await;
+    let listed = client.call(Method::FsList, json!({"path": root})).await.unwrap();
+    let names: Vec<_> = listed["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["name"])
+        .collect();
+    assert_eq!(names, [&json!("data"), &json!("sub")]);
+    let relative = client.call(Method::FsList, json!({"path": "x"})).await.unwrap_err();
+    assert_eq!(why(&relative), (ErrorCode::InvalidArgument, "path"));
+    let missing = client
+        .call(Method::FsList, json!({"path": root.join("no")}))
+        .await
+        .unwrap_err();
+    assert_eq!(why(&missing), (ErrorCode::NotFound, "path"));
+}

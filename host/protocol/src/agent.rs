@@ -1,0 +1,143 @@
+//! What the agent answers itself: its switches, and the snapshot that its clients get.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::snapshot::DaemonSnapshot;
+
+/// The name under which the agent says hello to its daemon.
+pub const CLIENT_NAME: &str = "svc-agent";
+
+/// The agent's switches as clients see them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "a list of switches")]
+pub struct GatewayStatusDto {
+    /// Scripts may hand over downloads.
+    pub takeover_enabled: bool,
+    /// aria2 clients are served.
+    pub jsonrpc_enabled: bool,
+    /// The management API is served.
+    pub api_enabled: bool,
+    /// AI clients are served.
+    pub mcp_enabled: bool,
+    /// Any web page may call.
+    pub cors_enabled: bool,
+    /// Whether there is an access key.
+    pub user_token_configured: bool,
+    /// The port.
+    pub port: u16,
+    /// Whether the port can be set here.
+    pub port_editable: bool,
+    /// Other devices may connect, from the next start.
+    pub lan_enabled: bool,
+}
+
+/// Params of `agent.gateway.patch`: all of it or nothing.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GatewayPatch {
+    /// See [`GatewayStatusDto`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takeover_enabled: Option<bool>,
+    /// See [`GatewayStatusDto`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jsonrpc_enabled: Option<bool>,
+    /// See [`GatewayStatusDto`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_enabled: Option<bool>,
+    /// See [`GatewayStatusDto`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_enabled: Option<bool>,
+    /// See [`GatewayStatusDto`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cors_enabled: Option<bool>,
+    /// See [`GatewayStatusDto`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lan_enabled: Option<bool>,
+    /// 1024 to 65535.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
+    /// The access key; empty clears it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_token: Option<String>,
+    /// Make a new access key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regenerate_user_token: Option<bool>,
+}
+
+impl std::fmt::Debug for GatewayPatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("GatewayPatch(***)")
+    }
+}
+
+/// Result of `agent.gateway.revealToken`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RevealedToken {
+    /// The access key.
+    pub user_token: String,
+}
+
+impl std::fmt::Debug for RevealedToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RevealedToken(***)")
+    }
+}
+
+/// Params of `agent.preferences.patch`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreferencesPatch {
+    /// The preferences that change.
+    pub values: BTreeMap<String, serde_json::Value>,
+    /// Whether they are to be shared between devices.
+    #[serde(default = "yes")]
+    pub sync: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Result of `agent.preferences.patch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreferencesPatched {
+    /// Always true.
+    pub ok: bool,
+    /// Grows with every change.
+    pub revision: u64,
+}
+
+/// The preferences of the user interface.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Preferences {
+    /// Grows with every change.
+    pub revision: u64,
+    /// The preferences.
+    pub values: BTreeMap<String, serde_json::Value>,
+}
+
+/// The agent's snapshot. Lists of parts that an agent does not have are empty.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentSnapshot {
+    /// The daemon's snapshot as far as the agent has it.
+    pub daemon: DaemonSnapshot,
+    /// Whether the daemon answers.
+    pub daemon_connected: bool,
+    /// The preferences.
+    pub preferences: Preferences,
+    /// The switches.
+    pub gateway: GatewayStatusDto,
+    /// Paired devices.
+    pub linked_devices: Vec<serde_json::Value>,
+    /// Downloads that wait for their user's word.
+    pub pending_captures: Vec<serde_json::Value>,
+    /// Devices that ask to be paired.
+    pub link_pairing_requests: Vec<serde_json::Value>,
+    /// Devices seen nearby.
+    pub link_discovered: Vec<serde_json::Value>,
+}

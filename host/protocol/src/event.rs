@@ -1,0 +1,166 @@
+//! What a service tells without being asked.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{
+    config::ConfigSnapshot,
+    group::GroupDto,
+    queue::QueueDto,
+    runtime::RuntimeStats,
+    site::SiteAuthEntryDto,
+    snapshot::DaemonSnapshot,
+    task::{ActivityEntry, TaskDto, TaskRuntimeDto},
+};
+
+/// Who tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Service {
+    /// The agent.
+    Agent,
+    /// The daemon.
+    Daemon,
+}
+
+/// Params of the notification [`crate::SERVICE_EVENT`], generic over the event's form.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ServiceEventParams<E = EventBody> {
+    /// In which epoch the sequence counts. Another epoch needs another snapshot.
+    pub epoch: String,
+    /// One more than the event before it.
+    pub sequence: u64,
+    /// What happened.
+    pub event: ServiceEvent<E>,
+}
+
+/// Who tells what.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ServiceEvent<E = EventBody> {
+    /// Who.
+    pub service: Service,
+    /// What.
+    pub event: E,
+}
+
+/// An event whose data is still text, so that it can be passed on as it is and new kinds do no harm.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct EventBody {
+    /// Which kind.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What belongs to it.
+    #[serde(default = "null")]
+    pub data: Box<RawValue>,
+}
+
+fn null() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}
+
+/// What a daemon tells.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "camelCase")]
+pub enum DaemonEvent {
+    /// Everything anew.
+    SnapshotReplaced(Box<DaemonSnapshot>),
+    /// A task is new or changed.
+    TaskChanged(Box<TaskDto>),
+    /// One call changed several tasks: all of them as they are now.
+    TasksSnapshot(TasksSnapshot),
+    /// A task is gone.
+    TaskDeleted {
+        /// The task.
+        #[serde(rename = "taskId")]
+        task_id: String,
+    },
+    /// How a run is doing.
+    TaskRuntimeChanged(Box<TaskRuntimeDto>),
+    /// A task's history grew.
+    TaskActivityAdded(ActivityEntry),
+    /// All queues.
+    QueuesChanged(Vec<QueueDto>),
+    /// All groups.
+    GroupsChanged(Vec<GroupDto>),
+    /// The configuration.
+    ConfigChanged(ConfigSnapshot),
+    /// All sites that have credentials.
+    SiteAuthChanged(Vec<SiteAuthEntryDto>),
+    /// The task that runs alone, if one does.
+    PriorityChanged(Vec<String>),
+    /// Sums over the tasks.
+    RuntimeStatsChanged(RuntimeStats),
+    /// A kind that this version does not know; to be skipped, its sequence counts.
+    #[serde(skip_serializing)]
+    Unknown(String),
+}
+
+/// The tasks of one call, as they are after it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TasksSnapshot {
+    /// New or changed.
+    pub tasks: Vec<TaskDto>,
+    /// Gone.
+    pub deleted_task_ids: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Deleted {
+    task_id: String,
+}
+
+impl DaemonEvent {
+    /// Reads an event of a daemon.
+    pub fn read(body: &EventBody) -> Result<Self, serde_json::Error> {
+        let data = body.data.get();
+        Ok(match body.kind.as_str() {
+            "snapshotReplaced" => Self::SnapshotReplaced(serde_json::from_str(data)?),
+            "taskChanged" => Self::TaskChanged(serde_json::from_str(data)?),
+            "tasksSnapshot" => Self::TasksSnapshot(serde_json::from_str(data)?),
+            "taskDeleted" => {
+                let Deleted { task_id } = serde_json::from_str(data)?;
+                Self::TaskDeleted { task_id }
+            }
+            "taskRuntimeChanged" => Self::TaskRuntimeChanged(serde_json::from_str(data)?),
+            "taskActivityAdded" => Self::TaskActivityAdded(serde_json::from_str(data)?),
+            "queuesChanged" => Self::QueuesChanged(serde_json::from_str(data)?),
+            "groupsChanged" => Self::GroupsChanged(serde_json::from_str(data)?),
+            "configChanged" => Self::ConfigChanged(serde_json::from_str(data)?),
+            "siteAuthChanged" => Self::SiteAuthChanged(serde_json::from_str(data)?),
+            "priorityChanged" => Self::PriorityChanged(serde_json::from_str(data)?),
+            "runtimeStatsChanged" => Self::RuntimeStatsChanged(serde_json::from_str(data)?),
+            other => Self::Unknown(other.to_owned()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_daemon_tells_is_read_again_and_new_kinds_do_no_harm() {
+        let told = ServiceEventParams {
+            epoch: "e".into(),
+            sequence: 9,
+            event: ServiceEvent {
+                service: Service::Daemon,
+                event: DaemonEvent::TaskDeleted { task_id: "t".into() },
+            },
+        };
+        let text = serde_json::to_string(&told).unwrap();
+        assert_eq!(
+            text,
+            "{\"epoch\":\"e\",\"sequence\":9,\"event\":{\"service\":\"daemon\",\
+             \"event\":{\"type\":\"taskDeleted\",\"data\":{\"taskId\":\"t\"}}}}"
+        );
+        let read: ServiceEventParams = serde_json::from_str(&text).unwrap();
+        assert!(
+            matches!(DaemonEvent::read(&read.event.event).unwrap(), DaemonEvent::TaskDeleted { task_id } if task_id == "t")
+        );
+        let new: EventBody = serde_json::from_str(r#"{"type":"moonRose"}"#).unwrap();
+        assert!(matches!(DaemonEvent::read(&new).unwrap(), DaemonEvent::Unknown(kind) if kind == "moonRose"));
+    }
+}

@@ -1,0 +1,123 @@
+//! What can be called.
+
+macro_rules! methods {
+    ($($name:ident = $text:literal),+ $(,)?) => {
+        /// A method. The name says what it does; its params and result are the records of this crate.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "a method is named after what it does")]
+        pub enum Method {
+            $($name,)+
+        }
+
+        impl Method {
+            /// Every method.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// The name on the wire.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)+
+                }
+            }
+
+            /// The method of that name.
+            pub fn parse(name: &str) -> Option<Self> {
+                match name {
+                    $($text => Some(Self::$name),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    SystemAuthChallenge = "system.auth.challenge",
+    SystemAuthProve = "system.auth.prove",
+    SystemHello = "system.hello",
+    SystemPing = "system.ping",
+    SystemSnapshot = "system.snapshot",
+    SystemShutdown = "system.shutdown",
+    TaskList = "daemon.task.list",
+    TaskGet = "daemon.task.get",
+    TaskActivity = "daemon.task.activity",
+    TaskCreate = "daemon.task.create",
+    TaskCreateMany = "daemon.task.createMany",
+    TaskPause = "daemon.task.pause",
+    TaskResume = "daemon.task.resume",
+    TaskRename = "daemon.task.rename",
+    TaskChangeUrl = "daemon.task.changeUrl",
+    TaskDelete = "daemon.task.delete",
+    TaskPauseAll = "daemon.task.pauseAll",
+    TaskResumeAll = "daemon.task.resumeAll",
+    TaskRescan = "daemon.task.rescan",
+    TaskSetSpeedLimit = "daemon.task.setSpeedLimit",
+    TaskSetSeedLimits = "daemon.task.setSeedLimits",
+    TaskPauseMany = "daemon.task.pauseMany",
+    TaskResumeMany = "daemon.task.resumeMany",
+    TaskDeleteMany = "daemon.task.deleteMany",
+    QueueList = "daemon.queue.list",
+    QueueCreate = "daemon.queue.create",
+    QueueUpdate = "daemon.queue.update",
+    QueueDelete = "daemon.queue.delete",
+    QueueStart = "daemon.queue.start",
+    QueueStop = "daemon.queue.stop",
+    QueueSchedule = "daemon.queue.schedule",
+    QueueReorder = "daemon.queue.reorder",
+    QueueMoveTask = "daemon.queue.moveTask",
+    QueueBoost = "daemon.queue.boost",
+    GroupList = "daemon.group.list",
+    GroupCreate = "daemon.group.create",
+    GroupCreateTasks = "daemon.group.createTasks",
+    GroupPause = "daemon.group.pause",
+    GroupResume = "daemon.group.resume",
+    GroupDelete = "daemon.group.delete",
+    ConfigGet = "daemon.config.get",
+    ConfigPatch = "daemon.config.patch",
+    ConfigProxyTest = "daemon.config.proxyTest",
+    ConfigConnPolicy = "daemon.config.connPolicy",
+    ConfigClearConnPolicy = "daemon.config.clearConnPolicy",
+    ConfigSystemProxy = "daemon.config.systemProxy",
+    SiteAuthList = "daemon.siteAuth.list",
+    SiteAuthGet = "daemon.siteAuth.get",
+    SiteAuthMatch = "daemon.siteAuth.match",
+    SiteAuthSave = "daemon.siteAuth.save",
+    SiteAuthDelete = "daemon.siteAuth.delete",
+    SiteAuthClear = "daemon.siteAuth.clear",
+    RuntimeStats = "daemon.runtime.stats",
+    FsList = "daemon.fs.list",
+    DiagnosticsDescribe = "daemon.diagnostics.describe",
+    DiagnosticsPrepareLogExport = "daemon.diagnostics.prepareLogExport",
+    GatewayGet = "agent.gateway.get",
+    GatewayPatch = "agent.gateway.patch",
+    GatewayRevealToken = "agent.gateway.revealToken",
+    PreferencesPatch = "agent.preferences.patch",
+}
+
+impl Method {
+    /// Whether the agent answers it itself.
+    pub fn is_agents_own(self) -> bool {
+        self.name().starts_with("agent.")
+    }
+
+    /// Whether it may take long, so that it runs beside the others and only [`crate::SLOW_LANE`] of them at once.
+    pub fn is_slow(self) -> bool {
+        matches!(
+            self,
+            Self::ConfigProxyTest | Self::FsList | Self::TaskRescan | Self::DiagnosticsPrepareLogExport
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_methods_are_one_to_one() {
+        for method in Method::ALL {
+            assert_eq!(Method::parse(method.name()), Some(*method));
+        }
+        assert_eq!(Method::parse("daemon.task.nothing"), None);
+    }
+}

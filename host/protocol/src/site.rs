@@ -1,0 +1,77 @@
+//! Credentials of sites.
+
+use serde::{Deserialize, Serialize};
+
+/// A site that has credentials; never the password.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SiteAuthEntryDto {
+    /// `scheme://host[:port]`.
+    pub site: String,
+    /// The user name.
+    #[serde(default)]
+    pub username: String,
+    /// The user name, as existing clients know it.
+    pub user: String,
+}
+
+impl SiteAuthEntryDto {
+    /// The entry of a site.
+    pub fn new(site: impl Into<String>, user: impl Into<String>) -> Self {
+        let user = user.into();
+        Self {
+            site: site.into(),
+            username: user.clone(),
+            user,
+        }
+    }
+}
+
+/// Params of `daemon.siteAuth.save`.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SiteAuthSaveRequest {
+    /// The site, or any URL of it; a bare host means https.
+    pub site: String,
+    /// The user name; not empty.
+    #[serde(alias = "username")]
+    pub user: String,
+    /// The password.
+    #[serde(alias = "password", default)]
+    pub pass: String,
+}
+
+impl std::fmt::Debug for SiteAuthSaveRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SiteAuthSaveRequest({}, {}, ***)", self.site, self.user)
+    }
+}
+
+/// A credential with its password, for the local agent only.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteAuthCredential {
+    /// The site.
+    pub site: String,
+    /// The user name.
+    pub user: String,
+    /// The password.
+    pub pass: String,
+}
+
+impl std::fmt::Debug for SiteAuthCredential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SiteAuthCredential({}, {}, ***)", self.site, self.user)
+    }
+}
+
+/// Names a site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteParams {
+    /// The site.
+    pub site: String,
+}
+
+/// Names a site by one of its URLs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteUrlParams {
+    /// The URL.
+    pub url: String,
+}

@@ -1,0 +1,60 @@
+//! Everything, as of one event.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    config::ConfigSnapshot,
+    group::GroupDto,
+    queue::QueueDto,
+    runtime::RuntimeStats,
+    session::Role,
+    site::SiteAuthEntryDto,
+    task::{TaskDto, TaskRuntimeDto},
+};
+
+/// Whose snapshot, and the snapshot.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SnapshotBody {
+    /// Whose.
+    pub role: Role,
+    /// The snapshot.
+    pub snapshot: DaemonSnapshot,
+}
+
+/// The daemon's state. Lists of parts that a daemon does not have are empty.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DaemonSnapshot {
+    /// How the live runs are doing, by task.
+    pub task_runtime: BTreeMap<String, TaskRuntimeDto>,
+    /// All tasks, oldest first.
+    pub tasks: Vec<TaskDto>,
+    /// All queues, in order.
+    pub queues: Vec<QueueDto>,
+    /// The place of every queue among the queues.
+    pub queue_positions: BTreeMap<String, u32>,
+    /// All groups, oldest first.
+    pub groups: Vec<GroupDto>,
+    /// The configuration.
+    pub config: ConfigSnapshot,
+    /// The sites that have credentials.
+    pub site_auth: Vec<SiteAuthEntryDto>,
+    /// Feeds.
+    pub rss_sources: Vec<serde_json::Value>,
+    /// Revisions of the feeds' items.
+    pub rss_item_revisions: BTreeMap<String, u64>,
+    /// Plugins.
+    pub plugins: Vec<serde_json::Value>,
+    /// Components.
+    pub components: Vec<serde_json::Value>,
+    /// Deliveries of webhooks.
+    pub webhook_deliveries: Vec<serde_json::Value>,
+    /// The task that runs alone, if one does.
+    pub priority: Vec<String>,
+    /// Sums over the tasks.
+    pub runtime_stats: RuntimeStats,
+    /// Questions that tasks ask their user.
+    pub pending_selections: Vec<serde_json::Value>,
+}
