@@ -1,0 +1,203 @@
+//! The agent as a whole: what is started, in which order, and how it ends.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    config::{Config, DEFAULT_PORT, Host},
+    connect::Connect,
+    daemon::Daemon,
+    gate::Gate,
+    hub::Hub,
+    key::{AccessKey, NoRandom, SetupCode},
+    rest::{self, App},
+    serve,
+    settings::Settings,
+    vault::{DirectoryError, Vault},
+};
+
+/// A port is free again soon after its last owner ended: how often and how long apart it is tried.
+const BIND_TRIES: u32 = 20;
+const BIND_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long the daemon may take to hear that it is to end.
+const STOP_DAEMON_TIME: Duration = Duration::from_secs(3);
+
+/// Why an agent does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// Its address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// No set-up code can be made.
+    #[error(transparent)]
+    NoRandom(#[from] NoRandom),
+}
+
+/// A running agent. It ends with [`Agent::shutdown`].
+#[derive(Debug)]
+pub struct Agent {
+    address: SocketAddr,
+    app: App,
+    version: String,
+    /// Owns everything that was spawned.
+    tracker: TaskTracker,
+    /// Cancelled when no more connections are taken and clients are told.
+    stop: CancellationToken,
+    /// Cancelled when the daemon is no longer needed.
+    leave: CancellationToken,
+    /// Cancelled to cut off who does not go.
+    cut: CancellationToken,
+}
+
+impl Agent {
+    /// Opens the agent's directory and listens. The daemon is looked for meanwhile; `/ping` and the set-up do not wait
+    /// for it.
+    pub async fn start(config: Config, connect: impl Connect) -> Result<Self, StartError> {
+        let opening = config.clone();
+        let vault = tokio::task::spawn_blocking(move || Vault::open(&opening)).await;
+        let vault = Arc::new(vault.expect("opening neither panics nor is aborted")?);
+        let settings = vault.settings();
+        let address = address(&config, &settings);
+        let listener = bind(address).await?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| StartError::Listen { address, source })?;
+        let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
+        let (leave, cut) = (CancellationToken::new(), CancellationToken::new());
+        let hub = Arc::new(Hub::new(settings.status(config.host), settings.preferences.clone()));
+        let daemon = Daemon::start(
+            Arc::new(connect),
+            Arc::clone(&hub),
+            config.version.clone(),
+            leave.clone(),
+            &tracker,
+        );
+        tracker.spawn(stop.clone().run_until_cancelled_owned(follow(Arc::clone(&vault), hub)));
+        let is_new_server = config.host == Host::Headless && settings.key.is_none();
+        let app = App {
+            gate: Arc::new(Gate {
+                is_loopback_only: config.host == Host::Desktop && address.ip().is_loopback(),
+                vault,
+                trusted_proxies: config.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
+                throttle: std::sync::Mutex::default(),
+                tickets: crate::ticket::Tickets::default(),
+            }),
+            daemon,
+            setup_code: is_new_server.then(SetupCode::random).transpose()?,
+            version: config.version.clone().into(),
+            language: config.language.map(Into::into),
+            stop: stop.clone(),
+        };
+        let router = rest::router(app.clone());
+        tracker.spawn(serve::accept(
+            listener,
+            router,
+            tracker.clone(),
+            stop.clone(),
+            cut.clone(),
+        ));
+        tracker.close();
+        Ok(Self {
+            address,
+            app,
+            version: config.version,
+            tracker,
+            stop,
+            leave,
+            cut,
+        })
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What a first visitor from elsewhere must know; none once there is a key.
+    pub fn setup_code(&self) -> Option<&SetupCode> {
+        let is_open = self.app.gate.vault.settings().key.is_none();
+        self.app.setup_code.as_ref().filter(|_| is_open)
+    }
+
+    /// The access key, for the person at this machine.
+    pub fn access_key(&self) -> Option<AccessKey> {
+        self.app.gate.vault.settings().key.clone()
+    }
+
+    /// Whether the daemon answers.
+    pub fn is_connected(&self) -> bool {
+        self.app.daemon.hub.is_connected()
+    }
+
+    /// Ends: no new connections, clients told, answers finished within `grace`, the daemon asked to end as well.
+    pub async fn shutdown(self, grace: Duration) {
+        self.stop.cancel();
+        let asking = self.app.daemon.ask_to_stop(&self.version);
+        if tokio::time::timeout(STOP_DAEMON_TIME, asking).await.is_err() {
+            tracing::warn!("the daemon did not hear that it is to end");
+        }
+        self.end(grace).await;
+    }
+
+    /// Ends like [`Agent::shutdown`] and leaves the daemon as it is.
+    pub async fn leave(self, grace: Duration) {
+        self.stop.cancel();
+        self.end(grace).await;
+    }
+
+    async fn end(self, grace: Duration) {
+        self.leave.cancel();
+        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
+            self.cut.cancel();
+            self.tracker.wait().await;
+        }
+    }
+}
+
+fn address(config: &Config, settings: &Settings) -> SocketAddr {
+    let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    config.bind.unwrap_or_else(|| match config.host {
+        Host::Headless => SocketAddr::new(everywhere, DEFAULT_PORT),
+        Host::Desktop if settings.lan => SocketAddr::new(everywhere, settings.port),
+        Host::Desktop => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), settings.port),
+    })
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match TcpListener::bind(address).await {
+            Ok(listener) => return Ok(listener),
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && tries < BIND_TRIES => {
+                tokio::time::sleep(BIND_PAUSE).await;
+            }
+            Err(source) => return Err(StartError::Listen { address, source }),
+        }
+    }
+}
+
+/// Tells everybody when the settings change.
+async fn follow(vault: Arc<Vault>, hub: Arc<Hub>) {
+    let mut settings = vault.follow();
+    while settings.changed().await.is_ok() {
+        let now = Arc::clone(&settings.borrow_and_update());
+        hub.own_changed(now.status(vault.host()), &now.preferences);
+    }
+}

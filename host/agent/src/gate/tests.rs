@@ -1,0 +1,199 @@
+//! What the gate decides, surface by surface.
+
+use super::*;
+use crate::key::AccessKey;
+
+fn settings(host: Host, key: Option<&str>) -> Settings {
+    let mut settings = Settings::fresh(host);
+    settings.key = key.map(|key| AccessKey::new(key).unwrap());
+    settings.api = true;
+    settings.mcp = true;
+    settings
+}
+
+#[derive(Clone, Copy)]
+struct Case {
+    path: &'static str,
+    method: Method2,
+    host: &'static str,
+    origin: Option<&'static str>,
+}
+
+#[derive(Clone, Copy)]
+enum Method2 {
+    Get,
+    Post,
+    Options,
+}
+
+fn decide(case: Case, kind: Host, is_loopback_only: bool, settings: &Settings) -> u16 {
+    let method = match case.method {
+        Method2::Get => Method::GET,
+        Method2::Post => Method::POST,
+        Method2::Options => Method::OPTIONS,
+    };
+    let facts = Facts {
+        surface: Surface::of(case.path),
+        method: &method,
+        host: Some(case.host),
+        forwarded_host: None,
+        origin: case.origin,
+    };
+    match judge(&facts, kind, is_loopback_only, settings) {
+        Verdict::Pass => 200,
+        Verdict::NeedsKey(_) => 401,
+        Verdict::Preflight => 204,
+        Verdict::Refused(status, _) => status.as_u16(),
+    }
+}
+
+fn post(path: &'static str, origin: Option<&'static str>) -> Case {
+    Case {
+        path,
+        method: Method2::Post,
+        host: "svc.test:17800",
+        origin,
+    }
+}
+
+const ORIGINS: [Option<&str>; 5] = [
+    None,
+    Some("http://svc.test:17800"),
+    Some("chrome-extension://abc"),
+    Some("https://evil.test"),
+    Some("null"),
+];
+
+#[test]
+fn foreign_origins_are_kept_out_where_it_matters() {
+    let headless = settings(Host::Headless, Some("access-key-1"));
+    let rows: [(&str, [u16; 5]); 7] = [
+        ("/jsonrpc", [200, 200, 200, 403, 403]),
+        ("/download", [200, 200, 200, 403, 403]),
+        ("/download/batch", [200, 200, 200, 403, 403]),
+        ("/mcp", [401, 401, 401, 403, 403]),
+        ("/api/v1/setup", [200, 200, 200, 403, 403]),
+        ("/rpc", [401, 401, 403, 403, 403]),
+        ("/api/v1/tasks", [401, 401, 401, 401, 401]),
+    ];
+    for (path, expect) in rows {
+        for (origin, expect) in ORIGINS.into_iter().zip(expect) {
+            let got = decide(post(path, origin), Host::Headless, false, &headless);
+            assert_eq!(got, expect, "{path} from {origin:?}");
+        }
+    }
+    let mut open = headless;
+    open.cors = true;
+    for (path, expect) in [("/jsonrpc", 200), ("/mcp", 401), ("/api/v1/setup", 403), ("/rpc", 403)] {
+        let got = decide(post(path, Some("https://evil.test")), Host::Headless, false, &open);
+        assert_eq!(got, expect, "{path} with everybody allowed");
+    }
+}
+
+#[test]
+fn without_a_key_a_server_is_closed_but_for_its_set_up() {
+    let fresh = settings(Host::Headless, None);
+    let rows = [
+        ("/", 200),
+        ("/ping", 200),
+        ("/api/v1/setup/status", 200),
+        ("/api/v1/openapi.json", 200),
+        ("/api/v1/info", 403),
+        ("/rpc", 403),
+        ("/api/web/files/tasks/x", 403),
+        ("/download", 403),
+        ("/jsonrpc", 403),
+        ("/mcp", 403),
+    ];
+    for (path, expect) in rows {
+        assert_eq!(
+            decide(post(path, None), Host::Headless, false, &fresh),
+            expect,
+            "{path}"
+        );
+    }
+    let desktop = settings(Host::Desktop, None);
+    for (path, expect) in [
+        ("/api/v1/info", 403),
+        ("/rpc", 403),
+        ("/jsonrpc", 200),
+        ("/api/v1/setup", 404),
+    ] {
+        assert_eq!(
+            decide(post(path, None), Host::Desktop, false, &desktop),
+            expect,
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn what_is_switched_off_does_not_exist() {
+    let mut off = settings(Host::Headless, Some("access-key-1"));
+    (off.api, off.mcp, off.jsonrpc, off.takeover) = (false, false, false, false);
+    for path in [
+        "/api/v1/info",
+        "/api/v1/openapi.json",
+        "/mcp",
+        "/jsonrpc",
+        "/download",
+        "/nothing",
+    ] {
+        assert_eq!(decide(post(path, None), Host::Headless, false, &off), 404, "{path}");
+    }
+    assert_eq!(decide(post("/rpc", None), Host::Headless, false, &off), 401);
+}
+
+#[test]
+fn a_desktop_on_the_loopback_answers_to_its_own_names_only() {
+    let mut desktop = settings(Host::Desktop, Some("access-key-1"));
+    desktop.cors = true;
+    let hosts = [
+        ("127.0.0.1", 200),
+        ("127.0.0.1:17800", 200),
+        ("LocalHost:17800", 200),
+        ("[::1]:17800", 200),
+        ("[::1]", 200),
+        ("evil.test", 403),
+        ("evil.test:17800", 403),
+        ("127.0.0.1.evil.test", 403),
+        ("localhost:evil", 403),
+        ("", 403),
+    ];
+    for (host, expect) in hosts {
+        for method in [Method2::Get, Method2::Options] {
+            let case = Case {
+                path: "/ping",
+                method,
+                host,
+                origin: None,
+            };
+            let expect = if expect == 200 && matches!(method, Method2::Options) {
+                204
+            } else {
+                expect
+            };
+            assert_eq!(decide(case, Host::Desktop, true, &desktop), expect, "{host}");
+        }
+    }
+    let case = post("/ping", None);
+    assert_eq!(decide(case, Host::Desktop, false, &desktop), 200, "open to the network");
+}
+
+#[test]
+fn origins_are_compared_as_browsers_mean_them() {
+    for (origin, host, expect) in [
+        ("http://a.test", "a.test", true),
+        ("http://a.test", "a.test:80", true),
+        ("https://a.test", "A.test:443", true),
+        ("https://a.test:8443", "a.test:8443", true),
+        ("http://[::1]:1", "[::1]:1", true),
+        ("http://a.test:1", "a.test:2", false),
+        ("http://a.test", "b.test", false),
+        ("null", "null", false),
+        ("file://", "", false),
+        ("http://", "", false),
+    ] {
+        assert_eq!(is_same_origin(origin, host), expect, "{origin} at {host}");
+    }
+}

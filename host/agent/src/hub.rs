@@ -1,0 +1,305 @@
+//! What all clients of the agent see: the projection of the daemon, the agent's own state, and the events of both, each
+//! encoded once for all connections.
+
+use std::{
+    collections::VecDeque,
+    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::Duration,
+};
+
+use axum::extract::ws::Utf8Bytes;
+use protocol::{
+    EventBody, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams,
+    agent::{GatewayStatusDto, Preferences},
+    encode_notification,
+};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::watch;
+
+use crate::projection::Projection;
+
+/// Events kept for readers that are behind; ten thousand tasks made one by one fit.
+const MAX_EVENTS: usize = 16 * 1024;
+
+/// Bytes kept for readers that are behind; about ten thousand changed tasks.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// A larger new snapshot is not sent to everybody: its readers are told of a gap and fetch it when they are ready.
+const MAX_SNAPSHOT_EVENT_BYTES: usize = 1024 * 1024;
+
+/// How long a write's answer waits for the projection. Longer than it takes to fetch a large snapshot anew.
+const MAX_CATCH_UP: Duration = Duration::from_secs(10);
+
+/// A reader is so far behind that what it misses is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gap;
+
+/// How far the projection is, in the daemon's counting.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reached {
+    pub(crate) epoch: String,
+    pub(crate) sequence: u64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    projection: Projection,
+    is_connected: bool,
+    gateway: GatewayStatusDto,
+    preferences: Preferences,
+    events: VecDeque<Utf8Bytes>,
+    bytes: usize,
+    newest: u64,
+}
+
+/// The state and its events. Cheap reads from every handler, one writer at a time, nothing awaited while it is held:
+/// a lock, because a snapshot must belong to exactly one event.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    epoch: String,
+    inner: RwLock<Inner>,
+    newest: watch::Sender<u64>,
+    reached: watch::Sender<Reached>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "camelCase")]
+enum AgentEvent<'a> {
+    Daemon(&'a EventBody),
+    DaemonSnapshotReplaced(&'a RawValue),
+    DaemonConnectionChanged(bool),
+    GatewayChanged(&'a GatewayStatusDto),
+    PreferencesChanged(&'a Preferences),
+}
+
+impl Hub {
+    pub(crate) fn new(gateway: GatewayStatusDto, preferences: Preferences) -> Self {
+        let inner = Inner {
+            gateway,
+            preferences,
+            ..Inner::default()
+        };
+        Self {
+            epoch: uuid::Uuid::new_v4().to_string(),
+            inner: RwLock::new(inner),
+            newest: watch::Sender::new(0),
+            reached: watch::Sender::default(),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Names this start of the agent.
+    pub(crate) fn epoch(&self) -> &str {
+        &self.epoch
+    }
+
+    /// Reads from the projection.
+    pub(crate) fn look<T>(&self, read: impl FnOnce(&Projection) -> T) -> T {
+        read(&self.read().projection)
+    }
+
+    /// Whether the daemon answers and its state is here.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.read().is_connected
+    }
+
+    /// The daemon's state anew.
+    pub(crate) fn replace(&self, projection: Projection, reached: Reached) {
+        let text = (projection.len() < MAX_SNAPSHOT_EVENT_BYTES / 512).then(|| projection.encode());
+        let text = text.filter(|text| text.len() < MAX_SNAPSHOT_EVENT_BYTES);
+        let mut inner = self.write();
+        inner.projection = projection;
+        match text.and_then(|text| RawValue::from_string(text).ok()) {
+            Some(snapshot) => self.tell(&mut inner, &AgentEvent::DaemonSnapshotReplaced(&snapshot)),
+            None => self.break_off(&mut inner),
+        }
+        if !inner.is_connected {
+            inner.is_connected = true;
+            self.tell(&mut inner, &AgentEvent::DaemonConnectionChanged(true));
+        }
+        drop(inner);
+        self.reached.send_replace(reached);
+    }
+
+    /// An event of the daemon.
+    pub(crate) fn apply(&self, event: &EventBody, reached: Reached) -> Result<(), serde_json::Error> {
+        let mut inner = self.write();
+        inner.projection.apply(event)?;
+        self.tell(&mut inner, &AgentEvent::Daemon(event));
+        drop(inner);
+        self.reached.send_replace(reached);
+        Ok(())
+    }
+
+    /// The daemon is gone for now.
+    pub(crate) fn disconnected(&self) {
+        let mut inner = self.write();
+        if inner.is_connected {
+            inner.is_connected = false;
+            self.tell(&mut inner, &AgentEvent::DaemonConnectionChanged(false));
+        }
+    }
+
+    /// The switches or preferences are others now.
+    pub(crate) fn own_changed(&self, gateway: GatewayStatusDto, preferences: &Preferences) {
+        let mut inner = self.write();
+        if inner.gateway != gateway {
+            self.tell(&mut inner, &AgentEvent::GatewayChanged(&gateway));
+            inner.gateway = gateway;
+        }
+        if inner.preferences != *preferences {
+            self.tell(&mut inner, &AgentEvent::PreferencesChanged(preferences));
+            inner.preferences = preferences.clone();
+        }
+    }
+
+    fn tell(&self, inner: &mut Inner, event: &AgentEvent<'_>) {
+        let params = ServiceEventParams {
+            epoch: self.epoch.clone(),
+            sequence: inner.newest + 1,
+            event: ServiceEvent {
+                service: Service::Agent,
+                event,
+            },
+        };
+        let Ok(text) = encode_notification(SERVICE_EVENT, &params) else {
+            return self.break_off(inner);
+        };
+        inner.newest += 1;
+        inner.bytes += text.len();
+        inner.events.push_back(text.into());
+        while inner.events.len() > MAX_EVENTS || (inner.bytes > MAX_BYTES && inner.events.len() > 1) {
+            let Some(gone) = inner.events.pop_front() else { break };
+            inner.bytes -= gone.len();
+        }
+        self.newest.send_replace(inner.newest);
+    }
+
+    /// Makes every reader miss an event.
+    fn break_off(&self, inner: &mut Inner) {
+        inner.events.clear();
+        inner.bytes = 0;
+        inner.newest += 1;
+        self.newest.send_replace(inner.newest);
+    }
+
+    /// Up to `most` events after the cursor, in order.
+    pub(crate) fn after(&self, cursor: u64, most: usize) -> Result<Vec<Utf8Bytes>, Gap> {
+        let inner = self.read();
+        let held = u64::try_from(inner.events.len()).unwrap_or(u64::MAX);
+        let missing = inner.newest.saturating_sub(cursor);
+        if missing > held {
+            return Err(Gap);
+        }
+        let skip = usize::try_from(held - missing).unwrap_or(usize::MAX);
+        Ok(inner.events.iter().skip(skip).take(most).cloned().collect())
+    }
+
+    /// Follows the newest sequence number.
+    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+
+    /// The result of `system.snapshot`, and the sequence that it belongs to.
+    pub(crate) fn snapshot(&self) -> (Box<RawValue>, u64) {
+        let inner = self.read();
+        let own = |value: Result<Box<RawValue>, serde_json::Error>| value.unwrap_or_else(|_| RawValue::NULL.to_owned());
+        let gateway = own(to_raw_value(&inner.gateway));
+        let preferences = own(to_raw_value(&inner.preferences));
+        let text = format!(
+            "{{\"epoch\":\"{}\",\"sequence\":{},\"body\":{{\"role\":\"agent\",\"snapshot\":{{\"daemonConnected\":{},\
+             \"gateway\":{gateway},\"preferences\":{preferences},\"linkedDevices\":[],\"pendingCaptures\":[],\
+             \"linkPairingRequests\":[],\"linkDiscovered\":[],\"daemon\":{}}}}}}}",
+            self.epoch,
+            inner.newest,
+            inner.is_connected,
+            inner.projection.encode(),
+        );
+        let newest = inner.newest;
+        drop(inner);
+        (own(RawValue::from_string(text)), newest)
+    }
+
+    /// Waits until the projection holds what a write did.
+    pub(crate) async fn caught_up(&self, write: &Reached) {
+        let mut reached = self.reached.subscribe();
+        let is_there = |now: &Reached| now.epoch != write.epoch || now.sequence >= write.sequence;
+        let waited = tokio::time::timeout(MAX_CATCH_UP, reached.wait_for(is_there)).await;
+        if waited.is_err() {
+            tracing::warn!(sequence = write.sequence, "the projection is behind a write");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hub() -> Hub {
+        Hub::new(GatewayStatusDto::default(), Preferences::default())
+    }
+
+    fn event(data: &str) -> EventBody {
+        EventBody {
+            kind: "comesNextYear".into(),
+            data: RawValue::from_string(data.into()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_snapshot_belongs_to_one_event_and_the_next_ones_follow() {
+        let hub = hub();
+        hub.apply(&event("1"), Reached::default()).unwrap();
+        let (snapshot, sequence) = hub.snapshot();
+        let read: serde_json::Value = serde_json::from_str(snapshot.get()).unwrap();
+        assert_eq!((read["sequence"].as_u64(), sequence), (Some(1), 1));
+        assert!(read["body"]["snapshot"]["daemon"]["tasks"].is_array());
+        hub.apply(&event("2"), Reached::default()).unwrap();
+        let events = hub.after(sequence, 10).unwrap();
+        let told: serde_json::Value = serde_json::from_str(&events[0]).unwrap();
+        assert_eq!(told["params"]["sequence"], 2);
+        assert_eq!(told["params"]["event"]["event"]["type"], "daemon");
+        assert_eq!(told["params"]["event"]["event"]["data"]["type"], "comesNextYear");
+    }
+
+    #[test]
+    fn a_reader_that_is_too_far_behind_learns_of_its_gap() {
+        let hub = hub();
+        (0..=MAX_EVENTS).for_each(|_| hub.apply(&event("1"), Reached::default()).unwrap());
+        assert_eq!(hub.after(0, 1).unwrap_err(), Gap);
+        assert_eq!(hub.after(1, 3).unwrap().len(), 3);
+        let large = format!("\"{}\"", "x".repeat(MAX_BYTES));
+        hub.apply(&event(&large), Reached::default()).unwrap();
+        let newest = *hub.follow().borrow();
+        assert_eq!(hub.after(newest - 1, 9).unwrap().len(), 1);
+        assert_eq!(hub.after(newest - 2, 9).unwrap_err(), Gap);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_is_waited_for_in_its_own_epoch() {
+        let hub = hub();
+        let write = Reached {
+            epoch: "e".into(),
+            sequence: 2,
+        };
+        hub.caught_up(&write).await;
+        let reached = |sequence| Reached {
+            epoch: "e".into(),
+            sequence,
+        };
+        hub.apply(&event("1"), reached(1)).unwrap();
+        let catch_up = hub.caught_up(&write);
+        let go_on = async { hub.apply(&event("2"), reached(2)).unwrap() };
+        let started = tokio::time::Instant::now();
+        tokio::join!(catch_up, go_on);
+        assert_eq!(started.elapsed(), Duration::ZERO);
+    }
+}

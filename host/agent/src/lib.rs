@@ -1,0 +1,35 @@
+//! The agent: the process that everybody talks to, in the dialect they know.
+//!
+//! *Owns* the listener, the gate (host, origin, key, throttle), set-up and access key, the switches, the management API
+//! with its `OpenAPI` description, `/rpc` for browsers and tools, and the projection of the daemon from which reads are
+//! answered.
+//!
+//! *Never* touches a file of a task, a database or the environment, and starts no process: `app` tells it how.
+//!
+//! Start reading at [`Agent`] (what runs), then `gate` (who comes in), then `hub` and `session` (what is known of the
+//! daemon, and how).
+
+mod agent;
+mod config;
+mod connect;
+mod daemon;
+mod gate;
+mod hub;
+mod key;
+mod problem;
+mod projection;
+mod rest;
+mod rpc;
+mod serve;
+mod session;
+mod settings;
+mod throttle;
+mod ticket;
+mod vault;
+
+pub use agent::{Agent, StartError};
+pub use config::{Config, DEFAULT_PORT, Host, PresetKey};
+pub use connect::{ByteStream, Connect, ConnectError, Found};
+pub use key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
+pub use rest::openapi;
+pub use vault::DirectoryError;

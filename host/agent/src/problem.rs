@@ -1,0 +1,93 @@
+//! From what went wrong to what HTTP says. The one place where that is decided.
+
+use axum::{
+    Json,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use protocol::{ErrorCode, RpcError, code};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::session::CallError;
+
+/// An acknowledgement or a refusal.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ResultMessage {
+    /// Whether it was done.
+    pub(crate) success: bool,
+    /// `ok`, or why not.
+    pub(crate) message: String,
+}
+
+/// A refusal with its status.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { status, message }
+    }
+
+    /// What was sent is not what the route takes.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// There is no such thing.
+    pub(crate) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not found")
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let Self { status, message } = self;
+        let success = false;
+        (status, Json(ResultMessage { success, message })).into_response()
+    }
+}
+
+impl From<CallError> for Problem {
+    fn from(error: CallError) -> Self {
+        let message = error.to_string();
+        match error {
+            CallError::Refused(error) => error.into(),
+            CallError::Unavailable => Self::new(StatusCode::SERVICE_UNAVAILABLE, message),
+            CallError::TimedOut => Self::new(StatusCode::GATEWAY_TIMEOUT, message),
+            CallError::Unreadable => Self::new(StatusCode::INTERNAL_SERVER_ERROR, message),
+        }
+    }
+}
+
+impl From<RpcError> for Problem {
+    fn from(error: RpcError) -> Self {
+        let Some(kind) = error.application_code() else {
+            let status = match error.code {
+                code::INVALID_PARAMS => StatusCode::BAD_REQUEST,
+                _ => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            return Self::new(status, error.message);
+        };
+        let field = error.data.as_ref().and_then(|data| data.field.clone());
+        let message = match field {
+            Some(field) if !error.message.contains(&field) => format!("{field}: {}", error.message),
+            _ => error.message,
+        };
+        let status = match kind {
+            ErrorCode::NotFound => return Self::not_found(),
+            ErrorCode::InvalidArgument | ErrorCode::Unsupported => StatusCode::BAD_REQUEST,
+            ErrorCode::Conflict | ErrorCode::Cancelled => StatusCode::CONFLICT,
+            ErrorCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorCode::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            ErrorCode::Unauthorized | ErrorCode::ProtocolIncompatible | ErrorCode::Internal => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        };
+        Self::new(status, message)
+    }
+}

@@ -1,0 +1,131 @@
+//! The routes: each with its handler, all of them in the `OpenAPI` description that is made from them.
+
+mod extract;
+mod group;
+mod page;
+mod queue;
+mod setup;
+mod site;
+mod status;
+mod task;
+mod web;
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::DefaultBodyLimit,
+    http::{StatusCode, header},
+    middleware,
+    response::{IntoResponse, Response},
+};
+use tokio_util::sync::CancellationToken;
+use utoipa::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    daemon::Daemon,
+    gate::{self, Gate},
+    key::SetupCode,
+    problem::{Problem, ResultMessage},
+    rpc,
+};
+
+/// The largest body of any route.
+pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+
+/// What handlers work with.
+#[derive(Debug, Clone)]
+pub(crate) struct App {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) daemon: Daemon,
+    pub(crate) setup_code: Option<SetupCode>,
+    pub(crate) version: Arc<str>,
+    pub(crate) language: Option<Arc<str>>,
+    /// Cancelled when the agent ends.
+    pub(crate) stop: CancellationToken,
+}
+
+impl App {
+    /// Refuses while the daemon's state is not known.
+    pub(crate) fn need_daemon(&self) -> Result<(), Problem> {
+        if self.stop.is_cancelled() || !self.daemon.hub.is_connected() {
+            return Err(crate::session::CallError::Unavailable.into());
+        }
+        Ok(())
+    }
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Svc",
+        description = "Downloads, on this machine and from elsewhere.",
+        version = "0.1.0"
+    ),
+    components(schemas(ResultMessage))
+)]
+struct Description;
+
+fn described() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(page::page_view))
+        .routes(routes!(status::ping))
+        .routes(routes!(status::openapi_view))
+        .routes(routes!(status::info_view))
+        .routes(routes!(setup::setup_status))
+        .routes(routes!(setup::setup_create))
+        .routes(routes!(queue::queue_list))
+        .routes(routes!(task::task_list, task::task_create))
+        .routes(routes!(task::task_pause_all))
+        .routes(routes!(task::task_continue_all))
+        .routes(routes!(task::task_view, task::task_delete))
+        .routes(routes!(task::task_pause))
+        .routes(routes!(task::task_continue))
+        .routes(routes!(task::task_rename))
+        .routes(routes!(task::task_change_url))
+        .routes(routes!(task::task_ignore_plugin_retry))
+        .routes(routes!(group::group_list))
+        .routes(routes!(group::group_delete))
+        .routes(routes!(group::group_pause))
+        .routes(routes!(group::group_continue))
+        .routes(routes!(site::site_list, site::site_save))
+        .routes(routes!(site::site_view, site::site_delete))
+        .routes(routes!(web::blob_create))
+        .routes(routes!(web::ticket_create))
+        .routes(routes!(web::file_view))
+        .routes(routes!(web::export_view))
+        .routes(routes!(rpc::connect))
+}
+
+/// The interface's description, as `GET /api/v1/openapi.json` gives it.
+pub fn openapi() -> String {
+    let (_, api) = described().split_for_parts();
+    let mut text = api.to_pretty_json().expect("a description has text keys only");
+    text.push('\n');
+    text
+}
+
+/// Every route, behind the gate.
+pub(crate) fn router(app: App) -> Router {
+    let (router, _) = described().split_for_parts();
+    let gate = Arc::clone(&app.gate);
+    router
+        .fallback(async || Problem::new(StatusCode::NOT_FOUND, gate::UNKNOWN_ENDPOINT))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(middleware::from_fn_with_state(gate, gate::pass))
+        .with_state(app)
+}
+
+/// It is done.
+pub(crate) fn ok() -> Json<ResultMessage> {
+    Json(ResultMessage {
+        success: true,
+        message: "ok".to_owned(),
+    })
+}
+
+/// Text that is JSON already.
+pub(crate) fn json(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}

@@ -1,0 +1,67 @@
+//! Credentials of sites. Passwords come in and never go out.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    response::Response,
+};
+use protocol::{Method, SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams};
+
+use super::{App, extract::Body};
+use crate::problem::{Problem, ResultMessage};
+
+/// The sites that have credentials.
+#[utoipa::path(get, path = "/api/v1/site-auth", responses(
+    (status = 200, body = Vec<SiteAuthEntryDto>), (status = 401, body = ResultMessage),
+    (status = 403, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+    (status = 504, body = ResultMessage)))]
+pub(super) async fn site_list(State(app): State<App>) -> Result<Response, Problem> {
+    app.need_daemon()?;
+    Ok(super::json(app.daemon.hub.look(|daemon| daemon.sites().to_owned())))
+}
+
+/// Save a site's credentials.
+#[utoipa::path(put, path = "/api/v1/site-auth", request_body = SiteAuthSaveRequest, responses(
+    (status = 200, body = SiteAuthEntryDto), (status = 400, body = ResultMessage),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
+    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage),
+    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
+    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+pub(super) async fn site_save(
+    State(app): State<App>,
+    Body(request): Body<SiteAuthSaveRequest>,
+) -> Result<Json<SiteAuthEntryDto>, Problem> {
+    Ok(Json(app.daemon.call(Method::SiteAuthSave, &request).await?))
+}
+
+/// One site's user name.
+#[utoipa::path(get, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(
+    (status = 200, body = SiteAuthEntryDto), (status = 400, body = ResultMessage),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
+    (status = 404, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+    (status = 504, body = ResultMessage)))]
+pub(super) async fn site_view(
+    State(app): State<App>,
+    Path(site): Path<String>,
+) -> Result<Json<SiteAuthEntryDto>, Problem> {
+    let found: Option<SiteAuthCredential> = app.daemon.call(Method::SiteAuthGet, &SiteParams { site }).await?;
+    let found = found.ok_or_else(Problem::not_found)?;
+    Ok(Json(SiteAuthEntryDto::new(found.site, found.user)))
+}
+
+/// Forget a site's credentials.
+#[utoipa::path(delete, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(
+    (status = 200, body = ResultMessage), (status = 400, body = ResultMessage),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
+    (status = 404, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+    (status = 504, body = ResultMessage)))]
+pub(super) async fn site_delete(
+    State(app): State<App>,
+    Path(site): Path<String>,
+) -> Result<Json<ResultMessage>, Problem> {
+    let _: Vec<SiteAuthEntryDto> = app.daemon.call(Method::SiteAuthDelete, &SiteParams { site }).await?;
+    Ok(super::ok())
+}

@@ -1,0 +1,55 @@
+//! Who answers, and what can be asked.
+
+use axum::{Json, extract::State, response::Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::App;
+use crate::problem::ResultMessage;
+
+/// It lives.
+#[utoipa::path(get, path = "/ping", responses((status = 200, body = Pong), (status = 403, body = ResultMessage)))]
+pub(super) async fn ping(State(app): State<App>) -> Json<Pong> {
+    Json(Pong {
+        success: true,
+        app: "Svc",
+        version: app.version.to_string(),
+        message: "pong",
+        language: app.language.as_deref().map(ToOwned::to_owned),
+    })
+}
+
+/// This description.
+#[utoipa::path(get, path = "/api/v1/openapi.json", responses(
+    (status = 200, description = "OpenAPI 3.1", content_type = "application/json"),
+    (status = 404, body = ResultMessage, description = "The management API is off")))]
+pub(super) async fn openapi_view() -> Response {
+    super::json(super::openapi())
+}
+
+/// Name and version.
+#[utoipa::path(get, path = "/api/v1/info", responses(
+    (status = 200, body = ApiInfo),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage), (status = 429, body = ResultMessage)))]
+pub(super) async fn info_view(State(app): State<App>) -> Json<ApiInfo> {
+    Json(ApiInfo {
+        name: "Svc",
+        version: app.version.to_string(),
+    })
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Pong {
+    success: bool,
+    app: &'static str,
+    version: String,
+    message: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ApiInfo {
+    name: &'static str,
+    version: String,
+}

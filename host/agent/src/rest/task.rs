@@ -1,0 +1,267 @@
+//! Tasks.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::{HeaderName, HeaderValue, StatusCode},
+    response::Response,
+};
+use protocol::{
+    ChangeUrlParams, CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method, OkResult,
+    RenameTaskParams, TaskDto, TaskIdParams, TaskStatus,
+};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{
+    App,
+    extract::{Body, Params},
+};
+use crate::{
+    problem::{Problem, ResultMessage},
+    projection::{Filter, Page, array},
+};
+
+/// The largest page.
+const MAX_LIMIT: usize = 1000;
+
+type Ack = Result<Json<ResultMessage>, Problem>;
+
+/// Tasks, newest first. With `limit`, `X-Next-Cursor` names the next page.
+#[utoipa::path(get, path = "/api/v1/tasks", params(ListParams), responses(
+    (status = 200, body = Vec<TaskDto>), (status = 400, body = ResultMessage),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
+    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
+    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+pub(super) async fn task_list(State(app): State<App>, Params(params): Params<ListParams>) -> Result<Response, Problem> {
+    app.need_daemon()?;
+    let filter = params.filter()?;
+    let limit = match params.limit {
+        Some(limit) if (1..=MAX_LIMIT).contains(&limit) => Some(limit),
+        Some(_) => {
+            return Err(Problem::invalid(format!(
+                "limit must be a number from 1 to {MAX_LIMIT}"
+            )));
+        }
+        None => None,
+    };
+    let page = app
+        .daemon
+        .hub
+        .look(|daemon| daemon.page(&filter, limit, params.cursor.as_deref()));
+    let Page { tasks, next } = page.map_err(|_| Problem::invalid("cursor must come from X-Next-Cursor"))?;
+    let mut response = super::json(array(&tasks));
+    if let Some(next) = next.and_then(|next| HeaderValue::try_from(next).ok()) {
+        response
+            .headers_mut()
+            .insert(HeaderName::from_static("x-next-cursor"), next);
+    }
+    Ok(response)
+}
+
+/// Create a task. It is on the disk when this is answered.
+#[utoipa::path(post, path = "/api/v1/tasks", request_body = CreateTaskRequest, responses(
+    (status = 200, body = CreatedTask), (status = 400, body = ResultMessage),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
+    (status = 404, body = ResultMessage), (status = 408, body = ResultMessage),
+    (status = 409, body = ResultMessage), (status = 413, body = ResultMessage),
+    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
+    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+pub(super) async fn task_create(
+    State(app): State<App>,
+    Body(request): Body<CreateTaskRequest>,
+) -> Result<Json<CreatedTask>, Problem> {
+    if request.url.trim().is_empty() {
+        return Err(Problem::invalid("url is required"));
+    }
+    let params = CreateTaskParams {
+        request,
+        ..CreateTaskParams::default()
+    };
+    Ok(Json(app.daemon.call(Method::TaskCreate, &params).await?))
+}
+
+/// Pause all tasks.
+#[utoipa::path(put, path = "/api/v1/tasks/pause", responses(
+    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
+    (status = 403, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+    (status = 504, body = ResultMessage)))]
+pub(super) async fn task_pause_all(State(app): State<App>) -> Ack {
+    let _: OkResult = app.daemon.call(Method::TaskPauseAll, &serde_json::Map::new()).await?;
+    Ok(super::ok())
+}
+
+/// Continue all tasks.
+#[utoipa::path(put, path = "/api/v1/tasks/continue", responses(
+    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
+    (status = 403, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+    (status = 504, body = ResultMessage)))]
+pub(super) async fn task_continue_all(State(app): State<App>) -> Ack {
+    let _: OkResult = app.daemon.call(Method::TaskResumeAll, &serde_json::Map::new()).await?;
+    Ok(super::ok())
+}
+
+/// One task.
+#[utoipa::path(get, path = "/api/v1/tasks/{id}", params(("id" = String, Path)), responses(
+    (status = 200, body = TaskDto), (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
+    (status = 404, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+    (status = 504, body = ResultMessage)))]
+pub(super) async fn task_view(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
+    app.need_daemon()?;
+    let task = app.daemon.hub.look(|daemon| daemon.task(&id));
+    task.map(|task| super::json(task.to_string()))
+        .ok_or_else(Problem::not_found)
+}
+
+/// Delete a task, and its files if asked to.
+#[utoipa::path(delete, path = "/api/v1/tasks/{id}", params(("id" = String, Path), DeleteParams), responses(
+    (status = 200, body = ResultMessage), (status = 400, body = ResultMessage),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
+    (status = 404, body = ResultMessage), (status = 409, body = ResultMessage),
+    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
+    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+pub(super) async fn task_delete(
+    State(app): State<App>,
+    Path(task_id): Path<String>,
+    Params(DeleteParams { delete_files }): Params<DeleteParams>,
+) -> Ack {
+    let params = DeleteTaskParams { task_id, delete_files };
+    let _: OkResult = app.daemon.call(Method::TaskDelete, &params).await?;
+    Ok(super::ok())
+}
+
+/// Pause a task.
+#[utoipa::path(put, path = "/api/v1/tasks/{id}/pause", params(("id" = String, Path)), responses(
+    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
+    (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
+    (status = 409, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+    (status = 504, body = ResultMessage)))]
+pub(super) async fn task_pause(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
+    let _: OkResult = app.daemon.call(Method::TaskPause, &TaskIdParams { task_id }).await?;
+    Ok(super::ok())
+}
+
+/// Continue a task.
+#[utoipa::path(put, path = "/api/v1/tasks/{id}/continue", params(("id" = String, Path)), responses(
+    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
+    (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
+    (status = 409, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+    (status = 504, body = ResultMessage)))]
+pub(super) async fn task_continue(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
+    let _: OkResult = app.daemon.call(Method::TaskResume, &TaskIdParams { task_id }).await?;
+    Ok(super::ok())
+}
+
+/// Rename a task's file.
+#[utoipa::path(post, path = "/api/v1/tasks/{id}/rename", params(("id" = String, Path)), request_body = RenameBody, responses(
+    (status = 200, body = ResultMessage), (status = 400, body = ResultMessage),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
+    (status = 404, body = ResultMessage), (status = 408, body = ResultMessage),
+    (status = 409, body = ResultMessage), (status = 413, body = ResultMessage),
+    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
+    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+pub(super) async fn task_rename(
+    State(app): State<App>,
+    Path(task_id): Path<String>,
+    Body(RenameBody { file_name }): Body<RenameBody>,
+) -> Ack {
+    let params = RenameTaskParams { task_id, file_name };
+    let _: OkResult = app.daemon.call(Method::TaskRename, &params).await?;
+    Ok(super::ok())
+}
+
+/// Replace a task's source and keep its bytes if they are the same there.
+#[utoipa::path(post, path = "/api/v1/tasks/{id}/url", params(("id" = String, Path)), request_body = UrlBody, responses(
+    (status = 200, body = ResultMessage), (status = 400, body = ResultMessage),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
+    (status = 404, body = ResultMessage), (status = 408, body = ResultMessage),
+    (status = 409, body = ResultMessage), (status = 413, body = ResultMessage),
+    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
+    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+pub(super) async fn task_change_url(
+    State(app): State<App>,
+    Path(task_id): Path<String>,
+    Body(UrlBody { url }): Body<UrlBody>,
+) -> Ack {
+    let _: OkResult = app
+        .daemon
+        .call(Method::TaskChangeUrl, &ChangeUrlParams { task_id, url })
+        .await?;
+    Ok(super::ok())
+}
+
+/// Go on without the plugin that a task waits for.
+#[utoipa::path(post, path = "/api/v1/tasks/{id}/ignore-plugin-retry", params(("id" = String, Path)), responses(
+    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
+    (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
+    (status = 409, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+    (status = 504, body = ResultMessage)))]
+pub(super) async fn task_ignore_plugin_retry(State(app): State<App>, Path(id): Path<String>) -> Ack {
+    app.need_daemon()?;
+    match app.daemon.hub.look(|daemon| daemon.task(&id)) {
+        Some(_) => Err(Problem::new(StatusCode::CONFLICT, "this task waits for no plugin")),
+        None => Err(Problem::not_found()),
+    }
+}
+
+/// Which tasks, and how many.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListParams {
+    /// A status by number or name; `all` is no filter.
+    status: Option<String>,
+    /// Tasks of this queue.
+    queue_id: Option<String>,
+    /// Tasks of this group.
+    group_id: Option<String>,
+    /// At most this many, 1 to 1000.
+    limit: Option<usize>,
+    /// What `X-Next-Cursor` said.
+    cursor: Option<String>,
+}
+
+impl ListParams {
+    fn filter(&self) -> Result<Filter, Problem> {
+        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let status = match text(&self.status).as_deref() {
+            None | Some("all") => None,
+            Some(name) => {
+                let is = |status: &TaskStatus| status.name() == name || (*status as u8).to_string() == name;
+                let found = TaskStatus::ALL.into_iter().find(is);
+                Some(found.ok_or_else(|| Problem::invalid("status must be 0 to 5, a name of one, or all"))?)
+            }
+        };
+        Ok(Filter {
+            status,
+            queue: text(&self.queue_id),
+            group: text(&self.group_id),
+        })
+    }
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(super) struct DeleteParams {
+    /// Delete the files too that were made.
+    #[serde(default)]
+    pub(super) delete_files: bool,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RenameBody {
+    file_name: String,
+}
+
+#[derive(Deserialize, ToSchema)]
+pub(super) struct UrlBody {
+    url: String,
+}

@@ -1,0 +1,290 @@
+//! The settings on the disk and in memory: one file that only its owner reads, replaced whole, and a lock that keeps a
+//! second agent out.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde::Deserialize;
+use tokio::sync::watch;
+
+use crate::{
+    config::{Config, Host},
+    key::NoRandom,
+    settings::{PatchError, STORED_VERSION, Settings},
+};
+
+const SETTINGS_FILE: &str = "settings.json";
+const NEW_FILE: &str = "settings.json.new";
+const LOCK_FILE: &str = "agent.lock";
+
+/// For the owner only: the settings hold the access key.
+const SECRET_MODE: u32 = 0o600;
+
+/// Why an agent's directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The directory or a file in it cannot be used.
+    #[error("cannot {act} {}", path.display())]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// Another agent runs on it.
+    #[error("{} is in use by another agent{}", path.display(), holder.as_ref().map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The process that holds it, if it said so.
+        holder: Option<String>,
+    },
+    /// The settings are not what an agent wrote.
+    #[error("{} is damaged", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A newer version wrote the settings.
+    #[error("{} was written by a newer version (format {found}, this version reads {STORED_VERSION})", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// A key had to be made up.
+    #[error(transparent)]
+    NoRandom(#[from] NoRandom),
+}
+
+/// Why settings did not change.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangeError {
+    #[error(transparent)]
+    Refused(#[from] PatchError),
+    /// Somebody else was first.
+    #[error("there is a key already")]
+    KeyExists,
+    #[error("the settings could not be stored")]
+    NotStored(#[source] DirectoryError),
+}
+
+fn io_error(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
+    let path = path.to_owned();
+    move |source| DirectoryError::Io { act, path, source }
+}
+
+/// Owns the settings. Whoever holds it may change them; everybody sees the change at once.
+#[derive(Debug)]
+pub(crate) struct Vault {
+    directory: PathBuf,
+    host: Host,
+    settings: watch::Sender<Arc<Settings>>,
+    /// Changes go one after the other. Held across a write to the disk, on threads that may block only.
+    changing: Mutex<()>,
+    /// Held as long as the agent lives.
+    _lock: File,
+}
+
+impl Vault {
+    /// Opens the directory, or makes it. Blocks.
+    pub(crate) fn open(config: &Config) -> Result<Self, DirectoryError> {
+        let directory = config.directory.clone();
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)
+            .map_err(io_error("create", &directory))?;
+        let lock = lock(&directory)?;
+        let stored = read(&directory)?;
+        let before = stored.clone();
+        let settings = stored
+            .unwrap_or_else(|| Settings::fresh(config.host))
+            .started(config.host, config.preset_key.clone())?;
+        if before.as_ref() != Some(&settings) {
+            write(&directory, &settings)?;
+        }
+        Ok(Self {
+            directory,
+            host: config.host,
+            settings: watch::Sender::new(Arc::new(settings)),
+            changing: Mutex::new(()),
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn host(&self) -> Host {
+        self.host
+    }
+
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.borrow())
+    }
+
+    pub(crate) fn follow(&self) -> watch::Receiver<Arc<Settings>> {
+        self.settings.subscribe()
+    }
+
+    /// Stores what `next` makes of the settings, then shows it. What was begun is ended, even if nobody waits any more.
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        next: impl FnOnce(&Settings) -> Result<Settings, ChangeError> + Send + 'static,
+    ) -> Result<Arc<Settings>, ChangeError> {
+        let vault = Arc::clone(self);
+        let change = move || {
+            let _one_at_a_time = vault.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = vault.settings();
+            let next = Arc::new(next(&now)?);
+            if next != now {
+                write(&vault.directory, &next).map_err(ChangeError::NotStored)?;
+                vault.settings.send_replace(Arc::clone(&next));
+            }
+            Ok(next)
+        };
+        tokio::task::spawn_blocking(change)
+            .await
+            .expect("the change neither panics nor is aborted")
+    }
+}
+
+fn lock(directory: &Path) -> Result<File, DirectoryError> {
+    let path = directory.join(LOCK_FILE);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(SECRET_MODE)
+        .open(&path)
+        .map_err(io_error("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            let read = file.read_to_string(&mut holder);
+            return Err(DirectoryError::InUse {
+                path: directory.to_owned(),
+                holder: read
+                    .ok()
+                    .map(|_| holder.trim().to_owned())
+                    .filter(|pid| !pid.is_empty()),
+            });
+        }
+        Err(TryLockError::Error(source)) => return Err(io_error("lock", &path)(source)),
+    }
+    file.set_len(0)
+        .and_then(|()| writeln!(file, "{}", std::process::id()))
+        .map_err(io_error("write", &path))?;
+    Ok(file)
+}
+
+fn read(directory: &Path) -> Result<Option<Settings>, DirectoryError> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let path = directory.join(SETTINGS_FILE);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("read", &path)(error)),
+    };
+    let damaged = |source| DirectoryError::Damaged {
+        path: path.clone(),
+        source,
+    };
+    let Version { version: found } = serde_json::from_slice(&text).map_err(damaged)?;
+    if found > STORED_VERSION {
+        return Err(DirectoryError::Newer { path, found });
+    }
+    serde_json::from_slice(&text).map(Some).map_err(damaged)
+}
+
+/// Replaces the file: after a crash there is the old one or the new one.
+fn write(directory: &Path, settings: &Settings) -> Result<(), DirectoryError> {
+    let (new, path) = (directory.join(NEW_FILE), directory.join(SETTINGS_FILE));
+    let text = serde_json::to_vec_pretty(settings).expect("settings have text keys only");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(SECRET_MODE)
+        .open(&new)
+        .map_err(io_error("create", &new))?;
+    file.write_all(&text)
+        .and_then(|()| file.sync_all())
+        .map_err(io_error("write", &new))?;
+    fs::rename(&new, &path).map_err(io_error("replace", &path))?;
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(io_error("sync", directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::key::AccessKey;
+
+    fn config(directory: &Path) -> Config {
+        Config::new(Host::Headless, directory.join("agent"))
+    }
+
+    #[tokio::test]
+    async fn a_change_is_seen_at_once_and_after_a_restart_and_its_file_is_secret() {
+        let directory = tempfile::tempdir().unwrap();
+        let vault = Arc::new(Vault::open(&config(directory.path())).unwrap());
+        let key = AccessKey::new("secret-key-1").unwrap();
+        let with_key = key.clone();
+        let set = move |settings: &Settings| {
+            Ok(Settings {
+                key: Some(with_key),
+                ..settings.clone()
+            })
+        };
+        vault.change(set).await.unwrap();
+        assert_eq!(vault.settings().key, Some(key.clone()));
+        drop(vault);
+        let again = Vault::open(&config(directory.path())).unwrap();
+        assert_eq!(again.settings().key, Some(key));
+        let file = fs::metadata(directory.path().join("agent").join(SETTINGS_FILE)).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, SECRET_MODE);
+    }
+
+    #[test]
+    fn a_second_agent_is_told_who_holds_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let _held = Vault::open(&config(directory.path())).unwrap();
+        let refused = Vault::open(&config(directory.path())).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("process {}", std::process::id())),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn settings_of_a_newer_version_or_damaged_ones_stop_the_start() {
+        let directory = tempfile::tempdir().unwrap();
+        drop(Vault::open(&config(directory.path())).unwrap());
+        let path = directory.path().join("agent").join(SETTINGS_FILE);
+        fs::write(&path, r#"{"version":2,"moon":true}"#).unwrap();
+        let refused = Vault::open(&config(directory.path())).unwrap_err();
+        assert!(matches!(refused, DirectoryError::Newer { found: 2, .. }));
+        fs::write(&path, "{").unwrap();
+        let refused = Vault::open(&config(directory.path())).unwrap_err();
+        assert!(matches!(refused, DirectoryError::Damaged { .. }));
+    }
+}
