@@ -68,7 +68,6 @@ pub(crate) struct Crew<'a> {
     rates: BTreeMap<WorkerId, (f64, u64)>,
     ramp: Ramp,
     is_splittable: bool,
-    next_worker: u32,
     started: Instant,
     received_before: u64,
     last_tick: (Instant, u64),
@@ -92,7 +91,6 @@ impl<'a> Crew<'a> {
             rates: BTreeMap::new(),
             ramp: Ramp::new(segments, session.ceiling()),
             is_splittable: begun.is_splittable,
-            next_worker: begun.worker.0 + 1,
             started: now,
             received_before: received,
             last_tick: (now, received),
@@ -189,9 +187,8 @@ impl<'a> Crew<'a> {
     }
 
     fn hire(&mut self, mirror: usize, after: Duration) {
-        let id = WorkerId(self.next_worker);
-        self.next_worker += 1;
         let session = self.session;
+        let id = session.new_worker();
         session.enlist(id, mirror);
         self.workers.push(Box::pin(async move {
             if !after.is_zero() {
