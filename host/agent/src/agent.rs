@@ -18,7 +18,7 @@ use crate::{
     key::{AccessKey, NoRandom, SetupCode},
     rest::{self, App},
     serve,
-    settings::Settings,
+    settings::{Listening, Settings},
     vault::{DirectoryError, Vault},
 };
 
@@ -78,9 +78,12 @@ impl Agent {
         let address = listener
             .local_addr()
             .map_err(|source| StartError::Listen { address, source })?;
+        vault.tell_address(Some(address)).await?;
         let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
         let (leave, cut) = (CancellationToken::new(), CancellationToken::new());
-        let hub = Arc::new(Hub::new(settings.status(config.host), settings.preferences.clone()));
+        let host = config.host;
+        let listening = Listening { host, address };
+        let hub = Arc::new(Hub::new(settings.status(listening), settings.preferences.clone()));
         let daemon = Daemon::start(
             Arc::new(connect),
             Arc::clone(&hub),
@@ -88,21 +91,27 @@ impl Agent {
             leave.clone(),
             &tracker,
         );
-        tracker.spawn(stop.clone().run_until_cancelled_owned(follow(Arc::clone(&vault), hub)));
-        let is_new_server = config.host == Host::Headless && settings.key.is_none();
+        tracker.spawn(
+            stop.clone()
+                .run_until_cancelled_owned(follow(Arc::clone(&vault), hub, listening)),
+        );
+        let is_new_server = host == Host::Headless && settings.key.is_none();
         let app = App {
             gate: Arc::new(Gate {
-                is_loopback_only: config.host == Host::Desktop && address.ip().is_loopback(),
+                is_loopback_only: listening.is_loopback_only(),
                 vault,
                 trusted_proxies: config.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
                 throttle: std::sync::Mutex::default(),
                 tickets: crate::ticket::Tickets::default(),
             }),
             daemon,
+            listening,
             setup_code: is_new_server.then(SetupCode::random).transpose()?,
             version: config.version.clone().into(),
             language: config.language.map(Into::into),
             stop: stop.clone(),
+            cut: cut.clone(),
+            tracker: tracker.clone(),
         };
         let router = rest::router(app.clone());
         tracker.spawn(serve::accept(
@@ -142,12 +151,17 @@ impl Agent {
 
     /// Whether the daemon answers.
     pub fn is_connected(&self) -> bool {
-        self.app.daemon.hub.is_connected()
+        self.app.daemon.known().is_ok()
+    }
+
+    /// Resolves once the daemon answers and its state is here.
+    pub async fn connected(&self) {
+        self.app.daemon.connected().await;
     }
 
     /// Ends: no new connections, clients told, answers finished within `grace`, the daemon asked to end as well.
     pub async fn shutdown(self, grace: Duration) {
-        self.stop.cancel();
+        self.stop_listening().await;
         let asking = self.app.daemon.ask_to_stop(&self.version);
         if tokio::time::timeout(STOP_DAEMON_TIME, asking).await.is_err() {
             tracing::warn!("the daemon did not hear that it is to end");
@@ -157,8 +171,15 @@ impl Agent {
 
     /// Ends like [`Agent::shutdown`] and leaves the daemon as it is.
     pub async fn leave(self, grace: Duration) {
-        self.stop.cancel();
+        self.stop_listening().await;
         self.end(grace).await;
+    }
+
+    async fn stop_listening(&self) {
+        if let Err(error) = self.app.gate.vault.tell_address(None).await {
+            tracing::warn!(%error, "other programs may look for the agent where it no longer is");
+        }
+        self.stop.cancel();
     }
 
     async fn end(self, grace: Duration) {
@@ -194,10 +215,10 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
 }
 
 /// Tells everybody when the settings change.
-async fn follow(vault: Arc<Vault>, hub: Arc<Hub>) {
+async fn follow(vault: Arc<Vault>, hub: Arc<Hub>, listening: Listening) {
     let mut settings = vault.follow();
     while settings.changed().await.is_ok() {
         let now = Arc::clone(&settings.borrow_and_update());
-        hub.own_changed(now.status(vault.host()), &now.preferences);
+        hub.own_changed(now.status(listening), &now.preferences);
     }
 }

@@ -25,17 +25,20 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A session that lived this long was good: the pauses begin anew.
-const GOOD_SESSION: Duration = Duration::from_secs(10);
+const GOOD_SESSION: Duration = Duration::from_secs(1);
 
 /// How long the daemon may take to begin an answer over HTTP.
 const HTTP_TIME: Duration = Duration::from_secs(30);
+
+/// The session, or why there is none.
+type Known = Result<Session, Arc<str>>;
 
 /// Handle on the daemon, whether it is there or not.
 #[derive(Clone)]
 pub(crate) struct Daemon {
     connect: Arc<dyn Connect>,
     pub(crate) hub: Arc<Hub>,
-    session: watch::Receiver<Option<Session>>,
+    session: watch::Receiver<Known>,
     tracker: TaskTracker,
 }
 
@@ -54,7 +57,7 @@ impl Daemon {
         stop: CancellationToken,
         tracker: &TaskTracker,
     ) -> Self {
-        let (session_tx, session) = watch::channel(None);
+        let (session_tx, session) = watch::channel(Err("the daemon is still being looked for".into()));
         let daemon = Self {
             connect,
             hub,
@@ -65,14 +68,32 @@ impl Daemon {
         tracker.spawn(async move {
             let supervise = supervise(&*held.connect, &held.hub, &version, &session_tx);
             stop.run_until_cancelled(supervise).await;
-            session_tx.send_replace(None);
+            drop(session_tx.send_replace(Err("app shutting down".into())));
             held.hub.disconnected();
         });
         daemon
     }
 
+    /// The session; its end is known before the projection is out of date.
     fn session(&self) -> Result<Session, CallError> {
-        self.session.borrow().clone().ok_or(CallError::Unavailable)
+        self.session.borrow().clone().map_err(CallError::NoDaemon)
+    }
+
+    /// The projection, while it is current.
+    pub(crate) fn known(&self) -> Result<&Hub, CallError> {
+        match &*self.session.borrow() {
+            Ok(_) => Ok(&self.hub),
+            Err(why) => Err(CallError::NoDaemon(Arc::clone(why))),
+        }
+    }
+
+    /// Resolves once there is a session.
+    pub(crate) async fn connected(&self) {
+        let mut session = self.session.clone();
+        if session.wait_for(Result::is_ok).await.is_err() {
+            // It is sought no more.
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Hands a call over, in order.
@@ -138,19 +159,19 @@ impl Daemon {
     }
 }
 
-async fn supervise(connect: &dyn Connect, hub: &Hub, version: &str, session_tx: &watch::Sender<Option<Session>>) {
+async fn supervise(connect: &dyn Connect, hub: &Hub, version: &str, session_tx: &watch::Sender<Known>) {
     let mut pause = FIRST_PAUSE;
     loop {
         let began = Instant::now();
         let error = match session::open(connect, version).await {
             Ok(opened) => {
                 opened
-                    .run(hub, |session| drop(session_tx.send_replace(Some(session))))
+                    .run(hub, |session| drop(session_tx.send_replace(Ok(session))))
                     .await
             }
             Err(error) => error,
         };
-        session_tx.send_replace(None);
+        drop(session_tx.send_replace(Err(format!("no daemon: {error}").into())));
         hub.disconnected();
         report(&error);
         if began.elapsed() >= GOOD_SESSION {

@@ -370,6 +370,7 @@ fn dress(response: &mut Response, settings: &Settings) {
     set(header::REFERRER_POLICY, "no-referrer");
     if settings.cors {
         set(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        set(header::ACCESS_CONTROL_EXPOSE_HEADERS, "*");
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use axum::extract::ws::Utf8Bytes;
+use bytes::Bytes;
 use protocol::{
     EventBody, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams,
     agent::{GatewayStatusDto, Preferences},
@@ -17,13 +17,16 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::watch;
 
-use crate::projection::Projection;
+use crate::projection::{Listing, Projection};
 
 /// Events kept for readers that are behind; ten thousand tasks made one by one fit.
 const MAX_EVENTS: usize = 16 * 1024;
 
 /// Bytes kept for readers that are behind; about ten thousand changed tasks.
-const MAX_BYTES: usize = 16 * 1024 * 1024;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes of events that one reader holds at once, unless one event has more.
+const MAX_BYTES_AT_ONCE: usize = 64 * 1024;
 
 /// A larger new snapshot is not sent to everybody: its readers are told of a gap and fetch it when they are ready.
 const MAX_SNAPSHOT_EVENT_BYTES: usize = 1024 * 1024;
@@ -48,7 +51,7 @@ struct Inner {
     is_connected: bool,
     gateway: GatewayStatusDto,
     preferences: Preferences,
-    events: VecDeque<Utf8Bytes>,
+    events: VecDeque<Bytes>,
     bytes: usize,
     newest: u64,
 }
@@ -106,14 +109,10 @@ impl Hub {
         read(&self.read().projection)
     }
 
-    /// Whether the daemon answers and its state is here.
-    pub(crate) fn is_connected(&self) -> bool {
-        self.read().is_connected
-    }
-
     /// The daemon's state anew.
     pub(crate) fn replace(&self, projection: Projection, reached: Reached) {
-        let text = (projection.len() < MAX_SNAPSHOT_EVENT_BYTES / 512).then(|| projection.encode());
+        let text = (projection.len() < MAX_SNAPSHOT_EVENT_BYTES / 512)
+            .then(|| projection.snapshot(String::new(), "]}").whole());
         let text = text.filter(|text| text.len() < MAX_SNAPSHOT_EVENT_BYTES);
         let mut inner = self.write();
         inner.projection = projection;
@@ -191,8 +190,8 @@ impl Hub {
         self.newest.send_replace(inner.newest);
     }
 
-    /// Up to `most` events after the cursor, in order.
-    pub(crate) fn after(&self, cursor: u64, most: usize) -> Result<Vec<Utf8Bytes>, Gap> {
+    /// Up to `most` events after the cursor, in order, and no more than a reader should hold at once.
+    pub(crate) fn after(&self, cursor: u64, most: usize) -> Result<Vec<Bytes>, Gap> {
         let inner = self.read();
         let held = u64::try_from(inner.events.len()).unwrap_or(u64::MAX);
         let missing = inner.newest.saturating_sub(cursor);
@@ -200,7 +199,14 @@ impl Hub {
             return Err(Gap);
         }
         let skip = usize::try_from(held - missing).unwrap_or(usize::MAX);
-        Ok(inner.events.iter().skip(skip).take(most).cloned().collect())
+        let mut bytes = 0;
+        let fits = |event: &&Bytes| {
+            let is_first = bytes == 0;
+            bytes += event.len();
+            is_first || bytes <= MAX_BYTES_AT_ONCE
+        };
+        let events = inner.events.iter().skip(skip).take(most);
+        Ok(events.take_while(fits).cloned().collect())
     }
 
     /// Follows the newest sequence number.
@@ -208,24 +214,19 @@ impl Hub {
         self.newest.subscribe()
     }
 
-    /// The result of `system.snapshot`, and the sequence that it belongs to.
-    pub(crate) fn snapshot(&self) -> (Box<RawValue>, u64) {
+    /// `head` and the result of `system.snapshot` as the end of an object, and the sequence that it belongs to.
+    pub(crate) fn snapshot(&self, head: &str) -> (Listing, u64) {
         let inner = self.read();
         let own = |value: Result<Box<RawValue>, serde_json::Error>| value.unwrap_or_else(|_| RawValue::NULL.to_owned());
         let gateway = own(to_raw_value(&inner.gateway));
         let preferences = own(to_raw_value(&inner.preferences));
-        let text = format!(
-            "{{\"epoch\":\"{}\",\"sequence\":{},\"body\":{{\"role\":\"agent\",\"snapshot\":{{\"daemonConnected\":{},\
+        let head = format!(
+            "{head}{{\"epoch\":\"{}\",\"sequence\":{},\"body\":{{\"role\":\"agent\",\"snapshot\":{{\"daemonConnected\":{},\
              \"gateway\":{gateway},\"preferences\":{preferences},\"linkedDevices\":[],\"pendingCaptures\":[],\
-             \"linkPairingRequests\":[],\"linkDiscovered\":[],\"daemon\":{}}}}}}}",
-            self.epoch,
-            inner.newest,
-            inner.is_connected,
-            inner.projection.encode(),
+             \"linkPairingRequests\":[],\"linkDiscovered\":[],\"daemon\":",
+            self.epoch, inner.newest, inner.is_connected,
         );
-        let newest = inner.newest;
-        drop(inner);
-        (own(RawValue::from_string(text)), newest)
+        (inner.projection.snapshot(head, "]}}}}}"), inner.newest)
     }
 
     /// Waits until the projection holds what a write did.
@@ -258,13 +259,14 @@ mod tests {
     fn a_snapshot_belongs_to_one_event_and_the_next_ones_follow() {
         let hub = hub();
         hub.apply(&event("1"), Reached::default()).unwrap();
-        let (snapshot, sequence) = hub.snapshot();
-        let read: serde_json::Value = serde_json::from_str(snapshot.get()).unwrap();
+        let (snapshot, sequence) = hub.snapshot("{\"result\":");
+        let read: serde_json::Value = serde_json::from_str(&snapshot.whole()).unwrap();
+        let read = &read["result"];
         assert_eq!((read["sequence"].as_u64(), sequence), (Some(1), 1));
         assert!(read["body"]["snapshot"]["daemon"]["tasks"].is_array());
         hub.apply(&event("2"), Reached::default()).unwrap();
         let events = hub.after(sequence, 10).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&events[0]).unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&events[0]).unwrap();
         assert_eq!(told["params"]["sequence"], 2);
         assert_eq!(told["params"]["event"]["event"]["type"], "daemon");
         assert_eq!(told["params"]["event"]["event"]["data"]["type"], "comesNextYear");

@@ -64,7 +64,7 @@ impl AccessKey {
     }
 
     /// A new random one.
-    pub(crate) fn random() -> Result<Self, NoRandom> {
+    pub fn random() -> Result<Self, NoRandom> {
         loop {
             let text = BASE32_NOPAD.encode(&random::<RANDOM_KEY_BYTES>()?);
             // A random text may lack a digit, about once in three thousand.

@@ -1,18 +1,23 @@
 //! From what went wrong to what HTTP says. The one place where that is decided.
 
+use std::collections::BTreeMap;
+
 use axum::{
     Json,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
 use protocol::{ErrorCode, RpcError, code};
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{
+    IntoResponses, ToSchema,
+    openapi::{Content, Ref, RefOr, Response as Described, ResponseBuilder},
+};
 
 use crate::session::CallError;
 
 /// An acknowledgement or a refusal.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ResultMessage {
     /// Whether it was done.
     pub(crate) success: bool,
@@ -57,7 +62,7 @@ impl From<CallError> for Problem {
         let message = error.to_string();
         match error {
             CallError::Refused(error) => error.into(),
-            CallError::Unavailable => Self::new(StatusCode::SERVICE_UNAVAILABLE, message),
+            CallError::NoDaemon(_) | CallError::Unavailable => Self::new(StatusCode::SERVICE_UNAVAILABLE, message),
             CallError::TimedOut => Self::new(StatusCode::GATEWAY_TIMEOUT, message),
             CallError::Unreadable => Self::new(StatusCode::INTERNAL_SERVER_ERROR, message),
         }
@@ -90,4 +95,64 @@ impl From<RpcError> for Problem {
         };
         Self::new(status, message)
     }
+}
+
+/// What the gate refuses on the way to a route that needs the key; 404 is a group that is off.
+pub(crate) struct Gated;
+
+/// What can go wrong with any call to the daemon.
+pub(crate) struct Called;
+
+/// What is refused of a call about one thing: its name, that there is none, and that its state does not allow it.
+pub(crate) struct Named;
+
+/// What is refused of a body.
+pub(crate) struct Sent;
+
+impl IntoResponses for Gated {
+    fn responses() -> BTreeMap<String, RefOr<Described>> {
+        described([
+            StatusCode::UNAUTHORIZED,
+            StatusCode::FORBIDDEN,
+            StatusCode::NOT_FOUND,
+            StatusCode::TOO_MANY_REQUESTS,
+        ])
+    }
+}
+
+impl IntoResponses for Called {
+    fn responses() -> BTreeMap<String, RefOr<Described>> {
+        described([
+            StatusCode::INTERNAL_SERVER_ERROR,
+            StatusCode::SERVICE_UNAVAILABLE,
+            StatusCode::GATEWAY_TIMEOUT,
+        ])
+    }
+}
+
+impl IntoResponses for Named {
+    fn responses() -> BTreeMap<String, RefOr<Described>> {
+        described([StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::CONFLICT])
+    }
+}
+
+impl IntoResponses for Sent {
+    fn responses() -> BTreeMap<String, RefOr<Described>> {
+        described([
+            StatusCode::BAD_REQUEST,
+            StatusCode::REQUEST_TIMEOUT,
+            StatusCode::PAYLOAD_TOO_LARGE,
+        ])
+    }
+}
+
+fn described<const COUNT: usize>(statuses: [StatusCode; COUNT]) -> BTreeMap<String, RefOr<Described>> {
+    let describe = |status: StatusCode| {
+        let schema = Ref::from_schema_name("ResultMessage");
+        let response = ResponseBuilder::new()
+            .description(status.canonical_reason().unwrap_or_default())
+            .content("application/json", Content::new(Some(schema)));
+        (status.as_str().to_owned(), RefOr::T(response.build()))
+    };
+    statuses.into_iter().map(describe).collect()
 }

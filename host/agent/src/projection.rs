@@ -1,26 +1,30 @@
 //! The daemon's state as the agent knows it: its last snapshot, kept current by events. Pure.
 //!
-//! Tasks are kept as the daemon wrote them, beside the few members that lists are filtered by: most are only passed on.
+//! What the daemon wrote is kept and passed on as it is; only the members that lists are filtered by are looked at.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
-use protocol::{EventBody, TaskDto, TaskRuntimeDto, TaskStatus};
+use bytes::Bytes;
+use protocol::{EventBody, TaskDto, TaskIdParams, TaskRuntimeDto, TaskStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A task as JSON.
-#[derive(Debug, Clone)]
-pub(crate) struct TaskText {
-    pub(crate) json: Arc<str>,
-    id: Arc<str>,
-    queue: Arc<str>,
-    group: Arc<str>,
-    status: TaskStatus,
-    created_at: u64,
-}
+use crate::{
+    lexicon::{Lexicon, Words},
+    shelf::{Shelf, Task},
+};
+
+/// Names of queues and groups from which on those that no task has any more are forgotten.
+const MANY_NAMES: usize = 1024;
+
+/// Room for the task that makes a piece full, so that it is not moved for its sake.
+const ROOM_BYTES: usize = 2 * 1024;
+
+/// What of a long text is written at once. Small, because a thousand readers have one each.
+pub(crate) const PIECE_BYTES: usize = 8 * 1024;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -64,12 +68,6 @@ struct Tasks<'a> {
 }
 
 #[derive(Deserialize)]
-struct Deleted {
-    #[serde(rename = "taskId")]
-    task_id: String,
-}
-
-#[derive(Deserialize)]
 struct Changed<'a> {
     #[serde(borrow, default)]
     tasks: Vec<&'a RawValue>,
@@ -85,10 +83,17 @@ pub(crate) struct Filter {
     pub(crate) group: Option<String>,
 }
 
+impl Filter {
+    fn admits(&self, task: &Task) -> bool {
+        self.status.is_none_or(|status| status == task.status)
+            && self.queue.as_deref().is_none_or(|queue| *queue == *task.queue)
+            && self.group.as_deref().is_none_or(|group| *group == *task.group)
+    }
+}
+
 /// A page of tasks, newest first.
-#[derive(Debug)]
 pub(crate) struct Page {
-    pub(crate) tasks: Vec<Arc<str>>,
+    pub(crate) tasks: Listing,
     pub(crate) next: Option<String>,
 }
 
@@ -99,12 +104,13 @@ pub(crate) struct BadCursor;
 /// The daemon's state.
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
-    /// By place: oldest first.
-    tasks: BTreeMap<u64, TaskText>,
+    shelf: Shelf,
     places: HashMap<Arc<str>, u64>,
-    runtime: HashMap<String, Arc<str>>,
+    lexicon: Lexicon,
+    /// What the live runs said last, by task.
+    runtime: Arc<Runtime>,
     /// One text for each queue and group, not one for each task.
-    names: HashMap<Arc<str>, Arc<str>>,
+    names: HashSet<Arc<str>>,
     next_place: u64,
     rest: Rest,
 }
@@ -121,7 +127,7 @@ impl Projection {
             projection.put(task.get())?;
         }
         for (id, sample) in task_runtime {
-            projection.runtime.insert(id, sample.get().into());
+            projection.sample(id, sample.get());
         }
         Ok(projection)
     }
@@ -142,15 +148,11 @@ impl Projection {
                     self.remove(&id);
                 }
             }
-            "taskDeleted" => self.remove(&serde_json::from_str::<Deleted>(data)?.task_id),
-            "taskRuntimeChanged" => {
-                let Deleted { task_id } = serde_json::from_str(data)?;
-                if self.places.contains_key(task_id.as_str()) {
-                    self.runtime.insert(task_id, data.into());
-                }
-            }
+            "taskDeleted" => self.remove(&serde_json::from_str::<TaskIdParams>(data)?.task_id),
+            "taskRuntimeChanged" => self.sample(serde_json::from_str::<TaskIdParams>(data)?.task_id, data),
             "queuesChanged" => self.rest.queues = text(),
             "groupsChanged" => self.rest.groups = text(),
+            "pluginsChanged" => self.rest.plugins = text(),
             "configChanged" => self.rest.config = text(),
             "siteAuthChanged" => self.rest.site_auth = text(),
             "priorityChanged" => self.rest.priority = text(),
@@ -162,89 +164,116 @@ impl Projection {
 
     fn put(&mut self, json: &str) -> Result<(), serde_json::Error> {
         let members: Members = serde_json::from_str(json)?;
-        let id: Arc<str> = members.task_id.into();
-        let place = if let Some(place) = self.places.get(&id) {
-            *place
+        let packed = self.lexicon.pack(json)?;
+        if !matches!(members.status, TaskStatus::Downloading | TaskStatus::Preparing) {
+            self.forget_sample(&members.task_id);
+        }
+        let known = self.places.get_key_value(members.task_id.as_str());
+        let (id, place) = if let Some((id, place)) = known {
+            (Arc::clone(id), *place)
         } else {
             self.next_place += 1;
+            let id: Arc<str> = members.task_id.into();
             self.places.insert(Arc::clone(&id), self.next_place);
-            self.next_place
+            (id, self.next_place)
         };
-        if !matches!(members.status, TaskStatus::Downloading | TaskStatus::Preparing) {
-            self.runtime.remove(&*id);
-        }
-        let task = TaskText {
-            json: json.into(),
+        let task = Task {
+            packed,
             queue: self.name(members.queue_id),
             group: self.name(members.group_id),
             id,
             status: members.status,
             created_at: members.created_at.parse().unwrap_or(0),
         };
-        self.tasks.insert(place, task);
+        self.shelf.put(place, task);
         Ok(())
+    }
+
+    fn sample(&mut self, id: String, json: &str) {
+        if self.places.contains_key(id.as_str()) {
+            Arc::make_mut(&mut self.runtime).insert(id, json.into());
+        }
+    }
+
+    fn forget_sample(&mut self, id: &str) {
+        if self.runtime.contains_key(id) {
+            Arc::make_mut(&mut self.runtime).remove(id);
+        }
     }
 
     fn name(&mut self, text: String) -> Arc<str> {
         if let Some(name) = self.names.get(text.as_str()) {
             return Arc::clone(name);
         }
+        if self.names.len() >= MANY_NAMES {
+            self.names.retain(|name| Arc::strong_count(name) > 1);
+        }
         let name: Arc<str> = text.into();
-        self.names.insert(Arc::clone(&name), Arc::clone(&name));
+        self.names.insert(Arc::clone(&name));
         name
     }
 
     fn remove(&mut self, id: &str) {
         if let Some(place) = self.places.remove(id) {
-            self.tasks.remove(&place);
+            self.shelf.remove(place);
         }
-        self.runtime.remove(id);
+        self.forget_sample(id);
     }
 
     /// A task, with what its run said last.
-    pub(crate) fn task(&self, id: &str) -> Option<Arc<str>> {
-        let task = self.tasks.get(self.places.get(id)?)?;
-        Some(self.current(task))
+    pub(crate) fn task(&self, id: &str) -> Option<String> {
+        let task = self.shelf.get(*self.places.get(id)?)?;
+        let mut text = Vec::new();
+        self.reader().write(task, &mut text);
+        Some(String::from_utf8(text).expect("a task is packed as text"))
     }
 
-    fn current(&self, task: &TaskText) -> Arc<str> {
-        let merge = || -> Option<Arc<str>> {
-            let sample: TaskRuntimeDto = serde_json::from_str(self.runtime.get(&*task.id)?).ok()?;
-            let mut dto: TaskDto = serde_json::from_str(&task.json).ok()?;
-            dto.downloaded_bytes = sample.downloaded_bytes;
-            dto.total_bytes = if sample.total_bytes > 0 {
-                sample.total_bytes
-            } else {
-                dto.total_bytes
-            };
-            serde_json::to_string(&dto).ok().map(Into::into)
-        };
-        merge().unwrap_or_else(|| Arc::clone(&task.json))
+    fn reader(&self) -> Reader {
+        Reader {
+            words: self.lexicon.words().clone(),
+            runtime: Arc::clone(&self.runtime),
+        }
     }
 
     /// Tasks newest first, at most `limit`, after the cursor. If the cursor's task is gone meanwhile, tasks of its
     /// second may come again; none is left out.
-    pub(crate) fn page(&self, filter: &Filter, limit: Option<usize>, cursor: Option<&str>) -> Result<Page, BadCursor> {
+    pub(crate) fn page(&self, filter: Filter, limit: Option<usize>, cursor: Option<&str>) -> Result<Page, BadCursor> {
         let before = match cursor {
             None => u64::MAX,
             Some(cursor) => self.place_of(cursor)?,
         };
-        let matches = |task: &&TaskText| {
-            filter.status.is_none_or(|status| status == task.status)
-                && filter.queue.as_deref().is_none_or(|queue| *queue == *task.queue)
-                && filter.group.as_deref().is_none_or(|group| *group == *task.group)
+        let newest_first = self.shelf.clone().before(before).rev().map(|(_, task)| task);
+        let mut found = newest_first.filter(move |task| filter.admits(task));
+        let Some(limit) = limit else {
+            let tasks = self.listing("[".to_owned(), found, "]");
+            return Ok(Page { tasks, next: None });
         };
-        let limit = limit.unwrap_or(usize::MAX);
-        let mut found = self.tasks.range(..before).rev().map(|(_, task)| task).filter(matches);
-        let mut tasks = Vec::new();
-        let mut last = None;
-        for task in found.by_ref().take(limit) {
-            tasks.push(self.current(task));
-            last = Some(task);
-        }
-        let next = last.filter(|_| found.next().is_some());
+        let page: Vec<_> = found.by_ref().take(limit).collect();
+        let next = page.last().filter(|_| found.next().is_some());
         let next = next.map(|task| format!("{}.{}", task.created_at, task.id));
+        let tasks = self.listing("[".to_owned(), page.into_iter(), "]");
         Ok(Page { tasks, next })
+    }
+
+    /// All tasks, newest first, between `head` and `tail`, which begins with the list's own `]`.
+    pub(crate) fn list(&self, head: String, tail: &'static str) -> Listing {
+        let newest_first = self.shelf.clone().before(u64::MAX).rev().map(|(_, task)| task);
+        self.listing(head + "[", newest_first, tail)
+    }
+
+    fn listing(
+        &self,
+        head: String,
+        tasks: impl Iterator<Item = Arc<Task>> + Send + 'static,
+        tail: &'static str,
+    ) -> Listing {
+        Listing {
+            text: head.into_bytes(),
+            is_first: true,
+            tasks: Box::new(tasks),
+            reader: self.reader(),
+            tail: Some(tail),
+        }
     }
 
     fn place_of(&self, cursor: &str) -> Result<u64, BadCursor> {
@@ -253,13 +282,14 @@ impl Projection {
         if let Some(place) = self.places.get(id) {
             return Ok(*place);
         }
-        let not_newer = self.tasks.iter().rev().find(|(_, task)| task.created_at <= created_at);
+        let mut newest_first = self.shelf.clone().before(u64::MAX).rev();
+        let not_newer = newest_first.find(|(_, task)| task.created_at <= created_at);
         Ok(not_newer.map_or(0, |(place, _)| place + 1))
     }
 
     /// Number of tasks.
     pub(crate) fn len(&self) -> usize {
-        self.tasks.len()
+        self.places.len()
     }
 
     pub(crate) fn queues(&self) -> &str {
@@ -278,33 +308,29 @@ impl Projection {
         text_or(self.rest.site_auth.as_deref(), "[]")
     }
 
-    /// The whole as the text of a `DaemonSnapshot`.
-    pub(crate) fn encode(&self) -> String {
-        let mut text = String::with_capacity(1024 + self.tasks.values().map(|task| task.json.len() + 1).sum::<usize>());
+    pub(crate) fn plugins(&self) -> &str {
+        text_or(self.rest.plugins.as_deref(), "[]")
+    }
+
+    /// The whole as the text of a `DaemonSnapshot`, between `head` and `tail`, which begins with the snapshot's own `]}`.
+    pub(crate) fn snapshot(&self, head: String, tail: &'static str) -> Listing {
+        let rest = &self.rest;
         let lists = [
-            ("queuePositions", text_or(self.rest.queue_positions.as_deref(), "{}")),
+            ("queuePositions", text_or(rest.queue_positions.as_deref(), "{}")),
             ("queues", self.queues()),
             ("groups", self.groups()),
             ("config", self.config()),
             ("siteAuth", self.sites()),
-            ("priority", text_or(self.rest.priority.as_deref(), "[]")),
-            ("runtimeStats", text_or(self.rest.runtime_stats.as_deref(), "{}")),
-            ("rssSources", text_or(self.rest.rss_sources.as_deref(), "[]")),
-            (
-                "rssItemRevisions",
-                text_or(self.rest.rss_item_revisions.as_deref(), "{}"),
-            ),
-            ("plugins", text_or(self.rest.plugins.as_deref(), "[]")),
-            ("components", text_or(self.rest.components.as_deref(), "[]")),
-            (
-                "webhookDeliveries",
-                text_or(self.rest.webhook_deliveries.as_deref(), "[]"),
-            ),
-            (
-                "pendingSelections",
-                text_or(self.rest.pending_selections.as_deref(), "[]"),
-            ),
+            ("priority", text_or(rest.priority.as_deref(), "[]")),
+            ("runtimeStats", text_or(rest.runtime_stats.as_deref(), "{}")),
+            ("rssSources", text_or(rest.rss_sources.as_deref(), "[]")),
+            ("rssItemRevisions", text_or(rest.rss_item_revisions.as_deref(), "{}")),
+            ("plugins", self.plugins()),
+            ("components", text_or(rest.components.as_deref(), "[]")),
+            ("webhookDeliveries", text_or(rest.webhook_deliveries.as_deref(), "[]")),
+            ("pendingSelections", text_or(rest.pending_selections.as_deref(), "[]")),
         ];
+        let mut text = head;
         text.push('{');
         for (name, value) in lists {
             text.extend(["\"", name, "\":", value, ","]);
@@ -316,12 +342,8 @@ impl Projection {
             text.extend([":", sample]);
         }
         text.push_str("},\"tasks\":[");
-        for (number, task) in self.tasks.values().enumerate() {
-            text.push_str(if number == 0 { "" } else { "," });
-            text.push_str(&task.json);
-        }
-        text.push_str("]}");
-        text
+        let oldest_first = self.shelf.clone().before(u64::MAX).map(|(_, task)| task);
+        self.listing(text, oldest_first, tail)
     }
 }
 
@@ -329,16 +351,74 @@ fn text_or<'a>(text: Option<&'a RawValue>, fallback: &'a str) -> &'a str {
     text.map_or(fallback, |text| text.get())
 }
 
-/// The texts as one JSON array.
-pub(crate) fn array(texts: &[Arc<str>]) -> String {
-    let mut all = String::with_capacity(2 + texts.iter().map(|text| text.len() + 1).sum::<usize>());
-    all.push('[');
-    for (number, text) in texts.iter().enumerate() {
-        all.push_str(if number == 0 { "" } else { "," });
-        all.push_str(text);
+type Runtime = BTreeMap<String, Arc<str>>;
+
+/// What tasks are written with, as of one moment.
+struct Reader {
+    words: Words,
+    runtime: Arc<Runtime>,
+}
+
+impl Reader {
+    /// Writes a task, with what its run said last.
+    fn write(&self, task: &Task, text: &mut Vec<u8>) {
+        let start = text.len();
+        self.words.unpack(&task.packed, text);
+        let merge = || -> Option<Vec<u8>> {
+            let sample: TaskRuntimeDto = serde_json::from_str(self.runtime.get(&*task.id)?).ok()?;
+            let mut dto: TaskDto = serde_json::from_slice(&text[start..]).ok()?;
+            dto.downloaded_bytes = sample.downloaded_bytes;
+            if sample.total_bytes > 0 {
+                dto.total_bytes = sample.total_bytes;
+            }
+            serde_json::to_vec(&dto).ok()
+        };
+        if let Some(merged) = merge() {
+            text.truncate(start);
+            text.extend(merged);
+        }
     }
-    all.push(']');
-    all
+}
+
+/// A text with many tasks in it, written piece by piece while it is sent. Whatever happens meanwhile, it is as of the
+/// moment when it was begun.
+pub(crate) struct Listing {
+    /// Written and not yet given out.
+    text: Vec<u8>,
+    is_first: bool,
+    tasks: Box<dyn Iterator<Item = Arc<Task>> + Send>,
+    reader: Reader,
+    /// What follows the tasks; none once it was given out.
+    tail: Option<&'static str>,
+}
+
+impl Iterator for Listing {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let tail = self.tail?;
+        while self.text.len() < PIECE_BYTES {
+            let Some(task) = self.tasks.next() else {
+                self.text.extend_from_slice(tail.as_bytes());
+                self.tail = None;
+                break;
+            };
+            if !std::mem::replace(&mut self.is_first, false) {
+                self.text.push(b',');
+            }
+            self.reader.write(&task, &mut self.text);
+        }
+        let next = Vec::with_capacity(PIECE_BYTES + ROOM_BYTES);
+        Some(std::mem::replace(&mut self.text, next).into())
+    }
+}
+
+impl Listing {
+    /// The whole text.
+    pub(crate) fn whole(self) -> String {
+        let pieces: Vec<Bytes> = self.collect();
+        String::from_utf8(pieces.concat()).expect("tasks are packed as text")
+    }
 }
 
 #[cfg(test)]
@@ -370,32 +450,54 @@ mod tests {
         projection.apply(&EventBody { kind, data }).unwrap();
     }
 
-    fn ids(page: &Page) -> Vec<String> {
-        let read = |text: &Arc<str>| serde_json::from_str::<TaskDto>(text).unwrap().task_id;
-        page.tasks.iter().map(read).collect()
+    fn ids(page: Page) -> Vec<String> {
+        let tasks: Vec<TaskDto> = serde_json::from_str(&page.tasks.whole()).unwrap();
+        tasks.into_iter().map(|task| task.task_id).collect()
+    }
+
+    fn page(projection: &Projection, limit: usize, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
+        let page = projection.page(Filter::default(), Some(limit), cursor).unwrap();
+        let next = page.next.clone();
+        (ids(page), next)
     }
 
     #[test]
     fn pages_are_newest_first_and_end() {
         let projection = projection();
-        let page = projection.page(&Filter::default(), Some(3), None).unwrap();
-        assert_eq!(ids(&page), ["d", "c", "b"]);
-        let page = projection
-            .page(&Filter::default(), Some(3), page.next.as_deref())
-            .unwrap();
-        assert_eq!((ids(&page), page.next), (vec!["a".to_owned()], None));
-        assert!(projection.page(&Filter::default(), None, Some("nonsense")).is_err());
+        let (found, next) = page(&projection, 3, None);
+        assert_eq!(found, ["d", "c", "b"]);
+        assert_eq!(page(&projection, 3, next.as_deref()), (vec!["a".to_owned()], None));
+        assert!(projection.page(Filter::default(), None, Some("nonsense")).is_err());
     }
 
     #[test]
     fn a_cursor_whose_task_is_gone_leaves_no_task_out() {
         let mut projection = projection();
-        let page = projection.page(&Filter::default(), Some(2), None).unwrap();
+        let (_, next) = page(&projection, 2, None);
         projection.remove("c");
-        let page = projection
-            .page(&Filter::default(), Some(2), page.next.as_deref())
-            .unwrap();
-        assert_eq!(ids(&page), ["b", "a"]);
+        assert_eq!(page(&projection, 2, next.as_deref()).0, ["b", "a"]);
+    }
+
+    #[test]
+    fn a_long_list_comes_in_pieces_and_is_as_of_its_beginning() {
+        let mut projection = Projection::default();
+        let id = |number: u64| format!("task-{number:05}");
+        for number in 0..2000 {
+            apply(&mut projection, "taskChanged", &task(&id(number), number));
+        }
+        let page = projection.page(Filter::default(), None, None).unwrap();
+        let mut pieces = page.tasks.peekable();
+        assert!(pieces.peek().unwrap().len() < 2 * PIECE_BYTES);
+        for number in (0..2000).step_by(3) {
+            projection.remove(&id(number));
+            apply(&mut projection, "taskChanged", &task(&id(number + 10_000), 1));
+        }
+        let pieces: Vec<Bytes> = pieces.collect();
+        assert!(pieces.len() > 50);
+        let listed: Vec<TaskDto> = serde_json::from_slice(&pieces.concat()).unwrap();
+        let expect: Vec<_> = (0..2000).rev().map(id).collect();
+        assert_eq!(listed.into_iter().map(|task| task.task_id).collect::<Vec<_>>(), expect);
+        assert_eq!(projection.len(), 2000);
     }
 
     #[test]
@@ -420,15 +522,12 @@ mod tests {
             status: Some(TaskStatus::Paused),
             ..Filter::default()
         };
-        assert_eq!(ids(&projection.page(&filter, None, None).unwrap()), ["b"]);
+        assert_eq!(ids(projection.page(filter, None, None).unwrap()), ["b"]);
         apply(&mut projection, "taskDeleted", &serde_json::json!({"taskId": "b"}));
         assert!(projection.task("b").is_none());
         let many = serde_json::json!({"tasks": [task("e", 4)], "deletedTaskIds": ["a", "c"]});
         apply(&mut projection, "tasksSnapshot", &many);
-        assert_eq!(
-            ids(&projection.page(&Filter::default(), None, None).unwrap()),
-            ["e", "d"]
-        );
+        assert_eq!(ids(projection.page(Filter::default(), None, None).unwrap()), ["e", "d"]);
         apply(&mut projection, "comesNextYear", &1);
         assert_eq!(projection.len(), 2);
     }
@@ -436,7 +535,7 @@ mod tests {
     #[test]
     fn what_is_encoded_is_a_snapshot_again() {
         let projection = projection();
-        let read: DaemonSnapshot = serde_json::from_str(&projection.encode()).unwrap();
+        let read: DaemonSnapshot = serde_json::from_str(&projection.snapshot(String::new(), "]}").whole()).unwrap();
         assert_eq!(read.tasks.len(), 4);
     }
 }

@@ -3,6 +3,7 @@
 mod extract;
 mod group;
 mod page;
+mod plugin;
 mod queue;
 mod setup;
 mod site;
@@ -10,16 +11,18 @@ mod status;
 mod task;
 mod web;
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     Json, Router,
+    body::Body,
     extract::DefaultBodyLimit,
     http::{StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
 };
-use tokio_util::sync::CancellationToken;
+use futures_util::stream;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -28,7 +31,9 @@ use crate::{
     gate::{self, Gate},
     key::SetupCode,
     problem::{Problem, ResultMessage},
+    projection::Listing,
     rpc,
+    settings::Listening,
 };
 
 /// The largest body of any route.
@@ -40,20 +45,15 @@ pub(crate) struct App {
     pub(crate) gate: Arc<Gate>,
     pub(crate) daemon: Daemon,
     pub(crate) setup_code: Option<SetupCode>,
+    pub(crate) listening: Listening,
     pub(crate) version: Arc<str>,
     pub(crate) language: Option<Arc<str>>,
     /// Cancelled when the agent ends.
     pub(crate) stop: CancellationToken,
-}
-
-impl App {
-    /// Refuses while the daemon's state is not known.
-    pub(crate) fn need_daemon(&self) -> Result<(), Problem> {
-        if self.stop.is_cancelled() || !self.daemon.hub.is_connected() {
-            return Err(crate::session::CallError::Unavailable.into());
-        }
-        Ok(())
-    }
+    /// Cancelled to cut off who does not go.
+    pub(crate) cut: CancellationToken,
+    /// Owns the connections of `/rpc`.
+    pub(crate) tracker: TaskTracker,
 }
 
 #[derive(OpenApi)]
@@ -85,10 +85,17 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(task::task_rename))
         .routes(routes!(task::task_change_url))
         .routes(routes!(task::task_ignore_plugin_retry))
-        .routes(routes!(group::group_list))
+        .routes(routes!(group::group_list, group::group_create))
         .routes(routes!(group::group_delete))
         .routes(routes!(group::group_pause))
         .routes(routes!(group::group_continue))
+        .routes(routes!(group::preview_create))
+        .routes(routes!(plugin::plugin_list))
+        .routes(routes!(plugin::plugin_install))
+        .routes(routes!(plugin::plugin_install_dev))
+        .routes(routes!(plugin::plugin_delete))
+        .routes(routes!(plugin::plugin_set_enabled))
+        .routes(routes!(plugin::plugin_update_settings))
         .routes(routes!(site::site_list, site::site_save))
         .routes(routes!(site::site_view, site::site_delete))
         .routes(routes!(web::blob_create))
@@ -128,4 +135,17 @@ pub(crate) fn ok() -> Json<ResultMessage> {
 /// Text that is JSON already.
 pub(crate) fn json(text: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// A list, written while it is sent; a short one at once.
+pub(crate) fn list(mut pieces: Listing) -> Response {
+    let first = pieces.next().unwrap_or_default();
+    let body = match pieces.next() {
+        None => Body::from(first),
+        Some(second) => {
+            let all = [first, second].into_iter().chain(pieces).map(Ok::<_, Infallible>);
+            Body::from_stream(stream::iter(all))
+        }
+    };
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -1,37 +1,29 @@
 //! `/rpc` for browsers and tools: reads are answered here, the rest goes on to the daemon, events come to everybody.
 
-use std::{pin::Pin, time::Duration};
+mod socket;
+
+use std::sync::Arc;
 
 use axum::{
-    extract::{
-        State, WebSocketUpgrade,
-        ws::{CloseFrame, Message, Utf8Bytes, WebSocket},
-    },
+    extract::{Request as HttpRequest, State},
     response::Response,
 };
-use futures_util::{
-    SinkExt as _, StreamExt as _,
-    future::BoxFuture,
-    stream::{FuturesUnordered, SplitSink},
-};
+use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use hyper::upgrade::Upgraded;
 use protocol::{
-    ErrorCode, HelloParams, HelloResult, Id, MAX_REQUEST_BYTES, Method, OkResult, PROTOCOL_VERSION, Reply, Request,
-    Role, RpcError, SLOW_LANE, TaskIdParams,
+    ErrorCode, HelloParams, HelloResult, Id, Method, OkResult, PROTOCOL_VERSION, Reply, Request, Role, RpcError,
+    SLOW_LANE, TaskIdParams,
     agent::{GatewayPatch, PreferencesPatch, PreferencesPatched, RevealedToken},
     close,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
+use self::socket::{End, Sender};
 use crate::{
-    gate::RPC_PROTOCOL,
-    hub::Hub,
-    key::KeyDigest,
-    problem::ResultMessage,
-    projection::{Filter, array},
-    rest::App,
-    session::CallError,
+    hub::Hub, key::KeyDigest, problem::ResultMessage, projection::Listing, rest::App, session::CallError,
     vault::ChangeError,
 };
 
@@ -41,14 +33,12 @@ const MAX_CALLS: usize = 64;
 /// Events sent between two looks at calls.
 const EVENTS_AT_ONCE: usize = 256;
 
-/// How long a reader may leave its socket full.
-const SEND_TIME: Duration = Duration::from_secs(20);
-
 /// What this agent offers.
 const CAPABILITIES: &[&str] = &[
     "daemon.tasks",
     "daemon.queues",
     "daemon.groups",
+    "daemon.plugins",
     "daemon.config",
     "agent.gateway",
 ];
@@ -58,26 +48,24 @@ const CAPABILITIES: &[&str] = &[
     (status = 101, description = "A WebSocket"), (status = 400, body = ResultMessage),
     (status = 401, body = ResultMessage), (status = 403, body = ResultMessage), (status = 426, body = ResultMessage),
     (status = 429, body = ResultMessage), (status = 503, body = ResultMessage)))]
-pub(crate) async fn connect(State(app): State<App>, upgrade: WebSocketUpgrade) -> Response {
-    upgrade
-        .protocols([RPC_PROTOCOL])
-        .max_message_size(MAX_REQUEST_BYTES - 1)
-        .max_frame_size(MAX_REQUEST_BYTES - 1)
-        .on_upgrade(async move |socket| serve(app, socket).await)
-}
-
-/// Why a connection ends.
-enum End {
-    /// The other side is gone.
-    Gone,
-    Close(u16, &'static str),
+pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) -> Response {
+    let (response, upgrade) = socket::accept(&mut request);
+    let Some(upgrade) = upgrade else { return response };
+    let (tracker, cut) = (app.tracker.clone(), app.cut.clone());
+    tracker.spawn(cut.run_until_cancelled_owned(async move {
+        match upgrade.await {
+            Ok(upgraded) => serve(app, upgraded).await,
+            Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
+        }
+    }));
+    response
 }
 
 type Answer = BoxFuture<'static, (Reply, bool)>;
 
 struct Connection {
     app: App,
-    sink: SplitSink<WebSocket, Message>,
+    sender: Sender,
     is_greeted: bool,
     /// The last event that was sent; none before the first snapshot.
     cursor: Option<u64>,
@@ -88,15 +76,15 @@ struct Connection {
     key: Option<KeyDigest>,
 }
 
-async fn serve(app: App, socket: WebSocket) {
-    let (sink, mut frames) = socket.split();
+async fn serve(app: App, upgraded: Upgraded) {
+    let (sender, mut frames) = socket::open(upgraded).await;
     let stop = app.stop.clone();
     let mut settings = app.gate.vault.follow();
     let mut connection = Connection {
         newest: app.daemon.hub.follow(),
         key: app.gate.vault.settings().key_digest(),
         app,
-        sink,
+        sender,
         is_greeted: false,
         cursor: None,
         calls: FuturesUnordered::new(),
@@ -118,25 +106,11 @@ async fn serve(app: App, socket: WebSocket) {
         }
     };
     if let End::Close(code, reason) = end {
-        let frame = Message::Close(Some(CloseFrame {
-            code,
-            reason: reason.into(),
-        }));
-        // Whoever is gone needs no farewell.
-        let _gone = connection.send(frame).await;
+        connection.sender.close(code, reason, frames).await;
     }
 }
 
 impl Connection {
-    async fn send(&mut self, message: Message) -> Result<(), End> {
-        let sent = tokio::time::timeout(SEND_TIME, self.sink.send(message)).await;
-        sent.map_err(|_| End::Gone)?.map_err(|_| End::Gone)
-    }
-
-    async fn send_text(&mut self, text: impl Into<Utf8Bytes>) -> Result<(), End> {
-        self.send(Message::Text(text.into())).await
-    }
-
     /// Sends what happened since the last time.
     async fn send_events(&mut self) -> Result<(), End> {
         while let Some(cursor) = self.cursor {
@@ -145,24 +119,32 @@ impl Connection {
             if events.is_empty() {
                 break;
             }
-            self.cursor = Some(cursor + u64::try_from(events.len()).unwrap_or(0));
-            let sink = &mut self.sink;
-            let all = async {
-                for event in events {
-                    sink.feed(Message::Text(event)).await?;
-                }
-                sink.flush().await
-            };
-            let sent = tokio::time::timeout(SEND_TIME, all).await;
-            sent.map_err(|_| End::Gone)?.map_err(|_: axum::Error| End::Gone)?;
+            for event in events {
+                self.sender.feed(socket::frames(event)).await?;
+                self.cursor = self.cursor.map(|cursor| cursor + 1);
+            }
+            self.sender.flush().await?;
         }
         Ok(())
+    }
+
+    async fn reply(&mut self, reply: &Reply) -> Result<(), End> {
+        self.sender.send(reply.encode()).await
+    }
+
+    async fn refuse(&mut self, id: Option<Id>, error: RpcError) -> Result<(), End> {
+        self.reply(&Reply::failure(id, error)).await
+    }
+
+    async fn reply_with(&mut self, listing: Listing) -> Result<(), End> {
+        self.sender.feed(listing).await?;
+        self.sender.flush().await
     }
 
     async fn answer(&mut self, reply: &Reply, is_slow: bool) -> Result<(), End> {
         self.slow_calls -= usize::from(is_slow);
         self.send_events().await?;
-        self.send_text(reply.encode()).await
+        self.reply(reply).await
     }
 
     /// A connection does not outlive the key that it came with.
@@ -174,45 +156,45 @@ impl Connection {
         }
     }
 
-    async fn take(&mut self, frame: Option<Result<Message, axum::Error>>) -> Result<(), End> {
-        let text = match frame {
-            Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Binary(_))) => return Err(End::Close(close::UNSUPPORTED, "text frames only")),
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
-            Some(Ok(Message::Close(_))) | None => return Err(End::Gone),
-            Some(Err(error)) if error.to_string().contains("too") => {
-                return Err(End::Close(close::TOO_BIG, "the frame is too large"));
-            }
-            Some(Err(_)) => return Err(End::Gone),
-        };
-        let request = match Request::read(&text) {
+    async fn take(&mut self, frame: Result<Utf8Bytes, End>) -> Result<(), End> {
+        let request = match Request::read(&frame?) {
             Ok(request) => request,
-            Err(error) => return self.send_text(Reply::failure(None, error).encode()).await,
+            Err(error) => return self.refuse(None, error).await,
         };
         // A notification asks for nothing, and none is known.
         let Some(id) = request.id.clone() else { return Ok(()) };
-        if let Err(error) = self.dispatch(id.clone(), &request).await? {
-            return self.send_text(Reply::failure(Some(id), error).encode()).await;
+        let answered = match Method::parse(&request.method) {
+            None => Err(RpcError::method_not_found(&request.method)),
+            Some(method) if !self.is_greeted && !matches!(method, Method::SystemHello | Method::SystemPing) => {
+                Err(conflict("system.hello comes first"))
+            }
+            Some(method) => self.dispatch(&id, method, &request).await,
+        };
+        match answered {
+            Err(error) => self.refuse(Some(id), error).await,
+            Ok(Answered::Later) => Ok(()),
+            Ok(Answered::Listing(listing)) => self.reply_with(listing).await,
+            Ok(Answered::Now(result)) => {
+                let reply = Reply {
+                    id: Some(id),
+                    outcome: Ok(result),
+                    sequence: None,
+                };
+                self.reply(&reply).await
+            }
         }
-        Ok(())
     }
 
-    /// Answers, or lets the daemon answer. What is refused is returned.
-    async fn dispatch(&mut self, id: Id, request: &Request) -> Result<Result<(), RpcError>, End> {
-        let Some(method) = Method::parse(&request.method) else {
-            return Ok(Err(RpcError::method_not_found(&request.method)));
-        };
-        if !self.is_greeted && !matches!(method, Method::SystemHello | Method::SystemPing) {
-            return Ok(Err(conflict("system.hello comes first")));
-        }
+    /// Answers, or lets the daemon answer.
+    async fn dispatch(&mut self, id: &Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
         let answer = match method {
             Method::SystemHello => self.hello(request).and_then(|greeted| raw(&greeted)),
             Method::SystemPing => raw(&OkResult::OK),
             Method::SystemSnapshot => {
-                let (snapshot, sequence) = self.app.daemon.hub.snapshot();
+                let (snapshot, sequence) = self.app.daemon.hub.snapshot(&head(id));
                 self.cursor = Some(sequence);
                 self.newest.mark_changed();
-                Ok(snapshot)
+                return Ok(Answered::Listing(snapshot));
             }
             Method::SystemAuthChallenge | Method::SystemAuthProve => Err(conflict("the connection is authenticated")),
             Method::SystemShutdown | Method::SiteAuthGet | Method::SiteAuthMatch => Err(RpcError::application(
@@ -220,22 +202,21 @@ impl Connection {
                 "only the service itself may call this",
             )),
             _ if method.is_agents_own() => self.own(method, request).await,
-            _ => match self.read(method, request) {
-                Some(answer) => answer,
-                None => return Ok(self.forward(id, method, request).await),
+            Method::TaskList => {
+                let hub = self.known()?;
+                return Ok(Answered::Listing(hub.look(|daemon| daemon.list(head(id), "]}"))));
+            }
+            _ => match self.read(method, request)? {
+                Some(text) => RawValue::from_string(text).map_err(|error| RpcError::internal(error.to_string())),
+                None => return self.forward(id.clone(), method, request).await,
             },
         };
-        match answer {
-            Err(error) => Ok(Err(error)),
-            Ok(result) => {
-                let reply = Reply {
-                    id: Some(id),
-                    outcome: Ok(result),
-                    sequence: None,
-                };
-                self.send_text(reply.encode()).await.map(Ok)
-            }
-        }
+        answer.map(Answered::Now)
+    }
+
+    /// The projection, while it is current.
+    fn known(&self) -> Result<&Hub, RpcError> {
+        self.app.daemon.known().map_err(refused)
     }
 
     fn hello(&mut self, request: &Request) -> Result<HelloResult, RpcError> {
@@ -260,37 +241,25 @@ impl Connection {
     }
 
     /// Reads that the projection answers.
-    fn read(&self, method: Method, request: &Request) -> Option<Result<Box<RawValue>, RpcError>> {
-        let hub: &Hub = &self.app.daemon.hub;
+    fn read(&self, method: Method, request: &Request) -> Result<Option<String>, RpcError> {
         let text = match method {
-            Method::TaskList => hub.look(|daemon| {
-                let page = daemon.page(&Filter::default(), None, None);
-                page.map(|page| array(&page.tasks)).unwrap_or_default()
-            }),
             Method::TaskGet => {
-                let TaskIdParams { task_id } = match request.params() {
-                    Ok(params) => params,
-                    Err(error) => return Some(Err(error)),
-                };
-                match hub.look(|daemon| daemon.task(&task_id)) {
-                    Some(task) => task.to_string(),
-                    None => return Some(Err(RpcError::application(ErrorCode::NotFound, "not found"))),
-                }
+                let TaskIdParams { task_id } = request.params()?;
+                let task = self.known()?.look(|daemon| daemon.task(&task_id));
+                task.ok_or_else(|| RpcError::application(ErrorCode::NotFound, "not found"))?
             }
-            Method::QueueList => hub.look(|daemon| daemon.queues().to_owned()),
-            Method::GroupList => hub.look(|daemon| daemon.groups().to_owned()),
-            Method::ConfigGet => hub.look(|daemon| daemon.config().to_owned()),
-            Method::SiteAuthList => hub.look(|daemon| daemon.sites().to_owned()),
-            _ => return None,
+            Method::QueueList => self.known()?.look(|daemon| daemon.queues().to_owned()),
+            Method::GroupList => self.known()?.look(|daemon| daemon.groups().to_owned()),
+            Method::PluginList => self.known()?.look(|daemon| daemon.plugins().to_owned()),
+            Method::ConfigGet => self.known()?.look(|daemon| daemon.config().to_owned()),
+            Method::SiteAuthList => self.known()?.look(|daemon| daemon.sites().to_owned()),
+            _ => return Ok(None),
         };
-        if !hub.is_connected() {
-            return Some(Err(refused(CallError::Unavailable)));
-        }
-        Some(RawValue::from_string(text).map_err(|error| RpcError::internal(error.to_string())))
+        Ok(Some(text))
     }
 
     /// Hands a call to the daemon, in order; its reply is awaited beside the others.
-    async fn forward(&mut self, id: Id, method: Method, request: &Request) -> Result<(), RpcError> {
+    async fn forward(&mut self, id: Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
         let is_slow = method.is_slow();
         if is_slow && self.slow_calls >= SLOW_LANE {
             let message = "too many slow calls at once";
@@ -303,7 +272,7 @@ impl Connection {
             .await
             .map_err(refused)?;
         self.slow_calls += usize::from(is_slow);
-        let hub = std::sync::Arc::clone(&self.app.daemon.hub);
+        let hub = Arc::clone(&self.app.daemon.hub);
         self.calls.push(Box::pin(async move {
             let reply = Reply {
                 id: Some(id),
@@ -311,16 +280,16 @@ impl Connection {
                 sequence: None,
             };
             (reply, is_slow)
-        }) as Pin<Box<_>>);
-        Ok(())
+        }));
+        Ok(Answered::Later)
     }
 
     /// What the agent itself owns.
     async fn own(&mut self, method: Method, request: &Request) -> Result<Box<RawValue>, RpcError> {
         let vault = &self.app.gate.vault;
-        let host = vault.host();
+        let listening = self.app.listening;
         match method {
-            Method::GatewayGet => raw(&vault.settings().status(host)),
+            Method::GatewayGet => raw(&vault.settings().status(listening)),
             Method::GatewayRevealToken => {
                 let user_token = vault.settings().key.as_ref().map(|key| key.expose().to_owned());
                 let user_token = user_token.unwrap_or_default();
@@ -328,10 +297,10 @@ impl Connection {
             }
             Method::GatewayPatch => {
                 let patch: GatewayPatch = request.params()?;
-                let changed = vault.change(move |now| Ok(now.patched(host, &patch)?)).await;
+                let changed = vault.change(move |now| Ok(now.patched(listening, &patch)?)).await;
                 let changed = changed.map_err(|error| not_changed(&error))?;
                 self.key = changed.key_digest();
-                raw(&changed.status(host))
+                raw(&changed.status(listening))
             }
             Method::PreferencesPatch => {
                 let patch: PreferencesPatch = request.params()?;
@@ -347,6 +316,21 @@ impl Connection {
     }
 }
 
+/// How a call is answered.
+enum Answered {
+    Now(Box<RawValue>),
+    /// By a whole reply, piece by piece.
+    Listing(Listing),
+    /// The daemon has it.
+    Later,
+}
+
+/// A reply up to its result.
+fn head(id: &Id) -> String {
+    let id = serde_json::to_string(id).expect("a number or a text always encodes");
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")
+}
+
 fn raw(result: &impl Serialize) -> Result<Box<RawValue>, RpcError> {
     serde_json::value::to_raw_value(result).map_err(|error| RpcError::internal(error.to_string()))
 }
@@ -359,7 +343,7 @@ fn refused(error: CallError) -> RpcError {
     let message = error.to_string();
     match error {
         CallError::Refused(error) => error,
-        CallError::Unavailable => RpcError::application(ErrorCode::Unavailable, message),
+        CallError::NoDaemon(_) | CallError::Unavailable => RpcError::application(ErrorCode::Unavailable, message),
         CallError::TimedOut => RpcError::application(ErrorCode::Timeout, message),
         CallError::Unreadable => RpcError::internal(message),
     }

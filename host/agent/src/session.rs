@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
-    tungstenite::{self, Message, protocol::WebSocketConfig},
+    tungstenite::{self, Message, Utf8Bytes, protocol::WebSocketConfig},
 };
 
 use crate::{
@@ -90,7 +90,11 @@ impl From<tungstenite::Error> for SessionError {
 pub(crate) enum CallError {
     #[error(transparent)]
     Refused(#[from] RpcError),
-    #[error("app shutting down")]
+    /// There is none to call, and why.
+    #[error("{0}")]
+    NoDaemon(Arc<str>),
+    /// The connection ended before the reply.
+    #[error("the connection to the daemon broke")]
     Unavailable,
     #[error("the daemon did not answer in time")]
     TimedOut,
@@ -238,8 +242,22 @@ async fn ask<R: DeserializeOwned>(
     method: Method,
     params: &(impl Serialize + Sync),
 ) -> Result<R, SessionError> {
-    let protocol = |message: String| SessionError::Protocol(message);
-    let text = encode_request(&Id::Number(0), method.name(), Some(params)).map_err(|error| protocol(error.message))?;
+    read_result(&reply(socket, method, params).await?)
+}
+
+/// The text of a call's reply.
+async fn reply(
+    socket: &mut Socket,
+    method: Method,
+    params: &(impl Serialize + Sync),
+) -> Result<Utf8Bytes, SessionError> {
+    #[derive(Deserialize)]
+    struct Head {
+        #[serde(default)]
+        method: Option<serde::de::IgnoredAny>,
+    }
+    let text = encode_request(&Id::Number(0), method.name(), Some(params));
+    let text = text.map_err(|error| SessionError::Protocol(error.message))?;
     socket.send(Message::text(text)).await?;
     loop {
         let text = match socket.next().await.ok_or(SessionError::Closed)?? {
@@ -247,14 +265,32 @@ async fn ask<R: DeserializeOwned>(
             Message::Close(_) => return Err(SessionError::Closed),
             _ => continue,
         };
-        match ServerFrame::read(&text).map_err(|error| protocol(error.message))? {
-            ServerFrame::Notification { .. } => {}
-            ServerFrame::Reply(reply) => {
-                let result = reply.outcome.map_err(SessionError::Refused)?;
-                return serde_json::from_str(result.get()).map_err(|error| protocol(error.to_string()));
-            }
+        let head: Head = serde_json::from_str(&text).map_err(unreadable)?;
+        if head.method.is_none() {
+            return Ok(text);
         }
     }
+}
+
+/// What a reply says. A snapshot is read where it lies: it may be most of the memory that there is.
+fn read_result<'a, R: Deserialize<'a>>(reply: &'a str) -> Result<R, SessionError> {
+    #[derive(Deserialize)]
+    struct Outcome<'a> {
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+        error: Option<RpcError>,
+    }
+    let Outcome { result, error } = serde_json::from_str(reply).map_err(unreadable)?;
+    match (result, error) {
+        (Some(result), None) => serde_json::from_str(result.get()).map_err(unreadable),
+        (_, Some(error)) => Err(SessionError::Refused(error)),
+        (None, None) => Err(SessionError::Protocol("a reply has a result or an error".to_owned())),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
+fn unreadable(error: serde_json::Error) -> SessionError {
+    SessionError::Protocol(error.to_string())
 }
 
 #[derive(Deserialize)]
@@ -310,16 +346,14 @@ impl Opened {
 
 async fn snapshot(socket: &mut Socket, hub: &Hub) -> Result<Reached, SessionError> {
     // Events may come before the reply; those that the snapshot holds are skipped, later ones only come after it.
-    let result: Box<RawValue> = ask(socket, Method::SystemSnapshot, &serde_json::Map::new()).await?;
-    take_snapshot(&result, hub)
+    let text = reply(socket, Method::SystemSnapshot, &serde_json::Map::new()).await?;
+    take_snapshot(read_result(&text)?, hub)
 }
 
-fn take_snapshot(result: &RawValue, hub: &Hub) -> Result<Reached, SessionError> {
-    let read = || -> Result<(Projection, Reached), serde_json::Error> {
-        let Snapshot { epoch, sequence, body } = serde_json::from_str(result.get())?;
-        Ok((Projection::read(body.snapshot.get())?, Reached { epoch, sequence }))
-    };
-    let (projection, reached) = read().map_err(|error| SessionError::Protocol(error.to_string()))?;
+fn take_snapshot(snapshot: Snapshot<'_>, hub: &Hub) -> Result<Reached, SessionError> {
+    let Snapshot { epoch, sequence, body } = snapshot;
+    let projection = Projection::read(body.snapshot.get()).map_err(unreadable)?;
+    let reached = Reached { epoch, sequence };
     hub.replace(projection, reached.clone());
     Ok(reached)
 }
@@ -380,13 +414,16 @@ async fn read(
         let took = match ServerFrame::read(&text) {
             Err(error) => Err(SessionError::Protocol(error.message)),
             Ok(ServerFrame::Reply(reply)) => {
+                let sequence = reply.sequence;
                 if let Some(Id::Number(id)) = reply.id
                     && let Some(answer) = pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)
                 {
                     // Whoever gave up waiting does not take it.
                     let _gone = answer.send(reply);
                 }
-                cursor.settle(hub, session)
+                cursor
+                    .settle(hub, session)
+                    .and_then(|()| cursor.expect(sequence, session))
             }
             Ok(ServerFrame::Notification { method, params }) if method == SERVICE_EVENT => {
                 cursor.event(params.as_deref(), hub, session)
@@ -401,7 +438,6 @@ async fn read(
 
 impl Cursor {
     fn event(&mut self, params: Option<&RawValue>, hub: &Hub, session: &Session) -> Result<(), SessionError> {
-        let unreadable = |error: serde_json::Error| SessionError::Protocol(error.to_string());
         let params: ServiceEventParams<EventBody> =
             serde_json::from_str(params.map_or("null", |params| params.get())).map_err(unreadable)?;
         if let Some((_, held)) = &mut self.resync {
@@ -416,15 +452,23 @@ impl Cursor {
             return Ok(());
         }
         if params.epoch != now.epoch || params.sequence != now.sequence + 1 {
-            return self.begin_resync(params, session);
+            return self.begin_resync(vec![params], session);
         }
         self.resyncs = 0;
         self.reached.sequence = params.sequence;
         hub.apply(&params.event.event, self.reached.clone()).map_err(unreadable)
     }
 
-    /// An event is missing: everything anew.
-    fn begin_resync(&mut self, params: ServiceEventParams, session: &Session) -> Result<(), SessionError> {
+    /// A reply comes after the events of its call; if they are not here, one is missing.
+    fn expect(&mut self, sequence: Option<u64>, session: &Session) -> Result<(), SessionError> {
+        if self.resync.is_none() && sequence.is_some_and(|sequence| sequence > self.reached.sequence) {
+            return self.begin_resync(Vec::new(), session);
+        }
+        Ok(())
+    }
+
+    /// An event is missing: everything anew, then what was `held`.
+    fn begin_resync(&mut self, held: Vec<ServiceEventParams>, session: &Session) -> Result<(), SessionError> {
         self.resyncs += 1;
         if self.resyncs > MAX_RESYNCS {
             return Err(SessionError::Protocol("events do not fit the snapshots".to_owned()));
@@ -438,7 +482,7 @@ impl Cursor {
             .outbox
             .try_send((id, text, answer))
             .map_err(|_| SessionError::Silent)?;
-        self.resync = Some((reply, vec![params]));
+        self.resync = Some((reply, held));
         Ok(())
     }
 
@@ -455,10 +499,10 @@ impl Cursor {
         let held = std::mem::take(held);
         self.resync = None;
         let result = reply.outcome.map_err(SessionError::Refused)?;
-        self.reached = take_snapshot(&result, hub)?;
+        self.reached = take_snapshot(serde_json::from_str(result.get()).map_err(unreadable)?, hub)?;
         for params in held {
             let params = serde_json::value::to_raw_value(&params);
-            let params = params.map_err(|error| SessionError::Protocol(error.to_string()))?;
+            let params = params.map_err(unreadable)?;
             self.event(Some(&params), hub, session)?;
         }
         Ok(())

@@ -1,6 +1,8 @@
 //! What the user can change while the agent runs: the access key, the switches, and the preferences of user interfaces.
 //! Pure: a patch makes new settings or is refused as a whole.
 
+use std::net::SocketAddr;
+
 use protocol::agent::{GatewayPatch, GatewayStatusDto, Preferences, PreferencesPatch};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,20 @@ const MAX_PREFERENCES_BYTES: usize = 256 * 1024;
 
 /// Ports that need no privilege.
 const PORTS: std::ops::RangeInclusive<u32> = 1024..=65535;
+
+/// Where an agent listens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listening {
+    pub(crate) host: Host,
+    pub(crate) address: SocketAddr,
+}
+
+impl Listening {
+    /// Whether only this machine can connect, and so every name but its own is a lie.
+    pub(crate) fn is_loopback_only(self) -> bool {
+        self.host == Host::Desktop && self.address.ip().is_loopback()
+    }
+}
 
 /// The settings, and as what they are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,10 +121,11 @@ impl Settings {
     }
 
     /// The settings after the patch, all of it.
-    pub(crate) fn patched(&self, host: Host, patch: &GatewayPatch) -> Result<Self, PatchError> {
+    pub(crate) fn patched(&self, listening: Listening, patch: &GatewayPatch) -> Result<Self, PatchError> {
+        let Listening { host, address } = listening;
         let mut next = self.clone();
         if host == Host::Headless {
-            if patch.port.is_some_and(|port| port != u32::from(self.port)) {
+            if patch.port.is_some_and(|port| port != u32::from(address.port())) {
                 return Err(PatchError::Headless("port"));
             }
             if patch.lan_enabled.is_some_and(|lan| lan != self.lan) {
@@ -125,7 +142,7 @@ impl Settings {
         ] {
             *switch = asked.unwrap_or(*switch);
         }
-        if let Some(port) = patch.port {
+        if let Some(port) = patch.port.filter(|_| host == Host::Desktop) {
             let allowed = PORTS.contains(&port).then(|| u16::try_from(port).ok()).flatten();
             next.port = allowed.ok_or(PatchError::Port)?;
         }
@@ -174,7 +191,9 @@ impl Settings {
     }
 
     /// The switches as clients see them.
-    pub(crate) fn status(&self, host: Host) -> GatewayStatusDto {
+    pub(crate) fn status(&self, listening: Listening) -> GatewayStatusDto {
+        let Listening { host, address } = listening;
+        let is_desktop = host == Host::Desktop;
         GatewayStatusDto {
             takeover_enabled: self.takeover,
             jsonrpc_enabled: self.jsonrpc,
@@ -182,9 +201,10 @@ impl Settings {
             mcp_enabled: self.mcp,
             cors_enabled: self.cors,
             user_token_configured: self.key.is_some(),
-            port: self.port,
-            port_editable: host == Host::Desktop,
+            port: if is_desktop { self.port } else { address.port() },
+            port_editable: is_desktop,
             lan_enabled: self.lan,
+            restart_required: is_desktop && (self.port != address.port() || self.lan == address.ip().is_loopback()),
         }
     }
 
@@ -195,7 +215,18 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
     use super::*;
+
+    const DESKTOP: Listening = Listening {
+        host: Host::Desktop,
+        address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
+    };
+    const HEADLESS: Listening = Listening {
+        host: Host::Headless,
+        address: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9000),
+    };
 
     fn patch(change: impl FnOnce(&mut GatewayPatch)) -> GatewayPatch {
         let mut patch = GatewayPatch::default();
@@ -219,17 +250,17 @@ mod tests {
     fn an_exposed_desktop_always_has_a_key_and_an_existing_one_stays() {
         let desktop = Settings::fresh(Host::Desktop);
         let exposed = desktop
-            .patched(Host::Desktop, &patch(|patch| patch.lan_enabled = Some(true)))
+            .patched(DESKTOP, &patch(|patch| patch.lan_enabled = Some(true)))
             .unwrap();
         let made = exposed.key.clone().expect("a key was made up");
         let cleared = exposed
-            .patched(Host::Desktop, &patch(|patch| patch.user_token = Some(String::new())))
+            .patched(DESKTOP, &patch(|patch| patch.user_token = Some(String::new())))
             .unwrap();
         assert!(cleared.key.is_some_and(|key| key != made));
         let mut own = desktop.clone();
         own.key = Some(key("my-own-key-1"));
         let exposed = own
-            .patched(Host::Desktop, &patch(|patch| patch.cors_enabled = Some(true)))
+            .patched(DESKTOP, &patch(|patch| patch.cors_enabled = Some(true)))
             .unwrap();
         assert_eq!(exposed.key, own.key);
         let mut stored = desktop;
@@ -243,22 +274,22 @@ mod tests {
     #[test]
     fn a_headless_server_never_makes_up_a_key_and_never_loses_one() {
         let mut headless = Settings::fresh(Host::Headless);
-        let exposed = headless.patched(Host::Headless, &patch(|patch| patch.cors_enabled = Some(true)));
+        let exposed = headless.patched(HEADLESS, &patch(|patch| patch.cors_enabled = Some(true)));
         assert!(exposed.unwrap().key.is_none());
         headless.key = Some(key("my-own-key-1"));
         let clear = patch(|patch| patch.user_token = Some(String::new()));
-        assert_eq!(headless.patched(Host::Headless, &clear), Err(PatchError::KeyNeeded));
+        assert_eq!(headless.patched(HEADLESS, &clear), Err(PatchError::KeyNeeded));
     }
 
     #[test]
     fn management_needs_a_key_and_goes_with_it() {
         let desktop = Settings::fresh(Host::Desktop);
         let on = desktop
-            .patched(Host::Desktop, &patch(|patch| patch.api_enabled = Some(true)))
+            .patched(DESKTOP, &patch(|patch| patch.api_enabled = Some(true)))
             .unwrap();
         assert!(on.api && on.key.is_some());
         let cleared = on
-            .patched(Host::Desktop, &patch(|patch| patch.user_token = Some(String::new())))
+            .patched(DESKTOP, &patch(|patch| patch.user_token = Some(String::new())))
             .unwrap();
         assert!(!cleared.api && !cleared.mcp && cleared.key.is_none());
     }
@@ -267,7 +298,7 @@ mod tests {
     fn a_patch_is_all_or_nothing() {
         let desktop = Settings::fresh(Host::Desktop);
         let check = |patch: GatewayPatch, expect: PatchError| {
-            assert_eq!(desktop.patched(Host::Desktop, &patch), Err(expect));
+            assert_eq!(desktop.patched(DESKTOP, &patch), Err(expect));
         };
         check(patch(|patch| patch.port = Some(80)), PatchError::Port);
         check(patch(|patch| patch.port = Some(65536)), PatchError::Port);
@@ -281,8 +312,46 @@ mod tests {
         });
         check(both, PatchError::TwoKeys);
         let port = patch(|patch| patch.port = Some(2000));
-        let headless = Settings::fresh(Host::Headless).patched(Host::Headless, &port);
+        let headless = Settings::fresh(Host::Headless).patched(HEADLESS, &port);
         assert_eq!(headless, Err(PatchError::Headless("port")));
+    }
+
+    #[test]
+    fn port_and_network_are_stored_and_the_status_says_that_they_wait_for_the_next_start() {
+        let fresh = Settings::fresh(Host::Desktop);
+        assert!(!fresh.status(DESKTOP).restart_required);
+        for change in [
+            patch(|patch| patch.port = Some(18_000)),
+            patch(|patch| patch.lan_enabled = Some(true)),
+        ] {
+            let changed = fresh.patched(DESKTOP, &change).unwrap();
+            let status = changed.status(DESKTOP);
+            assert!(status.restart_required && status.port_editable);
+            assert_eq!((status.port, status.lan_enabled), (changed.port, changed.lan));
+            let mut everywhere = DESKTOP;
+            everywhere.address.set_port(changed.port);
+            if changed.lan {
+                everywhere.address.set_ip(Ipv4Addr::UNSPECIFIED.into());
+            }
+            assert!(!changed.status(everywhere).restart_required, "after the restart");
+        }
+    }
+
+    #[test]
+    fn a_server_listens_where_it_was_told_to_and_says_where() {
+        let fresh = Settings::fresh(Host::Headless);
+        let status = fresh.status(HEADLESS);
+        assert_eq!(
+            (status.port, status.port_editable, status.restart_required),
+            (9000, false, false)
+        );
+        // What the status says may be sent back.
+        let same = fresh.patched(HEADLESS, &patch(|patch| patch.port = Some(9000)));
+        assert_eq!(same, Ok(fresh.clone()));
+        let other = fresh.patched(HEADLESS, &patch(|patch| patch.port = Some(9001)));
+        assert_eq!(other, Err(PatchError::Headless("port")));
+        let lan = fresh.patched(HEADLESS, &patch(|patch| patch.lan_enabled = Some(true)));
+        assert_eq!(lan, Err(PatchError::Headless("lanEnabled")));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    net::SocketAddr,
+    os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -14,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::{
     config::{Config, Host},
-    key::NoRandom,
+    key::{AccessKey, NoRandom},
     settings::{PatchError, STORED_VERSION, Settings},
 };
 
@@ -40,12 +41,12 @@ pub enum DirectoryError {
         source: io::Error,
     },
     /// Another agent runs on it.
-    #[error("{} is in use by another agent{}", path.display(), holder.as_ref().map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    #[error("{} is in use by another agent{}", path.display(), holder.process.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     InUse {
         /// The directory.
         path: PathBuf,
-        /// The process that holds it, if it said so.
-        holder: Option<String>,
+        /// Who holds it.
+        holder: Holder,
     },
     /// The settings are not what an agent wrote.
     #[error("{} is damaged", path.display())]
@@ -94,8 +95,8 @@ pub(crate) struct Vault {
     settings: watch::Sender<Arc<Settings>>,
     /// Changes go one after the other. Held across a write to the disk, on threads that may block only.
     changing: Mutex<()>,
-    /// Held as long as the agent lives.
-    _lock: File,
+    /// Held as long as the agent lives; says who it is and where it listens.
+    lock: Arc<File>,
 }
 
 impl Vault {
@@ -121,8 +122,19 @@ impl Vault {
             host: config.host,
             settings: watch::Sender::new(Arc::new(settings)),
             changing: Mutex::new(()),
-            _lock: lock,
+            lock: Arc::new(lock),
         })
+    }
+
+    /// Says in the lock where the agent listens; none as soon as it no longer does, because others may then.
+    pub(crate) async fn tell_address(&self, address: Option<SocketAddr>) -> Result<(), DirectoryError> {
+        let (lock, path) = (Arc::clone(&self.lock), self.directory.join(LOCK_FILE));
+        let process = Some(std::process::id());
+        let write = move || Holder { process, address }.write(&lock);
+        let written = tokio::task::spawn_blocking(write).await;
+        written
+            .expect("writing neither panics nor is aborted")
+            .map_err(io_error("write", &path))
     }
 
     pub(crate) fn host(&self) -> Host {
@@ -159,9 +171,71 @@ impl Vault {
     }
 }
 
+/// What other programs of the same user may read of an agent's settings, whether or not an agent runs on them.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// The access key, once there is one.
+    pub key: Option<AccessKey>,
+    /// The port of a desktop host.
+    pub port: u16,
+}
+
+/// What is stored in the agent's directory; none before the first start. Blocks.
+pub fn stored(directory: &Path) -> Result<Option<Stored>, DirectoryError> {
+    let settings = read(directory)?;
+    Ok(settings.map(|Settings { key, port, .. }| Stored { key, port }))
+}
+
+/// Who runs an agent on a directory, as far as it says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process.
+    pub process: Option<u32>,
+    /// Where it listens; none while it starts or ends.
+    pub address: Option<SocketAddr>,
+}
+
+impl Holder {
+    /// What the file of a lock says: two lines. One that is not whole is not believed.
+    fn read(mut lock: &File) -> io::Result<Self> {
+        let mut text = String::new();
+        lock.read_to_string(&mut text)?;
+        let mut lines = text.split_inclusive('\n').map_while(|line| line.strip_suffix('\n'));
+        Ok(Self {
+            process: lines.next().and_then(|line| line.parse().ok()),
+            address: lines.next().and_then(|line| line.parse().ok()),
+        })
+    }
+
+    fn write(self, lock: &File) -> io::Result<()> {
+        let lines = [
+            self.process.map(|pid| pid.to_string()),
+            self.address.map(|address| address.to_string()),
+        ];
+        let text: String = lines.into_iter().flatten().map(|line| line + "\n").collect();
+        lock.set_len(0)?;
+        lock.write_all_at(text.as_bytes(), 0)
+    }
+}
+
+/// Who runs an agent on the directory; none if nobody does. Blocks.
+pub fn holder(directory: &Path) -> Result<Option<Holder>, DirectoryError> {
+    let path = directory.join(LOCK_FILE);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("open", &path)(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Holder::read(&file).map(Some).map_err(io_error("read", &path)),
+        Err(TryLockError::Error(error)) => Err(io_error("lock", &path)(error)),
+    }
+}
+
 fn lock(directory: &Path) -> Result<File, DirectoryError> {
     let path = directory.join(LOCK_FILE);
-    let mut file = OpenOptions::new()
+    let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
@@ -172,20 +246,17 @@ fn lock(directory: &Path) -> Result<File, DirectoryError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            let read = file.read_to_string(&mut holder);
             return Err(DirectoryError::InUse {
                 path: directory.to_owned(),
-                holder: read
-                    .ok()
-                    .map(|_| holder.trim().to_owned())
-                    .filter(|pid| !pid.is_empty()),
+                holder: Holder::read(&file).unwrap_or_default(),
             });
         }
         Err(TryLockError::Error(source)) => return Err(io_error("lock", &path)(source)),
     }
-    file.set_len(0)
-        .and_then(|()| writeln!(file, "{}", std::process::id()))
+    let process = Some(std::process::id());
+    let address = None;
+    Holder { process, address }
+        .write(&file)
         .map_err(io_error("write", &path))?;
     Ok(file)
 }
@@ -237,7 +308,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::key::AccessKey;
+    use crate::config::{DEFAULT_PORT, PresetKey};
 
     fn config(directory: &Path) -> Config {
         Config::new(Host::Headless, directory.join("agent"))
@@ -262,6 +333,47 @@ mod tests {
         assert_eq!(again.settings().key, Some(key));
         let file = fs::metadata(directory.path().join("agent").join(SETTINGS_FILE)).unwrap();
         assert_eq!(file.permissions().mode() & 0o777, SECRET_MODE);
+    }
+
+    #[tokio::test]
+    async fn others_of_the_same_user_can_look() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("agent");
+        assert!(stored(&path).unwrap().is_none());
+        assert_eq!(holder(&path).unwrap(), None);
+        let mut config = config(directory.path());
+        let key = AccessKey::new("preset-key-1").unwrap();
+        config.preset_key = Some(PresetKey::Initial(key.clone()));
+        let vault = Vault::open(&config).unwrap();
+        let found = stored(&path).unwrap().expect("it was started once");
+        assert_eq!((found.key, found.port), (Some(key), DEFAULT_PORT));
+        let process = Some(std::process::id());
+        for address in [
+            None,
+            Some("127.0.0.1:65535".parse().unwrap()),
+            Some("[::]:81".parse().unwrap()),
+            None,
+        ] {
+            vault.tell_address(address).await.unwrap();
+            assert_eq!(holder(&path).unwrap(), Some(Holder { process, address }));
+        }
+        drop(vault);
+        assert_eq!(holder(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn half_of_an_address_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let read = |text: &str| {
+            fs::write(&path, text).unwrap();
+            Holder::read(&File::open(&path).unwrap()).unwrap()
+        };
+        let process = Some(7);
+        assert_eq!(read("7\n127.0.0.1:8"), Holder { process, address: None });
+        let address = Some("127.0.0.1:81".parse().unwrap());
+        assert_eq!(read("7\n127.0.0.1:81\n"), Holder { process, address });
+        assert_eq!(read("7"), Holder::default());
     }
 
     #[test]

@@ -13,10 +13,18 @@ use crate::environment::Environment;
 
 mod amount;
 mod completions;
+mod daemon;
+mod doctor;
 mod exit;
 mod get;
+mod host;
 mod log;
 mod man;
+mod plugin;
+mod plugins;
+mod remote;
+mod serve;
+mod stop;
 
 pub use exit::Exit;
 
@@ -25,7 +33,7 @@ pub use exit::Exit;
 #[command(
     name = "svc",
     version,
-    about = "Download files",
+    about = "A download service",
     arg_required_else_help = true,
     propagate_version = true
 )]
@@ -40,6 +48,21 @@ enum Command {
     /// Download files and wait until they are there
     #[command(after_help = get::EXAMPLES, after_long_help = get::long_help())]
     Get(Box<get::GetArgs>),
+    /// Run the service as a server, for this machine and others
+    #[command(after_help = serve::SERVE_HELP)]
+    Serve(serve::ServeArgs),
+    /// Run the service on a desktop, for this machine only; with --server the same as serve
+    Agent(serve::AgentArgs),
+    /// Run the part that owns the tasks alone; serve and agent start it themselves
+    Daemon(daemon::DaemonArgs),
+    #[command(flatten)]
+    Remote(remote::RemoteCommand),
+    /// Install and configure plugins, which know particular sites
+    #[command(subcommand, after_help = plugin::EXAMPLES)]
+    Plugin(plugin::PluginCommand),
+    /// Look for what keeps the service from working
+    #[command(after_help = doctor::HELP)]
+    Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page
@@ -67,8 +90,12 @@ impl UsageError {
 }
 
 /// Carries out the command that `arguments` (the executable's name first) ask for. Every way a process of ours ends
-/// comes through here and is one of [`Exit`].
+/// comes through here and is one of [`Exit`], except the compiler of plugins, which only its parent listens to.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = spelled_out(arguments);
+    if arguments.get(1).is_some_and(|command| command == plugins::COMPILE) {
+        return plugin_wasm::compile_child_main();
+    }
     let exit = match Cli::try_parse_from(arguments) {
         Ok(cli) => run(cli.command, &Environment::read()).unwrap_or_else(|error| report(&error)),
         Err(refusal) => refuse(&refusal),
@@ -76,9 +103,32 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit.code())
 }
 
+/// `svc --server` and `svc agent --server` are `svc serve`.
+fn spelled_out(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    const SERVER: &str = "--server";
+    let mut arguments: Vec<_> = arguments.into_iter().collect();
+    let is_agent = arguments.get(1).is_some_and(|command| command == "agent");
+    let server = arguments.iter().position(|argument| argument == SERVER);
+    match server {
+        Some(1) => arguments[1] = "serve".into(),
+        Some(position) if is_agent => {
+            arguments.remove(position);
+            arguments[1] = "serve".into();
+        }
+        _ => {}
+    }
+    arguments
+}
+
 fn run(command: Command, environment: &Environment) -> anyhow::Result<Exit> {
     match command {
         Command::Get(args) => get::run(*args, environment),
+        Command::Serve(args) => serve::serve(args, environment),
+        Command::Agent(args) => serve::agent(args, environment),
+        Command::Daemon(args) => daemon::run(args, environment),
+        Command::Remote(command) => remote::run(command, environment),
+        Command::Plugin(command) => plugin::run(command, environment),
+        Command::Doctor(args) => doctor::run(&args, environment),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     }
@@ -89,9 +139,23 @@ fn report(error: &anyhow::Error) -> Exit {
     let _closed = writeln!(io::stderr(), "error: {error:#}");
     if error.is::<UsageError>() {
         Exit::Usage
+    } else if let Some(error) = error.downcast_ref::<remote::RemoteError>() {
+        if let Some(advice) = error.advice() {
+            let _closed = writeln!(io::stderr(), "{advice}");
+        }
+        error.exit()
+    } else if let Some(error) = error.downcast_ref::<::daemon::StartError>() {
+        daemon::exit(error)
+    } else if let Some(error) = error.downcast_ref::<agent::StartError>() {
+        serve::exit(error)
     } else {
         Exit::Internal
     }
+}
+
+/// Tells what is not as somebody meant it, although the command goes on.
+fn warn(problem: &UsageError) {
+    let _closed = writeln!(io::stderr(), "warning: {problem}");
 }
 
 /// Prints what clap has to say: help and version are answers, the rest is wrong usage.

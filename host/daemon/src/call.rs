@@ -2,6 +2,7 @@
 
 mod configure;
 mod machine;
+mod plugins;
 mod queues;
 mod sites;
 mod tasks;
@@ -15,6 +16,8 @@ use protocol::{
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
+
+pub(crate) use plugins::all as plugins;
 
 use crate::{hub::Moment, ring::Streamed, service::Service, view};
 
@@ -84,6 +87,8 @@ impl Service {
             tasks::call(self, method, request).await
         } else if name.starts_with("daemon.queue.") || name.starts_with("daemon.group.") {
             queues::call(self, method, request).await
+        } else if name.starts_with("daemon.plugin.") {
+            plugins::call(self, method, request).await
         } else if name.starts_with("daemon.config.") {
             configure::call(self, method, request).await
         } else if name.starts_with("daemon.siteAuth.") {
@@ -123,7 +128,7 @@ impl Service {
             runtime_stats: stats,
             rss_sources: [],
             rss_item_revisions: BTreeMap::new(),
-            plugins: [],
+            plugins: plugins::all(self.plugins.as_ref()),
             components: [],
             webhook_deliveries: [],
             pending_selections: [],
@@ -170,7 +175,7 @@ struct AroundTasks {
     runtime_stats: RuntimeStats,
     rss_sources: [(); 0],
     rss_item_revisions: BTreeMap<String, u64>,
-    plugins: [(); 0],
+    plugins: Vec<protocol::PluginDto>,
     components: [(); 0],
     webhook_deliveries: [(); 0],
     pending_selections: [(); 0],

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use engine::{Engine, Event, Events, Group, Task, TaskId};
 use futures_util::FutureExt as _;
+use plugin_host::{Changes, Plugins};
 use protocol::{
     DaemonEvent, RuntimeStats, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams, SiteAuthEntryDto, TaskStatus,
     TasksSnapshot, encode_notification,
@@ -14,6 +15,7 @@ use tokio::{
 };
 
 use crate::{
+    call,
     configuration::Configuration,
     disk::FreeSpace,
     history::History,
@@ -54,6 +56,7 @@ enum Ask {
     Stats(oneshot::Sender<RuntimeStats>),
     SaveHistory(oneshot::Sender<()>),
     ConfigChanged(oneshot::Sender<()>),
+    PluginsChanged(oneshot::Sender<()>),
 }
 
 /// How far the hub is.
@@ -117,6 +120,11 @@ impl Hub {
         self.ask(Ask::ConfigChanged).await
     }
 
+    /// Tells everyone the plugins, if they changed since they were told.
+    pub(crate) async fn plugins_changed(&self) -> Result<(), Ended> {
+        self.ask(Ask::PluginsChanged).await
+    }
+
     async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Ended> {
         let (reply, answer) = oneshot::channel();
         self.asks.send(ask(reply)).await.map_err(|_| Ended)?;
@@ -127,6 +135,7 @@ impl Hub {
 /// What runs behind the handle.
 pub(crate) struct Worker {
     engine: Engine,
+    plugins: Option<(Plugins, Changes)>,
     events: Events,
     configuration: Arc<Configuration>,
     history: History,
@@ -150,6 +159,7 @@ pub(crate) struct Worker {
 /// Makes the hub; `Worker::run` is to be spawned.
 pub(crate) async fn start(
     engine: Engine,
+    plugins: Option<Plugins>,
     configuration: Arc<Configuration>,
     history: History,
     free_space: FreeSpace,
@@ -170,8 +180,13 @@ pub(crate) async fn start(
         ring: Arc::clone(&ring),
         epoch: Arc::clone(&epoch),
     };
+    let plugins = plugins.map(|plugins| {
+        let changes = plugins.changes();
+        (plugins, changes)
+    });
     let mut worker = Worker {
         engine,
+        plugins,
         events,
         configuration,
         history,
@@ -197,6 +212,7 @@ pub(crate) async fn start(
 enum Turn {
     Event(Option<Result<(u64, Event), engine::Gap>>),
     Ask(Ask),
+    Plugins,
     Timer,
 }
 
@@ -208,12 +224,14 @@ impl Worker {
             let turn = tokio::select! {
                 event = self.events.next() => Turn::Event(event),
                 Some(ask) = self.asks.recv() => Turn::Ask(ask),
+                () = changed(&mut self.plugins) => Turn::Plugins,
                 () = until(deadline) => Turn::Timer,
             };
             match turn {
                 Turn::Event(None) => break,
                 Turn::Event(Some(event)) => self.round(event).await,
                 Turn::Ask(ask) => self.answer(ask).await,
+                Turn::Plugins => self.tell_plugins(),
                 Turn::Timer => {}
             }
             if self.stats_at.is_some_and(|at| at <= Instant::now()) {
@@ -286,7 +304,19 @@ impl Worker {
                 self.publish_reached(0);
                 let _nobody_waits = reply.send(());
             }
+            Ask::PluginsChanged(reply) => {
+                if changed(&mut self.plugins).now_or_never().is_some() {
+                    self.tell_plugins();
+                }
+                let _nobody_waits = reply.send(());
+            }
         }
+    }
+
+    fn tell_plugins(&mut self) {
+        let plugins = self.plugins.as_ref().map(|(plugins, _)| plugins);
+        self.tell(&DaemonEvent::PluginsChanged(call::plugins(plugins)));
+        self.publish_reached(0);
     }
 
     /// A snapshot of the engine, and the own sequence number that it belongs to: the events up to it are told first.
@@ -524,6 +554,17 @@ fn count(active: &mut u64, pending: &mut u64, status: Option<TaskStatus>, change
         _ => return,
     };
     *counter = counter.saturating_add_signed(change);
+}
+
+/// Resolves when plugins changed since the last time. Cancel-safe.
+async fn changed(plugins: &mut Option<(Plugins, Changes)>) {
+    let is_change = match plugins {
+        Some((_, changes)) => changes.changed().await,
+        None => false,
+    };
+    if !is_change {
+        std::future::pending::<()>().await;
+    }
 }
 
 async fn until(deadline: Option<Instant>) {

@@ -26,6 +26,12 @@ impl<T> Refuse<T> for Result<T, InvalidSetting> {
     }
 }
 
+impl<T> Refuse<T> for Result<T, plugin_host::CommandError> {
+    fn refused(self) -> Result<T, RpcError> {
+        self.map_err(|error| plugin(&error))
+    }
+}
+
 /// A value that is not allowed.
 pub(crate) fn invalid(field: &str, message: impl Into<String>) -> RpcError {
     RpcError::application(ErrorCode::InvalidArgument, message).with_field(field)
@@ -59,6 +65,34 @@ fn command(error: &CommandError) -> RpcError {
         CommandError::InvalidSite => invalid("site", message),
         CommandError::NotSaved(_) | CommandError::Closed => RpcError::application(ErrorCode::Unavailable, message),
     }
+}
+
+/// A message with its causes, because "the code is not accepted" alone helps nobody.
+fn plugin(error: &plugin_host::CommandError) -> RpcError {
+    use plugin_host::{CommandError as Plugin, Refusal};
+    let mut message = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        message = format!("{message}: {inner}");
+        cause = inner.source();
+    }
+    let code = match error {
+        Plugin::Package(_)
+        | Plugin::Manifest(_)
+        | Plugin::Load(_)
+        | Plugin::Exports(_)
+        | Plugin::OtherPlugin { .. } => {
+            let error = RpcError::application(ErrorCode::InvalidArgument, message);
+            return error.with_reason(protocol::Reason::PluginPackageInvalid);
+        }
+        Plugin::Refused(Refusal::NotInstalled) => ErrorCode::NotFound,
+        Plugin::Refused(_) => ErrorCode::Conflict,
+        Plugin::Folder { .. } => return invalid("dirPath", message),
+        Plugin::Setting(_) => return invalid("entries", message),
+        Plugin::UnknownHost(_) => ErrorCode::InvalidArgument,
+        Plugin::Disk(_) | Plugin::Write(_) | Plugin::Closed => ErrorCode::Unavailable,
+    };
+    RpcError::application(code, message)
 }
 
 fn spec(error: &InvalidSpec) -> RpcError {

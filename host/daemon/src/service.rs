@@ -9,6 +9,7 @@ use std::{
 };
 
 use engine::{Engine, SystemProxy};
+use plugin_host::Plugins;
 use store::Store;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,8 @@ pub trait LearnedLimits: Send + Sync + std::fmt::Debug {
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) engine: Engine,
+    /// None if this daemon runs no guest code.
+    pub(crate) plugins: Option<Plugins>,
     pub(crate) store: Store,
     pub(crate) hub: Hub,
     pub(crate) configuration: Arc<Configuration>,

@@ -11,9 +11,10 @@ use std::{
 };
 
 use axum::Router;
-use engine::Engine;
+use engine::{Engine, Resolver};
 use hyper::server::conn::http1;
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use plugin_host::{Plugins, runtime::Runtime};
 use protocol::{PROTOCOL_VERSION, endpoint::Endpoint, proof::Token};
 use store::{DataDir, Store, Vault};
 use tokio::{
@@ -39,6 +40,9 @@ use crate::{
 /// The database's name in the data directory.
 const DATABASE: &str = "svc.db";
 
+/// Where installed plugins lie in the data directory.
+const PLUGINS: &str = "plugins";
+
 /// Connections at once. There is one agent with a handful of them; the rest is a guard.
 const MAX_CONNECTIONS: usize = 2048;
 
@@ -60,6 +64,8 @@ pub struct Config {
     pub port: u16,
     /// What the engine is told.
     pub engine: engine::Config,
+    /// What runs the code of plugins; `None` leaves them out.
+    pub plugins: Option<Arc<dyn Runtime>>,
     /// What a transport learned of hosts, if one does.
     pub learned_limits: Option<Arc<dyn LearnedLimits>>,
     /// Where logs are written; `None` if they go to standard error.
@@ -73,6 +79,7 @@ impl Config {
             data_dir: data_dir.into(),
             port: 0,
             engine: engine::Config::new(download_dir),
+            plugins: None,
             learned_limits: None,
             log_dir: None,
         }
@@ -94,6 +101,9 @@ pub enum StartError {
     /// The daemon's own rows cannot be read.
     #[error("cannot read the configuration or the history")]
     Rows(#[from] store::ReadError),
+    /// The plugins cannot be read.
+    #[error(transparent)]
+    Plugins(#[from] plugin_host::StartError),
     /// The engine does not start.
     #[error(transparent)]
     Engine(#[from] engine::StartError),
@@ -134,7 +144,7 @@ pub struct Daemon {
 impl Daemon {
     /// Opens the data directory, continues what it holds and serves it on the loopback. The token and the endpoint are
     /// in the data directory once this returns.
-    pub async fn start(config: Config, transports: Vec<Arc<dyn Transport>>) -> Result<Self, StartError> {
+    pub async fn start(mut config: Config, transports: Vec<Arc<dyn Transport>>) -> Result<Self, StartError> {
         let dir = DataDir::lock(&config.data_dir)?;
         let token = endpoint::token(&dir)?;
         let listener = listen(config.port).await?;
@@ -146,12 +156,20 @@ impl Daemon {
             })?
             .port();
         let vault = Arc::new(Vault::open(&dir)?);
-        let store = Store::open(dir.join(DATABASE), &[engine::MIGRATIONS, rows::MIGRATIONS])?;
+        let store = Store::open(
+            dir.join(DATABASE),
+            &[engine::MIGRATIONS, rows::MIGRATIONS, plugin_host::MIGRATIONS],
+        )?;
+        let plugins = match config.plugins.take() {
+            Some(runtime) => Some(Plugins::open(store.clone(), Arc::clone(&vault), dir.join(PLUGINS), runtime).await?),
+            None => None,
+        };
         let tracker = TaskTracker::new();
         let instance = Token::random().map_err(EndpointError::from)?.expose()[..32].to_owned();
         let parts = Parts {
             store,
             vault,
+            plugins,
             token: token.clone(),
             instance: instance.clone(),
             tracker: tracker.clone(),
@@ -236,6 +254,9 @@ impl Daemon {
             self.cut.cancel();
             self.tracker.wait().await;
         }
+        if let Some(plugins) = &self.service.plugins {
+            plugins.close().await;
+        }
         self.service.store.close().await;
         report
     }
@@ -269,12 +290,19 @@ impl Connector {
 struct Parts {
     store: Store,
     vault: Arc<Vault>,
+    plugins: Option<Plugins>,
     token: Token,
     instance: String,
     tracker: TaskTracker,
 }
 
-async fn assemble(config: Config, transports: Vec<Arc<dyn Transport>>, parts: Parts) -> Result<Service, StartError> {
+async fn assemble(
+    mut config: Config,
+    transports: Vec<Arc<dyn Transport>>,
+    parts: Parts,
+) -> Result<Service, StartError> {
+    let as_resolver = |plugins: &Plugins| Arc::new(plugins.clone()) as Arc<dyn Resolver>;
+    config.engine.resolver = parts.plugins.as_ref().map(as_resolver);
     let system_proxy = config.engine.system_proxy.clone();
     let default_dir = config.engine.download_dir.clone();
     let engine = Engine::start(config.engine, parts.store.clone(), parts.vault, transports).await?;
@@ -283,6 +311,7 @@ async fn assemble(config: Config, transports: Vec<Arc<dyn Transport>>, parts: Pa
     let free_space = FreeSpace::new(default_dir.clone(), parts.tracker.clone());
     let (hub, worker) = hub::start(
         engine.clone(),
+        parts.plugins.clone(),
         Arc::clone(&configuration),
         history,
         free_space,
@@ -292,6 +321,7 @@ async fn assemble(config: Config, transports: Vec<Arc<dyn Transport>>, parts: Pa
     parts.tracker.spawn(worker.run());
     Ok(Service {
         engine,
+        plugins: parts.plugins,
         store: parts.store,
         hub,
         configuration,

@@ -1,14 +1,18 @@
 //! What the engine is told once, when it starts.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use transfer::SafeUrl;
+
+use crate::resolver::Resolver;
 
 /// Start-up configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where files go that nobody names a directory for; absolute.
     pub download_dir: PathBuf,
+    /// Who knows what is behind URLs that are no files themselves.
+    pub resolver: Option<Arc<dyn Resolver>>,
     /// The proxies that the system names, for the proxy mode `system`.
     pub system_proxy: SystemProxy,
     /// The time zone of schedules.
@@ -38,6 +42,7 @@ impl Config {
     pub fn new(download_dir: impl Into<PathBuf>) -> Self {
         Self {
             download_dir: download_dir.into(),
+            resolver: None,
             system_proxy: SystemProxy::default(),
             time_zone: jiff::tz::TimeZone::system(),
             sample_interval: Duration::from_millis(500),

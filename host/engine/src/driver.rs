@@ -15,7 +15,7 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use transfer::{Job, Outcome, Progress, RateLimiter, RateLimits, Reporter, RunEvent, Transport};
+use transfer::{Job, Outcome, Progress, RateLimiter, RateLimits, Recorded, Report, Reporter, RunEvent, Transport};
 
 use crate::{
     config::Config,
@@ -24,10 +24,10 @@ use crate::{
     file,
     handle::{LiveRuns, Message, Shared, ShutdownReport},
     id::{QueueId, RunId, TaskId, Timestamp},
-    runner::Runner,
+    runner::{self, Runner},
     settings::VersionedSettings,
     spec,
-    state::{Effect, FileState, Input, LimitScope, Reply, Row, Start, State},
+    state::{Effect, FileState, Input, LimitScope, Reply, Resolve, Row, Start, State},
     store as rows,
 };
 
@@ -54,10 +54,14 @@ const SAVE_AGAIN: Duration = Duration::from_secs(5);
 /// How long runs may take to stop when the last handle is dropped without a shutdown.
 const DROP_GRACE: Duration = Duration::from_secs(5);
 
+/// How long starting may wait until what a crash cut short is settled. A disk that does not answer in that time holds up
+/// its own tasks only.
+const SETTLING: Duration = Duration::from_secs(5);
+
 /// What comes back from what the driver spawned.
 pub(crate) enum Signal {
     /// A run tells something.
-    Told(TaskId, RunId, RunEvent),
+    Told(TaskId, RunId, Report),
     /// A run ended, with its last progress.
     Ended(TaskId, RunId, Box<Outcome>, Box<Progress>),
     /// A job ended (a save, a rename, a look at files), and this follows.
@@ -100,6 +104,8 @@ struct Driver {
     events: broadcast::Sender<(u64, Event)>,
     sequence: Arc<AtomicU64>,
     runs: HashMap<RunId, LiveRun>,
+    /// Runs whose resolver is being asked.
+    resolving: HashMap<RunId, CancellationToken>,
     published_runs: watch::Sender<Arc<LiveRuns>>,
     published_settings: watch::Sender<VersionedSettings>,
     global_limit: RateLimiter,
@@ -115,9 +121,11 @@ struct Driver {
     checkpoint_at: Instant,
     save_again_at: Option<Instant>,
     closing: Option<Closing>,
+    /// Dropped once what a crash cut short is settled.
+    settling: Option<oneshot::Sender<()>>,
 }
 
-/// Reads the rows and starts the loop.
+/// Reads the rows, starts the loop, and waits until what a crash cut short is settled.
 pub(crate) async fn start(
     config: Config,
     store: Store,
@@ -145,8 +153,10 @@ pub(crate) async fn start(
         runs,
         settings,
         schemes: schemes.into(),
+        resolver: config.resolver.clone(),
         tracker: tracker.clone(),
     };
+    let (settling, settled) = oneshot::channel();
     let driver = Driver {
         global_limit: RateLimiter::new(state.settings().settings.speed_limit_bytes),
         config,
@@ -161,6 +171,7 @@ pub(crate) async fn start(
         events,
         sequence,
         runs: HashMap::new(),
+        resolving: HashMap::new(),
         published_runs,
         published_settings,
         queue_limits: HashMap::new(),
@@ -172,8 +183,12 @@ pub(crate) async fn start(
         checkpoint_at: Instant::now(),
         save_again_at: None,
         closing: None,
+        settling: Some(settling),
     };
     tracker.spawn(driver.drive(effects));
+    if tokio::time::timeout(SETTLING, settled).await.is_err() {
+        tracing::warn!("the files of some tasks cannot be looked at yet; these tasks wait");
+    }
     Ok(shared)
 }
 
@@ -198,6 +213,7 @@ impl Driver {
         self.tick(&mut batch);
         self.commit(batch).await;
         while !self.is_done() {
+            self.settling.take_if(|_| !self.state.is_settling());
             let mut batch = Batch::default();
             match self.next_turn().await {
                 Turn::Messages(messages) => messages.into_iter().for_each(|message| self.heed(message, &mut batch)),
@@ -298,22 +314,13 @@ impl Driver {
 
     fn hear(&mut self, signal: Signal, batch: &mut Batch) {
         match signal {
-            Signal::Told(task, run, RunEvent::Reserved { path, total_bytes }) => {
-                let _is_no_command = self.apply(Input::Reserved(task, run, path, total_bytes), batch);
-            }
-            Signal::Told(task, _, RunEvent::Notice(message)) => {
-                self.emit(Event::Notice {
-                    task,
-                    message: message.into(),
-                });
-            }
-            Signal::Told(task, _, RunEvent::Retrying { failure, wait_ms }) => {
-                let wait = Duration::from_millis(wait_ms);
-                self.emit(Event::AttemptFailed {
-                    task,
-                    failure: Arc::new(failure),
-                    wait,
-                });
+            Signal::Told(task, run, Report { event, receipt }) => {
+                let told = self.told(task, run, event, batch);
+                match (receipt, told) {
+                    (Some(receipt), Ok(_)) => batch.receipts.push(receipt),
+                    (Some(receipt), Err(_)) => receipt.give(Ok(Recorded::Taken)),
+                    (None, _) => {}
+                }
             }
             Signal::Ended(task, run, outcome, last) => {
                 self.runs.remove(&run);
@@ -335,12 +342,36 @@ impl Driver {
         }
     }
 
+    /// What a run tells; refused if it wants a path that it cannot have.
+    fn told(&mut self, task: TaskId, run: RunId, event: RunEvent, batch: &mut Batch) -> Result<Reply, CommandError> {
+        match event {
+            RunEvent::Reserved { path, total_bytes } => {
+                return self.apply(Input::Reserved(task, run, path, total_bytes), batch);
+            }
+            RunEvent::Landing(landing) => return self.apply(Input::Landing(task, run, landing), batch),
+            RunEvent::Notice(message) => self.emit(Event::Notice {
+                task,
+                message: message.into(),
+            }),
+            RunEvent::Retrying { failure, wait_ms } => self.emit(Event::AttemptFailed {
+                task,
+                failure: Arc::new(failure),
+                wait: Duration::from_millis(wait_ms),
+            }),
+        }
+        Ok(Reply::Done)
+    }
+
     fn settle(&mut self, input: Input, batch: &mut Batch) {
         if matches!(input, Input::NotSaved(_)) {
             self.save_again_at = Some(Instant::now() + SAVE_AGAIN);
         }
         let renamed = match &input {
             Input::Renamed(task, _) => self.renames.remove(task),
+            Input::Resolved(_, run, _) | Input::Ended(_, run, _) => {
+                self.resolving.remove(run);
+                None
+            }
             _ => None,
         };
         let outcome = self.apply(input, batch);
@@ -406,16 +437,21 @@ impl Driver {
     fn perform(&mut self, effect: Effect, batch: &mut Batch) {
         match effect {
             Effect::Start(start) => self.start_run(*start),
+            Effect::Resolve(resolve) => self.resolve(*resolve),
             Effect::Stop(run) => {
                 if let Some(run) = self.runs.get(&run) {
                     run.stop.cancel();
                 }
+                if let Some(stop) = self.resolving.get(&run) {
+                    stop.cancel();
+                }
             }
             Effect::Save(rows) => batch.rows.extend(rows),
-            Effect::DeleteFiles(serial, paths) => batch.deletions.push((serial, paths)),
-            Effect::Rename { task, free, moves } => {
-                let rename = move || vec![Input::Renamed(task, file::rename(&free, &moves))];
-                self.spawn_job(rename, None);
+            Effect::DeleteFiles(serial, paths) => batch.work.deletions.push((serial, paths)),
+            Effect::Rename(rename) => batch.work.renames.push(rename),
+            Effect::LookForLanding { task, landing, rest } => {
+                let look = move || vec![Input::LandingLookedFor(task, file::look_for_landing(&landing, &rest))];
+                self.spawn_job(look, None);
             }
             Effect::SetLimit(scope, limit) => self.set_limit(scope, limit),
             Effect::Emit(event) => self.emit(event),
@@ -446,8 +482,33 @@ impl Driver {
         let _nobody_listens = self.events.send((sequence, event));
     }
 
+    /// Asks the resolver; its answer, or that the run was stopped meanwhile, comes back as a signal.
+    fn resolve(&mut self, Resolve { task, run, request }: Resolve) {
+        let stop = CancellationToken::new();
+        self.resolving.insert(run, stop.clone());
+        let asked = self
+            .config
+            .resolver
+            .clone()
+            .map(|resolver| async move { resolver.resolve(request).await });
+        self.jobs += 1;
+        let signal = self.signal.clone();
+        self.tracker.spawn(async move {
+            let input = match stop.run_until_cancelled(runner::guarded(asked)).await {
+                Some(outcome) => Input::Resolved(task, run, outcome),
+                None => Input::Ended(task, run, Outcome::Stopped),
+            };
+            let _driver_ended = signal.send(Signal::Settled(vec![input], None)).await;
+        });
+    }
+
     fn start_run(&mut self, start: Start) {
         let (reporter, reports) = Reporter::new();
+        reporter.progress(Progress {
+            done_bytes: start.done_bytes,
+            total_bytes: start.total_bytes,
+            ..Progress::default()
+        });
         let stop = CancellationToken::new();
         let limiter = RateLimiter::new(start.speed_limit_bytes);
         let queue_limiter = self
@@ -509,7 +570,7 @@ impl Driver {
             .store
             .enqueue(rows::save(Arc::clone(&saved), Arc::clone(&self.vault)))
             .await;
-        let (mut answers, deletions) = (batch.answers, batch.deletions);
+        let (mut answers, receipts, work) = (batch.answers, batch.receipts, batch.work);
         self.jobs += 1;
         let signal = self.signal.clone();
         self.tracker.spawn(async move {
@@ -518,13 +579,19 @@ impl Driver {
                 Err(error) => Err(error),
             };
             let inputs = match durable {
-                Ok(()) => batch::delete_files(deletions).await,
+                Ok(()) => {
+                    batch::give(receipts, Ok(()));
+                    work.perform().await
+                }
                 Err(error) => {
                     let reason = batch::reason(&error);
+                    batch::give(receipts, Err(&reason));
                     for answer in &mut answers {
                         answer.fail(&reason);
                     }
-                    vec![Input::NotSaved(saved.to_vec())]
+                    std::iter::once(Input::NotSaved(saved.to_vec()))
+                        .chain(work.give_up(&reason))
+                        .collect()
                 }
             };
             drop(answers);

@@ -22,6 +22,7 @@ use crate::{
     group::GroupSpec,
     id::{GroupId, QueueId, RunId, TaskId},
     queue::{Queue, QueueSpec, Schedule},
+    resolver::{Resolution, Resolver, ResolverId},
     settings::{Settings, VersionedSettings},
     site::Site,
     spec::{InvalidSpec, TaskSpec},
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) runs: watch::Receiver<Arc<LiveRuns>>,
     pub(crate) settings: watch::Receiver<VersionedSettings>,
     pub(crate) schemes: Arc<[&'static str]>,
+    pub(crate) resolver: Option<Arc<dyn Resolver>>,
     pub(crate) tracker: TaskTracker,
 }
 
@@ -127,7 +129,7 @@ impl Engine {
 
     /// Makes a task under an id that the caller chose.
     pub async fn create_as(&self, id: TaskId, spec: TaskSpec) -> Result<TaskId, CommandError> {
-        self.check(&spec)?;
+        let spec = self.accepted(spec)?;
         let created = self.command_for_tasks(Command::Create(vec![(id, spec)])).await?;
         created.first().copied().ok_or(CommandError::Closed)
     }
@@ -185,7 +187,13 @@ impl Engine {
     /// Replaces the URL of an unfinished task. Its bytes are kept if the new source proves to be the same file.
     pub async fn change_url(&self, task: TaskId, url: SafeUrl) -> Result<(), CommandError> {
         self.check(&TaskSpec::new(url.clone()))?;
-        self.command(Command::ChangeUrl(task, url)).await
+        let resolver = self.claim(&url);
+        self.command(Command::ChangeUrl(task, url, resolver)).await
+    }
+
+    /// Downloads the URL of an unfinished task as it is, without the resolver that claimed it, and resumes the task.
+    pub async fn ignore_resolver(&self, task: TaskId) -> Result<(), CommandError> {
+        self.command(Command::IgnoreResolver(task)).await
     }
 
     /// Replaces what was asked for in an unfinished task; a run starts over with it from the bytes it has. Directory,
@@ -392,8 +400,25 @@ impl Engine {
     }
 
     fn named(&self, specs: Vec<TaskSpec>) -> Result<Vec<(TaskId, TaskSpec)>, CommandError> {
-        specs.iter().try_for_each(|spec| self.check(spec))?;
-        Ok(specs.into_iter().map(|spec| (TaskId::random(), spec)).collect())
+        let named = specs
+            .into_iter()
+            .map(|spec| Ok((TaskId::random(), self.accepted(spec)?)));
+        named.collect()
+    }
+
+    /// The specification of a new task, with the resolver that claims it.
+    fn accepted(&self, mut spec: TaskSpec) -> Result<TaskSpec, CommandError> {
+        self.check(&spec)?;
+        // Mirrors and forms are the user's own knowledge of the source.
+        if spec.resolution.is_none() && spec.urls.len() == 1 && spec.request.method.is_none() {
+            let resolver = self.claim(&spec.urls[0]);
+            spec.resolution = resolver.map(|resolver| Resolution { resolver, item: None });
+        }
+        Ok(spec)
+    }
+
+    fn claim(&self, url: &SafeUrl) -> Option<ResolverId> {
+        self.0.resolver.as_ref()?.claim(url)
     }
 
     async fn command(&self, command: Command) -> Result<(), CommandError> {

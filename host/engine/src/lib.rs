@@ -4,7 +4,7 @@
 //! a pure heart ([`state::State::apply`]) and a driver that gives it time, runs transports and saves rows.
 //!
 //! *Never* knows HTTP, a plugin, a feed or a wire format. Everything it needs of them comes in through
-//! [`transfer::Transport`] and its own handle.
+//! [`transfer::Transport`], [`Resolver`] and its own handle.
 //!
 //! Start reading at [`Engine`] (what can be asked), then [`state`] (what happens), then `driver` (how it is done).
 
@@ -17,6 +17,7 @@ mod group;
 mod handle;
 mod id;
 mod queue;
+mod resolver;
 mod runner;
 mod settings;
 mod site;
@@ -32,6 +33,10 @@ pub use group::{Group, GroupSpec};
 pub use handle::{Engine, ShutdownReport, TaskProgress};
 pub use id::{GroupId, InvalidId, QueueId, RunId, TaskId, Timestamp};
 pub use queue::{Days, Queue, QueueSpec, Schedule};
+pub use resolver::{
+    InvalidItem, Item, Link, List, ListedFile, Resolution, ResolveFuture, ResolveRequest, Resolved, Resolver,
+    ResolverId,
+};
 pub use settings::{FileMissingAction, InvalidSetting, ProxyMode, ProxyType, Settings, VersionedSettings};
 pub use site::Site;
 pub use spec::{InvalidSpec, ProxyChoice, TaskSpec};

@@ -6,11 +6,12 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use transfer::{Failure, FailureKind, Job, Outcome, Progress, RunEvent, Transport};
+use transfer::{Failure, FailureKind, Job, Outcome, Progress, Report, Transport};
 
 use crate::{
     driver::Signal,
     id::{RunId, TaskId},
+    resolver::Resolved,
 };
 
 /// A run on its way.
@@ -19,7 +20,7 @@ pub(crate) struct Runner {
     pub(crate) run: RunId,
     /// `None` if no transport moves the scheme (any more).
     pub(crate) transport: Option<Arc<dyn Transport>>,
-    pub(crate) events: mpsc::Receiver<RunEvent>,
+    pub(crate) events: mpsc::Receiver<Report>,
     pub(crate) progress: watch::Receiver<Progress>,
     pub(crate) signals: mpsc::Sender<Signal>,
     /// Cancelled to cut the run off, when it did not stop in time.
@@ -32,8 +33,8 @@ impl Runner {
     pub(crate) async fn conduct(mut self, job: Job) {
         let outcome = self.run(job).await;
         self.events.close();
-        while let Some(event) = self.events.recv().await {
-            self.tell(Signal::Told(self.task, self.run, event)).await;
+        while let Some(report) = self.events.recv().await {
+            self.tell(Signal::Told(self.task, self.run, report)).await;
         }
         let last = self.progress.borrow().clone();
         self.tell(Signal::Ended(self.task, self.run, Box::new(outcome), Box::new(last)))
@@ -49,12 +50,12 @@ impl Runner {
         let cut = self.cut.clone();
         let mut run = Box::pin(AssertUnwindSafe(async move { transport.run(job).await }).catch_unwind());
         loop {
-            let event = tokio::select! {
-                ended = &mut run => return ended.unwrap_or_else(|panic| panicked(panic.as_ref())),
+            let report = tokio::select! {
+                ended = &mut run => return ended.unwrap_or_else(|panic| Outcome::Failed(defect(panic.as_ref()))),
                 () = cut.cancelled() => return Outcome::Stopped,
-                Some(event) = self.events.recv() => event,
+                Some(report) = self.events.recv() => report,
             };
-            self.tell(Signal::Told(self.task, self.run, event)).await;
+            self.tell(Signal::Told(self.task, self.run, report)).await;
         }
     }
 
@@ -63,7 +64,19 @@ impl Runner {
     }
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
+/// What a resolver answers, a panic included; without one, its plugin is not there.
+pub(crate) async fn guarded(
+    asked: Option<impl Future<Output = Result<Resolved, Failure>> + Send>,
+) -> Result<Resolved, Failure> {
+    let Some(asked) = asked else {
+        let message = "the plugin that knows this URL is not installed";
+        return Err(Failure::new(FailureKind::PluginUnavailable, message));
+    };
+    let outcome = AssertUnwindSafe(asked).catch_unwind().await;
+    outcome.unwrap_or_else(|panic| Err(defect(panic.as_ref())))
+}
+
+fn defect(panic: &(dyn std::any::Any + Send)) -> Failure {
     let message = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
@@ -71,5 +84,5 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
         .unwrap_or_default();
     tracing::error!(message, "a run panicked");
     let message = format!("a defect of this program ended the run ({message}); please report it");
-    Outcome::Failed(Failure::new(FailureKind::Internal, message))
+    Failure::new(FailureKind::Internal, message)
 }

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use transfer::{Checksum, FileName, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
+use transfer::{Checksum, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
 
-use crate::id::{GroupId, QueueId};
+use crate::{
+    id::{GroupId, QueueId},
+    resolver::Resolution,
+};
 
 /// The most URLs of one task. Mirror lists in the wild have a few dozen.
 pub const MAX_URLS: usize = 64;
@@ -58,6 +61,10 @@ pub struct TaskSpec {
     pub proxy: ProxyChoice,
     /// Accept any certificate.
     pub ignore_tls_errors: bool,
+    /// Behind which resolver the bytes are. A new task that names none gets the one that claims its URL.
+    pub resolution: Option<Resolution>,
+    /// Who gave the URLs.
+    pub given_by: GivenBy,
     /// What the finished bytes must hash to.
     pub checksum: Option<Checksum>,
     /// The size somebody promised.

@@ -6,6 +6,7 @@
 //!   until the run has ended; so there are never two writers of one file.
 //! - No run starts while the settings' or its queue's limit is reached.
 //! - No task of a running queue waits while both limits leave room (unless a boosted task runs alone).
+//! - No two unfinished tasks have reserved one path.
 //! - The rows that were saved give, read again, an equal state.
 
 use std::{
@@ -15,7 +16,10 @@ use std::{
 };
 
 use jiff::civil::DateTime;
-use transfer::{ConnectionPlan, Credentials, FileName, Outcome, Progress, RetryPolicy, SafeUrl, Source, Stage, Target};
+use transfer::{
+    ConnectionPlan, Credentials, Failure, FileName, Landing, Outcome, Progress, RetryPolicy, SafeUrl, Source, Stage,
+    Target,
+};
 
 use crate::{
     config::SystemProxy,
@@ -24,6 +28,7 @@ use crate::{
     group::{Group, GroupSpec},
     id::{GroupId, QueueId, RunId, TaskId, Timestamp},
     queue::{Queue, QueueSpec, Schedule},
+    resolver::{ResolveRequest, Resolved, ResolverId},
     settings::{Settings, VersionedSettings},
     site::Site,
     spec::TaskSpec,
@@ -35,6 +40,7 @@ mod command;
 mod lane;
 mod load;
 mod queue;
+mod resolve;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -58,8 +64,9 @@ pub enum Command {
     PauseAll,
     ResumeAll,
     Rename(TaskId, FileName),
-    ChangeUrl(TaskId, SafeUrl),
+    ChangeUrl(TaskId, SafeUrl, Option<ResolverId>),
     ChangeSpec(TaskId, Box<TaskSpec>),
+    IgnoreResolver(TaskId),
     SetSpeedLimit(TaskId, u64),
     Boost(TaskId),
     MoveTask(TaskId, Option<QueueId>),
@@ -98,8 +105,14 @@ pub enum Reply {
 pub enum Input {
     /// Somebody asks.
     Command(Command),
-    /// A run reserved its final path.
+    /// A resolver answered for a run that waits for it.
+    Resolved(TaskId, RunId, Result<Resolved, Failure>),
+    /// A run reserves its final path. Refused if it is another task's; then the run takes another.
     Reserved(TaskId, RunId, PathBuf, Option<u64>),
+    /// A run is about to give its file its name.
+    Landing(TaskId, RunId, Landing),
+    /// A run ended without saying whether the landing that it announced happened. This says it.
+    LandingLookedFor(TaskId, FileState),
     /// How runs are doing.
     Progressed(Vec<(TaskId, RunId, Progress)>),
     /// It is time to save what runs have done.
@@ -122,7 +135,7 @@ pub enum Input {
     Shutdown,
 }
 
-/// Whether a completed task's file is there.
+/// Whether a task's file is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
     /// It is.
@@ -136,25 +149,40 @@ pub enum FileState {
 pub enum Effect {
     /// Run this.
     Start(Box<Start>),
+    /// Ask the resolver, then tell [`Input::Resolved`]; if the run is stopped before, [`Input::Ended`].
+    Resolve(Box<Resolve>),
     /// Tell the run to stop.
     Stop(RunId),
     /// Save these rows, in one transaction.
     Save(Vec<Row>),
     /// Remove the files of a deleted task once the effects before are saved, then tell [`Input::FilesDeleted`].
     DeleteFiles(u64, Vec<PathBuf>),
-    /// Rename files if `free` is free, then tell [`Input::Renamed`].
-    Rename {
+    /// Rename files once the effects before are saved, then tell [`Input::Renamed`].
+    Rename(Rename),
+    /// Look for the file of a landing, remove the rest if it is there, then tell [`Input::LandingLookedFor`].
+    LookForLanding {
         /// For this task.
         task: TaskId,
-        /// This path must not exist.
-        free: PathBuf,
-        /// These files.
-        moves: Vec<Move>,
+        /// The file.
+        landing: Landing,
+        /// What lay beside it until then.
+        rest: Vec<PathBuf>,
     },
     /// A limit changed.
     SetLimit(LimitScope, u64),
     /// Tell the subscribers.
     Emit(Event),
+}
+
+/// Files of a task that get other names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rename {
+    /// The task.
+    pub task: TaskId,
+    /// This path must not exist. `None` if a crash cut the rename short and it goes on.
+    pub free: Option<PathBuf>,
+    /// The files.
+    pub moves: Vec<Move>,
 }
 
 /// What a speed limit holds for.
@@ -189,6 +217,21 @@ pub struct Start {
     pub connections: ConnectionPlan,
     /// How patiently.
     pub retry: RetryPolicy,
+    /// Bytes that are there, as far as known before the run has looked.
+    pub done_bytes: u64,
+    /// The file's size, as far as known.
+    pub total_bytes: Option<u64>,
+}
+
+/// A run that needs to know its source before it starts.
+#[derive(Debug, Clone)]
+pub struct Resolve {
+    /// The task.
+    pub task: TaskId,
+    /// The run.
+    pub run: RunId,
+    /// What to ask.
+    pub request: ResolveRequest,
 }
 
 /// A row to be saved.
@@ -236,8 +279,8 @@ pub struct State {
     retries: BTreeSet<(Timestamp, u64)>,
     /// The task that runs alone.
     boost: Option<u64>,
-    /// Tasks whose files are being renamed, and to what. They start no run meanwhile.
-    renaming: HashMap<u64, FileName>,
+    /// Paths that unfinished tasks have reserved, and whose they are.
+    reserved: BTreeSet<(String, u64)>,
     /// Tasks that are gone but whose files are not yet.
     leaving: BTreeMap<u64, Vec<PathBuf>>,
     /// Running tasks whose progress is newer than their rows.
@@ -268,7 +311,10 @@ impl State {
     fn take_in(&mut self, now: Timestamp, input: Input, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
         match input {
             Input::Command(command) => return self.command(now, command, effects),
-            Input::Reserved(task, run, path, total) => self.reserved(task, run, path, total),
+            Input::Resolved(task, run, outcome) => self.resolved(now, (task, run), outcome, effects),
+            Input::Reserved(task, run, path, total) => self.reserved(task, run, path, total)?,
+            Input::Landing(task, run, landing) => self.landing(task, run, landing),
+            Input::LandingLookedFor(task, found) => self.landing_looked_for(now, task, found),
             Input::Progressed(samples) => self.progressed(samples),
             Input::Checkpoint => self.checkpoint(),
             Input::Ended(task, run, outcome) => self.ended(now, (task, run), outcome, effects),
@@ -352,6 +398,11 @@ impl State {
         queues.any(|queue| queue.schedule.is_enabled && queue.schedule_seen.is_none())
     }
 
+    /// Whether anything is done to files that no run does.
+    pub fn is_settling(&self) -> bool {
+        self.tasks.values().any(|task| task.is_settling())
+    }
+
     /// How many runs live.
     pub fn live_runs(&self) -> usize {
         self.active.len()
@@ -430,7 +481,7 @@ impl State {
                 stage: Stage::Preparing,
             });
             self.mark(serial, |task| task.phase = phase);
-            effects.push(Effect::Start(Box::new(self.start(&self.tasks[&serial], run))));
+            effects.push(self.begin(&self.tasks[&serial], run));
         }
     }
 
@@ -439,7 +490,7 @@ impl State {
         if let Some(serial) = self.boost {
             let task = self.tasks.get(&serial)?;
             let may_start = task.phase == Phase::Pending && self.lanes.get(&task.queue)?.has_room();
-            return (may_start && !self.renaming.contains_key(&serial)).then_some(serial);
+            return (may_start && !task.is_settling()).then_some(serial);
         }
         let ready = self
             .lanes

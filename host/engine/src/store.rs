@@ -17,17 +17,17 @@ use crate::{
     settings::{Settings, VersionedSettings},
     site::Site,
     state::{Loaded, Row},
-    task::{After, Asked, Phase, Retry, Task},
+    task::{After, Asked, Phase, Retry, Task, Unsettled},
 };
 
 mod record;
 
-use record::{QueueRecord, RareRecord, SecretRecord};
+use record::{QueueRecord, RareRecord, SecretRecord, UnsettledRecord};
 
 /// The migrations of the engine's tables.
 pub const MIGRATIONS: MigrationSet = MigrationSet {
     namespace: "engine",
-    steps: &[include_str!("store/version_1.sql")],
+    steps: &[include_str!("store/version_1.sql"), include_str!("store/version_2.sql")],
 };
 
 /// The value of the settings that is kept sealed.
@@ -146,8 +146,8 @@ fn save_task_state(transaction: &Transaction<'_>, task: &Task) -> sql::Result<()
     let flag = |is_set: bool, flag: i64| if is_set { flag } else { 0 };
     let flags = flag(task.is_forced, FORCED) | flag(task.file_missing, FILE_MISSING) | flag(task.owns_file, OWNS_FILE);
     let sql = "UPDATE task SET phase = ?2, failure = ?3, retry_at = ?4, queue = ?5, task_group = ?6, queue_order = ?7,
-               flags = ?8, attempts = ?9, completed_at = ?10, done_bytes = ?11, total_bytes = ?12, path = ?13
-               WHERE serial = ?1";
+               flags = ?8, attempts = ?9, completed_at = ?10, done_bytes = ?11, total_bytes = ?12, path = ?13,
+               unsettled = ?14 WHERE serial = ?1";
     let changed = transaction.prepare_cached(sql)?.execute(params![
         int(task.serial),
         phase as i64,
@@ -162,6 +162,7 @@ fn save_task_state(transaction: &Transaction<'_>, task: &Task) -> sql::Result<()
         int(task.done_bytes),
         task.total_bytes.map(int),
         task.path.as_deref().map(text),
+        task.unsettled.as_deref().map(|it| UnsettledRecord::of(it).to_json()),
     ])?;
     debug_assert!(changed == 1, "a task's state is saved after the task");
     Ok(())
@@ -303,8 +304,8 @@ fn each<T>(
 
 fn load_tasks(connection: &Connection, vault: &Vault) -> Result<Vec<Task>, StartError> {
     let sql = "SELECT serial, id, phase, failure, retry_at, queue, task_group, queue_order, flags, attempts,
-               created_at, completed_at, done_bytes, total_bytes, save_dir, path, url, file_name, segments, rare, sealed
-               FROM task ORDER BY serial";
+               created_at, completed_at, done_bytes, total_bytes, save_dir, path, url, file_name, segments, rare, sealed,
+               unsettled FROM task ORDER BY serial";
     // Neighbours mostly share a directory; one text is kept for all of them.
     let mut last_dir: Arc<Path> = Path::new("").into();
     each(connection, "task", sql, |row| load_task(row, vault, &mut last_dir))
@@ -335,8 +336,17 @@ fn load_task(row: &sql::Row<'_>, vault: &Vault, last_dir: &mut Arc<Path>) -> Res
         save_dir: Arc::clone(last_dir),
         path: path.map(|path| Path::new(&path).into()),
         owns_file: flags & OWNS_FILE != 0,
+        unsettled: load_unsettled(row)?,
         asked: Arc::new(load_asked(row, id, vault)?),
     })
+}
+
+fn load_unsettled(row: &sql::Row<'_>) -> Result<Option<Box<Unsettled>>, RowError> {
+    let Some(text) = row.get::<_, Option<String>>(21)? else {
+        return Ok(None);
+    };
+    let record = UnsettledRecord::from_json(&text).map_err(RowError::content)?;
+    Ok(record.into_unsettled().map(Box::new))
 }
 
 fn load_phase(row: &sql::Row<'_>) -> Result<Phase, RowError> {

@@ -5,10 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use transfer::{Failure, FileName, SafeUrl, Stage};
+use transfer::{Failure, FileName, Landing, SafeUrl, Stage};
 
 use crate::{
+    file::{Move, part_files},
     id::{GroupId, QueueId, RunId, TaskId, Timestamp},
+    resolver::{Resolution, ResolverId},
     spec::TaskSpec,
 };
 
@@ -141,7 +143,19 @@ pub struct Task {
     pub path: Option<Box<Path>>,
     /// Whether the file at `path` was made by this task, so that deleting the task may delete it.
     pub owns_file: bool,
+    /// What was begun with its files. It is on the disk before the files are touched, and goes when the row says what
+    /// became of them; whatever a crash left of it is settled before anything else happens to the task.
+    pub(crate) unsettled: Option<Box<Unsettled>>,
     pub(crate) asked: Arc<Asked>,
+}
+
+/// Something that is done to files and that a crash may cut short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unsettled {
+    /// They get this name.
+    Renaming(FileName),
+    /// The proved part file becomes the file.
+    Landing(Landing),
 }
 
 /// A [`TaskSpec`] packed for keeping a hundred thousand of them: most tasks are a URL and nothing else.
@@ -169,6 +183,26 @@ impl Asked {
             segments,
             rare,
         }
+    }
+
+    /// Behind which resolver the bytes are.
+    pub(crate) fn resolution(&self) -> Option<&Resolution> {
+        self.rare.as_ref()?.resolution.as_ref()
+    }
+
+    pub(crate) fn resolve(&mut self, resolution: Option<Resolution>) {
+        if resolution.is_some() || self.rare.is_some() {
+            self.rare.get_or_insert_default().resolution = resolution;
+            self.rare.take_if(|rare| **rare == TaskSpec::default());
+        }
+    }
+
+    /// Another URL is another file of its resolver, or of another one.
+    pub(crate) fn change_url(&mut self, url: SafeUrl, resolver: Option<ResolverId>) {
+        if let Some(first) = self.urls.first_mut() {
+            *first = url;
+        }
+        self.resolve(resolver.map(|resolver| Resolution { resolver, item: None }));
     }
 }
 
@@ -218,6 +252,11 @@ impl Task {
         &self.asked.urls[0]
     }
 
+    /// Behind which resolver its bytes are.
+    pub fn resolution(&self) -> Option<&Resolution> {
+        self.asked.resolution()
+    }
+
     /// The name its file has or will get, as far as known; else the last part of its URL.
     pub fn file_name(&self) -> String {
         let reserved = self
@@ -255,7 +294,7 @@ impl Task {
         if self.phase == Phase::Completed {
             return Vec::new();
         }
-        self.path.as_deref().map(crate::file::part_files).unwrap_or_default()
+        self.path.as_deref().map(part_files).unwrap_or_default()
     }
 
     /// Every path that is this task's and that a deletion of another task must leave alone.
@@ -280,6 +319,33 @@ impl Task {
         self.path.as_deref().map(|path| path.with_file_name(name.as_str()))
     }
 
+    /// The files that a rename from the path `from` to the path `to` moves.
+    pub(crate) fn moves(&self, from: &Path, to: &Path) -> Vec<Move> {
+        let step = |(from, to)| Move { from, to };
+        if self.phase == Phase::Completed {
+            vec![step((from.to_owned(), to.to_owned()))]
+        } else {
+            part_files(from).into_iter().zip(part_files(to)).map(step).collect()
+        }
+    }
+
+    /// Whether something is done to its files that no run does. Until that is settled, none starts and no other begins.
+    pub(crate) fn is_settling(&self) -> bool {
+        self.unsettled.is_some() && self.run().is_none()
+    }
+
+    /// The paths at which nobody else may begin a file, in a form that is the same for names that differ in case only.
+    pub(crate) fn reservations(&self) -> impl Iterator<Item = String> {
+        let path = self.path.as_deref().filter(|_| self.phase != Phase::Completed);
+        let next = match self.unsettled.as_deref() {
+            Some(Unsettled::Renaming(name)) => self.renamed_path(name),
+            _ => None,
+        };
+        path.map(reservation)
+            .into_iter()
+            .chain(next.as_deref().map(reservation))
+    }
+
     pub(crate) fn rename(&mut self, name: FileName) {
         self.path = self.renamed_path(&name).map(PathBuf::into_boxed_path);
         self.ask(|asked| asked.file_name = Some(name));
@@ -299,4 +365,9 @@ impl Task {
             }
         )
     }
+}
+
+/// A path as [`Task::reservations`] gives it.
+pub(crate) fn reservation(path: &Path) -> String {
+    path.to_string_lossy().to_lowercase()
 }

@@ -26,12 +26,15 @@ pub struct GatewayStatusDto {
     pub cors_enabled: bool,
     /// Whether there is an access key.
     pub user_token_configured: bool,
-    /// The port.
+    /// The port: of a desktop the stored one, of a server the one it listens on.
     pub port: u16,
     /// Whether the port can be set here.
     pub port_editable: bool,
-    /// Other devices may connect, from the next start.
+    /// Other devices may connect.
     pub lan_enabled: bool,
+    /// Port or network are set otherwise than they are now; they will be so from the next start.
+    #[serde(default)]
+    pub restart_required: bool,
 }
 
 /// Params of `agent.gateway.patch`: all of it or nothing.

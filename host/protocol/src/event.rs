@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use crate::{
     config::ConfigSnapshot,
     group::GroupDto,
+    plugin::PluginDto,
     queue::QueueDto,
     runtime::RuntimeStats,
     site::SiteAuthEntryDto,
@@ -82,6 +83,8 @@ pub enum DaemonEvent {
     QueuesChanged(Vec<QueueDto>),
     /// All groups.
     GroupsChanged(Vec<GroupDto>),
+    /// All plugins, as they are now.
+    PluginsChanged(Vec<PluginDto>),
     /// The configuration.
     ConfigChanged(ConfigSnapshot),
     /// All sites that have credentials.
@@ -126,6 +129,7 @@ impl DaemonEvent {
             "taskRuntimeChanged" => Self::TaskRuntimeChanged(serde_json::from_str(data)?),
             "taskActivityAdded" => Self::TaskActivityAdded(serde_json::from_str(data)?),
             "queuesChanged" => Self::QueuesChanged(serde_json::from_str(data)?),
+            "pluginsChanged" => Self::PluginsChanged(serde_json::from_str(data)?),
             "groupsChanged" => Self::GroupsChanged(serde_json::from_str(data)?),
             "configChanged" => Self::ConfigChanged(serde_json::from_str(data)?),
             "siteAuthChanged" => Self::SiteAuthChanged(serde_json::from_str(data)?),

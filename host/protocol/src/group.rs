@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::task::CreateTaskRequest;
+use crate::{plugin::GroupItemDto, task::CreateTaskRequest};
 
 /// A group as clients see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -51,7 +51,7 @@ pub struct CreateGroupRequest {
     /// Stored paused.
     pub start_paused: bool,
     /// The chosen items; not empty.
-    pub items: Vec<serde_json::Value>,
+    pub items: Vec<GroupItemDto>,
 }
 
 /// Result of `daemon.group.create` and `daemon.group.createTasks`.

@@ -35,6 +35,7 @@ mod error;
 mod event;
 mod group;
 mod method;
+mod plugin;
 pub mod proof;
 mod queue;
 mod runtime;
@@ -49,6 +50,11 @@ pub use error::{ErrorCode, ErrorData, Reason, RpcError, code};
 pub use event::{DaemonEvent, EventBody, Service, ServiceEvent, ServiceEventParams, TasksSnapshot};
 pub use group::{CreateGroupRequest, CreateGroupResponse, CreateGroupTasksParams, GroupDto};
 pub use method::Method;
+pub use plugin::{
+    DevErrorDto, GroupItemDto, InstallPluginDevRequest, InstallPluginParams, InstalledPlugin, PendingVersionDto,
+    PluginDto, PluginParams, PreviewItemDto, PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse,
+    SetPluginEnabledParams, SetPluginEnabledRequest, SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
+};
 pub use queue::{
     BoostParams, MoveTaskParams, QueueDto, QueueFields, QueueIdParams, ReorderParams, ScheduleParams, UpdateQueueParams,
 };

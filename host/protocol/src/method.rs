@@ -72,6 +72,15 @@ methods! {
     GroupPause = "daemon.group.pause",
     GroupResume = "daemon.group.resume",
     GroupDelete = "daemon.group.delete",
+    GroupResolvePreview = "daemon.group.resolvePreview",
+    PluginList = "daemon.plugin.list",
+    PluginInstall = "daemon.plugin.install",
+    PluginInstallDev = "daemon.plugin.installDev",
+    PluginUninstall = "daemon.plugin.uninstall",
+    PluginSetEnabled = "daemon.plugin.setEnabled",
+    PluginUpdateSettings = "daemon.plugin.updateSettings",
+    PluginRollBack = "daemon.plugin.rollBack",
+    PluginIgnoreRetry = "daemon.plugin.ignoreRetry",
     ConfigGet = "daemon.config.get",
     ConfigPatch = "daemon.config.patch",
     ConfigProxyTest = "daemon.config.proxyTest",
@@ -104,7 +113,13 @@ impl Method {
     pub fn is_slow(self) -> bool {
         matches!(
             self,
-            Self::ConfigProxyTest | Self::FsList | Self::TaskRescan | Self::DiagnosticsPrepareLogExport
+            Self::ConfigProxyTest
+                | Self::FsList
+                | Self::TaskRescan
+                | Self::DiagnosticsPrepareLogExport
+                | Self::GroupResolvePreview
+                | Self::PluginInstall
+                | Self::PluginInstallDev
         )
     }
 }

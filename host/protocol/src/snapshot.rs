@@ -46,7 +46,7 @@ pub struct DaemonSnapshot {
     /// Revisions of the feeds' items.
     pub rss_item_revisions: BTreeMap<String, u64>,
     /// Plugins.
-    pub plugins: Vec<serde_json::Value>,
+    pub plugins: Vec<crate::plugin::PluginDto>,
     /// Components.
     pub components: Vec<serde_json::Value>,
     /// Deliveries of webhooks.

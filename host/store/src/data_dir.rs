@@ -74,6 +74,29 @@ impl DataDir {
         Ok(Self { path, _lock: file })
     }
 
+    /// Waits until no process uses the directory at `path`. Blocks for as long as that takes.
+    pub fn wait_until_free(path: &Path) -> io::Result<()> {
+        match File::open(path.join(LOCK_FILE)) {
+            Ok(file) => file.lock_shared(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Who uses the directory at `path`: `process 1234`, or `another process`; none if nobody does.
+    pub fn holder_of(path: &Path) -> io::Result<Option<String>> {
+        let mut file = match File::open(path.join(LOCK_FILE)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(TryLockError::WouldBlock) => Ok(Some(holder(&mut file))),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
@@ -135,7 +158,15 @@ mod tests {
             error.contains(&format!("in use by process {}", std::process::id())),
             "{error}"
         );
+        assert_eq!(
+            DataDir::holder_of(first.path()).unwrap(),
+            Some(format!("process {}", std::process::id()))
+        );
+        let path = first.path().to_owned();
+        let waiter = std::thread::spawn(move || DataDir::wait_until_free(&path));
         drop(first);
+        waiter.join().unwrap().unwrap();
+        assert_eq!(DataDir::holder_of(&root.path().join("data")).unwrap(), None);
         DataDir::lock(root.path().join("data")).unwrap();
     }
 

@@ -255,14 +255,16 @@ impl Store {
 
     /// Waits for every write handed over so far, then closes the database. Later calls are answered `Closed`.
     pub async fn close(&self) {
-        drop(lock(&self.0.orders).take());
+        let orders = lock(&self.0.orders).take();
         let turns = u32::try_from(READERS).unwrap_or(u32::MAX);
         let idle = self.0.reader_turns.acquire_many(turns).await;
         self.0.reader_turns.close();
+        // The readers go first: the last connection moves the log into the database and removes it, and that has to be
+        // the one that may write.
         if let Some(readers) = &self.0.readers {
             lock(readers).clear();
         }
-        drop(idle);
+        drop((idle, orders));
         let writer = lock(&self.0.writer).take();
         if let Some(writer) = writer {
             let _panicked = tokio::task::spawn_blocking(move || writer.join()).await;

@@ -39,8 +39,8 @@ async fn main() {
     let transport = HttpTransport::new(Config::default()).expect("the defaults are usable");
     let running = transport.run(job);
     let telling = async {
-        while let Some(event) = reports.events.recv().await {
-            eprintln!("{event:?}");
+        while let Some(report) = reports.events.recv().await {
+            eprintln!("{:?}", report.event);
         }
     };
     let (outcome, ()) = futures_util::future::join(running, telling).await;

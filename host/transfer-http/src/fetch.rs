@@ -188,7 +188,10 @@ impl Fetcher {
     }
 
     fn key(&self, home: &SafeUrl, url: &SafeUrl) -> Key {
-        let reach = if home.as_url().host_str() == url.as_url().host_str() {
+        let home_host = home.as_url().host_str();
+        let reach = if !self.source.given_by.vouches_for(home_host.unwrap_or_default()) {
+            Reach::Global
+        } else if home_host == url.as_url().host_str() {
             Reach::Anywhere
         } else if is_loopback(home) {
             Reach::GlobalOrLoopback

@@ -1,12 +1,12 @@
 //! Opening a source: the first request is already part of the download. Its answer says what the file is, gives it its
 //! name, and its body is the first segment.
 
-use std::{pin::pin, time::Duration};
+use std::{path::Path, pin::pin, time::Duration};
 
 use futures_util::future::{Either, select};
 
 use transfer::{
-    ByteRange, Claim, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, RunEvent, SafeUrl,
+    ByteRange, Claim, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, Recorded, RunEvent, SafeUrl,
     failure::FailureKind, part_file,
 };
 
@@ -18,7 +18,7 @@ use crate::{
     mirrors::SAMPLE_BYTES,
     name,
     plan::Plan,
-    run::{already_complete, blocking},
+    run::blocking,
     session::Session,
     verdict::{self, Facts, Objection, Verdict, judge, not_the_file},
     worker::is_same_as_disk,
@@ -116,18 +116,20 @@ impl Session {
         let fallback = FileName::sanitise("");
         let claim = self.claim(expected.as_ref().unwrap_or(&fallback));
         let found = match &self.target.reserved {
-            Some(path) => match PartFile::reclaim(path, &claim)? {
+            Some(path) => match PartFile::reclaim(path, &claim, async |path| self.reserve(path).await).await? {
                 Claimed::New(part) => {
-                    self.adopt_part(part).await;
+                    self.adopt_part(part);
                     None
                 }
                 Claimed::Begun(part, begun) => Some((part, begun)),
-                Claimed::Complete { path, size_bytes } => return Ok(Some(already_complete(path, size_bytes))),
                 Claimed::Exists(existing) => return Ok(Some(Outcome::Skipped { existing })),
             },
             None if self.target.adopt && expected.is_some() => PartFile::find_begun(&claim)?,
             None => None,
         };
+        if let (None, Some((part, _))) = (&self.target.reserved, &found) {
+            self.reserve(&part.final_path()).await?;
+        }
         if let Some((part, begun)) = found {
             self.adopt_begun(part, begun).await?;
         }
@@ -138,7 +140,7 @@ impl Session {
     async fn adopt_begun(&self, part: PartFile, begun: part_file::Begun) -> Result<(), Failure> {
         if begun.done.is_empty() {
             part.start_over()?;
-            self.adopt_part(part).await;
+            self.adopt_part(part);
             return Ok(());
         }
         let Origin {
@@ -157,7 +159,7 @@ impl Session {
             };
         }
         *self.plan.borrow_mut() = Plan::new(total, begun.done.clone(), self.connections.min_split_bytes);
-        let part = self.adopt_part(part).await;
+        let part = self.adopt_part(part);
         // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine and to the
         // URL that the file now comes from.
         let origin = Origin {
@@ -171,17 +173,26 @@ impl Session {
         .await
     }
 
-    async fn adopt_part(&self, part: PartFile) -> std::sync::Arc<PartFile> {
+    fn adopt_part(&self, part: PartFile) -> std::sync::Arc<PartFile> {
         let part = std::sync::Arc::new(part);
         *self.part.borrow_mut() = Some(std::sync::Arc::clone(&part));
-        let total_bytes = self.base_facts().total;
-        self.reporter
-            .event(RunEvent::Reserved {
-                path: part.final_path(),
-                total_bytes,
-            })
-            .await;
         part
+    }
+
+    /// Tells the path that is about to be taken. A run that adopts would find its part file again by itself; for
+    /// others nothing is made before the path is on record.
+    async fn reserve(&self, path: &Path) -> Result<Recorded, Failure> {
+        let is_on_record = self.target.reserved.as_deref() == Some(path);
+        let event = RunEvent::Reserved {
+            path: path.to_owned(),
+            total_bytes: self.base_facts().total,
+        };
+        if self.target.adopt || is_on_record {
+            self.reporter.event(event).await;
+            Ok(Recorded::Done)
+        } else {
+            self.reporter.record(event).await
+        }
     }
 
     /// The name that is known before the server is asked.
@@ -397,9 +408,9 @@ impl Session {
 
     /// Claims the part file under `name`. Something is returned if the answer at hand is not the one to go on with.
     async fn claim_part(&self, name: &FileName) -> Result<Option<Opening>, Failure> {
-        match PartFile::claim(&self.claim(name))? {
+        match PartFile::claim(&self.claim(name), async |path| self.reserve(path).await).await? {
             Claimed::New(part) => {
-                self.adopt_part(part).await;
+                self.adopt_part(part);
                 Ok(None)
             }
             Claimed::Begun(part, begun) => {
@@ -413,7 +424,6 @@ impl Session {
                     self.start_over_with(facts)
                 }
             }
-            Claimed::Complete { path, size_bytes } => Ok(Some(Opening::Outcome(already_complete(path, size_bytes)))),
             Claimed::Exists(existing) => Ok(Some(Opening::Outcome(Outcome::Skipped { existing }))),
         }
     }

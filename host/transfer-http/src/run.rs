@@ -1,9 +1,9 @@
 //! One run, start to end: open the source, move the bytes, prove them, give the file its name.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
-use tokio::task::spawn_blocking;
-use transfer::{Failure, Finished, Job, Outcome, failure::FailureKind};
+use tokio::{runtime::Handle, task::spawn_blocking};
+use transfer::{Failure, Finished, Job, Outcome, RunEvent, failure::FailureKind};
 
 use crate::{
     Shared,
@@ -124,10 +124,17 @@ impl Session {
         let size_bytes = self.plan.borrow().done_bytes();
         let told = self.base_facts().last_modified.filter(|_| self.target.use_server_time);
         let modified = told.and_then(|date| httpdate::parse_http_date(&date).ok());
-        let path = if part.has_disk() {
-            blocking("finishing", move || part.finish(size_bytes, modified)).await?
+        let path = if !self.target.adopt {
+            let reporter = self.reporter.clone();
+            let record = move |landing| {
+                let recording = reporter.record(RunEvent::Landing(landing));
+                Handle::current().block_on(recording).map(drop)
+            };
+            blocking("finishing", move || part.finish(size_bytes, modified, record)).await?
+        } else if part.has_disk() {
+            blocking("finishing", move || part.finish(size_bytes, modified, |_| Ok(()))).await?
         } else {
-            part.finish(size_bytes, modified)?
+            part.finish(size_bytes, modified, |_| Ok(()))?
         };
         Ok(Finished {
             path,
@@ -174,13 +181,4 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 pub(crate) fn internal(what: &str) -> Failure {
     Failure::new(FailureKind::Internal, format!("{what} stopped through a defect"))
-}
-
-/// An outcome for a file that is already there.
-pub(crate) fn already_complete(path: PathBuf, size_bytes: u64) -> Outcome {
-    Outcome::Finished(Finished {
-        path,
-        size_bytes,
-        received_bytes: 0,
-    })
 }

@@ -74,6 +74,12 @@ pub enum FailureKind {
     Exists,
     /// Any other failure of the disk.
     DiskIo,
+    /// The plugin that knows the source failed, or gave nonsense.
+    Plugin,
+    /// The plugin that knows the source is not there, or switched off, or has too much to do.
+    PluginUnavailable,
+    /// The site wants the user to log in first.
+    LoginRequired,
     /// A defect of ours: a panic or a broken invariant.
     Internal,
 }
@@ -113,6 +119,9 @@ impl FailureKind {
         Self::InUse,
         Self::Exists,
         Self::DiskIo,
+        Self::Plugin,
+        Self::PluginUnavailable,
+        Self::LoginRequired,
         Self::Internal,
     ];
 
@@ -151,6 +160,9 @@ impl FailureKind {
             Self::InUse => "in-use",
             Self::Exists => "exists",
             Self::DiskIo => "disk-io",
+            Self::Plugin => "plugin",
+            Self::PluginUnavailable => "plugin-unavailable",
+            Self::LoginRequired => "login-required",
             Self::Internal => "internal",
         }
     }

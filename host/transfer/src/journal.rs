@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     os,
+    part_file::Begun,
     range_set::{ByteRange, RangeSet},
 };
 
@@ -54,24 +55,12 @@ struct Header {
     boot: Option<String>,
 }
 
-/// What a journal says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Recorded {
-    pub(crate) origin: Origin,
-    /// The bytes that can be believed now.
-    pub(crate) done: RangeSet,
-    /// Set once the part file is complete and about to get its final name: the file's number and size.
-    pub(crate) finished: Option<(u64, u64)>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Record {
     /// The bytes of this range are in the part file.
     Written(ByteRange),
     /// Everything before this position of the journal is on the disk.
     Synced(u64),
-    /// The part file with this number and size is complete.
-    Finished(u64, u64),
     /// The bytes of this range are no longer believed.
     Dropped(ByteRange),
 }
@@ -81,7 +70,6 @@ impl Record {
         let (kind, one, other) = match self {
             Self::Written(range) => (1, range.start, range.end),
             Self::Synced(position) => (2, position, 0),
-            Self::Finished(inode, size) => (3, inode, size),
             Self::Dropped(range) => (4, range.start, range.end),
         };
         let mut bytes = [0; RECORD_BYTES];
@@ -102,7 +90,6 @@ impl Record {
         match bytes[0] {
             1 if one < other => Some(Self::Written(ByteRange::new(one, other))),
             2 => Some(Self::Synced(one)),
-            3 => Some(Self::Finished(one, other)),
             4 if one < other => Some(Self::Dropped(ByteRange::new(one, other))),
             _ => None,
         }
@@ -148,7 +135,7 @@ impl Journal {
     }
 
     /// Reads the journal at `path` and opens it to go on; `None` if there is none that can be believed.
-    pub(crate) fn open(path: &Path) -> io::Result<Option<(Self, Recorded)>> {
+    pub(crate) fn open(path: &Path) -> io::Result<Option<(Self, Begun)>> {
         let file = match OpenOptions::new().read(true).append(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -156,7 +143,7 @@ impl Journal {
         };
         let mut bytes = Vec::new();
         (&file).take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes)?;
-        let Some((recorded, length)) = parse(&bytes, os::boot_id().as_deref()) else {
+        let Some((begun, length)) = parse(&bytes, os::boot_id().as_deref()) else {
             return Ok(None);
         };
         // A torn record at the end would hide everything appended after it.
@@ -167,7 +154,7 @@ impl Journal {
                 path: path.to_owned(),
                 length,
             },
-            recorded,
+            begun,
         )))
     }
 
@@ -178,12 +165,6 @@ impl Journal {
     /// On the disk when this returns: a power cut must not bring back bytes that are known to be wrong.
     pub(crate) fn dropped(&mut self, range: ByteRange) -> io::Result<()> {
         self.append(Record::Dropped(range))?;
-        self.file.sync_data()
-    }
-
-    /// Records that the part file, number `inode`, is complete; on the disk when this returns.
-    pub(crate) fn finished(&mut self, inode: u64, size: u64) -> io::Result<()> {
-        self.append(Record::Finished(inode, size))?;
         self.file.sync_data()
     }
 
@@ -242,7 +223,7 @@ fn private_file(path: &Path) -> io::Result<File> {
 }
 
 /// What `bytes` say to a reader in `boot`, and how long their believable part is.
-fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Recorded, u64)> {
+fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Begun, u64)> {
     let after_magic = bytes.strip_prefix(MAGIC)?;
     let (length, rest) = after_magic.split_first_chunk::<4>()?;
     let (sum, rest) = rest.split_first_chunk::<4>()?;
@@ -268,22 +249,20 @@ fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Recorded, u64)> {
         _ => None,
     });
     let believed = if is_same_boot { end } else { synced.max().unwrap_or(0) };
-    let mut recorded = Recorded {
+    let mut begun = Begun {
         origin: header.origin,
         done: RangeSet::new(),
-        finished: None,
     };
     for (record, at) in records.iter().zip((start..).step_by(RECORD_BYTES)) {
         match record {
             Record::Written(range) if at < believed => {
-                recorded.done.insert(*range);
+                begun.done.insert(*range);
             }
-            Record::Dropped(range) => recorded.done.remove(*range),
-            Record::Finished(inode, size) => recorded.finished = Some((*inode, *size)),
+            Record::Dropped(range) => begun.done.remove(*range),
             Record::Written(_) | Record::Synced(_) => {}
         }
     }
-    Some((recorded, end))
+    Some((begun, end))
 }
 
 #[cfg(test)]

@@ -29,13 +29,13 @@ pub use file_name::FileName;
 pub use journal::Origin;
 pub use lane::Lanes;
 pub use os::{CarryError, KernelPipe};
-pub use part_file::{Claim, Claimed, PartFile};
+pub use part_file::{Claim, Claimed, Landing, PartFile};
 pub use range_set::{ByteRange, RangeSet};
 pub use rate::{RateLimiter, RateLimits};
 pub use retry::{RetryBudget, RetryPolicy};
 pub use safe_url::SafeUrl;
-pub use source::{Credentials, RequestBody, RequestOptions, Secret, Source};
+pub use source::{Credentials, GivenBy, RequestBody, RequestOptions, Secret, Source};
 pub use transport::{
-    ConnectionPlan, Finished, Job, OnConflict, Outcome, Progress, Reporter, Reports, RunEvent, RunFuture, SegmentView,
-    Stage, Target, Transport,
+    ConnectionPlan, Finished, Job, OnConflict, Outcome, Progress, Receipt, Recorded, Report, Reporter, Reports,
+    RunEvent, RunFuture, SegmentView, Stage, Target, Transport,
 };

@@ -2,7 +2,8 @@
 //!
 //! It lies beside its target as `<name>.svcpart`, is locked while somebody works on it, and has a journal
 //! (`<name>.svcpart.journal`) that says which bytes are there. A name belongs to whoever created its part file anew;
-//! the target itself appears at once and whole, by a rename, when the bytes are proved and on the disk.
+//! the target itself appears at once and whole, by a rename, when the bytes are proved and on the disk. Both acts are
+//! announced before they are done, so that whoever keeps records has them there in time.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -15,11 +16,11 @@ use std::{
 use crate::{
     failure::{Failure, FailureKind},
     file_name::FileName,
-    journal::{Checkpoint, Journal, Origin, Recorded},
+    journal::{Checkpoint, Journal, Origin},
     names, os,
     os::{CarryError, KernelPipe},
     range_set::{ByteRange, RangeSet},
-    transport::OnConflict,
+    transport::{OnConflict, Recorded},
 };
 
 /// What is added to a name for its part file.
@@ -27,6 +28,9 @@ pub const PART_SUFFIX: &str = ".svcpart";
 
 /// What is added to a name for the journal of its part file.
 pub const JOURNAL_SUFFIX: &str = ".svcpart.journal";
+
+/// What is added to a name for a journal that is being written, before it takes the place of the one there.
+pub const NEW_JOURNAL_SUFFIX: &str = ".svcpart.journal-new";
 
 /// The last number tried in `name (n).ext` before a name is given up.
 const LAST_NUMBER: u32 = 9999;
@@ -56,13 +60,6 @@ pub enum Claimed {
     New(PartFile),
     /// A part file that was begun before, and what of it is there.
     Begun(PartFile, Begun),
-    /// The part file was complete and had already got its final name when its last run was killed.
-    Complete {
-        /// The final path.
-        path: PathBuf,
-        /// Its size.
-        size_bytes: u64,
-    },
     /// The name is taken and the rule is [`OnConflict::Skip`].
     Exists(PathBuf),
 }
@@ -74,6 +71,26 @@ pub struct Begun {
     pub origin: Origin,
     /// The bytes that are there.
     pub done: RangeSet,
+}
+
+/// A proved part file that is about to become the file at `path`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    /// The final path.
+    pub path: PathBuf,
+    /// The file's number on its file system, by which it is known under any name.
+    pub inode: u64,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+impl Landing {
+    /// Whether the file is there: this one, not another of its name.
+    pub fn has_happened(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok_and(|metadata| {
+            metadata.is_file() && os::inode(&metadata) == self.inode && metadata.len() == self.size_bytes
+        })
+    }
 }
 
 /// A locked part file. Bytes are written at positions, from one thread or several; what was written is told to
@@ -89,8 +106,12 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Claims a name: creates its part file anew, continues one that may be continued, or takes the next name.
-    pub fn claim(claim: &Claim<'_>) -> Result<Claimed, Failure> {
+    /// Claims a name: creates its part file anew, continues one that may be continued, or takes the next name. Each
+    /// final path is announced before anything is made for it; the next name is taken if that says so.
+    pub async fn claim(
+        claim: &Claim<'_>,
+        mut announce: impl AsyncFnMut(&Path) -> Result<Recorded, Failure>,
+    ) -> Result<Claimed, Failure> {
         if !claim.directory.is_dir() {
             fs::create_dir_all(claim.directory).map_err(|error| directory_failure(claim.directory, &error))?;
         }
@@ -100,7 +121,7 @@ impl PartFile {
             } else {
                 claim.name.numbered(number)
             };
-            if let Some(claimed) = attempt(claim, name)? {
+            if let Some(claimed) = attempt(claim, name, &mut announce).await? {
                 return Ok(claimed);
             }
         }
@@ -127,7 +148,7 @@ impl PartFile {
             let is_target_there = fs::symlink_metadata(&paths.target).is_ok();
             match open_existing(&paths)? {
                 Existing::Free(file) if claim.adopt => {
-                    let is_ours = matches!(Journal::open(&paths.journal), Ok(Some((_, recorded))) if recorded.origin.source == claim.source);
+                    let is_ours = matches!(Journal::open(&paths.journal), Ok(Some((_, begun))) if begun.origin.source == claim.source);
                     let replaces = is_target_there && claim.on_conflict == OnConflict::Overwrite;
                     if is_ours && let Claimed::Begun(part, begun) = paths.begun_or_new(file, name, replaces) {
                         return Ok(Some((part, begun)));
@@ -141,9 +162,13 @@ impl PartFile {
     }
 
     /// Takes up the part file of `path`, which an earlier run reserved. If it is gone, the name is claimed again.
-    pub fn reclaim(path: &Path, claim: &Claim<'_>) -> Result<Claimed, Failure> {
+    pub async fn reclaim(
+        path: &Path,
+        claim: &Claim<'_>,
+        announce: impl AsyncFnMut(&Path) -> Result<Recorded, Failure>,
+    ) -> Result<Claimed, Failure> {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-            return Self::claim(claim);
+            return Self::claim(claim, announce).await;
         };
         let name = FileName::sanitise(&name.to_string_lossy());
         let claim = Claim {
@@ -159,14 +184,7 @@ impl PartFile {
                 Ok(paths.begun_or_new(file, name.clone(), replaces))
             }
             Existing::Held(holder) => Err(in_use(&paths.part, holder)),
-            Existing::Missing => match paths.completed() {
-                Some(size_bytes) => Ok(Claimed::Complete {
-                    path: path.to_owned(),
-                    size_bytes,
-                }),
-                None => Self::claim(&claim),
-            },
-            Existing::Foreign => Self::claim(&claim),
+            Existing::Missing | Existing::Foreign => Self::claim(&claim, announce).await,
         }
     }
 
@@ -311,8 +329,14 @@ impl PartFile {
     }
 
     /// Makes the part file, `size` bytes and proved, the file: synced, with its modification time, under its final
-    /// name, which is another one if somebody took it meanwhile. Blocks for long. Returns the final path.
-    pub fn finish(&self, size: u64, modified: Option<SystemTime>) -> Result<PathBuf, Failure> {
+    /// name, which is another one if somebody took it meanwhile. Each name is announced before it is taken. Blocks for
+    /// long. Returns the final path.
+    pub fn finish(
+        &self,
+        size: u64,
+        modified: Option<SystemTime>,
+        announce: impl Fn(Landing) -> Result<(), Failure>,
+    ) -> Result<PathBuf, Failure> {
         let failed = |act: &str, error: &io::Error| Failure::disk(act, &self.part, error);
         let metadata = self.file.metadata().map_err(|error| failed("read", &error))?;
         if metadata.len() != size {
@@ -324,8 +348,14 @@ impl PartFile {
                 .map_err(|error| failed("set the time of", &error))?;
         }
         self.file.sync_all().map_err(|error| failed("sync", &error))?;
-        self.append(|journal| journal.finished(os::inode(&metadata), size))?;
-        let path = self.rename_to_final()?;
+        let inode = os::inode(&metadata);
+        let path = self.rename_to_final(|path| {
+            announce(Landing {
+                path: path.to_owned(),
+                inode,
+                size_bytes: size,
+            })
+        })?;
         sync_directory(&self.directory).map_err(|error| Failure::disk("sync", &self.directory, &error))?;
         if let Some(journal) = self.journal().take() {
             // The file is there; a journal that stays behind is cleared by the next claim of its name.
@@ -342,9 +372,10 @@ impl PartFile {
         let _leftover = fs::remove_file(&self.part);
     }
 
-    fn rename_to_final(&self) -> Result<PathBuf, Failure> {
+    fn rename_to_final(&self, announce: impl Fn(&Path) -> Result<(), Failure>) -> Result<PathBuf, Failure> {
         let first = self.final_path();
         if self.replaces {
+            announce(&first)?;
             fs::rename(&self.part, &first).map_err(|error| Failure::disk("replace", &first, &error))?;
             return Ok(first);
         }
@@ -354,6 +385,7 @@ impl PartFile {
             } else {
                 self.directory.join(self.name.numbered(number).as_str())
             };
+            announce(&path)?;
             match os::rename_new(&self.part, &path) {
                 Ok(()) => return Ok(path),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -438,15 +470,7 @@ impl Paths {
 
     /// The part file in `file` with what its journal says, emptied if that says nothing.
     fn begun_or_new(self, file: File, name: FileName, replaces: bool) -> Claimed {
-        let Ok(Some((
-            journal,
-            Recorded {
-                origin,
-                mut done,
-                finished: _,
-            },
-        ))) = Journal::open(&self.journal)
-        else {
+        let Ok(Some((journal, Begun { origin, mut done }))) = Journal::open(&self.journal) else {
             let _stale = fs::remove_file(&self.journal);
             let _emptied = file.set_len(0);
             return Claimed::New(self.part_file(file, name, replaces, None));
@@ -458,22 +482,14 @@ impl Paths {
             Begun { origin, done },
         )
     }
-
-    /// The size of the target, if its journal says that it is the part file that we finished.
-    fn completed(&self) -> Option<u64> {
-        let metadata = fs::metadata(&self.target).ok()?;
-        let (_, recorded) = Journal::open(&self.journal).ok()??;
-        let (inode, size) = recorded.finished?;
-        let is_ours = metadata.is_file() && os::inode(&metadata) == inode && metadata.len() == size;
-        is_ours.then(|| {
-            let _leftover = fs::remove_file(&self.journal);
-            size
-        })
-    }
 }
 
 /// Tries to claim one name; `None` if it is taken.
-fn attempt(claim: &Claim<'_>, name: FileName) -> Result<Option<Claimed>, Failure> {
+async fn attempt(
+    claim: &Claim<'_>,
+    name: FileName,
+    announce: &mut impl AsyncFnMut(&Path) -> Result<Recorded, Failure>,
+) -> Result<Option<Claimed>, Failure> {
     let paths = Paths::new(claim.directory, &name);
     let mut replaces = false;
     if names::is_taken(claim.directory, name.as_str()) {
@@ -483,32 +499,46 @@ fn attempt(claim: &Claim<'_>, name: FileName) -> Result<Option<Claimed>, Failure
             OnConflict::Overwrite | OnConflict::Rename => return Ok(None),
         }
     }
-    match OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&paths.part)
-    {
-        Ok(file) => {
-            file.try_lock().map_err(|error| lock_failure(&paths.part, &error))?;
-            let _stale = fs::remove_file(&paths.journal);
-            names::add(claim.directory, name.as_str());
-            Ok(Some(Claimed::New(paths.part_file(file, name, replaces, None))))
+    loop {
+        let begun = match open_existing(&paths)? {
+            Existing::Missing => None,
+            Existing::Free(file) if claim.may_continue(&paths) => Some(file),
+            Existing::Held(holder) if claim.on_conflict != OnConflict::Rename => {
+                return Err(in_use(&paths.part, holder));
+            }
+            _ => return Ok(None),
+        };
+        if announce(&paths.target).await? == Recorded::Taken {
+            return Ok(None);
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => adopt(claim, name, paths, replaces),
-        Err(error) => Err(Failure::disk("create", &paths.part, &error)),
+        let file = match begun {
+            Some(file) => return Ok(Some(paths.begun_or_new(file, name, replaces))),
+            None => create_new(&paths.part)?,
+        };
+        // Somebody who was quicker has it, and is looked at as whoever was there before.
+        let Some(file) = file else { continue };
+        file.try_lock().map_err(|error| lock_failure(&paths.part, &error))?;
+        let _stale = fs::remove_file(&paths.journal);
+        names::add(claim.directory, name.as_str());
+        return Ok(Some(Claimed::New(paths.part_file(file, name, replaces, None))));
     }
 }
 
-/// Continues the part file that is in the way, if it may be.
-fn adopt(claim: &Claim<'_>, name: FileName, paths: Paths, replaces: bool) -> Result<Option<Claimed>, Failure> {
-    match open_existing(&paths)? {
-        Existing::Free(file) if claim.adopt => {
-            let is_other = matches!(Journal::open(&paths.journal), Ok(Some((_, recorded))) if recorded.origin.source != claim.source);
-            Ok((!is_other).then(|| paths.begun_or_new(file, name, replaces)))
-        }
-        Existing::Held(holder) if claim.on_conflict != OnConflict::Rename => Err(in_use(&paths.part, holder)),
-        _ => Ok(None),
+impl Claim<'_> {
+    /// Whether the part file at `paths`, which nobody holds, may be continued.
+    fn may_continue(&self, paths: &Paths) -> bool {
+        let is_other =
+            || matches!(Journal::open(&paths.journal), Ok(Some((_, begun))) if begun.origin.source != self.source);
+        self.adopt && !is_other()
+    }
+}
+
+/// `None` if something is there.
+fn create_new(path: &Path) -> Result<Option<File>, Failure> {
+    match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(Failure::disk("create", path, &error)),
     }
 }
 
@@ -545,7 +575,8 @@ fn is_plain_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-fn sync_directory(directory: &Path) -> io::Result<()> {
+/// Puts the names of a directory on the disk. Blocks.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()
     } else {

@@ -75,11 +75,37 @@ pub struct RequestOptions {
     pub credentials: Option<Credentials>,
 }
 
+/// Who gave a source's URLs. What somebody else gave must not open the user's own network to them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum GivenBy {
+    /// The user: they may lead anywhere.
+    #[default]
+    User,
+    /// A page, a feed, a plugin, another device: they may lead to public addresses, and to the host that the user gave
+    /// on the way to them.
+    Other {
+        /// That host, if there was one.
+        user_host: Option<Box<str>>,
+    },
+}
+
+impl GivenBy {
+    /// Whether the user gave `host`, directly or on the way.
+    pub fn vouches_for(&self, host: &str) -> bool {
+        match self {
+            Self::User => true,
+            Self::Other { user_host } => user_host.as_deref() == Some(host),
+        }
+    }
+}
+
 /// A file to move: its URLs, how to ask, and what is known of it beforehand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The first URL is the file's own; the others are mirrors of the same bytes. Never empty.
     pub urls: Vec<SafeUrl>,
+    /// Who gave them.
+    pub given_by: GivenBy,
     /// How to ask.
     pub request: RequestOptions,
     /// `http://`, `https://` or `socks5://` proxy, with its credentials in the URL's user part.
@@ -99,6 +125,7 @@ impl Source {
     pub fn new(url: SafeUrl) -> Self {
         Self {
             urls: vec![url],
+            given_by: GivenBy::User,
             request: RequestOptions::default(),
             proxy: None,
             ignore_tls_errors: false,

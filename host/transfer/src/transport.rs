@@ -2,10 +2,12 @@
 
 use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{failure::Failure, file_name::FileName, rate::RateLimits, retry::RetryPolicy, source::Source};
+use crate::{
+    failure::Failure, file_name::FileName, part_file::Landing, rate::RateLimits, retry::RetryPolicy, source::Source,
+};
 
 /// What to do when the name that a file should get is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -152,13 +154,15 @@ pub struct Progress {
 /// Something that happened in a run, in order, none dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEvent {
-    /// The run reserved this final path; its part file is made beside it. To be recorded before the run is forgotten.
+    /// The run reserves this final path; its part file is made beside it.
     Reserved {
         /// The final path.
         path: PathBuf,
         /// The file's size, if known.
         total_bytes: Option<u64>,
     },
+    /// The proved part file is about to become this file.
+    Landing(Landing),
     /// Something worth telling the user, such as "the file changed at the server: starting over".
     Notice(String),
     /// An attempt failed and will be repeated after the wait.
@@ -170,6 +174,35 @@ pub enum RunEvent {
     },
 }
 
+/// An event on its way to the listener.
+#[derive(Debug)]
+pub struct Report {
+    /// The event.
+    pub event: RunEvent,
+    /// Given back by a listener that keeps records, once the event is on the disk. Until then the run waits.
+    pub receipt: Option<Receipt>,
+}
+
+/// What a run waits for that told something to be recorded. Dropping it says that nobody keeps records here.
+#[derive(Debug)]
+pub struct Receipt(oneshot::Sender<Result<Recorded, Failure>>);
+
+impl Receipt {
+    /// Lets the run go on, or end.
+    pub fn give(self, recorded: Result<Recorded, Failure>) {
+        let _run_ended = self.0.send(recorded);
+    }
+}
+
+/// What became of something that a run told to be recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is on the disk, as far as anybody keeps records.
+    Done,
+    /// It was not recorded: the path is another task's.
+    Taken,
+}
+
 /// Events a run may be ahead of its reader; past that it waits.
 const EVENT_BACKLOG: usize = 32;
 
@@ -177,7 +210,7 @@ const EVENT_BACKLOG: usize = 32;
 #[derive(Debug, Clone)]
 pub struct Reporter {
     progress: watch::Sender<Progress>,
-    events: mpsc::Sender<RunEvent>,
+    events: mpsc::Sender<Report>,
 }
 
 /// The listener's end of a [`Reporter`].
@@ -186,7 +219,7 @@ pub struct Reports {
     /// The newest progress.
     pub progress: watch::Receiver<Progress>,
     /// The events; ends when the run ends.
-    pub events: mpsc::Receiver<RunEvent>,
+    pub events: mpsc::Receiver<Report>,
 }
 
 impl Reporter {
@@ -210,7 +243,21 @@ impl Reporter {
 
     /// Tells an event; waits while the listener is [`EVENT_BACKLOG`] behind, and does nothing once it is gone.
     pub async fn event(&self, event: RunEvent) {
-        let _gone = self.events.send(event).await;
+        let _gone = self.events.send(Report { event, receipt: None }).await;
+    }
+
+    /// Tells an event that must be on the disk before the run goes on, and waits until it is. Nothing is waited for if
+    /// the listener is gone. Cancel-safe: the event may then be recorded, which says no more than that the run meant it.
+    pub async fn record(&self, event: RunEvent) -> Result<Recorded, Failure> {
+        let (sender, receipt) = oneshot::channel();
+        let report = Report {
+            event,
+            receipt: Some(Receipt(sender)),
+        };
+        if self.events.send(report).await.is_err() {
+            return Ok(Recorded::Done);
+        }
+        receipt.await.unwrap_or(Ok(Recorded::Done))
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::binary;
@@ -81,6 +81,13 @@ impl Svc {
     #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.command.args(arguments);
+        self
+    }
+
+    /// One variable of the environment, which is empty but for those that are set so.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
         self
     }
 
@@ -159,6 +166,21 @@ impl Running {
         None
     }
 
+    /// Waits for a line like this and gives it; `None` if the process ends without one.
+    pub fn wait_for_line(&mut self, wanted: impl Fn(&str) -> bool) -> Option<String> {
+        while let Some(line) = self.next_line() {
+            if wanted(&line) {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    /// The process.
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("process ids are positive")
+    }
+
     /// Ends it as a power cut would: `SIGKILL`, at once.
     pub fn kill(mut self) {
         self.child.kill().expect("a child can be killed");
@@ -167,11 +189,7 @@ impl Running {
 
     /// Presses Ctrl-C.
     pub fn interrupt(&self) {
-        let pid = i32::try_from(self.child.id())
-            .ok()
-            .and_then(Pid::from_raw)
-            .expect("process ids are positive");
-        kill_process(pid, Signal::INT).expect("a child can be signalled");
+        crate::service::signal(self.pid(), Signal::INT);
     }
 
     /// Waits for its end.

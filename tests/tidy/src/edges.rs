@@ -10,10 +10,26 @@ const EDGES: &[(&str, &[&str])] = &[
     ("transfer-http", &["transfer"]),
     ("store", &[]),
     ("engine", &["transfer", "store"]),
+    ("plugin-host", &["transfer", "store", "engine"]),
+    ("plugin-wasm", &["transfer", "svc-plugin-text", "plugin-host"]),
+    ("svc-plugin", &["svc-plugin-text"]),
+    ("svc-plugin-text", &[]),
     ("protocol", &[]),
     ("agent", &["protocol"]),
-    ("daemon", &["protocol", "engine", "store", "transfer"]),
-    ("host", &["transfer", "transfer-http", "store", "engine"]),
+    ("daemon", &["protocol", "engine", "store", "transfer", "plugin-host"]),
+    (
+        "host",
+        &[
+            "transfer",
+            "transfer-http",
+            "store",
+            "engine",
+            "protocol",
+            "daemon",
+            "agent",
+            "plugin-wasm",
+        ],
+    ),
     ("support", &["transfer"]),
     ("e2e", &["support"]),
     ("tidy", &[]),
@@ -23,13 +39,15 @@ const EDGES: &[(&str, &[&str])] = &[
 const FOR_TESTS: &[&str] = &["support"];
 
 /// Crates that a crate may use in its tests only.
-const EDGES_OF_TESTS: &[(&str, &[&str])] = &[("agent", &["daemon", "transfer-http"])];
+const EDGES_OF_TESTS: &[(&str, &[&str])] = &[("agent", &["daemon", "plugin-host", "transfer", "transfer-http"])];
 
 /// Dependencies behind a wall: only these crates may name them, in tests too.
 const WALLS: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
-    ("rustls", &["transfer-http", "support"]),
-    ("tokio-rustls", &["transfer-http", "support"]),
+    ("rustls", &["transfer-http", "plugin-wasm", "host", "support"]),
+    ("tokio-rustls", &["transfer-http", "host", "support"]),
+    ("wasmtime", &["plugin-wasm"]),
+    ("wasmtime-wasi", &["plugin-wasm"]),
     ("clap", &["host"]),
     ("indicatif", &["host"]),
     ("tracing-subscriber", &["host", "support", "e2e"]),

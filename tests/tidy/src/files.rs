@@ -26,8 +26,12 @@ const PLACES: &[[&str; 2]] = &[["/wo", "rk/"], ["far", "m-"], ["before", "-stop"
 /// What only some crates do: the words that show it, and the crates.
 const PRIVILEGES: &[(&[&str], &[&str])] = &[
     (&["env::var", "env::args"], &["app"]),
-    // The daemon tries a proxy's address when somebody asks whether it works; nothing else of it dials.
-    (&["TcpStream", "TcpSocket", "UdpSocket"], &["transfer-http", "daemon"]),
+    // The daemon tries a proxy's address when somebody asks whether it works; the executable dials its own daemon and
+    // is a client of the agent.
+    (
+        &["TcpStream", "TcpSocket", "UdpSocket"],
+        &["transfer-http", "daemon", "app"],
+    ),
     (&["println!(", "eprintln!("], &[]),
 ];
 

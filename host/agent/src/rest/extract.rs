@@ -41,16 +41,31 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let read = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
-        let read = read.map_err(|_| Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long"))?;
-        read.map(Self).map_err(|error| match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => Problem::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the body is larger than {} bytes", super::MAX_BODY_BYTES),
-            ),
-            _ => Problem::invalid(error.body_text()),
-        })
+        whole(request, state, StatusCode::PAYLOAD_TOO_LARGE).await.map(Self)
     }
+}
+
+/// A plugin's archive. One that is too large is as wrong as any other that cannot be used.
+pub(crate) struct Archive(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Archive {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        whole(request, state, StatusCode::BAD_REQUEST).await.map(Self)
+    }
+}
+
+async fn whole<S: Send + Sync>(request: Request, state: &S, too_large: StatusCode) -> Result<Bytes, Problem> {
+    let read = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
+    let read = read.map_err(|_| Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long"))?;
+    read.map_err(|error| match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(
+            too_large,
+            format!("the body is larger than {} bytes", super::MAX_BODY_BYTES),
+        ),
+        _ => Problem::invalid(error.body_text()),
+    })
 }
 
 /// The parameters after the `?`.

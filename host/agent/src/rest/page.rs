@@ -1,39 +1,75 @@
-//! The page at the root: what this is, and how to go on.
+//! The page at the root: what this is, how the first key is set, and how to go on.
+
+use std::sync::LazyLock;
 
 use axum::{
     extract::State,
-    http::header,
+    http::{HeaderMap, header},
     response::{Html, IntoResponse, Response},
 };
+use data_encoding::BASE64;
+use sha2::{Digest as _, Sha256};
 
 use super::App;
 use crate::{config::Host, problem::ResultMessage};
 
-/// Nothing is loaded, nothing runs, nobody frames it.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'";
+const PAGE: &str = include_str!("page.html");
 
-const HEAD: &str = "<!doctype html><html lang=en><meta charset=utf-8>\
-<meta name=viewport content='width=device-width,initial-scale=1'><title>Svc</title>\
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}\
-pre{background:#8882;padding:.8rem;overflow:auto;border-radius:.4rem}</style>\
-<h1>Svc</h1><p>A download service. It is running.</p>";
+/// Between what every page begins with, the set-up, what follows it, and that with the management API off.
+const NEXT_PART: &str = "<!-- next part -->\n";
 
-const SETUP: &str = "<h2>Set-up needed</h2><p>There is no access key yet. On the machine itself:</p>\
-<pre>curl -H 'Content-Type: application/json' \\\n  -d '{\"token\":\"choose-a-key-1\"}' http://127.0.0.1:17800/api/v1/setup</pre>\
-<p>From elsewhere, add <code>\"code\"</code> with the code that was shown where the server was started. A key has 8 to \
-128 visible characters, at least one letter and one digit.</p>";
-
-const READY: &str = "<h2>How to go on</h2><p>Add a download with your access key:</p>\
-<pre>curl -H 'Authorization: Bearer YOUR-KEY' \\\n  -d '{\"url\":\"https://example.com/file\"}' http://127.0.0.1:17800/api/v1/tasks</pre>\
-<p>The whole interface is described in <a href=/api/v1/openapi.json>openapi.json</a> while the management API is on.</p>";
+/// Only the page's own style and script, which talks to nobody but this server. Nothing is loaded, nobody frames it.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let hash = |tag: &str| {
+        let text = PAGE.split_once(&format!("<{tag}>")).map_or("", |(_, rest)| rest);
+        let text = text.split_once(&format!("</{tag}>")).map_or("", |(text, _)| text);
+        BASE64.encode(&Sha256::digest(text))
+    };
+    format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; connect-src 'self'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'",
+        hash("style"),
+        hash("script")
+    )
+});
 
 /// What this is and how to go on.
 #[utoipa::path(get, path = "/", responses(
     (status = 200, description = "A page", content_type = "text/html"), (status = 403, body = ResultMessage)))]
-pub(super) async fn page_view(State(app): State<App>) -> Response {
-    let vault = &app.gate.vault;
-    let is_open = vault.host() == Host::Headless && vault.settings().key.is_none();
-    let page = format!("{HEAD}{}", if is_open { SETUP } else { READY });
-    ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(page)).into_response()
+pub(super) async fn page_view(State(app): State<App>, headers: HeaderMap) -> Response {
+    let settings = app.gate.vault.settings();
+    let port = app.listening.address.port();
+    let part = match (app.listening.host, &settings.key) {
+        (Host::Headless, None) => 1,
+        _ if settings.api => 2,
+        _ => 3,
+    };
+    let mut parts = PAGE.split(NEXT_PART);
+    let (head, body) = (parts.next().unwrap_or(""), parts.nth(part - 1).unwrap_or(""));
+    let body = body
+        .replace("{origin}", &origin(&headers, port))
+        .replace("{port}", &port.to_string());
+    (
+        [(header::CONTENT_SECURITY_POLICY, POLICY.as_str())],
+        Html(format!("{head}{body}")),
+    )
+        .into_response()
+}
+
+/// Where the visitor sees this server. What is no plain name or address, and so could be more than text, is not shown.
+fn origin(headers: &HeaderMap, port: u16) -> String {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_plain = |host: &&str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".:-[]".contains(&byte);
+        !host.is_empty() && host.bytes().all(plain)
+    };
+    let scheme = if text("x-forwarded-proto") == Some("https") {
+        "https"
+    } else {
+        "http"
+    };
+    match text("host").filter(is_plain) {
+        Some(host) => format!("{scheme}://{host}"),
+        None => format!("http://127.0.0.1:{port}"),
+    }
 }

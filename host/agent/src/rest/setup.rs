@@ -24,7 +24,8 @@ const MAX_BODY_BYTES: usize = 4 * 1024;
 
 /// Whether there is a key yet.
 #[utoipa::path(get, path = "/api/v1/setup/status", responses(
-    (status = 200, body = SetupStatus), (status = 404, body = ResultMessage), (status = 503, body = SetupProblem)))]
+    (status = 200, body = SetupStatus), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
+    (status = 503, body = SetupProblem)))]
 pub(super) async fn setup_status(State(app): State<App>, Extension(sender): Extension<Sender>) -> Response {
     if app.stop.is_cancelled() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "app shutting down");

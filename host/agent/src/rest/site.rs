@@ -8,26 +8,20 @@ use axum::{
 use protocol::{Method, SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams};
 
 use super::{App, extract::Body};
-use crate::problem::{Problem, ResultMessage};
+use crate::problem::{Called, Gated, Problem, ResultMessage, Sent};
 
 /// The sites that have credentials.
 #[utoipa::path(get, path = "/api/v1/site-auth", responses(
-    (status = 200, body = Vec<SiteAuthEntryDto>), (status = 401, body = ResultMessage),
-    (status = 403, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 200, body = Vec<SiteAuthEntryDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(super) async fn site_list(State(app): State<App>) -> Result<Response, Problem> {
-    app.need_daemon()?;
-    Ok(super::json(app.daemon.hub.look(|daemon| daemon.sites().to_owned())))
+    Ok(super::json(
+        app.daemon.known()?.look(|daemon| daemon.sites().to_owned()),
+    ))
 }
 
 /// Save a site's credentials.
 #[utoipa::path(put, path = "/api/v1/site-auth", request_body = SiteAuthSaveRequest, responses(
-    (status = 200, body = SiteAuthEntryDto), (status = 400, body = ResultMessage),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage),
-    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
-    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+    (status = 200, body = SiteAuthEntryDto), Gated, Sent, Called))]
 pub(super) async fn site_save(
     State(app): State<App>,
     Body(request): Body<SiteAuthSaveRequest>,
@@ -37,11 +31,7 @@ pub(super) async fn site_save(
 
 /// One site's user name.
 #[utoipa::path(get, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(
-    (status = 200, body = SiteAuthEntryDto), (status = 400, body = ResultMessage),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 200, body = SiteAuthEntryDto), Gated, (status = 400, body = ResultMessage), Called))]
 pub(super) async fn site_view(
     State(app): State<App>,
     Path(site): Path<String>,
@@ -53,11 +43,7 @@ pub(super) async fn site_view(
 
 /// Forget a site's credentials.
 #[utoipa::path(delete, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(
-    (status = 200, body = ResultMessage), (status = 400, body = ResultMessage),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 200, body = ResultMessage), Gated, (status = 400, body = ResultMessage), Called))]
 pub(super) async fn site_delete(
     State(app): State<App>,
     Path(site): Path<String>,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::App;
-use crate::problem::ResultMessage;
+use crate::problem::{Gated, ResultMessage};
 
 /// It lives.
 #[utoipa::path(get, path = "/ping", responses((status = 200, body = Pong), (status = 403, body = ResultMessage)))]
@@ -22,6 +22,7 @@ pub(super) async fn ping(State(app): State<App>) -> Json<Pong> {
 /// This description.
 #[utoipa::path(get, path = "/api/v1/openapi.json", responses(
     (status = 200, description = "OpenAPI 3.1", content_type = "application/json"),
+    (status = 403, body = ResultMessage),
     (status = 404, body = ResultMessage, description = "The management API is off")))]
 pub(super) async fn openapi_view() -> Response {
     super::json(super::openapi())
@@ -29,8 +30,7 @@ pub(super) async fn openapi_view() -> Response {
 
 /// Name and version.
 #[utoipa::path(get, path = "/api/v1/info", responses(
-    (status = 200, body = ApiInfo),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage), (status = 429, body = ResultMessage)))]
+    (status = 200, body = ApiInfo), Gated))]
 pub(super) async fn info_view(State(app): State<App>) -> Json<ApiInfo> {
     Json(ApiInfo {
         name: "Svc",

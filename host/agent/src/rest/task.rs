@@ -3,7 +3,7 @@
 use axum::{
     Json,
     extract::{Path, State},
-    http::{HeaderName, HeaderValue, StatusCode},
+    http::{HeaderName, HeaderValue},
     response::Response,
 };
 use protocol::{
@@ -18,8 +18,8 @@ use super::{
     extract::{Body, Params},
 };
 use crate::{
-    problem::{Problem, ResultMessage},
-    projection::{Filter, Page, array},
+    problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
+    projection::{Filter, Page},
 };
 
 /// The largest page.
@@ -29,12 +29,9 @@ type Ack = Result<Json<ResultMessage>, Problem>;
 
 /// Tasks, newest first. With `limit`, `X-Next-Cursor` names the next page.
 #[utoipa::path(get, path = "/api/v1/tasks", params(ListParams), responses(
-    (status = 200, body = Vec<TaskDto>), (status = 400, body = ResultMessage),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
-    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+    (status = 200, body = Vec<TaskDto>), (status = 400, body = ResultMessage), Gated, (status = 503, body = ResultMessage)))]
 pub(super) async fn task_list(State(app): State<App>, Params(params): Params<ListParams>) -> Result<Response, Problem> {
-    app.need_daemon()?;
+    let hub = app.daemon.known()?;
     let filter = params.filter()?;
     let limit = match params.limit {
         Some(limit) if (1..=MAX_LIMIT).contains(&limit) => Some(limit),
@@ -45,12 +42,9 @@ pub(super) async fn task_list(State(app): State<App>, Params(params): Params<Lis
         }
         None => None,
     };
-    let page = app
-        .daemon
-        .hub
-        .look(|daemon| daemon.page(&filter, limit, params.cursor.as_deref()));
+    let page = hub.look(|daemon| daemon.page(filter, limit, params.cursor.as_deref()));
     let Page { tasks, next } = page.map_err(|_| Problem::invalid("cursor must come from X-Next-Cursor"))?;
-    let mut response = super::json(array(&tasks));
+    let mut response = super::list(tasks);
     if let Some(next) = next.and_then(|next| HeaderValue::try_from(next).ok()) {
         response
             .headers_mut()
@@ -61,12 +55,7 @@ pub(super) async fn task_list(State(app): State<App>, Params(params): Params<Lis
 
 /// Create a task. It is on the disk when this is answered.
 #[utoipa::path(post, path = "/api/v1/tasks", request_body = CreateTaskRequest, responses(
-    (status = 200, body = CreatedTask), (status = 400, body = ResultMessage),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 408, body = ResultMessage),
-    (status = 409, body = ResultMessage), (status = 413, body = ResultMessage),
-    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
-    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+    (status = 200, body = CreatedTask), Gated, Sent, Named, Called))]
 pub(super) async fn task_create(
     State(app): State<App>,
     Body(request): Body<CreateTaskRequest>,
@@ -83,10 +72,7 @@ pub(super) async fn task_create(
 
 /// Pause all tasks.
 #[utoipa::path(put, path = "/api/v1/tasks/pause", responses(
-    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
-    (status = 403, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 200, body = ResultMessage), Gated, Called))]
 pub(super) async fn task_pause_all(State(app): State<App>) -> Ack {
     let _: OkResult = app.daemon.call(Method::TaskPauseAll, &serde_json::Map::new()).await?;
     Ok(super::ok())
@@ -94,10 +80,7 @@ pub(super) async fn task_pause_all(State(app): State<App>) -> Ack {
 
 /// Continue all tasks.
 #[utoipa::path(put, path = "/api/v1/tasks/continue", responses(
-    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
-    (status = 403, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 200, body = ResultMessage), Gated, Called))]
 pub(super) async fn task_continue_all(State(app): State<App>) -> Ack {
     let _: OkResult = app.daemon.call(Method::TaskResumeAll, &serde_json::Map::new()).await?;
     Ok(super::ok())
@@ -105,24 +88,15 @@ pub(super) async fn task_continue_all(State(app): State<App>) -> Ack {
 
 /// One task.
 #[utoipa::path(get, path = "/api/v1/tasks/{id}", params(("id" = String, Path)), responses(
-    (status = 200, body = TaskDto), (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 200, body = TaskDto), Gated, (status = 400, body = ResultMessage), (status = 503, body = ResultMessage)))]
 pub(super) async fn task_view(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
-    app.need_daemon()?;
-    let task = app.daemon.hub.look(|daemon| daemon.task(&id));
-    task.map(|task| super::json(task.to_string()))
-        .ok_or_else(Problem::not_found)
+    let task = app.daemon.known()?.look(|daemon| daemon.task(&id));
+    task.map(super::json).ok_or_else(Problem::not_found)
 }
 
 /// Delete a task, and its files if asked to.
 #[utoipa::path(delete, path = "/api/v1/tasks/{id}", params(("id" = String, Path), DeleteParams), responses(
-    (status = 200, body = ResultMessage), (status = 400, body = ResultMessage),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 409, body = ResultMessage),
-    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
-    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn task_delete(
     State(app): State<App>,
     Path(task_id): Path<String>,
@@ -135,11 +109,7 @@ pub(super) async fn task_delete(
 
 /// Pause a task.
 #[utoipa::path(put, path = "/api/v1/tasks/{id}/pause", params(("id" = String, Path)), responses(
-    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
-    (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
-    (status = 409, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn task_pause(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
     let _: OkResult = app.daemon.call(Method::TaskPause, &TaskIdParams { task_id }).await?;
     Ok(super::ok())
@@ -147,11 +117,7 @@ pub(super) async fn task_pause(State(app): State<App>, Path(task_id): Path<Strin
 
 /// Continue a task.
 #[utoipa::path(put, path = "/api/v1/tasks/{id}/continue", params(("id" = String, Path)), responses(
-    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
-    (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
-    (status = 409, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn task_continue(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
     let _: OkResult = app.daemon.call(Method::TaskResume, &TaskIdParams { task_id }).await?;
     Ok(super::ok())
@@ -159,12 +125,7 @@ pub(super) async fn task_continue(State(app): State<App>, Path(task_id): Path<St
 
 /// Rename a task's file.
 #[utoipa::path(post, path = "/api/v1/tasks/{id}/rename", params(("id" = String, Path)), request_body = RenameBody, responses(
-    (status = 200, body = ResultMessage), (status = 400, body = ResultMessage),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 408, body = ResultMessage),
-    (status = 409, body = ResultMessage), (status = 413, body = ResultMessage),
-    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
-    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+    (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(super) async fn task_rename(
     State(app): State<App>,
     Path(task_id): Path<String>,
@@ -177,12 +138,7 @@ pub(super) async fn task_rename(
 
 /// Replace a task's source and keep its bytes if they are the same there.
 #[utoipa::path(post, path = "/api/v1/tasks/{id}/url", params(("id" = String, Path)), request_body = UrlBody, responses(
-    (status = 200, body = ResultMessage), (status = 400, body = ResultMessage),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 408, body = ResultMessage),
-    (status = 409, body = ResultMessage), (status = 413, body = ResultMessage),
-    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
-    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+    (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(super) async fn task_change_url(
     State(app): State<App>,
     Path(task_id): Path<String>,
@@ -195,19 +151,13 @@ pub(super) async fn task_change_url(
     Ok(super::ok())
 }
 
-/// Go on without the plugin that a task waits for.
+/// Download a task's URL as it is, without the plugin that claimed it.
 #[utoipa::path(post, path = "/api/v1/tasks/{id}/ignore-plugin-retry", params(("id" = String, Path)), responses(
-    (status = 200, body = ResultMessage), (status = 401, body = ResultMessage),
-    (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
-    (status = 409, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
-pub(super) async fn task_ignore_plugin_retry(State(app): State<App>, Path(id): Path<String>) -> Ack {
-    app.need_daemon()?;
-    match app.daemon.hub.look(|daemon| daemon.task(&id)) {
-        Some(_) => Err(Problem::new(StatusCode::CONFLICT, "this task waits for no plugin")),
-        None => Err(Problem::not_found()),
-    }
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(super) async fn task_ignore_plugin_retry(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
+    let params = TaskIdParams { task_id };
+    let _: OkResult = app.daemon.call(Method::PluginIgnoreRetry, &params).await?;
+    Ok(super::ok())
 }
 
 /// Which tasks, and how many.

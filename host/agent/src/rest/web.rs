@@ -2,7 +2,7 @@
 
 use axum::{
     Json,
-    body::{Body, Bytes},
+    body::{self, Body, Bytes},
     extract::{Path, State},
     http::{HeaderMap, HeaderName, Method, Request, StatusCode, header, request},
     response::{IntoResponse, Response},
@@ -16,9 +16,12 @@ use super::{
     extract::{self, Raw},
 };
 use crate::{
-    problem::{Problem, ResultMessage},
+    problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
     ticket::TICKET_TIME,
 };
+
+/// The longest answer to an upload: an id or a refusal.
+const MAX_ANSWER_BYTES: usize = 4096;
 
 /// What a browser says about the part of a file that it wants.
 const ASKED: [HeaderName; 5] = [
@@ -42,30 +45,35 @@ const TOLD: [HeaderName; 7] = [
 
 /// Upload a file that a call names afterwards: `torrents` or `plugins`.
 #[utoipa::path(post, path = "/api/web/blobs/{kind}", params(("kind" = String, Path)), request_body = Vec<u8>, responses(
-    (status = 200, body = BlobResult), (status = 400, body = ResultMessage),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 408, body = ResultMessage),
-    (status = 413, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 502, body = ResultMessage),
-    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+    (status = 200, body = BlobResult), Gated, Sent, Called, (status = 502, body = ResultMessage)))]
 pub(super) async fn blob_create(
     State(app): State<App>,
     Path(kind): Path<String>,
     Raw(bytes): Raw,
-) -> Result<Response, Problem> {
+) -> Result<Json<BlobResult>, Problem> {
     if !["torrents", "plugins"].contains(&kind.as_str()) {
         return Err(Problem::not_found());
     }
-    relay(&app, Request::post(format!("/blobs/{kind}")), bytes).await
+    keep(&app, &kind, bytes).await.map(Json)
+}
+
+/// Leaves bytes with the daemon for a call that names them.
+pub(super) async fn keep(app: &App, kind: &str, bytes: Bytes) -> Result<BlobResult, Problem> {
+    let (parts, body) = relay(app, Request::post(format!("/blobs/{kind}")), bytes)
+        .await?
+        .into_parts();
+    let unreadable = || Problem::new(StatusCode::BAD_GATEWAY, "the daemon's answer could not be read");
+    let body = body::to_bytes(body, MAX_ANSWER_BYTES).await.map_err(|_| unreadable())?;
+    if parts.status.is_success() {
+        return serde_json::from_slice(&body).map_err(|_| unreadable());
+    }
+    let refused: ResultMessage = serde_json::from_slice(&body).map_err(|_| unreadable())?;
+    Err(Problem::new(parts.status, refused.message))
 }
 
 /// A ticket for one download, to be put behind its address as `?ticket=`.
 #[utoipa::path(post, path = "/api/web/tickets", request_body = TicketBody, responses(
-    (status = 200, body = Ticket), (status = 400, body = ResultMessage), (status = 401, body = ResultMessage),
-    (status = 403, body = ResultMessage), (status = 408, body = ResultMessage),
-    (status = 413, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 200, body = Ticket), Gated, Sent, (status = 500, body = ResultMessage)))]
 pub(super) async fn ticket_create(
     State(app): State<App>,
     extract::Body(TicketBody { path }): extract::Body<TicketBody>,
@@ -90,11 +98,8 @@ pub(super) async fn ticket_create(
 #[utoipa::path(get, path = "/api/web/files/tasks/{id}", params(("id" = String, Path), ("token" = Option<String>, Query), ("ticket" = Option<String>, Query)), responses(
     (status = 200, description = "The file", content_type = "application/octet-stream"),
     (status = 206, description = "A part of it"), (status = 304, description = "Unchanged"),
-    (status = 416, description = "No such part"), (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 409, body = ResultMessage),
-    (status = 429, body = ResultMessage), (status = 500, body = ResultMessage),
-    (status = 502, body = ResultMessage), (status = 503, body = ResultMessage),
-    (status = 504, body = ResultMessage)))]
+    (status = 416, description = "No such part"),
+    Gated, Named, Called, (status = 502, body = ResultMessage)))]
 pub(super) async fn file_view(
     State(app): State<App>,
     Path(id): Path<String>,
@@ -115,10 +120,7 @@ pub(super) async fn file_view(
 /// A prepared export, once.
 #[utoipa::path(get, path = "/api/web/exports/{id}", params(("id" = String, Path), ("token" = Option<String>, Query), ("ticket" = Option<String>, Query)), responses(
     (status = 200, description = "The export", content_type = "application/json"),
-    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage),
-    (status = 404, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 500, body = ResultMessage), (status = 502, body = ResultMessage),
-    (status = 503, body = ResultMessage), (status = 504, body = ResultMessage)))]
+    Gated, (status = 400, body = ResultMessage), Called, (status = 502, body = ResultMessage)))]
 pub(super) async fn export_view(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
     let request = Request::get(format!("/exports/{}", segment(&id)?));
     let mut response = relay(&app, request, Bytes::new()).await?;
@@ -143,6 +145,8 @@ async fn relay(app: &App, request: request::Builder, body: Bytes) -> Result<Resp
             // The session ended between the call and its answer.
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "app shutting down"));
         }
+        // It has no room for another upload and says so itself.
+        StatusCode::SERVICE_UNAVAILABLE => {}
         status if status.is_server_error() => {
             return Err(Problem::new(StatusCode::BAD_GATEWAY, "the daemon failed to answer"));
         }

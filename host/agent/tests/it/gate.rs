@@ -1,8 +1,15 @@
 //! Every route under every key, origin and host. A route without a row here fails.
 
-use agent::Host;
+use std::net::Ipv4Addr;
 
-use crate::world::{KEY, World};
+use agent::Host;
+use serde_json::json;
+
+use crate::{
+    client::Client,
+    document,
+    world::{self, KEY, World},
+};
 
 /// What guards a route.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,9 +48,17 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("POST", "/api/v1/tasks/{id}/url", Guard::Key),
     ("POST", "/api/v1/tasks/{id}/ignore-plugin-retry", Guard::Key),
     ("GET", "/api/v1/groups", Guard::Key),
+    ("POST", "/api/v1/groups", Guard::Key),
     ("DELETE", "/api/v1/groups/{id}", Guard::Key),
     ("PUT", "/api/v1/groups/{id}/pause", Guard::Key),
     ("PUT", "/api/v1/groups/{id}/continue", Guard::Key),
+    ("POST", "/api/v1/resolve/preview", Guard::Key),
+    ("GET", "/api/v1/plugins", Guard::Key),
+    ("POST", "/api/v1/plugins/install", Guard::Key),
+    ("POST", "/api/v1/plugins/install-dev", Guard::Key),
+    ("DELETE", "/api/v1/plugins/{identity}", Guard::Key),
+    ("PUT", "/api/v1/plugins/{identity}/enabled", Guard::Key),
+    ("PUT", "/api/v1/plugins/{identity}/settings", Guard::Key),
     ("GET", "/api/v1/site-auth", Guard::Key),
     ("PUT", "/api/v1/site-auth", Guard::Key),
     ("GET", "/api/v1/site-auth/{site}", Guard::Key),
@@ -57,18 +72,7 @@ const ROUTES: &[(&str, &str, Guard)] = &[
 
 #[test]
 fn every_route_has_a_row() {
-    let described: serde_json::Value = serde_json::from_str(&agent::openapi()).unwrap();
-    let mut described: Vec<(String, String)> = described["paths"]
-        .as_object()
-        .unwrap()
-        .iter()
-        .flat_map(|(path, methods)| {
-            let methods = methods.as_object().unwrap().keys();
-            methods
-                .map(|method| (method.to_uppercase(), path.clone()))
-                .collect::<Vec<_>>()
-        })
-        .collect();
+    let mut described = document::routes();
     let mut rows: Vec<_> = ROUTES
         .iter()
         .map(|(method, path, _)| (method.to_string(), path.to_string()))
@@ -78,93 +82,158 @@ fn every_route_has_a_row() {
     assert_eq!(described, rows);
 }
 
+/// A host as it can be set up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Setting {
+    Headless,
+    /// A headless server before its set-up.
+    Unset,
+    /// On the loopback, with a key and the management API on.
+    Desktop,
+    /// As it is installed: no key, the management API off.
+    FreshDesktop,
+    /// Open to the network, with a key and the management API on.
+    LanDesktop,
+}
+
+impl Setting {
+    fn host(self) -> Host {
+        match self {
+            Self::Headless | Self::Unset => Host::Headless,
+            Self::Desktop | Self::FreshDesktop | Self::LanDesktop => Host::Desktop,
+        }
+    }
+
+    fn has_key(self) -> bool {
+        !matches!(self, Self::Unset | Self::FreshDesktop)
+    }
+
+    async fn start(self) -> World {
+        let world = World::without_daemon(|config| {
+            config.host = self.host();
+            config.trusted_proxies = vec![Ipv4Addr::LOCALHOST.into()];
+            config.preset_key = self.has_key().then(world::preset);
+            if self == Self::LanDesktop {
+                config.bind = Some((Ipv4Addr::UNSPECIFIED, 0).into());
+            }
+        })
+        .await;
+        if self.has_key() {
+            let mut client = Client::open(&world).await;
+            let on = client
+                .call("agent.gateway.patch", json!({"apiEnabled": true, "mcpEnabled": true}))
+                .await;
+            assert_eq!(on["result"]["apiEnabled"], true, "{on}");
+            for _ in 0..10 {
+                let wrong = [("Authorization", "Bearer wrong-key-1"), ("X-Forwarded-For", THROTTLED)];
+                assert_eq!(world.send("GET /api/v1/info", &wrong, "").await.status, 401);
+            }
+        }
+        world
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Key {
     None,
     Empty,
+    Wrong,
     Right,
+    /// The right one in `X-Svc-Token`.
+    Header,
+    /// The right one as `?token=`.
+    Query,
+    /// The right one, of a source that sent too many wrong ones.
+    Throttled,
 }
 
+const KEYS: [Key; 7] = [
+    Key::None,
+    Key::Empty,
+    Key::Wrong,
+    Key::Right,
+    Key::Header,
+    Key::Query,
+    Key::Throttled,
+];
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum From {
+    Nowhere,
+    Same,
+    Extension,
+    Foreign,
+    Null,
+}
+
+/// The source that sent too many wrong keys.
+const THROTTLED: &str = "192.0.2.9";
+
 /// Who asks, and whom.
-#[derive(Clone, Copy)]
-struct Asked<'a> {
-    kind: Host,
-    has_key: bool,
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    setting: Setting,
     key: Key,
-    origin: Option<&'a str>,
-    is_own_host: bool,
+    from: From,
+    is_loopback_name: bool,
 }
 
 /// What the gate says; none is "what the route says", which is never one of the gate's statuses.
-fn expect(guard: Guard, asked: Asked<'_>) -> Option<u16> {
-    let Asked {
-        kind,
-        has_key,
-        key,
-        origin,
-        is_own_host,
-    } = asked;
-    let is_foreign = origin.is_some_and(|origin| origin.starts_with("https://evil") || origin == "null");
-    let is_extension = origin.is_some_and(|origin| origin.starts_with("chrome"));
-    if kind == Host::Desktop && !is_own_host {
+fn expect(path: &str, guard: Guard, asked: Asked) -> Option<u16> {
+    let is_desktop = asked.setting.host() == Host::Desktop;
+    if is_desktop && asked.setting != Setting::LanDesktop && !asked.is_loopback_name {
         return Some(403);
     }
-    if kind == Host::Desktop && matches!(guard, Guard::Setup | Guard::SetupWrite | Guard::Web) {
+    let is_headless_only = matches!(guard, Guard::Setup | Guard::SetupWrite | Guard::Web);
+    let is_management = path.starts_with("/api/v1/") && !is_headless_only;
+    if (is_desktop && is_headless_only) || (asked.setting == Setting::FreshDesktop && is_management) {
         return Some(404);
     }
+    let is_foreign = matches!(asked.from, From::Foreign | From::Null);
     match guard {
         Guard::Open | Guard::Setup => return None,
         Guard::SetupWrite => return is_foreign.then_some(403),
-        Guard::Rpc if is_foreign || is_extension => return Some(403),
+        Guard::Rpc if is_foreign || asked.from == From::Extension => return Some(403),
         Guard::Rpc | Guard::Key | Guard::Web => {}
     }
-    match (has_key, key) {
-        (false, _) => Some(403),
-        (true, Key::Right) => None,
-        (true, Key::None | Key::Empty) => Some(401),
+    match asked.key {
+        _ if !asked.setting.has_key() => Some(403),
+        Key::Throttled => Some(429),
+        Key::Right => None,
+        Key::Header if guard == Guard::Key => None,
+        Key::Query if guard == Guard::Web => None,
+        Key::None | Key::Empty | Key::Wrong | Key::Header | Key::Query => Some(401),
     }
 }
 
-async fn check(kind: Host, has_key: bool) {
-    let world = World::alone(kind, has_key.then_some(KEY)).await;
-    let own = world.agent.local_addr().to_string();
-    let bearer = format!("Bearer {KEY}");
+async fn check(setting: Setting) {
+    let world = setting.start().await;
+    let own = world.address().to_string();
+    let mut sources = 0x0a00_0000_u32;
     for (method, path, guard) in ROUTES {
-        // The management API is off on a fresh desktop: its routes are not there.
-        let is_off = kind == Host::Desktop && path.starts_with("/api/v1/") && !path.starts_with("/api/v1/setup");
         for host in [own.as_str(), "evil.test"] {
-            let same = format!("http://{host}");
-            for origin in [
-                None,
-                Some(same.as_str()),
-                Some("chrome-extension://a"),
-                Some("https://evil.example"),
-                Some("null"),
-            ] {
-                for key in [Key::None, Key::Empty, Key::Right] {
-                    let mut headers = vec![("Host", host)];
-                    headers.extend(origin.map(|origin| ("Origin", origin)));
-                    match key {
-                        Key::None => {}
-                        Key::Empty => headers.push(("Authorization", "Bearer ")),
-                        Key::Right => headers.push(("Authorization", bearer.as_str())),
-                    }
-                    headers.push(("Content-Type", "application/json"));
-                    let answer = world.send(&format!("{method} {path}"), &headers, "").await;
-                    let context = format!("{method} {path} {kind:?} set up: {has_key} {host} {origin:?} {key:?}");
+            for from in [From::Nowhere, From::Same, From::Extension, From::Foreign, From::Null] {
+                for key in KEYS {
+                    // Wrong keys count: everybody who asks is somebody else.
+                    sources += 1;
+                    let source = Ipv4Addr::from_bits(sources).to_string();
+                    let is_loopback_name = host == own;
                     let asked = Asked {
-                        kind,
-                        has_key,
+                        setting,
                         key,
-                        origin,
-                        is_own_host: host == own,
+                        from,
+                        is_loopback_name,
                     };
-                    let expect = match expect(*guard, asked) {
-                        Some(403) if kind == Host::Desktop && host != own => Some(403),
-                        _ if is_off => Some(404),
-                        other => other,
+                    let headers = headers(asked, host, &source);
+                    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                    let query = if key == Key::Query {
+                        format!("?token={KEY}")
+                    } else {
+                        String::new()
                     };
-                    match expect {
+                    let answer = world.send(&format!("{method} {path}{query}"), &headers, "").await;
+                    let context = format!("{method} {path} {asked:?}");
+                    match expect(path, *guard, asked) {
                         Some(status) => assert_eq!(answer.status, status, "{context}"),
                         None => assert!(![401, 403, 429].contains(&answer.status), "{context}: {answer:?}"),
                     }
@@ -178,24 +247,53 @@ async fn check(kind: Host, has_key: bool) {
     world.end().await;
 }
 
+fn headers(asked: Asked, host: &str, source: &str) -> Vec<(&'static str, String)> {
+    let source = if asked.key == Key::Throttled { THROTTLED } else { source };
+    let mut headers = vec![
+        ("Host", host.to_owned()),
+        ("Content-Type", "application/json".to_owned()),
+        ("X-Forwarded-For", source.to_owned()),
+    ];
+    match asked.from {
+        From::Nowhere => {}
+        From::Same => headers.push(("Origin", format!("http://{host}"))),
+        From::Extension => headers.push(("Origin", "chrome-extension://a".to_owned())),
+        From::Foreign => headers.push(("Origin", "https://evil.example".to_owned())),
+        From::Null => headers.push(("Origin", "null".to_owned())),
+    }
+    match asked.key {
+        Key::None | Key::Query => {}
+        Key::Header => headers.push(("X-Svc-Token", KEY.to_owned())),
+        Key::Empty => headers.push(("Authorization", "Bearer ".to_owned())),
+        Key::Wrong => headers.push(("Authorization", "Bearer wrong-key-1".to_owned())),
+        Key::Right | Key::Throttled => headers.push(("Authorization", format!("Bearer {KEY}"))),
+    }
+    headers
+}
+
 #[tokio::test]
 async fn a_server_that_is_set_up() {
-    check(Host::Headless, true).await;
+    check(Setting::Headless).await;
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_set_up() {
-    check(Host::Headless, false).await;
+    check(Setting::Unset).await;
 }
 
 #[tokio::test]
 async fn a_desktop_with_a_key() {
-    check(Host::Desktop, true).await;
+    check(Setting::Desktop).await;
 }
 
 #[tokio::test]
-async fn a_desktop_without_a_key() {
-    check(Host::Desktop, false).await;
+async fn a_desktop_as_it_is_installed() {
+    check(Setting::FreshDesktop).await;
+}
+
+#[tokio::test]
+async fn a_desktop_that_is_open_to_the_network() {
+    check(Setting::LanDesktop).await;
 }
 
 #[tokio::test]
@@ -236,10 +334,8 @@ async fn what_is_not_there_and_what_is_not_allowed_is_said_plainly() {
         (204, None)
     );
     let starting = world.get("/api/v1/tasks").await;
-    assert_eq!(
-        (starting.status, starting.json()["message"].as_str()),
-        (503, Some("app shutting down"))
-    );
+    let why = starting.json()["message"].to_string();
+    assert!(starting.status == 503 && why.contains("daemon"), "{why}");
     assert_eq!(world.ask("POST /api/v1/tasks", "{").await.status, 400);
     world.end().await;
 }

@@ -5,9 +5,18 @@
     reason = "helpers of tests, outside of the test functions that clippy knows"
 )]
 
+mod client;
+mod document;
 mod gate;
+mod limits;
+mod lock;
+mod middleman;
 mod openapi;
+mod outage;
+mod page;
+mod plugins;
 mod rest;
 mod rpc;
+mod scripted;
 mod setup;
 mod world;

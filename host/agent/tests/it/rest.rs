@@ -3,7 +3,10 @@
 use serde_json::json;
 use support::{Content, Origin, Resource};
 
-use crate::world::{PATIENCE, World};
+use crate::{
+    document,
+    world::{PATIENCE, World},
+};
 
 #[tokio::test]
 async fn a_task_is_made_read_changed_and_deleted_and_every_write_is_seen_at_once() {
@@ -21,8 +24,6 @@ async fn a_task_is_made_read_changed_and_deleted_and_every_write_is_seen_at_once
     assert_eq!(task["fileName"], "b.bin");
     assert_eq!(world.ask(&rename, r#"{"fileName":"../b"}"#).await.status, 400);
     assert_eq!(world.ask(&rename, "{}").await.status, 400);
-    let ignore = format!("POST /api/v1/tasks/{id}/ignore-plugin-retry");
-    assert_eq!(world.ask(&ignore, "").await.status, 409);
     assert_eq!(
         world.ask(&format!("PUT /api/v1/tasks/{id}/pause"), "").await.status,
         200
@@ -89,6 +90,28 @@ async fn bad_requests_name_what_is_wrong() {
     }
     let large = format!(r#"{{"url":"{}"}}"#, "x".repeat(4 * 1024 * 1024));
     assert_eq!(world.ask("POST /api/v1/tasks", &large).await.status, 413);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn odd_names_and_queries_are_refused_as_described() {
+    let world = World::new().await;
+    for (method, path) in document::routes() {
+        if path.contains('{') {
+            for name in ["%ff", "%2e%2e", "%00", "a%2Fb"] {
+                let path = path
+                    .replace("{id}", name)
+                    .replace("{site}", name)
+                    .replace("{identity}", name)
+                    .replace("{kind}", name);
+                let answer = world.ask(&format!("{method} {path}"), "{}").await;
+                assert!((400..405).contains(&answer.status), "{method} {path}: {answer:?}");
+                assert_eq!(answer.json()["success"], false, "{method} {path}");
+            }
+        }
+    }
+    let odd = world.ask("DELETE /api/v1/tasks/a?deleteFiles=maybe", "").await;
+    assert_eq!(odd.status, 400, "{odd:?}");
     world.end().await;
 }
 

@@ -1,80 +1,13 @@
 //! `/rpc` as browsers and tools use it.
 
-use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use tokio::{net::TcpStream, time::timeout};
-use tokio_tungstenite::{
-    WebSocketStream, client_async,
-    tungstenite::{Error, Message, client::IntoClientRequest as _},
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::{
+    client::{Client, upgrade},
+    world::{KEY, PATIENCE, World},
 };
-
-use crate::world::{KEY, PATIENCE, World};
-
-struct Client {
-    socket: WebSocketStream<TcpStream>,
-    events: Vec<Value>,
-}
-
-async fn upgrade(world: &World, headers: &[(&'static str, &str)]) -> Result<(Client, Option<String>), u16> {
-    let address = world.agent.local_addr();
-    let mut request = format!("ws://{address}/rpc").into_client_request().unwrap();
-    for (name, value) in headers {
-        request.headers_mut().insert(*name, value.parse().unwrap());
-    }
-    let stream = TcpStream::connect(address).await.unwrap();
-    match client_async(request, stream).await {
-        Ok((socket, response)) => {
-            let chosen = response.headers().get("sec-websocket-protocol");
-            let chosen = chosen.map(|value| value.to_str().unwrap().to_owned());
-            let events = Vec::new();
-            Ok((Client { socket, events }, chosen))
-        }
-        Err(Error::Http(response)) => Err(response.status().as_u16()),
-        Err(error) => panic!("{error}"),
-    }
-}
-
-impl Client {
-    async fn open(world: &World) -> Self {
-        let bearer = format!("Bearer {KEY}");
-        let (mut client, _) = upgrade(world, &[("authorization", &bearer)]).await.unwrap();
-        let hello = json!({"clientName": "test", "clientVersion": "1", "minProtocolVersion": 1,
-            "maxProtocolVersion": 1, "requestedRole": "agent"});
-        let greeted = client.call("system.hello", hello.clone()).await;
-        assert_eq!(greeted["result"]["role"], "agent", "{greeted}");
-        let again = client.call("system.hello", hello).await;
-        assert_eq!(again["error"]["data"]["code"], "conflict");
-        client
-    }
-
-    async fn send(&mut self, text: &str) {
-        self.socket.send(Message::text(text)).await.unwrap();
-    }
-
-    async fn next(&mut self) -> Message {
-        timeout(PATIENCE, self.socket.next()).await.unwrap().unwrap().unwrap()
-    }
-
-    async fn call(&mut self, method: &str, params: Value) -> Value {
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        self.send(&request.to_string()).await;
-        self.reply().await
-    }
-
-    async fn reply(&mut self) -> Value {
-        loop {
-            let Message::Text(text) = self.next().await else {
-                continue;
-            };
-            let frame: Value = serde_json::from_str(&text).unwrap();
-            if frame["method"] == "service.event" {
-                self.events.push(frame["params"].clone());
-            } else {
-                return frame;
-            }
-        }
-    }
-}
 
 #[tokio::test]
 async fn who_reads_a_reply_has_what_the_call_did() {
@@ -111,7 +44,7 @@ async fn browsers_bring_the_key_as_a_protocol_and_come_from_the_same_origin() {
     let world = World::new().await;
     let key = data_encoding::BASE64URL_NOPAD.encode(KEY.as_bytes());
     let offer = format!("svc.rpc.v1, svc.token.{key}");
-    let same = format!("http://{}", world.agent.local_addr());
+    let same = format!("http://{}", world.address());
     let offered = |origin: &'static str| vec![("sec-websocket-protocol", offer.as_str()), ("origin", origin)];
     let (_, chosen) = upgrade(&world, &[("sec-websocket-protocol", &offer), ("origin", &same)])
         .await
@@ -203,5 +136,51 @@ async fn switches_act_at_once_and_a_new_key_ends_the_sessions_of_the_old_one() {
         .call("agent.preferences.patch", json!({"values": {"theme": "dark"}}))
         .await;
     assert_eq!(revision["result"], json!({"ok": true, "revision": 1}));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn everybody_hears_of_switches_and_preferences() {
+    let world = World::new().await;
+    let (mut one, mut other) = (Client::open(&world).await, Client::open(&world).await);
+    other.call("system.snapshot", json!({})).await;
+    one.call("agent.gateway.patch", json!({"mcpEnabled": false})).await;
+    one.call("agent.preferences.patch", json!({"values": {"theme": "dark"}}))
+        .await;
+    let heard = async {
+        while other.events.len() < 2 {
+            other.call("system.ping", json!({})).await;
+        }
+    };
+    timeout(PATIENCE, heard).await.unwrap();
+    let told: Vec<_> = other.events.iter().map(|event| &event["event"]["event"]).collect();
+    let of_kind = |kind: &str| &told.iter().find(|event| event["type"] == kind).unwrap()["data"];
+    assert_eq!(of_kind("gatewayChanged")["mcpEnabled"], false);
+    assert_eq!(of_kind("gatewayChanged")["port"], world.address().port());
+    assert_eq!(of_kind("preferencesChanged")["values"], json!({"theme": "dark"}));
+    let port = one.call("agent.gateway.patch", json!({"port": 18_000})).await;
+    assert_eq!(port["error"]["data"]["field"], "port");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_export_is_prepared_by_a_call_and_fetched_once() {
+    let world = World::new().await;
+    let mut client = Client::open(&world).await;
+    let prepared = client.call("daemon.diagnostics.prepareLogExport", json!({})).await;
+    let path = format!("/api/web/exports/{}", prepared["result"]["exportId"].as_str().unwrap());
+    let ticket = world
+        .ask("POST /api/web/tickets", &json!({"path": path}).to_string())
+        .await;
+    let ticket = ticket.json()["ticket"].as_str().unwrap().to_owned();
+    let export = world.send(&format!("GET {path}?ticket={ticket}"), &[], "").await;
+    assert_eq!(
+        (export.status, export.header("content-type")),
+        (200, Some("application/json"))
+    );
+    let name = "attachment; filename=\"svc-diagnostics.json\"";
+    assert_eq!(export.header("content-disposition"), Some(name));
+    assert!(export.json().is_object());
+    assert_eq!(world.get(&path).await.status, 404);
     world.end().await;
 }

@@ -1,6 +1,10 @@
 //! An agent and its daemon in one process, and a plain HTTP client.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
 
 use agent::{AccessKey, Agent, ByteStream, Config, Connect, ConnectError, Found, Host, PresetKey};
 use daemon::{Connector, Daemon};
@@ -11,11 +15,35 @@ use tokio::{
     time::timeout,
 };
 
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    document,
+    middleman::{self, Loses},
+    scripted::Scripted,
+};
+
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const KEY: &str = "the-access-key-1";
 
-/// Reaches a daemon in this process; with none, there is none to be found.
-pub(crate) struct Near(Option<(Found, Connector)>);
+/// Reaches the daemon in this process that there is at the time; with none, there is none to be found.
+#[derive(Clone, Default)]
+pub(crate) struct Near {
+    daemon: Arc<Mutex<Option<(Found, Connector)>>>,
+    middleman: Arc<OnceLock<Loses>>,
+    /// Owns the middlemen.
+    tracker: TaskTracker,
+}
+
+impl Near {
+    fn set(&self, daemon: Option<&Daemon>) {
+        let found = |daemon: &Daemon| Found {
+            token: daemon.token().clone(),
+            port: daemon.port(),
+        };
+        *self.daemon.lock().unwrap() = daemon.map(|daemon| (found(daemon), daemon.connector()));
+    }
+}
 
 impl Connect for Near {
     fn find(&self) -> BoxFuture<'_, Result<Found, ConnectError>> {
@@ -23,14 +51,24 @@ impl Connect for Near {
             message: "there is no daemon".to_owned(),
             source: None,
         };
-        let found = self.0.as_ref().map(|(found, _)| found.clone());
+        let found = self.daemon.lock().unwrap().as_ref().map(|(found, _)| found.clone());
         Box::pin(async move { found.ok_or_else(missing) })
     }
 
     fn dial<'a>(&'a self, _: &'a Found) -> BoxFuture<'a, std::io::Result<Box<dyn ByteStream>>> {
-        Box::pin(async {
-            let (_, connector) = self.0.as_ref().expect("it was found");
-            Ok(Box::new(connector.connect()) as Box<dyn ByteStream>)
+        let connector = self
+            .daemon
+            .lock()
+            .unwrap()
+            .as_ref()
+            .map(|(_, connector)| connector.clone());
+        Box::pin(async move {
+            let connector = connector.ok_or(std::io::ErrorKind::ConnectionRefused)?;
+            let stream = match self.middleman.get() {
+                Some(loses) => middleman::connect(&connector, loses, &self.tracker),
+                None => connector.connect(),
+            };
+            Ok(Box::new(stream) as Box<dyn ByteStream>)
         })
     }
 }
@@ -38,6 +76,7 @@ impl Connect for Near {
 pub(crate) struct World {
     pub(crate) agent: Agent,
     daemon: Option<Daemon>,
+    near: Near,
     root: tempfile::TempDir,
 }
 
@@ -50,6 +89,19 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// Reads a whole answer as it came.
+    fn read(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = bytes[end + 4..].to_vec();
+        let mut answer = Self { status, head, body };
+        if answer.header("transfer-encoding") == Some("chunked") {
+            answer.body = unchunked(&answer.body);
+        }
+        answer
+    }
+
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -62,86 +114,163 @@ impl Answer {
     }
 }
 
-fn config(root: &tempfile::TempDir, host: Host) -> Config {
-    let mut config = Config::new(host, root.path().join("data/agent"));
-    config.bind = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-    config
+fn unchunked(mut text: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    loop {
+        let line = text.windows(2).position(|window| window == b"\r\n").unwrap();
+        let size = usize::from_str_radix(std::str::from_utf8(&text[..line]).unwrap(), 16).unwrap();
+        if size == 0 {
+            return whole;
+        }
+        let start = line + 2;
+        whole.extend_from_slice(&text[start..start + size]);
+        text = &text[start + size + 2..];
+    }
+}
+
+/// The key [`KEY`] from outside.
+pub(crate) fn preset() -> PresetKey {
+    PresetKey::Forced(AccessKey::new(KEY).unwrap())
 }
 
 impl World {
     /// A headless server with a key, and its daemon.
     pub(crate) async fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let transport = transfer_http::HttpTransport::new(transfer_http::Config::default()).unwrap();
-        let data = daemon::Config::new(root.path().join("data"), root.path().join("downloads"));
-        let daemon = Daemon::start(data, vec![Arc::new(transport)]).await.unwrap();
-        let found = Found {
-            token: daemon.token().clone(),
-            port: daemon.port(),
-        };
-        let near = Near(Some((found, daemon.connector())));
-        let mut config = config(&root, Host::Headless);
-        config.preset_key = Some(PresetKey::Initial(AccessKey::new(KEY).unwrap()));
-        let agent = Agent::start(config, near).await.unwrap();
-        let world = Self {
-            agent,
-            daemon: Some(daemon),
-            root,
-        };
-        world.connected().await;
+        Self::with_daemon(|_| {}).await
+    }
+
+    /// A headless server with a key, changed by `change`, and its daemon.
+    pub(crate) async fn with_daemon(change: impl FnOnce(&mut Config)) -> Self {
+        let mut world = Self::without_daemon(|config| {
+            config.preset_key = Some(preset());
+            change(config);
+        })
+        .await;
+        world.start_daemon().await;
         world
     }
 
-    /// A host whose daemon is still to come.
-    pub(crate) async fn alone(host: Host, key: Option<&str>) -> Self {
+    /// A headless server, changed by `change`, whose daemon is still to come.
+    pub(crate) async fn without_daemon(change: impl FnOnce(&mut Config)) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let mut config = config(&root, host);
-        config.preset_key = key.map(|key| PresetKey::Forced(AccessKey::new(key).unwrap()));
-        let agent = Agent::start(config, Near(None)).await.unwrap();
+        let mut config = Config::new(Host::Headless, root.path().join("data/agent"));
+        config.bind = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        change(&mut config);
+        let near = Near::default();
+        let agent = Agent::start(config, near.clone()).await.unwrap();
         Self {
             agent,
             daemon: None,
+            near,
             root,
         }
     }
 
-    async fn connected(&self) {
-        let connected = async {
-            while self.get("/api/v1/tasks").await.status != 200 {
+    /// A host whose daemon is still to come.
+    pub(crate) async fn alone(host: Host, key: Option<&str>) -> Self {
+        let key = key.map(|key| PresetKey::Forced(AccessKey::new(key).unwrap()));
+        Self::without_daemon(|config| {
+            config.host = host;
+            config.preset_key = key;
+        })
+        .await
+    }
+
+    /// From now on, whoever connects to the daemon does it through somebody who loses the next event when told to.
+    pub(crate) fn through_a_middleman(&self) -> Loses {
+        Arc::clone(self.near.middleman.get_or_init(Loses::default))
+    }
+
+    pub(crate) fn daemon(&self) -> &Daemon {
+        self.daemon.as_ref().unwrap()
+    }
+
+    /// Starts the daemon, on its data if there are some, and waits until the agent has it.
+    pub(crate) async fn start_daemon(&mut self) {
+        self.run_daemon().await;
+        self.until(true).await;
+    }
+
+    /// Starts the daemon.
+    pub(crate) async fn run_daemon(&mut self) {
+        let transport = transfer_http::HttpTransport::new(transfer_http::Config::default()).unwrap();
+        let mut data = daemon::Config::new(self.root.path().join("data"), self.downloads());
+        data.plugins = Some(Arc::new(Scripted));
+        let daemon = Daemon::start(data, vec![Arc::new(transport)]).await.unwrap();
+        self.near.set(Some(&daemon));
+        self.daemon = Some(daemon);
+    }
+
+    /// Ends the daemon and waits until the agent knows.
+    pub(crate) async fn end_daemon(&mut self) {
+        self.near.set(None);
+        let daemon = self.daemon.take().unwrap();
+        timeout(PATIENCE, daemon.shutdown(Duration::from_secs(1)))
+            .await
+            .unwrap();
+        self.until(false).await;
+    }
+
+    async fn until(&self, is_connected: bool) {
+        let told = async {
+            while self.agent.is_connected() != is_connected {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(PATIENCE, connected).await.unwrap();
+        timeout(PATIENCE, told).await.unwrap();
+    }
+
+    /// Where the agent listens, as somebody at this machine reaches it.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.agent.local_addr().port()))
+    }
+
+    /// The agent's own directory.
+    pub(crate) fn directory(&self) -> std::path::PathBuf {
+        self.root.path().join("data/agent")
     }
 
     pub(crate) fn downloads(&self) -> std::path::PathBuf {
         self.root.path().join("downloads")
     }
 
-    /// Sends a request with these header lines.
-    pub(crate) async fn send(&self, line: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.agent.local_addr()).await.unwrap();
-        let own = self.agent.local_addr().to_string();
+    /// Sends a request with these header lines. Its answer is one that the description lists.
+    pub(crate) async fn send(&self, line: &str, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Answer {
+        let body = body.as_ref();
+        let mut stream = TcpStream::connect(self.address()).await.unwrap();
+        let own = self.address().to_string();
         let mut lines = vec![format!("{line} HTTP/1.1"), "Connection: close".to_owned()];
         if !headers.iter().any(|(name, _)| *name == "Host") {
             lines.push(format!("Host: {own}"));
         }
         lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
-        lines.push(format!("Content-Length: {}\r\n\r\n{body}", body.len()));
-        let request = lines.join("\r\n");
+        lines.push(format!("Content-Length: {}\r\n\r\n", body.len()));
+        let request = [lines.join("\r\n").as_bytes(), body].concat();
         // A refusal may come, and the socket close, before all of a body is sent.
-        let _refused_early = stream.write_all(request.as_bytes()).await;
-        let mut answer = Vec::new();
-        let _reset_after_refusal = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap();
-        let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8(answer[..end].to_vec()).unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        let body = answer[end + 4..].to_vec();
-        Answer { status, head, body }
+        let _refused_early = stream.write_all(&request).await;
+        let begun = Begun {
+            stream,
+            read: Vec::new(),
+        };
+        let answer = begun.finish().await;
+        document::check(line, answer.status);
+        answer
+    }
+
+    /// Sends a request with the key and reads nothing yet.
+    pub(crate) async fn begin(&self, line: &str) -> Begun {
+        let mut stream = TcpStream::connect(self.address()).await.unwrap();
+        let request = format!(
+            "{line} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {KEY}\r\n\r\n",
+            self.address()
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let read = Vec::new();
+        Begun { stream, read }
     }
 
     /// Sends a request with the key.
-    pub(crate) async fn ask(&self, line: &str, body: &str) -> Answer {
+    pub(crate) async fn ask(&self, line: &str, body: impl AsRef<[u8]>) -> Answer {
         let key = format!("Bearer {KEY}");
         self.send(line, &[("Authorization", &key)], body).await
     }
@@ -151,13 +280,38 @@ impl World {
     }
 
     pub(crate) async fn end(self) {
-        timeout(PATIENCE, self.agent.leave(Duration::from_secs(1)))
-            .await
-            .unwrap();
+        self.end_within(Duration::from_secs(1)).await;
+    }
+
+    pub(crate) async fn end_within(self, grace: Duration) {
+        timeout(PATIENCE, self.agent.leave(grace)).await.unwrap();
         if let Some(daemon) = self.daemon {
             timeout(PATIENCE, daemon.shutdown(Duration::from_secs(1)))
                 .await
                 .unwrap();
         }
+        self.near.tracker.close();
+        timeout(PATIENCE, self.near.tracker.wait()).await.unwrap();
+    }
+}
+
+/// A request whose answer is still to be read.
+pub(crate) struct Begun {
+    stream: TcpStream,
+    read: Vec<u8>,
+}
+
+impl Begun {
+    pub(crate) async fn wait_for_its_head(&mut self) {
+        while !self.read.windows(4).any(|window| window == b"\r\n\r\n") {
+            let read = timeout(PATIENCE, self.stream.read_buf(&mut self.read)).await;
+            assert_ne!(read.unwrap().unwrap(), 0);
+        }
+    }
+
+    pub(crate) async fn finish(mut self) -> Answer {
+        let read = self.stream.read_to_end(&mut self.read);
+        let _reset_after_refusal = timeout(PATIENCE, read).await.unwrap();
+        Answer::read(&self.read)
     }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use protocol::ErrorCode;
 use transfer::FailureKind;
 
 /// The end of a command.
@@ -68,18 +69,38 @@ impl Exit {
         self.entry().0
     }
 
+    /// The end of another process of ours, by its code; none if a signal ended it.
+    pub(super) fn from_code(code: Option<i32>) -> Self {
+        let known = Self::ALL.into_iter().find(|exit| code == Some(exit.code().into()));
+        known.unwrap_or(Self::Internal)
+    }
+
+    /// The exit for an HTTP status with which a service refuses.
+    pub(super) fn from_status(status: u16) -> Self {
+        match status {
+            401 | 403 | 429 => Self::Unauthorized,
+            404 => Self::NotFound,
+            408 | 504 => Self::Timeout,
+            400..500 => Self::Usage,
+            _ => Self::Network,
+        }
+    }
+
     /// The code, and what it means in a few words.
     fn entry(self) -> (u8, &'static str) {
         match self {
             Self::Success => (0, "everything asked for is done"),
             Self::Internal => (1, "internal or unknown error"),
             Self::Timeout => (2, "timeout"),
-            Self::NotFound => (3, "not found (404, 410)"),
+            Self::NotFound => (3, "not found: the file (404, 410), the task, the queue"),
             Self::Network => (5, "network, TLS, proxy or server trouble"),
             Self::Unfinished => (7, "stopped before the end; the same command goes on"),
             Self::DiskFull => (9, "disk full or quota used up"),
             Self::Exists => (13, "the file exists"),
-            Self::CannotCreate => (16, "the file cannot be made: permission, read-only, in use"),
+            Self::CannotCreate => (
+                16,
+                "the file or directory cannot be used: permission, read-only, in use",
+            ),
             Self::DiskIo => (17, "disk error"),
             Self::Directory => (18, "the directory cannot be made"),
             Self::BadResponse => (22, "the server's answer is wrong or not the announced file"),
@@ -114,13 +135,30 @@ impl From<FailureKind> for Exit {
             | FailureKind::Encoding
             | FailureKind::NotTheFile
             | FailureKind::Changed
+            | FailureKind::Plugin
+            | FailureKind::PluginUnavailable
             | FailureKind::SizeMismatch => Self::BadResponse,
             FailureKind::TooManyRedirects | FailureKind::ForbiddenRedirect => Self::Redirect,
-            FailureKind::Unauthorized | FailureKind::Forbidden => Self::Unauthorized,
+            FailureKind::Unauthorized | FailureKind::Forbidden | FailureKind::LoginRequired => Self::Unauthorized,
             FailureKind::InvalidSource | FailureKind::UnsupportedScheme => Self::Usage,
             FailureKind::ChecksumMismatch => Self::Checksum,
             // A kind that is newer than this table; the test below refuses one that `FailureKind::ALL` names.
             FailureKind::Internal | _ => Self::Internal,
+        }
+    }
+}
+
+impl From<ErrorCode> for Exit {
+    /// The exit for a call that a service refused.
+    fn from(code: ErrorCode) -> Self {
+        match code {
+            ErrorCode::Timeout => Self::Timeout,
+            ErrorCode::NotFound => Self::NotFound,
+            ErrorCode::Unavailable => Self::Network,
+            ErrorCode::Cancelled => Self::Unfinished,
+            ErrorCode::Unauthorized => Self::Unauthorized,
+            ErrorCode::InvalidArgument | ErrorCode::Conflict | ErrorCode::Unsupported => Self::Usage,
+            ErrorCode::ProtocolIncompatible | ErrorCode::Internal => Self::Internal,
         }
     }
 }

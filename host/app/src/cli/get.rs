@@ -2,16 +2,16 @@
 //!
 //! Read [`args`] (what can be written), [`plan`] (what it means), [`drive`] (doing it), [`render`] (telling it).
 
-mod args;
+pub(super) mod args;
 mod cookies;
 mod drive;
 mod file_options;
 mod input_file;
-mod ledger;
+pub(super) mod ledger;
 mod plan;
-mod render;
-mod request;
-mod stop;
+pub(super) mod render;
+pub(super) mod request;
+pub(super) mod wanted;
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) fn long_help() -> String {
 
 /// Carries out the command.
 pub(super) fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    log::start(args.output.verbose, environment)?;
+    log::start(args.output.verbose, None, environment)?;
     let screen = render::screen(&args.output, environment);
     let transport = HttpTransport::new(plan::transport_config(&args.connection))
         .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;

@@ -7,10 +7,11 @@ use tracing_subscriber::EnvFilter;
 use super::UsageError;
 use crate::environment::{self, Environment};
 
-/// Starts logging if `--verbose` (given `verbosity` times) or the environment asks for it; the environment wins.
-pub(super) fn start(verbosity: u8, environment: &Environment) -> Result<(), UsageError> {
+/// Starts logging if `--verbose` (given `verbosity` times), the environment or the command's `usual` level asks for it;
+/// the environment wins.
+pub(super) fn start(verbosity: u8, usual: Option<&str>, environment: &Environment) -> Result<(), UsageError> {
     let from_option = match verbosity {
-        0 => None,
+        0 => usual,
         1 => Some("info"),
         2 => Some("debug"),
         _ => Some("trace"),

@@ -64,10 +64,8 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
                     .collect::<Vec<_>>(),
             )
         }
-        Method::GroupCreate => Err(RpcError::application(
-            ErrorCode::Unsupported,
-            "this build has no resolver that could list the items of an address; see daemon.group.createTasks",
-        )),
+        Method::GroupCreate => super::plugins::create_group(service, request.params()?).await,
+        Method::GroupResolvePreview => super::plugins::preview(service, request.params()?).await,
         Method::GroupCreateTasks => create_group(service, request.params()?).await,
         Method::GroupPause => finish(engine.group_pause(group(request)?).await),
         Method::GroupResume => finish(engine.group_resume(group(request)?).await),

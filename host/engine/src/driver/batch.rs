@@ -3,25 +3,79 @@
 use std::{error::Error as _, path::PathBuf};
 
 use tokio::sync::oneshot;
+use transfer::{Failure, FailureKind, Receipt, Recorded};
 
 use crate::{
     error::CommandError,
     file,
     id::TaskId,
-    state::{Input, Reply, Row},
+    state::{Input, Rename, Reply, Row},
 };
 
-/// Rows to save together, the callers to answer once they are on disk, and the files that may go then.
+/// Rows to save together, the callers to answer and the runs to let go on once they are on disk, and what may be done
+/// to files then.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) rows: Vec<Row>,
     pub(super) answers: Vec<Answer>,
+    pub(super) receipts: Vec<Receipt>,
+    pub(super) work: FileWork,
+}
+
+/// What waits for rows before it is done to files.
+#[derive(Default)]
+pub(super) struct FileWork {
     pub(super) deletions: Vec<(u64, Vec<PathBuf>)>,
+    pub(super) renames: Vec<Rename>,
 }
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.answers.is_empty() && self.deletions.is_empty()
+        self.rows.is_empty() && self.answers.is_empty() && self.receipts.is_empty() && self.work.is_empty()
+    }
+}
+
+impl FileWork {
+    fn is_empty(&self) -> bool {
+        self.deletions.is_empty() && self.renames.is_empty()
+    }
+
+    /// Does it.
+    pub(super) async fn perform(self) -> Vec<Input> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let working = tokio::task::spawn_blocking(move || {
+            let deleted = self.deletions.into_iter().map(|(serial, paths)| {
+                file::remove(&paths);
+                Input::FilesDeleted(serial)
+            });
+            let renamed = self
+                .renames
+                .into_iter()
+                .map(|Rename { task, free, moves }| Input::Renamed(task, file::rename(free.as_deref(), &moves)));
+            deleted.chain(renamed).collect()
+        });
+        working.await.unwrap_or_default()
+    }
+
+    /// Leaves it, because the rows could not be saved.
+    pub(super) fn give_up(self, reason: &str) -> impl Iterator<Item = Input> {
+        let refused = move |rename: Rename| Input::Renamed(rename.task, Err(CommandError::NotSaved(reason.to_owned())));
+        self.renames.into_iter().map(refused)
+    }
+}
+
+/// Lets runs go on that told something to be recorded, or end if that could not be.
+pub(super) fn give(receipts: Vec<Receipt>, saved: Result<(), &str>) {
+    for receipt in receipts {
+        receipt.give(match saved {
+            Ok(()) => Ok(Recorded::Done),
+            Err(reason) => Err(Failure::new(
+                FailureKind::DiskIo,
+                format!("the state of the download could not be saved: {reason}"),
+            )),
+        });
     }
 }
 
@@ -63,23 +117,6 @@ impl Drop for Answer {
             let _nobody_waits = reply.send(outcome);
         }
     }
-}
-
-/// Removes the files of deleted tasks.
-pub(super) async fn delete_files(deletions: Vec<(u64, Vec<PathBuf>)>) -> Vec<Input> {
-    if deletions.is_empty() {
-        return Vec::new();
-    }
-    let removing = tokio::task::spawn_blocking(move || {
-        for (_, paths) in &deletions {
-            file::remove(paths);
-        }
-        deletions
-            .into_iter()
-            .map(|(serial, _)| Input::FilesDeleted(serial))
-            .collect()
-    });
-    removing.await.unwrap_or_default()
 }
 
 /// An error and its cause in one line, for people.

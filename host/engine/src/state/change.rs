@@ -1,13 +1,17 @@
 //! Every change of a task goes through here, so that indexes, rows and events follow from it by themselves.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{Effect, Row, State};
 use crate::{
     event::Event,
     group::Group,
     id::{GroupId, TaskId},
-    task::{Phase, Task},
+    task::{Phase, Task, reservation},
 };
 
 /// What changed since the last flush.
@@ -143,9 +147,14 @@ impl State {
 
     pub(super) fn checkpoint(&mut self) {
         for serial in std::mem::take(&mut self.unsaved_progress) {
-            if let Some(task) = self.tasks.get(&serial).filter(|task| !task.is_leaving()) {
-                self.changes.rows.push(Row::TaskState(Arc::clone(task)));
-            }
+            self.save_state(serial);
+        }
+    }
+
+    /// Saves a task as [`State::record`] left it.
+    pub(super) fn save_state(&mut self, serial: u64) {
+        if let Some(task) = self.tasks.get(&serial).filter(|task| !task.is_leaving()) {
+            self.changes.rows.push(Row::TaskState(Arc::clone(task)));
         }
     }
 
@@ -167,7 +176,8 @@ impl State {
         if let Phase::Retrying(retry) = &task.phase {
             self.retries.insert((retry.at, serial));
         }
-        if !self.renaming.contains_key(&serial)
+        self.reserved.extend(task.reservations().map(|path| (path, serial)));
+        if !task.is_settling()
             && let Some(lane) = self.lanes.get_mut(&task.queue)
         {
             lane.enlist(task);
@@ -180,9 +190,19 @@ impl State {
         if let Phase::Retrying(retry) = &task.phase {
             self.retries.remove(&(retry.at, serial));
         }
+        for path in task.reservations() {
+            self.reserved.remove(&(path, serial));
+        }
         if let Some(lane) = self.lanes.get_mut(&task.queue) {
             lane.delist(task);
         }
+    }
+
+    /// Whether another unfinished task has reserved `path`.
+    pub(super) fn is_anothers(&self, serial: u64, path: &Path) -> bool {
+        let path = reservation(path);
+        let of_path = (path.clone(), 0)..=(path, u64::MAX);
+        self.reserved.range(of_path).any(|(_, other)| *other != serial)
     }
 
     /// Saves again what could not be saved, as it is now.

@@ -8,15 +8,14 @@ use std::{
 
 use transfer::FileName;
 
-use super::{Command, Effect, LimitScope, Reply, Row, State};
+use super::{Command, Effect, LimitScope, Rename, Reply, Row, State};
 use crate::{
     error::CommandError,
-    file::{Move, part_files},
     group::{Group, GroupSpec},
     id::{GroupId, QueueId, TaskId, Timestamp},
     settings::{Settings, VersionedSettings},
     spec::{self, TaskSpec},
-    task::{After, Asked, FileFate, Phase, Task},
+    task::{After, Asked, FileFate, Phase, Task, Unsettled},
 };
 
 /// The longest name of a queue or a group, in bytes.
@@ -35,7 +34,7 @@ impl State {
         match command {
             Command::Create(tasks) => return self.create(now, tasks).map(Reply::Tasks),
             Command::GroupCreate(id, spec, tasks) => return self.group_create(now, id, &spec, tasks).map(Reply::Tasks),
-            Command::Rename(task, name) => return self.rename(task, name, effects),
+            Command::Rename(task, name) => return self.rename(task, name),
             Command::ChangeSettings(expected, settings) => {
                 return self.change_settings(expected, *settings, effects).map(Reply::Revision);
             }
@@ -55,12 +54,12 @@ impl State {
                 });
                 self.resume_each(&running, effects);
             }
-            Command::ChangeUrl(task, url) => {
-                self.change_asked(task, effects, |asked| {
-                    if let Some(first) = asked.urls.first_mut() {
-                        *first = url;
-                    }
-                })?;
+            Command::ChangeUrl(task, url, resolver) => {
+                self.change_asked(task, effects, |asked| asked.change_url(url, resolver))?;
+            }
+            Command::IgnoreResolver(task) => {
+                self.change_asked(task, effects, |asked| asked.resolve(None))?;
+                self.resume(task, effects)?;
             }
             Command::ChangeSpec(task, spec) => self.change_asked(task, effects, |asked| *asked = Asked::pack(*spec))?,
             Command::SetSpeedLimit(task, limit) => self.set_speed_limit(task, limit, effects)?,
@@ -146,7 +145,7 @@ impl State {
         Ok(created)
     }
 
-    fn create_one(&mut self, now: Timestamp, id: TaskId, mut spec: TaskSpec, last_dir: &mut Arc<Path>) {
+    pub(super) fn create_one(&mut self, now: Timestamp, id: TaskId, mut spec: TaskSpec, last_dir: &mut Arc<Path>) {
         let queue = spec.queue.unwrap_or_else(|| self.default_queue());
         let dir = self.save_dir(&mut spec, queue);
         // Tasks made together mostly share a directory; one text is kept for all of them.
@@ -175,6 +174,7 @@ impl State {
             save_dir: Arc::clone(last_dir),
             path: None,
             owns_file: false,
+            unsettled: None,
             asked: Arc::new(Asked::pack(spec)),
         });
     }
@@ -339,7 +339,7 @@ impl State {
     }
 
     fn delete(&mut self, serials: &[u64], fate: FileFate, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
-        if serials.iter().any(|serial| self.renaming.contains_key(serial)) {
+        if serials.iter().any(|serial| self.tasks[serial].is_settling()) {
             return Err(CommandError::Busy);
         }
         let (live, at_rest): (Vec<u64>, Vec<u64>) =
@@ -389,12 +389,12 @@ impl State {
 
     // Changing tasks.
 
-    fn rename(&mut self, id: TaskId, name: FileName, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
+    fn rename(&mut self, id: TaskId, name: FileName) -> Result<Reply, CommandError> {
         let serial = self.serial(id)?;
-        if self.renaming.contains_key(&serial) {
+        let task = &self.tasks[&serial];
+        if task.is_settling() {
             return Err(CommandError::Busy);
         }
-        let task = &self.tasks[&serial];
         if task.run().is_some() {
             return Err(self.wrong_phase(serial, "rename"));
         }
@@ -405,26 +405,18 @@ impl State {
         if from == to {
             return Ok(Reply::Done);
         }
-        let moves = if task.phase == Phase::Completed {
-            vec![Move {
-                from: from.to_owned(),
-                to: to.clone(),
-            }]
-        } else {
-            part_files(from)
-                .into_iter()
-                .zip(part_files(&to))
-                .map(|(from, to)| Move { from, to })
-                .collect()
-        };
-        self.delist(serial);
-        self.renaming.insert(serial, name);
-        self.enlist(serial);
-        effects.push(Effect::Rename {
-            task: id,
-            free: to,
-            moves,
+        if self.is_anothers(serial, &to) {
+            return Err(CommandError::TargetExists(to));
+        }
+        let moves = task.moves(from, &to);
+        self.edit(serial, |task| {
+            task.unsettled = Some(Box::new(Unsettled::Renaming(name)));
         });
+        self.changes.after_save.push(Effect::Rename(Rename {
+            task: id,
+            free: Some(to),
+            moves,
+        }));
         Ok(Reply::Renaming(id))
     }
 
@@ -436,7 +428,7 @@ impl State {
         change: impl FnOnce(&mut Asked),
     ) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
-        if self.renaming.contains_key(&serial) {
+        if self.tasks[&serial].is_settling() {
             return Err(CommandError::Busy);
         }
         if self.tasks[&serial].phase == Phase::Completed {

@@ -8,7 +8,7 @@ use std::{
 
 use transfer::Credentials;
 
-use super::{Changes, Effect, Lane, Members, Row, State};
+use super::{Changes, Effect, Lane, Members, Rename, Row, State};
 use crate::{
     config::SystemProxy,
     group::Group,
@@ -16,7 +16,7 @@ use crate::{
     queue::{Queue, QueueSpec, Schedule},
     settings::{Settings, VersionedSettings},
     site::Site,
-    task::{Phase, Task},
+    task::{Phase, Task, Unsettled},
 };
 
 /// What the rows hold.
@@ -51,7 +51,7 @@ impl State {
             active: BTreeSet::new(),
             retries: BTreeSet::new(),
             boost: None,
-            renaming: HashMap::new(),
+            reserved: BTreeSet::new(),
             leaving: BTreeMap::new(),
             unsaved_progress: BTreeSet::new(),
             last_serial: loaded.leaving.iter().map(|(serial, _)| *serial).max().unwrap_or(0),
@@ -69,6 +69,7 @@ impl State {
             );
         }
         state.take_tasks(loaded.tasks);
+        state.settle_all(effects);
         state.take_leaving(loaded.leaving);
         state.drop_empty_groups();
         state.fill_slots(effects);
@@ -96,6 +97,24 @@ impl State {
             self.enlist(serial);
             if is_unfinished && !goes_on {
                 self.edit(serial, |task| task.phase = Phase::Paused);
+            }
+        }
+    }
+
+    /// Goes on with whatever a crash cut short in the files of tasks.
+    fn settle_all(&mut self, effects: &mut Vec<Effect>) {
+        for task in self.tasks.values() {
+            match task.unsettled.as_deref() {
+                Some(Unsettled::Renaming(name)) => {
+                    let paths = task.path.as_deref().zip(task.renamed_path(name));
+                    effects.push(Effect::Rename(Rename {
+                        task: task.id,
+                        free: None,
+                        moves: paths.map(|(from, to)| task.moves(from, &to)).unwrap_or_default(),
+                    }));
+                }
+                Some(Unsettled::Landing(_)) => self.look_for_landing(task.serial, effects),
+                None => {}
             }
         }
     }

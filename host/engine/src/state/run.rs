@@ -2,33 +2,37 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use transfer::{ConnectionPlan, Failure, FailureKind, Finished, Outcome, Progress, Source, Target};
+use transfer::{ConnectionPlan, Failure, FailureKind, Finished, Landing, Outcome, Progress, SafeUrl, Source, Target};
 
 use super::{Effect, FileState, Start, State};
 use crate::{
     error::CommandError,
     id::{RunId, TaskId, Timestamp},
+    resolver::Link,
     settings::FileMissingAction,
     site::Site,
     spec::{ProxyChoice, TaskSpec},
-    task::{After, FileFate, Phase, Retry, Run, Task},
+    task::{After, FileFate, Phase, Retry, Run, Task, Unsettled},
 };
 
 /// The longest wait between two automatic retries that we choose ourselves.
 const LONGEST_RETRY_WAIT: Duration = Duration::from_mins(5);
 
+/// The wait before a resolver is asked for a fresh link: a site that refuses those as well must not be hammered.
+const RELINK_WAIT: Duration = Duration::from_secs(1);
+
 /// The longest wait that a server may ask for; one that asks for more is tried again after a day.
 const LONGEST_SERVER_WAIT: Duration = Duration::from_hours(24);
 
 impl State {
-    /// The run that `task` gets now.
-    pub(super) fn start(&self, task: &Task, run: RunId) -> Start {
+    /// The run that `task` gets now; its bytes are at `link` if a resolver said so.
+    pub(super) fn start(&self, task: &Task, run: RunId, link: Option<&Link>) -> Start {
         let settings = &self.settings.settings;
         let queue = &self.lanes[&task.queue].queue.spec;
         let spec = task.spec();
         let target = Target {
             directory: task.save_dir.to_path_buf(),
-            name: spec.file_name.clone(),
+            name: spec.file_name.clone().or_else(|| link?.file_name.clone()),
             on_conflict: spec.on_conflict.unwrap_or(settings.file_exists_behavior),
             reserved: task.path.as_deref().map(ToOwned::to_owned),
             adopt: spec.adopt,
@@ -38,7 +42,7 @@ impl State {
         let ceiling = Some(settings.auto_max_connections)
             .filter(|ceiling| *ceiling > 0)
             .unwrap_or(usual.per_host);
-        let connections = ConnectionPlan {
+        let mut connections = ConnectionPlan {
             segments: [spec.segments, queue.default_segments, settings.default_segments]
                 .into_iter()
                 .find(|segments| *segments > 0)
@@ -46,20 +50,38 @@ impl State {
             per_host: spec.max_connections.unwrap_or(ceiling),
             min_split_bytes: spec.min_split_bytes.unwrap_or(usual.min_split_bytes),
         };
+        let mut retry = spec.retry.unwrap_or_default();
+        if let Some(link) = link {
+            connections.per_host = connections
+                .per_host
+                .min(link.max_connections.unwrap_or(u16::MAX))
+                .max(1);
+            if link.is_single_use || link.is_whole_only {
+                (connections.segments, connections.per_host) = (1, 1);
+            }
+            if link.is_single_use {
+                retry.attempts = Some(1);
+            }
+        }
         Start {
             task: task.id,
             run,
             queue: task.queue,
             speed_limit_bytes: spec.speed_limit_bytes,
             queue_limit_bytes: queue.speed_limit_bytes,
-            retry: spec.retry.unwrap_or_default(),
-            source: self.source(task, spec),
+            retry,
+            source: match link {
+                Some(link) => self.source_at(task, spec, link),
+                None => self.source(task, spec),
+            },
             target,
             connections,
+            done_bytes: task.done_bytes,
+            total_bytes: task.total_bytes,
         }
     }
 
-    fn source(&self, task: &Task, spec: TaskSpec) -> Source {
+    pub(super) fn source(&self, task: &Task, spec: TaskSpec) -> Source {
         let settings = &self.settings.settings;
         let url = task.url();
         let mut request = spec.request;
@@ -78,19 +100,24 @@ impl State {
         if request.credentials.is_none() && !is_signed && url.credentials().is_none() {
             request.credentials = Site::of(url).and_then(|site| self.site_credentials(&site));
         }
-        let proxy = match spec.proxy {
-            ProxyChoice::Settings => settings.proxy_for(url, &self.system_proxy),
-            ProxyChoice::Direct => None,
-            ProxyChoice::Through(proxy) => Some(proxy),
-        };
         Source {
             urls: spec.urls,
+            given_by: spec.given_by,
             request,
-            proxy,
+            proxy: self.proxy(&spec.proxy, url),
             ignore_tls_errors: spec.ignore_tls_errors,
             checksum: spec.checksum,
             promised_size: spec.promised_size,
             promised_type: spec.promised_type,
+        }
+    }
+
+    /// The proxy for `url`.
+    pub(super) fn proxy(&self, choice: &ProxyChoice, url: &SafeUrl) -> Option<SafeUrl> {
+        match choice {
+            ProxyChoice::Settings => self.settings.settings.proxy_for(url, &self.system_proxy),
+            ProxyChoice::Direct => None,
+            ProxyChoice::Through(proxy) => Some(proxy.clone()),
         }
     }
 
@@ -114,18 +141,67 @@ impl State {
     }
 
     /// The serial of the task whose live run `run` is. A message of an earlier run finds none.
-    fn of_run(&self, id: TaskId, run: RunId) -> Option<u64> {
+    pub(super) fn of_run(&self, id: TaskId, run: RunId) -> Option<u64> {
         let serial = *self.index.get(&id)?;
         (self.tasks[&serial].run()?.id == run).then_some(serial)
     }
 
-    pub(super) fn reserved(&mut self, id: TaskId, run: RunId, path: PathBuf, total: Option<u64>) {
-        let Some(serial) = self.of_run(id, run) else { return };
+    pub(super) fn reserved(
+        &mut self,
+        id: TaskId,
+        run: RunId,
+        path: PathBuf,
+        total: Option<u64>,
+    ) -> Result<(), CommandError> {
+        let Some(serial) = self.of_run(id, run) else {
+            return Ok(());
+        };
+        if self.is_anothers(serial, &path) {
+            return Err(CommandError::TargetExists(path));
+        }
         self.edit(serial, |task| {
             task.path = Some(path.into_boxed_path());
             task.owns_file = false;
             task.total_bytes = total.or(task.total_bytes);
         });
+        Ok(())
+    }
+
+    pub(super) fn landing(&mut self, id: TaskId, run: RunId, landing: Landing) {
+        let Some(serial) = self.of_run(id, run) else { return };
+        self.record(serial, |task| {
+            task.unsettled = Some(Box::new(Unsettled::Landing(landing)));
+        });
+        self.save_state(serial);
+    }
+
+    pub(super) fn look_for_landing(&self, serial: u64, effects: &mut Vec<Effect>) {
+        let Some(task) = self.tasks.get(&serial) else { return };
+        if let Some(Unsettled::Landing(landing)) = task.unsettled.as_deref() {
+            effects.push(Effect::LookForLanding {
+                task: task.id,
+                landing: landing.clone(),
+                rest: task.part_files(),
+            });
+        }
+    }
+
+    pub(super) fn landing_looked_for(&mut self, now: Timestamp, id: TaskId, found: FileState) {
+        let Ok(serial) = self.serial(id) else { return };
+        let Some(Unsettled::Landing(landing)) = self.tasks[&serial].unsettled.as_deref().cloned() else {
+            return;
+        };
+        match found {
+            FileState::Present => {
+                let finished = Finished {
+                    path: landing.path,
+                    size_bytes: landing.size_bytes,
+                    received_bytes: 0,
+                };
+                self.finished(now, serial, finished);
+            }
+            FileState::Missing => self.edit(serial, |task| task.unsettled = None),
+        }
     }
 
     pub(super) fn progressed(&mut self, samples: Vec<(TaskId, RunId, Progress)>) {
@@ -136,6 +212,10 @@ impl State {
                 || (progress.total_bytes.is_some() && before.total_bytes != progress.total_bytes);
             if before.done_bytes != progress.done_bytes || is_told {
                 self.record(serial, |task| {
+                    // A link that brought bytes before it expired was worth asking for.
+                    if progress.done_bytes > task.done_bytes && task.resolution().is_some() {
+                        task.attempts = 0;
+                    }
                     task.done_bytes = progress.done_bytes;
                     task.total_bytes = progress.total_bytes.or(task.total_bytes);
                 });
@@ -181,6 +261,7 @@ impl State {
                 effects.push(Effect::Emit(event));
                 self.failed(now, serial, Failure::new(FailureKind::Exists, message));
             }
+            (Outcome::Failed(failure), None) if self.is_expired(serial, &failure) => self.relink(now, serial, failure),
             (Outcome::Failed(failure), None) => self.failed(now, serial, failure),
             (Outcome::Stopped, None) => {
                 let failure = Failure::new(
@@ -190,6 +271,28 @@ impl State {
                 self.failed(now, serial, failure);
             }
         }
+        self.look_for_landing(serial, effects);
+    }
+
+    /// Whether a link that a resolver gave is refused: it may have expired, and a fresh one may help.
+    fn is_expired(&self, serial: u64, failure: &Failure) -> bool {
+        self.tasks[&serial].resolution().is_some() && failure.kind.is_link_refused() && self.may_retry(serial)
+    }
+
+    /// Has the resolver asked again, soon.
+    fn relink(&mut self, now: Timestamp, serial: u64, failure: Failure) {
+        self.edit(serial, |task| {
+            task.attempts += 1;
+            task.phase = Phase::Retrying(Box::new(Retry {
+                failure,
+                at: now.after(RELINK_WAIT),
+            }));
+        });
+    }
+
+    fn may_retry(&self, serial: u64) -> bool {
+        let most = self.settings.settings.max_auto_retries;
+        most.is_none_or(|most| self.tasks[&serial].attempts < most)
     }
 
     fn finished(&mut self, now: Timestamp, serial: u64, finished: Finished) {
@@ -197,6 +300,7 @@ impl State {
             task.phase = Phase::Completed;
             task.path = Some(finished.path.into_boxed_path());
             task.owns_file = true;
+            task.unsettled = None;
             task.file_missing = false;
             task.is_forced = false;
             task.attempts = 0;
@@ -207,10 +311,10 @@ impl State {
     }
 
     /// Only the kind of a failure decides whether it is tried again.
-    fn failed(&mut self, now: Timestamp, serial: u64, failure: Failure) {
+    pub(super) fn failed(&mut self, now: Timestamp, serial: u64, failure: Failure) {
         let settings = &self.settings.settings;
         let attempts = self.tasks[&serial].attempts;
-        let may_retry = failure.kind.is_transient() && settings.max_auto_retries.is_none_or(|most| attempts < most);
+        let may_retry = failure.kind.is_transient() && self.may_retry(serial);
         let step = Duration::from_secs(settings.auto_retry_delay_secs.into());
         let wait = step.saturating_mul(attempts.saturating_add(1)).min(LONGEST_RETRY_WAIT);
         let wait = wait.max(failure.retry_after.unwrap_or_default().min(LONGEST_SERVER_WAIT));
@@ -230,14 +334,15 @@ impl State {
 
     pub(super) fn renamed(&mut self, id: TaskId, outcome: Result<(), CommandError>) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
-        let Some(name) = self.renaming.remove(&serial) else {
+        let Some(Unsettled::Renaming(name)) = self.tasks[&serial].unsettled.as_deref().cloned() else {
             return Ok(());
         };
-        if outcome.is_ok() {
-            self.edit_whole(serial, |task| task.rename(name));
-        } else {
-            self.enlist(serial);
-        }
+        self.edit_whole(serial, |task| {
+            task.unsettled = None;
+            if outcome.is_ok() {
+                task.rename(name);
+            }
+        });
         outcome
     }
 
@@ -247,7 +352,8 @@ impl State {
             let Ok(serial) = self.serial(id) else { continue };
             let task = &self.tasks[&serial];
             let is_missing = found == FileState::Missing;
-            if task.phase != Phase::Completed || (task.file_missing == is_missing && !is_missing) {
+            if task.phase != Phase::Completed || task.is_settling() || (task.file_missing == is_missing && !is_missing)
+            {
                 continue;
             }
             if is_missing && self.settings.settings.file_missing_action == FileMissingAction::Delete {

@@ -16,10 +16,11 @@ use crate::{
     queue::Days,
     settings::FileMissingAction,
     spec::TaskSpec,
-    task::{Retry, Status},
+    task::{Retry, Status, Unsettled},
 };
 
 mod histories;
+mod resolving;
 
 /// A state with what the driver would have done and saved.
 struct World {
@@ -27,10 +28,12 @@ struct World {
     now: Timestamp,
     /// Live runs, in order of their start.
     live: BTreeMap<RunId, Start>,
+    questions: Vec<Resolve>,
     stopped: BTreeSet<RunId>,
     events: Vec<Event>,
     deletions: Vec<(u64, Vec<PathBuf>)>,
     renames: Vec<(TaskId, Vec<Move>)>,
+    landings: Vec<(TaskId, Landing)>,
     limits: Vec<(LimitScope, u64)>,
     saved: Saved,
 }
@@ -114,20 +117,37 @@ impl World {
     }
 
     fn loaded(loaded: Loaded) -> Self {
-        let mut effects = Vec::new();
         let mut saved = Saved::default();
         for task in &loaded.tasks {
             saved.tasks.insert(task.serial, task.clone());
         }
+        Self::restarted(loaded, saved)
+    }
+
+    /// As a kill at this moment leaves it.
+    fn killed(&self) -> Self {
+        let mut saved = self.saved.clone();
+        // A deleted task without files is no row.
+        saved.leaving.retain(|_, paths| !paths.is_empty());
+        Self {
+            now: self.now,
+            ..Self::restarted(saved.loaded(), saved)
+        }
+    }
+
+    fn restarted(loaded: Loaded, saved: Saved) -> Self {
+        let mut effects = Vec::new();
         let state = State::load(Path::new("/downloads"), SystemProxy::default(), loaded, &mut effects);
         let mut world = Self {
             state,
             now: Timestamp::from_unix_millis(1_000_000),
             live: BTreeMap::new(),
+            questions: Vec::new(),
             stopped: BTreeSet::new(),
             events: Vec::new(),
             deletions: Vec::new(),
             renames: Vec::new(),
+            landings: Vec::new(),
             limits: Vec::new(),
             saved,
         };
@@ -153,10 +173,12 @@ impl World {
                     );
                     assert!(self.live.insert(start.run, *start).is_none(), "a run id is used twice");
                 }
+                Effect::Resolve(resolve) => self.questions.push(*resolve),
                 Effect::Stop(run) => drop(self.stopped.insert(run)),
                 Effect::Save(rows) => rows.into_iter().for_each(|row| self.saved.save(row)),
                 Effect::DeleteFiles(serial, paths) => self.deletions.push((serial, paths)),
-                Effect::Rename { task, moves, .. } => self.renames.push((task, moves)),
+                Effect::Rename(rename) => self.renames.push((rename.task, rename.moves)),
+                Effect::LookForLanding { task, landing, .. } => self.landings.push((task, landing)),
                 Effect::SetLimit(scope, limit) => self.limits.push((scope, limit)),
                 Effect::Emit(event) => self.events.push(event),
             }
@@ -192,15 +214,17 @@ impl World {
     }
 
     fn end(&mut self, task: TaskId, outcome: Outcome) {
-        let run = self
-            .live
-            .values()
-            .find(|start| start.task == task)
-            .expect("the task has a live run")
-            .run;
+        let run = self.run(task);
         self.live.remove(&run);
         self.stopped.remove(&run);
         self.apply(Input::Ended(task, run, outcome)).unwrap();
+    }
+
+    fn run(&self, task: TaskId) -> RunId {
+        let mut live = self.live.values();
+        live.find(|start| start.task == task)
+            .expect("the task has a live run")
+            .run
     }
 
     fn is_live(&self, task: TaskId) -> bool {
@@ -480,7 +504,7 @@ fn deleting_removes_only_what_the_task_made() {
     );
     assert!(world.deletions.is_empty(), "but its files wait for its run");
     world.end(task, Outcome::Stopped);
-    let part: Vec<PathBuf> = vec!["/downloads/f.svcpart".into(), "/downloads/f.svcpart.journal".into()];
+    let part = crate::file::part_files(Path::new("/downloads/f"));
     assert_eq!(world.deletions, [(1, part)], "a reserved name is not a file of ours");
     assert!(world.saved.leaving.contains_key(&1));
     world.apply(Input::FilesDeleted(1)).unwrap();
@@ -551,7 +575,7 @@ fn renaming_moves_the_files_and_starts_nothing_meanwhile() {
     world.command(Command::Pause(task)).unwrap();
     world.end(task, Outcome::Stopped);
     assert_eq!(world.command(Command::Rename(task, name)), Ok(Reply::Renaming(task)));
-    assert_eq!(world.renames[0].1.len(), 2);
+    assert_eq!(world.renames[0].1.len(), 3);
     world.command(Command::Resume(task)).unwrap();
     assert!(!world.is_live(task));
     assert_eq!(
@@ -564,6 +588,141 @@ fn renaming_moves_the_files_and_starts_nothing_meanwhile() {
     assert_eq!(start.target.name.as_ref().unwrap().as_str(), "new.bin");
 }
 
+/// A task whose run stopped after it had reserved a path.
+fn paused_at(world: &mut World, n: u8, path: &str) -> TaskId {
+    let task = world.create(n);
+    world
+        .apply(Input::Reserved(task, world.run(task), path.into(), None))
+        .unwrap();
+    world.command(Command::Pause(task)).unwrap();
+    world.end(task, Outcome::Stopped);
+    task
+}
+
+#[test]
+fn a_rename_that_a_kill_cut_short_goes_on_before_anything_else() {
+    let mut world = World::new();
+    let task = paused_at(&mut world, 1, "/downloads/old.bin");
+    let name = FileName::sanitise("new.bin");
+    world.command(Command::Rename(task, name.clone())).unwrap();
+    assert_eq!(
+        world.saved.tasks[&1].unsettled.as_deref(),
+        Some(&Unsettled::Renaming(name)),
+        "it is on the disk before the files are touched"
+    );
+    let mut again = world.killed();
+    assert_eq!(again.renames, world.renames);
+    assert!(again.state.is_settling());
+    again.command(Command::Resume(task)).unwrap();
+    assert!(!again.is_live(task));
+    again.apply(Input::Renamed(task, Ok(()))).unwrap();
+    assert!(again.is_live(task) && !again.state.is_settling());
+    let path = again.saved.tasks[&1].path.clone();
+    assert_eq!(path.as_deref(), Some(Path::new("/downloads/new.bin")));
+    assert!(again.killed().renames.is_empty());
+}
+
+#[test]
+fn a_rename_that_fails_leaves_the_task_as_it_was() {
+    let mut world = World::new();
+    let task = paused_at(&mut world, 1, "/downloads/old.bin");
+    let before = world.saved.clone();
+    world
+        .command(Command::Rename(task, FileName::sanitise("new.bin")))
+        .unwrap();
+    let refusal = CommandError::TargetExists("/downloads/new.bin".into());
+    let answer = world.apply(Input::Renamed(task, Err(refusal.clone())));
+    assert_eq!((answer, world.saved), (Err(refusal), before));
+}
+
+#[test]
+fn a_path_is_reserved_for_one_task_only() {
+    let mut world = World::new();
+    let first = paused_at(&mut world, 1, "/downloads/a.bin");
+    let second = world.create(2);
+    let taken: PathBuf = "/downloads/A.bin".into();
+    let reserve = |world: &mut World, path: &str| {
+        let input = Input::Reserved(second, world.run(second), path.into(), None);
+        world.apply(input)
+    };
+    assert_eq!(
+        reserve(&mut world, "/downloads/A.bin"),
+        Err(CommandError::TargetExists(taken)),
+        "on some file systems the names are one"
+    );
+    reserve(&mut world, "/downloads/b.bin").unwrap();
+    let onto_the_other = world.command(Command::Rename(first, FileName::sanitise("b.bin")));
+    assert_eq!(
+        onto_the_other,
+        Err(CommandError::TargetExists("/downloads/b.bin".into()))
+    );
+    world
+        .command(Command::Rename(first, FileName::sanitise("c.bin")))
+        .unwrap();
+    assert!(
+        reserve(&mut world, "/downloads/c.bin").is_err(),
+        "it is about to be the first task's"
+    );
+    world.apply(Input::Renamed(first, Ok(()))).unwrap();
+    reserve(&mut world, "/downloads/a.bin").unwrap();
+    world.end(second, finished("/downloads/a.bin"));
+    world.command(Command::Resume(first)).unwrap();
+    let input = Input::Reserved(first, world.run(first), "/downloads/a.bin".into(), None);
+    world
+        .apply(input)
+        .expect("a finished file holds its name by being there");
+}
+
+#[test]
+fn a_landing_that_a_kill_cut_short_is_looked_for() {
+    let mut world = World::new();
+    let task = world.create(1);
+    let path = PathBuf::from("/downloads/a.bin");
+    let landing = Landing {
+        path: path.clone(),
+        inode: 7,
+        size_bytes: 5,
+    };
+    world
+        .apply(Input::Reserved(task, world.run(task), path.clone(), None))
+        .unwrap();
+    world
+        .apply(Input::Landing(task, world.run(task), landing.clone()))
+        .unwrap();
+    let look = |found| {
+        let mut again = world.killed();
+        assert_eq!(again.landings, [(task, landing.clone())]);
+        assert!(!again.is_live(task), "nothing else is done meanwhile");
+        assert_eq!(
+            again.command(Command::Delete(task, FileFate::Delete)),
+            Err(CommandError::Busy)
+        );
+        again.apply(Input::LandingLookedFor(task, found)).unwrap();
+        again
+    };
+    let there = look(FileState::Present);
+    let saved = &there.saved.tasks[&1];
+    assert_eq!((&saved.phase, saved.done_bytes), (&Phase::Completed, 5));
+    assert_eq!((saved.path.as_deref(), saved.owns_file), (Some(&*path), true));
+    assert!(look(FileState::Missing).is_live(task), "it is downloaded on");
+}
+
+#[test]
+fn a_run_that_ends_without_a_word_about_its_landing_is_looked_after() {
+    let mut world = World::new();
+    let task = world.create(1);
+    let landing = Landing {
+        path: "/downloads/a.bin".into(),
+        inode: 7,
+        size_bytes: 5,
+    };
+    world.apply(Input::Landing(task, world.run(task), landing)).unwrap();
+    world.end(task, failed(FailureKind::DiskIo));
+    assert_eq!(world.landings.len(), 1);
+    world.apply(Input::LandingLookedFor(task, FileState::Present)).unwrap();
+    assert_eq!(world.phase(task), Phase::Completed);
+}
+
 #[test]
 fn a_new_url_keeps_the_reserved_path() {
     let mut world = World::new();
@@ -573,7 +732,11 @@ fn a_new_url_keeps_the_reserved_path() {
         .apply(Input::Reserved(task, run, "/downloads/f".into(), None))
         .unwrap();
     world
-        .command(Command::ChangeUrl(task, SafeUrl::parse("http://other.test/f").unwrap()))
+        .command(Command::ChangeUrl(
+            task,
+            SafeUrl::parse("http://other.test/f").unwrap(),
+            None,
+        ))
         .unwrap();
     assert_eq!(world.stopped.len(), 1);
     world.end(task, Outcome::Stopped);

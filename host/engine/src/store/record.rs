@@ -5,12 +5,13 @@ use std::time::Duration;
 use data_encoding::BASE64;
 use jiff::civil::{DateTime, Time};
 use serde::{Deserialize, Serialize};
-use transfer::{Credentials, OnConflict, RequestBody, RetryPolicy, SafeUrl, Secret};
+use transfer::{Credentials, FileName, GivenBy, Landing, OnConflict, RequestBody, RetryPolicy, SafeUrl, Secret};
 
 use crate::{
     queue::{Days, Queue, QueueSpec, Schedule},
+    resolver::{InvalidItem, Item, Resolution, ResolverId},
     spec::{ProxyChoice, TaskSpec, has_secrets},
-    task::Asked,
+    task::{Asked, Unsettled},
 };
 
 macro_rules! json {
@@ -30,6 +31,7 @@ macro_rules! json {
 json!(RareRecord);
 json!(SecretRecord);
 json!(QueueRecord);
+json!(UnsettledRecord);
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
@@ -59,6 +61,12 @@ pub(super) struct RareRecord {
     #[serde(skip_serializing_if = "is_default")]
     checksum: Option<String>,
     #[serde(skip_serializing_if = "is_default")]
+    resolver: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    item: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    given_by_other: Option<StrangerRecord>,
+    #[serde(skip_serializing_if = "is_default")]
     promised_size: Option<u64>,
     #[serde(skip_serializing_if = "is_default")]
     promised_type: Option<String>,
@@ -80,6 +88,12 @@ enum ConflictRecord {
     Rename,
     Overwrite,
     Skip,
+}
+
+/// Somebody else gave the URLs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct StrangerRecord {
+    user_host: Option<Box<str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +122,18 @@ impl RareRecord {
             is_direct: spec.proxy == ProxyChoice::Direct,
             ignore_tls_errors: spec.ignore_tls_errors,
             checksum: spec.checksum.as_ref().map(ToString::to_string),
+            resolver: spec.resolution.as_ref().map(|it| it.resolver.to_string()),
+            item: spec
+                .resolution
+                .as_ref()
+                .and_then(|it| it.item.as_ref())
+                .map(ToString::to_string),
+            given_by_other: match &spec.given_by {
+                GivenBy::User => None,
+                GivenBy::Other { user_host } => Some(StrangerRecord {
+                    user_host: user_host.clone(),
+                }),
+            },
             promised_size: spec.promised_size,
             promised_type: spec.promised_type.clone(),
             speed_limit_bytes: spec.speed_limit_bytes,
@@ -144,6 +170,10 @@ impl RareRecord {
                 .map(|text| text.parse())
                 .transpose()
                 .map_err(|error| format!("{error}"))?,
+            resolution: resolution(self.resolver, self.item)?,
+            given_by: self.given_by_other.map_or(GivenBy::User, |other| GivenBy::Other {
+                user_host: other.user_host,
+            }),
             promised_size: self.promised_size,
             promised_type: self.promised_type,
             speed_limit_bytes: self.speed_limit_bytes,
@@ -166,6 +196,17 @@ impl RareRecord {
         spec.request.user_agent = self.user_agent;
         Ok(spec)
     }
+}
+
+fn resolution(resolver: Option<String>, item: Option<String>) -> Result<Option<Resolution>, String> {
+    let item: Option<Item> = item
+        .map(|text| text.parse())
+        .transpose()
+        .map_err(|error: InvalidItem| error.to_string())?;
+    Ok(resolver.map(|name| Resolution {
+        resolver: ResolverId::new(&name),
+        item,
+    }))
 }
 
 /// What must not be read: it is sealed before it becomes a row.
@@ -268,6 +309,54 @@ impl BodyRecord {
                 RequestBody::Raw { bytes, content_type }
             }
         })
+    }
+}
+
+/// What was begun with a task's files: one of the two.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct UnsettledRecord {
+    #[serde(skip_serializing_if = "is_default")]
+    renaming: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    landing: Option<LandingRecord>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct LandingRecord {
+    path: String,
+    inode: u64,
+    size_bytes: u64,
+}
+
+impl UnsettledRecord {
+    pub(super) fn of(unsettled: &Unsettled) -> Self {
+        match unsettled {
+            Unsettled::Renaming(name) => Self {
+                renaming: Some(name.as_str().to_owned()),
+                landing: None,
+            },
+            Unsettled::Landing(landing) => Self {
+                renaming: None,
+                landing: Some(LandingRecord {
+                    path: super::text(&landing.path),
+                    inode: landing.inode,
+                    size_bytes: landing.size_bytes,
+                }),
+            },
+        }
+    }
+
+    pub(super) fn into_unsettled(self) -> Option<Unsettled> {
+        let landing = self.landing.map(|landing| {
+            Unsettled::Landing(Landing {
+                path: landing.path.into(),
+                inode: landing.inode,
+                size_bytes: landing.size_bytes,
+            })
+        });
+        let name = self.renaming.as_deref().and_then(FileName::sanitise_or_none);
+        landing.or(name.map(Unsettled::Renaming))
     }
 }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use engine::{Event, FileFate, Phase, Settings, Status};
-use transfer::{Failure, FailureKind, Outcome, Progress, RunEvent, Stage};
+use transfer::{Failure, FailureKind, Landing, Outcome, Progress, Recorded, RunEvent, Stage};
 
-use crate::world::{World, next, spec};
+use crate::world::{Held, World, next, spec};
 
 #[tokio::test]
 async fn a_task_runs_to_its_file() {
@@ -173,6 +173,154 @@ async fn a_shutdown_waits_for_runs_and_cuts_off_what_hangs() {
     let run = world.next_run().await;
     assert_eq!(run.job.source.urls[0].expose(), "fake://held/a");
     assert_eq!(world.task(held).await.done_bytes, 42);
+    assert_eq!(
+        world.engine.progress(held).unwrap().progress.done_bytes,
+        42,
+        "until the run knows better"
+    );
+    run.end
+        .send(Outcome::Failed(Failure::new(FailureKind::NotFound, "404")))
+        .unwrap();
+    world.until(held, |phase| matches!(phase, Phase::Failed(_))).await;
+    assert_eq!(world.task(held).await.done_bytes, 42);
+}
+
+/// Has the run reserve `name` and waits until that is on record.
+async fn reserve(world: &World, run: &Held, name: &str) -> Recorded {
+    let event = RunEvent::Reserved {
+        path: world.download(name),
+        total_bytes: Some(5),
+    };
+    run.job.reporter.record(event).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_a_run_has_recorded_survives_a_kill() {
+    let mut world = World::new().await;
+    let id = world.create("fake://held/a").await;
+    let run = world.next_run().await;
+    assert_eq!(reserve(&world, &run, "a").await, Recorded::Done);
+    let mut world = world.kill().await;
+    let run = world.next_run().await;
+    assert_eq!(run.job.target.reserved, Some(world.download("a")));
+    let other = world.create("fake://held/b").await;
+    let other_run = world.next_run().await;
+    assert_eq!(reserve(&world, &other_run, "a").await, Recorded::Taken);
+    assert_eq!(world.task(other).await.path, None);
+    assert_eq!(world.task(id).await.path.as_deref(), Some(&*world.download("a")));
+}
+
+#[tokio::test]
+async fn a_file_that_landed_before_a_kill_is_its_tasks() {
+    for has_landed in [true, false] {
+        let mut world = World::new().await;
+        let id = world.create("fake://held/a").await;
+        let run = world.next_run().await;
+        reserve(&world, &run, "a").await;
+        let (part, path) = (world.download("a.svcpart"), world.download("a"));
+        std::fs::create_dir_all(world.download("")).unwrap();
+        std::fs::write(&part, b"whole").unwrap();
+        std::fs::write(world.download("a.svcpart.journal"), b"").unwrap();
+        let landing = Landing {
+            path: path.clone(),
+            inode: inode(&part),
+            size_bytes: 5,
+        };
+        run.job.reporter.record(RunEvent::Landing(landing)).await.unwrap();
+        if has_landed {
+            std::fs::rename(&part, &path).unwrap();
+        } else {
+            std::fs::write(&path, b"other").unwrap();
+        }
+        let mut world = world.kill().await;
+        let names = std::fs::read_dir(world.download("")).unwrap().count();
+        if has_landed {
+            assert_eq!(
+                world.task(id).await.phase,
+                Phase::Completed,
+                "settled when the start is over"
+            );
+            assert_eq!(names, 1, "the journal is gone, too");
+        } else {
+            assert_eq!(world.next_run().await.job.target.reserved, Some(path));
+            assert_eq!(names, 3, "nothing is removed");
+        }
+    }
+}
+
+#[cfg(unix)]
+fn inode(path: &std::path::Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap())
+}
+
+#[cfg(not(unix))]
+fn inode(_path: &std::path::Path) -> u64 {
+    0
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_a_record_is_not_held_up_by_the_end() {
+    let mut world = World::new().await;
+    world.create("fake://held/a").await;
+    let run = world.next_run().await;
+    let engine = world.engine.clone();
+    let shutdown = engine.shutdown(Duration::from_secs(10));
+    let run_ends = async {
+        run.job.stop.cancelled().await;
+        let recorded = reserve(&world, &run, "a").await;
+        run.end.send(Outcome::Stopped).unwrap();
+        (recorded, run.job.reporter)
+    };
+    let (report, (recorded, reporter)) = tokio::join!(shutdown, run_ends);
+    assert_eq!((report.cut_off.len(), recorded), (0, Recorded::Done));
+    let event = RunEvent::Notice("anybody?".into());
+    assert_eq!(
+        reporter.record(event).await,
+        Ok(Recorded::Done),
+        "nobody is there to wait for"
+    );
+}
+
+#[tokio::test]
+async fn a_rename_that_a_kill_cut_short_is_over_when_the_start_is() {
+    for is_done in [true, false] {
+        let world = World::new().await;
+        let id = world.create("fake://finish/old.bin").await;
+        world.completed(id).await;
+        // What is answered is on the disk, and so is what came before.
+        world.engine.set_speed_limit(id, 0).await.unwrap();
+        let (old, new) = (world.download("old.bin"), world.download("new.bin"));
+        if is_done {
+            std::fs::rename(&old, &new).unwrap();
+        }
+        let begin = r#"UPDATE task SET unsettled = '{"renaming":"new.bin"}'"#;
+        let world = world.kill_with(|rows| assert_eq!(rows.execute(begin, []), Ok(1))).await;
+        assert_eq!(world.task(id).await.path.as_deref(), Some(&*new));
+        assert!(new.exists() && !old.exists());
+        let world = world.restart().await;
+        assert_eq!(world.task(id).await.file_name(), "new.bin");
+    }
+}
+
+#[tokio::test]
+async fn a_rename_is_on_the_disk_before_it_is_done() {
+    let world = World::new().await;
+    let id = world.create("fake://finish/old.bin").await;
+    world.completed(id).await;
+    std::fs::write(world.download("new.bin"), b"theirs").unwrap();
+    let refused = world.engine.rename(id, "new.bin").await;
+    assert_eq!(
+        refused,
+        Err(engine::CommandError::TargetExists(world.download("new.bin")))
+    );
+    world.engine.rename(id, "newer.bin").await.unwrap();
+    let world = world.kill().await;
+    assert_eq!(
+        world.task(id).await.path.as_deref(),
+        Some(&*world.download("newer.bin"))
+    );
+    assert_eq!(std::fs::read(world.download("newer.bin")).unwrap(), b"done");
+    assert_eq!(std::fs::read(world.download("new.bin")).unwrap(), b"theirs");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use engine::{Config, Engine, Event, Events, FileFate, MIGRATIONS, Phase, Task, TaskId, TaskSpec};
-use store::{DataDir, Store, Vault};
+use store::{DataDir, Store, Vault, sql::Connection};
 use tokio::sync::{mpsc, oneshot};
 use transfer::{Finished, Job, Outcome, RunEvent, RunFuture, SafeUrl, Transport};
 
@@ -107,6 +107,28 @@ impl World {
             .await
             .expect("the store closes");
         drop(self.data.take());
+        Self::at(self.root).await
+    }
+
+    /// Starts the engine again on what it had on the disk at this moment, as if it had been killed. The files of tasks
+    /// are as the test left them.
+    pub(crate) async fn kill(self) -> Self {
+        self.kill_with(|_| ()).await
+    }
+
+    /// As [`World::kill`], with rows that `change` made of those on the disk.
+    pub(crate) async fn kill_with(mut self, change: impl FnOnce(&Connection)) -> Self {
+        let image = self.root.path().join("image");
+        let database = Connection::open(self.database()).unwrap();
+        database.execute("VACUUM INTO ?1", [image.to_str().unwrap()]).unwrap();
+        drop(database);
+        change(&Connection::open(&image).unwrap());
+        tokio::time::timeout(PATIENCE, self.engine.shutdown(Duration::ZERO))
+            .await
+            .expect("the engine ends");
+        self.store.close().await;
+        drop(self.data.take());
+        std::fs::rename(image, self.database()).unwrap();
         Self::at(self.root).await
     }
 

@@ -8,8 +8,8 @@ use std::{path::PathBuf, time::Duration};
 use support::{Content, Origin, Resource, Version, behaviour};
 use tokio_util::sync::CancellationToken;
 use transfer::{
-    ConnectionPlan, Job, OnConflict, Outcome, RateLimiter, RateLimits, Reporter, Reports, RetryPolicy, RunEvent,
-    SafeUrl, Source, Target, Transport as _,
+    ConnectionPlan, Failure, FailureKind, Job, OnConflict, Outcome, RateLimiter, RateLimits, Receipt, Recorded, Report,
+    Reporter, Reports, RetryPolicy, RunEvent, SafeUrl, Source, Target, Transport as _,
 };
 use transfer_http::{Config, HttpTransport};
 
@@ -66,9 +66,11 @@ async fn fetch_half(origin: &Origin, directory: &tempfile::TempDir) -> PathBuf {
         limit: RateLimiter::new(0),
     };
     let (run, mut reports, stop) = attempt.start();
-    let Some(RunEvent::Reserved { path, .. }) = reports.events.recv().await else {
-        panic!("no path was reserved")
+    let report = reports.events.recv().await.unwrap();
+    let RunEvent::Reserved { path, .. } = report.event else {
+        panic!("no path was reserved: {report:?}")
     };
+    drop(report.receipt);
     reports
         .progress
         .wait_for(|progress| progress.done_bytes > SIZE / 2)
@@ -90,8 +92,8 @@ async fn finish(url: String, directory: &tempfile::TempDir, reserved: PathBuf) -
     }
     .start();
     let mut notices = Vec::new();
-    while let Some(event) = reports.events.recv().await {
-        if let RunEvent::Notice(notice) = event {
+    while let Some(report) = reports.events.recv().await {
+        if let RunEvent::Notice(notice) = report.event {
             notices.push(notice);
         }
     }
@@ -160,12 +162,8 @@ async fn a_limit_that_is_lifted_takes_effect_at_once() {
         reserved: None,
         limit: limit.clone(),
     };
-    let (run, mut reports, _stop) = attempt.start();
-    reports
-        .progress
-        .wait_for(|progress| progress.done_bytes > 0)
-        .await
-        .unwrap();
+    let (run, Reports { mut progress, .. }, _stop) = attempt.start();
+    progress.wait_for(|progress| progress.done_bytes > 0).await.unwrap();
     limit.set(0);
     let outcome = tokio::time::timeout(Duration::from_secs(30), run)
         .await
@@ -175,4 +173,110 @@ async fn a_limit_that_is_lifted_takes_effect_at_once() {
         panic!("{outcome:?}")
     };
     assert_eq!(content.difference(&finished.path).unwrap(), None);
+}
+
+/// A run for an origin with one file, in a new directory.
+struct Recorder {
+    content: Content,
+    directory: tempfile::TempDir,
+    run: tokio::task::JoinHandle<Outcome>,
+    reports: Reports,
+    stop: CancellationToken,
+    _origin: Origin,
+}
+
+impl Recorder {
+    fn start() -> Self {
+        let content = Content::seeded(1, 1000);
+        let directory = tempfile::tempdir().unwrap();
+        let origin = Origin::start(vec![Resource::new(PATH, content.clone())]);
+        let attempt = Attempt {
+            url: origin.url(PATH),
+            directory: directory.path().to_owned(),
+            reserved: None,
+            limit: RateLimiter::new(0),
+        };
+        let (run, reports, stop) = attempt.start();
+        Self {
+            content,
+            directory,
+            run,
+            reports,
+            stop,
+            _origin: origin,
+        }
+    }
+
+    /// The next thing that the run wants recorded.
+    async fn next(&mut self) -> (RunEvent, Receipt) {
+        let Report { event, receipt } = self.reports.events.recv().await.unwrap();
+        (event, receipt.expect("it is to be recorded"))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = std::fs::read_dir(self.directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+#[tokio::test]
+async fn every_name_is_on_record_before_it_is_taken() {
+    let mut it = Recorder::start();
+    let (event, receipt) = it.next().await;
+    let directory = it.directory.path().to_owned();
+    let path = |name: &str| directory.join(name);
+    let first = RunEvent::Reserved {
+        path: path("file.bin"),
+        total_bytes: Some(1000),
+    };
+    assert_eq!((event, it.names()), (first, vec![]));
+    receipt.give(Ok(Recorded::Taken));
+    let (event, receipt) = it.next().await;
+    assert!(matches!(event, RunEvent::Reserved { path: reserved, .. } if reserved == path("file (1).bin")));
+    assert_eq!(it.names(), Vec::<String>::new());
+    receipt.give(Ok(Recorded::Done));
+    let (event, receipt) = it.next().await;
+    let RunEvent::Landing(landing) = event else {
+        panic!("{event:?}")
+    };
+    assert_eq!(landing.path, path("file (1).bin"));
+    assert!(!landing.has_happened() && !it.names().contains(&"file (1).bin".to_owned()));
+    receipt.give(Ok(Recorded::Done));
+    assert!(matches!(it.run.await.unwrap(), Outcome::Finished(_)));
+    assert!(landing.has_happened());
+    assert_eq!(it.content.difference(&landing.path).unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_run_that_is_stopped_while_it_waits_for_a_record_leaves_nothing() {
+    let mut it = Recorder::start();
+    let (_, _receipt) = it.next().await;
+    it.stop.cancel();
+    assert_eq!((&mut it.run).await.unwrap(), Outcome::Stopped);
+    assert_eq!(it.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_listener_that_is_gone_holds_nothing_up() {
+    let mut it = Recorder::start();
+    let (_, receipt) = it.next().await;
+    drop((receipt, it.reports));
+    let Outcome::Finished(finished) = it.run.await.unwrap() else {
+        panic!("it did not end well")
+    };
+    assert_eq!(finished.path, it.directory.path().join("file.bin"));
+}
+
+#[tokio::test]
+async fn without_a_record_nothing_is_made() {
+    let mut it = Recorder::start();
+    let (_, receipt) = it.next().await;
+    let failure = Failure::new(FailureKind::DiskIo, "no room for records");
+    receipt.give(Err(failure.clone()));
+    assert_eq!((&mut it.run).await.unwrap(), Outcome::Failed(failure));
+    assert_eq!(it.names(), Vec::<String>::new());
 }

@@ -1,3 +1,7 @@
+use std::cell::RefCell;
+
+use futures_util::FutureExt as _;
+
 use super::*;
 
 struct Place {
@@ -18,13 +22,24 @@ impl Place {
     }
 
     fn claim_as(&self, source: &str, on_conflict: OnConflict, adopt: bool) -> Result<Claimed, Failure> {
-        PartFile::claim(&Claim {
+        self.claim_announcing(source, on_conflict, adopt, |_| Recorded::Done)
+    }
+
+    fn claim_announcing(
+        &self,
+        source: &str,
+        on_conflict: OnConflict,
+        adopt: bool,
+        announce: impl Fn(&Path) -> Recorded,
+    ) -> Result<Claimed, Failure> {
+        let claim = Claim {
             directory: self.path(),
             name: &self.name,
             on_conflict,
             source,
             adopt,
-        })
+        };
+        at_once(PartFile::claim(&claim, async |path| Ok(announce(path))))
     }
 
     fn path(&self) -> &Path {
@@ -39,6 +54,11 @@ impl Place {
         names.sort();
         names
     }
+}
+
+/// The result of what waits for nothing.
+fn at_once<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("nothing is waited for")
 }
 
 fn new(claimed: Result<Claimed, Failure>) -> PartFile {
@@ -64,7 +84,7 @@ fn a_finished_file_has_its_name_and_nothing_else_stays() {
     part.write_at(b"efgh", 4).unwrap();
     part.write_at(b"abcd", 0).unwrap();
     assert_eq!(place.names(), ["file.bin.svcpart", "file.bin.svcpart.journal"]);
-    let path = part.finish(8, Some(SystemTime::UNIX_EPOCH)).unwrap();
+    let path = part.finish(8, Some(SystemTime::UNIX_EPOCH), |_| Ok(())).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"abcdefgh");
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), SystemTime::UNIX_EPOCH);
     assert_eq!(place.names(), ["file.bin"]);
@@ -86,7 +106,7 @@ fn overwrite_replaces_a_file_only_at_the_end_and_never_a_directory() {
     let part = new(place.claim(OnConflict::Overwrite, false));
     part.write_at(b"new", 0).unwrap();
     assert_eq!(fs::read(&target).unwrap(), b"old");
-    assert_eq!(part.finish(3, None).unwrap(), target);
+    assert_eq!(part.finish(3, None, |_| Ok(())).unwrap(), target);
     assert_eq!(fs::read(&target).unwrap(), b"new");
 
     fs::remove_file(&target).unwrap();
@@ -109,7 +129,7 @@ fn a_file_that_appears_meanwhile_is_not_replaced() {
     let place = Place::new();
     let part = new(place.claim(OnConflict::Rename, false));
     fs::write(place.path().join("file.bin"), "theirs").unwrap();
-    let path = part.finish(0, None).unwrap();
+    let path = part.finish(0, None, |_| Ok(())).unwrap();
     assert_eq!(path, place.path().join("file (1).bin"));
     assert_eq!(fs::read(place.path().join("file.bin")).unwrap(), b"theirs");
 }
@@ -165,34 +185,66 @@ fn bytes_past_the_end_of_a_cut_part_file_are_not_believed() {
 }
 
 #[test]
-fn a_file_finished_before_a_kill_is_recognised() {
+fn a_name_is_announced_before_anything_is_made_for_it() {
+    let place = Place::new();
+    let other = new(place.claim(OnConflict::Rename, false));
+    let announced = RefCell::new(Vec::new());
+    let claimed = place.claim_announcing("source", OnConflict::Rename, false, |path| {
+        assert_eq!(place.names(), ["file.bin.svcpart"], "nothing is made yet");
+        announced.borrow_mut().push(path.to_owned());
+        if announced.borrow().len() == 1 {
+            Recorded::Taken
+        } else {
+            Recorded::Done
+        }
+    });
+    let path = new(claimed).final_path();
+    let numbered = |number| place.path().join(place.name.numbered(number).as_str());
+    assert_eq!(
+        path,
+        numbered(2),
+        "a name that is somebody's without a file is passed over"
+    );
+    assert_eq!(announced.into_inner(), [numbered(1), numbered(2)]);
+    drop(other);
+}
+
+#[test]
+fn a_name_that_is_taken_while_it_is_announced_is_not_shared() {
+    let place = Place::new();
+    let other = RefCell::new(None);
+    let claimed = place.claim_announcing("source", OnConflict::Rename, false, |_| {
+        let mut other = other.borrow_mut();
+        other.get_or_insert_with(|| new(place.claim(OnConflict::Rename, false)));
+        Recorded::Done
+    });
+    assert_eq!(new(claimed).final_path(), place.path().join("file (1).bin"));
+}
+
+#[test]
+fn a_landing_is_announced_before_it_happens_and_known_when_it_has() {
     let place = Place::new();
     let part = new(place.claim(OnConflict::Rename, false));
-    part.begin_journal(&origin()).unwrap();
     part.write_at(b"abc", 0).unwrap();
-    let reserved = part.final_path();
-    // As a kill between the rename and the removal of the journal leaves it.
-    let journal = place.path().join("file.bin.svcpart.journal");
-    let kept = place.path().join("kept");
-    part.append(|journal| journal.finished(os::inode(&fs::metadata(&part.part).unwrap()), 3))
-        .unwrap();
-    fs::copy(&journal, &kept).unwrap();
-    part.finish(3, None).unwrap();
-    fs::rename(&kept, &journal).unwrap();
+    fs::write(place.path().join("file.bin"), "abc").unwrap();
+    let announced = RefCell::new(Vec::new());
+    let path = part.finish(3, None, |landing| {
+        assert!(!landing.has_happened(), "{landing:?}");
+        announced.borrow_mut().push(landing);
+        Ok(())
+    });
+    let [first, second] = announced.into_inner().try_into().unwrap();
+    assert_eq!((&path.unwrap(), second.has_happened()), (&second.path, true));
+    assert!(!first.has_happened(), "another file of the name is not it");
+}
 
-    let name = place.name.clone();
-    let claim = Claim {
-        directory: place.path(),
-        name: &name,
-        on_conflict: OnConflict::Rename,
-        source: "source",
-        adopt: false,
-    };
-    match PartFile::reclaim(&reserved, &claim) {
-        Ok(Claimed::Complete { path, size_bytes: 3 }) => assert_eq!(path, reserved),
-        other => panic!("expected the complete file, got {other:?}"),
-    }
-    assert_eq!(place.names(), ["file.bin"]);
+#[test]
+fn nothing_gets_its_name_that_could_not_be_announced() {
+    let place = Place::new();
+    let part = new(place.claim(OnConflict::Rename, false));
+    let refused = || Failure::new(FailureKind::DiskIo, "no record");
+    assert_eq!(part.finish(0, None, |_| Err(refused())), Err(refused()));
+    assert_eq!(place.names(), ["file.bin.svcpart"]);
 }
 
 #[cfg(unix)]
@@ -219,7 +271,7 @@ fn a_directory_that_cannot_be_made_is_named() {
         source: "source",
         adopt: false,
     };
-    let failure = PartFile::claim(&claim).unwrap_err();
+    let failure = at_once(PartFile::claim(&claim, async |_| Ok(Recorded::Done))).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Directory);
     assert!(failure.message.contains("plain/below"), "{failure}");
 }

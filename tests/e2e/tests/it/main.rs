@@ -7,3 +7,5 @@ mod hostile_docs;
 mod hostile_origins;
 mod kill_loop;
 mod place;
+mod remote;
+mod service;

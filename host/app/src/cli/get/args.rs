@@ -50,27 +50,11 @@ pub(in crate::cli) struct GetArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub(super) struct FileArgs {
-    /// Name of the file; only with one URL
-    #[arg(short, long, value_name = "NAME", value_hint = ValueHint::FilePath)]
-    pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
     /// Directory to save in; made if missing [default: the current one]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(super) dir: Option<PathBuf>,
-    /// Read URLs from a file in aria2's format, - for standard input
-    ///
-    /// One file per line; TAB-separated URLs on a line are mirrors of each other. Lines that start with a space are
-    /// options of the file above them, such as "out=name", "dir=…", "checksum=sha-256=…", "header=K: V". Lines that
-    /// start with # are comments.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(super) input_file: Option<PathBuf>,
-    /// Another URL of the same file; repeatable, only with one URL
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
-    pub(super) mirror: Vec<String>,
-    /// What the file must hash to, such as sha-256=9f86…; only with one URL
-    ///
-    /// The algorithm is md5, sha-1, sha-256, sha-512, crc32 or blake3.
-    #[arg(long, value_name = "ALGO=HEX")]
-    pub(super) checksum: Option<String>,
     /// What to do when the name is taken
     #[arg(long, value_name = "RULE", value_enum, default_value_t = Conflict::Rename)]
     pub(super) conflict: Conflict,
@@ -82,9 +66,33 @@ pub(super) struct FileArgs {
     pub(super) no_resume: bool,
 }
 
+/// What the files are, for every command that takes some.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Files")]
+pub(in crate::cli) struct SourceArgs {
+    /// Name of the file; only with one URL
+    #[arg(short, long, value_name = "NAME", value_hint = ValueHint::FilePath)]
+    pub(in crate::cli) out: Option<PathBuf>,
+    /// Read URLs from a file in aria2's format, - for standard input
+    ///
+    /// One file per line; TAB-separated URLs on a line are mirrors of each other. Lines that start with a space are
+    /// options of the file above them, such as "out=name", "dir=…", "checksum=sha-256=…", "header=K: V". Lines that
+    /// start with # are comments.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(in crate::cli) input_file: Option<PathBuf>,
+    /// Another URL of the same file; repeatable, only with one URL
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(in crate::cli) mirror: Vec<String>,
+    /// What the file must hash to, such as sha-256=9f86…; only with one URL
+    ///
+    /// The algorithm is md5, sha-1, sha-256, sha-512, crc32 or blake3.
+    #[arg(long, value_name = "ALGO=HEX")]
+    pub(in crate::cli) checksum: Option<String>,
+}
+
 /// What to do when a name is taken.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Conflict {
+pub(in crate::cli) enum Conflict {
     /// Take "name (1)", "name (2)", …
     Rename,
     /// Replace the file once the new one is complete
@@ -128,7 +136,7 @@ pub(super) struct SpeedArgs {
 /// How to ask the server.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
-pub(super) struct RequestArgs {
+pub(in crate::cli) struct RequestArgs {
     /// Extra request header, such as 'Accept: text/csv'; repeatable
     #[arg(long, value_name = "NAME: VALUE")]
     pub(super) header: Vec<String>,
@@ -222,19 +230,19 @@ impl Retries {
 /// What is told meanwhile.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub(super) struct OutputArgs {
+pub(in crate::cli) struct OutputArgs {
     /// Tell what happens as JSON lines on standard output
     #[arg(long)]
-    pub(super) json: bool,
+    pub(in crate::cli) json: bool,
     /// Tell only errors
     #[arg(short, long, conflicts_with_all = ["json", "verbose"])]
-    pub(super) quiet: bool,
+    pub(in crate::cli) quiet: bool,
     /// Log what happens inside to standard error; twice for more
     #[arg(short, long, action = clap::ArgAction::Count)]
-    pub(super) verbose: u8,
+    pub(in crate::cli) verbose: u8,
 }
 
-fn segments() -> RangedU64ValueParser<u16> {
+pub(in crate::cli) fn segments() -> RangedU64ValueParser<u16> {
     ranged(&SEGMENTS)
 }
 

@@ -12,9 +12,8 @@ use super::{
     ledger::{Change, Ledger},
     plan::Plan,
     render::{self, Screen},
-    stop::StopRequests,
 };
-use crate::cli::Exit;
+use crate::cli::{Exit, stop::StopRequests};
 
 /// Files that the engine knows at a time; a list of any length costs no more memory than these.
 const AHEAD: usize = 1000;
@@ -42,9 +41,9 @@ pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Bo
     let mut drive = Drive {
         events: engine.events(),
         engine,
-        waiting: plan.tasks().enumerate(),
+        waiting: plan.wanted.tasks().enumerate(),
         is_all_handed_over: false,
-        ledger: Ledger::new(plan.count, current_dir),
+        ledger: Ledger::new(plan.wanted.count, current_dir),
         screen,
         arrived: Vec::new(),
     };

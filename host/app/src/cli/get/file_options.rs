@@ -8,8 +8,8 @@ use transfer::{Credentials, Secret};
 use super::{
     args::{MAX_CONNECTIONS, SEGMENTS, parse_min_split},
     input_file::{FileOption, OptionName},
-    plan::{checksum, place},
     request,
+    wanted::{checksum, place},
 };
 use crate::cli::{UsageError, amount};
 

@@ -1,5 +1,5 @@
 //! Input files in aria2's format: one file per line, TAB-separated mirrors, indented `name=value` options below it,
-//! `#` comments. Pure: text in, entries out; what the options mean is [`super::plan`]'s.
+//! `#` comments. Pure: text in, entries out; what the options mean is [`super::wanted`]'s.
 
 use crate::cli::UsageError;
 

@@ -13,7 +13,7 @@ use super::render::{Event, FileView, Screen, Totals};
 
 /// The files that have been handed to the engine and have not ended, and the sums over those that have.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(in crate::cli) struct Ledger {
     files: HashMap<TaskId, File>,
     /// The files that have a run, by their position.
     running: BTreeMap<usize, TaskId>,
@@ -36,18 +36,18 @@ struct File {
 
 /// A task as the ledger sees it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Change<'a> {
+pub(in crate::cli) struct Change<'a> {
     /// Where it is in its life.
-    pub(super) state: TaskState<'a>,
+    pub(in crate::cli) state: TaskState<'a>,
     /// Its final path, once known.
-    pub(super) path: Option<&'a Path>,
+    pub(in crate::cli) path: Option<&'a Path>,
     /// Its size, once known.
-    pub(super) total_bytes: Option<u64>,
+    pub(in crate::cli) total_bytes: Option<u64>,
 }
 
 /// Where a task is in its life.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum TaskState<'a> {
+pub(in crate::cli) enum TaskState<'a> {
     Waiting,
     Running,
     Completed,
@@ -72,7 +72,7 @@ impl<'a> From<&'a Task> for Change<'a> {
 
 impl Ledger {
     /// An empty ledger for `count` files.
-    pub(super) fn new(count: usize, current_dir: PathBuf) -> Self {
+    pub(in crate::cli) fn new(count: usize, current_dir: PathBuf) -> Self {
         Self {
             files: HashMap::new(),
             running: BTreeMap::new(),
@@ -87,7 +87,7 @@ impl Ledger {
     }
 
     /// Enters the file at position `index` of the input.
-    pub(super) fn enter(&mut self, id: TaskId, index: usize, url: String) {
+    pub(in crate::cli) fn enter(&mut self, id: TaskId, index: usize, url: String) {
         let view = FileView {
             index,
             url,
@@ -104,18 +104,26 @@ impl Ledger {
         );
     }
 
+    /// Forgets a file whose task was removed by somebody else; says whether it was under way.
+    pub(in crate::cli) fn forget(&mut self, id: TaskId, screen: &mut dyn Screen) -> bool {
+        let Some(file) = self.remove(id) else { return false };
+        self.totals.received_bytes += file.received_bytes;
+        screen.tell(&file.view, &Event::Notice("its task was removed"));
+        true
+    }
+
     /// How many files have been entered and have not ended.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::cli) fn len(&self) -> usize {
         self.files.len()
     }
 
     /// The files that have been entered and have not ended.
-    pub(super) fn ids(&self) -> Vec<TaskId> {
+    pub(in crate::cli) fn ids(&self) -> Vec<TaskId> {
         self.files.keys().copied().collect()
     }
 
     /// The sums so far, with what the files under way have received.
-    pub(super) fn totals(&self) -> Totals {
+    pub(in crate::cli) fn totals(&self) -> Totals {
         let under_way: u64 = self.files.values().map(|file| file.received_bytes).sum();
         let received_bytes = self.totals.received_bytes + under_way;
         Totals {
@@ -126,12 +134,12 @@ impl Ledger {
     }
 
     /// Why the last file that failed did so.
-    pub(super) fn last_failure(&self) -> Option<FailureKind> {
+    pub(in crate::cli) fn last_failure(&self) -> Option<FailureKind> {
         self.last_failure
     }
 
     /// The files that have a run, in the order of the input.
-    pub(super) fn active(&self) -> Vec<&FileView> {
+    pub(in crate::cli) fn active(&self) -> Vec<&FileView> {
         self.running
             .values()
             .filter_map(|id| self.files.get(id))
@@ -140,7 +148,7 @@ impl Ledger {
     }
 
     /// A task changed; tells what that means. Says whether the file is there, so that the task can be forgotten.
-    pub(super) fn changed(&mut self, id: TaskId, change: Change<'_>, screen: &mut dyn Screen) -> bool {
+    pub(in crate::cli) fn changed(&mut self, id: TaskId, change: Change<'_>, screen: &mut dyn Screen) -> bool {
         let Some(file) = self.files.get_mut(&id) else {
             return false;
         };
@@ -220,7 +228,7 @@ impl Ledger {
     }
 
     /// A run told how it is doing.
-    pub(super) fn progressed(&mut self, id: TaskId, progress: &Progress) {
+    pub(in crate::cli) fn progressed(&mut self, id: TaskId, progress: &Progress) {
         let Some(file) = self.files.get_mut(&id) else { return };
         file.received_bytes = progress.received_bytes;
         let view = &mut file.view;
@@ -232,14 +240,14 @@ impl Ledger {
     }
 
     /// Nothing is moved for the file, because `existing` is there; its task is about to end.
-    pub(super) fn skipped(&mut self, id: TaskId, existing: &Path) {
+    pub(in crate::cli) fn skipped(&mut self, id: TaskId, existing: &Path) {
         if let Some(file) = self.files.get_mut(&id) {
             file.existing = Some(existing.to_owned());
         }
     }
 
     /// Something else happened to the file.
-    pub(super) fn tell(&self, id: TaskId, event: &Event<'_>, screen: &mut dyn Screen) {
+    pub(in crate::cli) fn tell(&self, id: TaskId, event: &Event<'_>, screen: &mut dyn Screen) {
         if let Some(file) = self.files.get(&id) {
             screen.tell(&file.view, event);
         }

@@ -21,21 +21,22 @@ mod text;
 
 #[cfg(test)]
 pub(super) use recorder::Recorder;
+pub(in crate::cli) use {bars::terminal_size, text::fit};
 
 /// One file, as it is doing.
 #[derive(Debug, Clone, Default)]
-pub(super) struct FileView {
+pub(in crate::cli) struct FileView {
     /// The position of the file in the input, from 0.
-    pub(super) index: usize,
+    pub(in crate::cli) index: usize,
     /// Its URL, without secrets.
-    pub(super) url: String,
+    pub(in crate::cli) url: String,
     /// What people call it: its path seen from the current directory, once that is known.
-    pub(super) name: Option<String>,
-    pub(super) stage: Stage,
-    pub(super) total_bytes: Option<u64>,
-    pub(super) done_bytes: u64,
-    pub(super) bytes_per_second: u64,
-    pub(super) connections: u16,
+    pub(in crate::cli) name: Option<String>,
+    pub(in crate::cli) stage: Stage,
+    pub(in crate::cli) total_bytes: Option<u64>,
+    pub(in crate::cli) done_bytes: u64,
+    pub(in crate::cli) bytes_per_second: u64,
+    pub(in crate::cli) connections: u16,
 }
 
 impl FileView {
@@ -47,7 +48,7 @@ impl FileView {
 
 /// Something that happened to a file.
 #[derive(Debug)]
-pub(super) enum Event<'a> {
+pub(in crate::cli) enum Event<'a> {
     /// Its turn came.
     Started,
     /// Its final path is known.
@@ -71,26 +72,28 @@ pub(super) enum Event<'a> {
 
 /// All files together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Totals {
+pub(in crate::cli) struct Totals {
     /// How many there are.
-    pub(super) count: usize,
-    pub(super) finished: usize,
-    pub(super) failed: usize,
-    pub(super) skipped: usize,
+    pub(in crate::cli) count: usize,
+    pub(in crate::cli) finished: usize,
+    pub(in crate::cli) failed: usize,
+    pub(in crate::cli) skipped: usize,
     /// Bytes received, for files under way too.
-    pub(super) received_bytes: u64,
-    pub(super) elapsed: Duration,
+    pub(in crate::cli) received_bytes: u64,
+    pub(in crate::cli) elapsed: Duration,
+    /// Whether a service goes on with what is unfinished; else this command does, when it is run again.
+    pub(in crate::cli) is_left_to_service: bool,
 }
 
 impl Totals {
     /// How many have not come to an end.
-    pub(super) fn unfinished(&self) -> usize {
+    pub(in crate::cli) fn unfinished(&self) -> usize {
         self.count - self.finished - self.failed - self.skipped
     }
 }
 
 /// A way to tell what happens. Telling never waits for a slow terminal longer than one write.
-pub(super) trait Screen {
+pub(in crate::cli) trait Screen {
     /// How often [`Screen::progress`] is wanted; `None` is never.
     fn interval(&self) -> Option<Duration>;
 
@@ -108,7 +111,7 @@ pub(super) trait Screen {
 }
 
 /// The way that `output` and the surroundings ask for.
-pub(super) fn screen(output: &OutputArgs, environment: &Environment) -> Box<dyn Screen> {
+pub(in crate::cli) fn screen(output: &OutputArgs, environment: &Environment) -> Box<dyn Screen> {
     if output.json {
         return Box::new(json::JsonLines::new(io::stdout()));
     }
@@ -129,7 +132,7 @@ pub(super) fn screen(output: &OutputArgs, environment: &Environment) -> Box<dyn 
 }
 
 /// `text` without anything that controls a terminal or changes how the text around it reads.
-pub(super) fn printable(text: &str) -> Cow<'_, str> {
+pub(in crate::cli) fn printable(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

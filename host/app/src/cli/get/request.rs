@@ -60,7 +60,7 @@ pub(super) fn method(field: &str, given: Option<&str>, has_body: bool) -> Result
 }
 
 /// Reads a proxy's URL.
-pub(super) fn proxy(field: &str, text: &str) -> Result<SafeUrl, UsageError> {
+pub(in crate::cli) fn proxy(field: &str, text: &str) -> Result<SafeUrl, UsageError> {
     const FORM: &str = "write http://host:port, https://host:port or socks5://host:port";
     let url = SafeUrl::parse(text).map_err(|error| UsageError::new(field, format!("{error}; {FORM}")))?;
     let has_host = url.as_url().host_str().is_some_and(|host| !host.is_empty());

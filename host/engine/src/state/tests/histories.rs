@@ -22,7 +22,10 @@ enum Step {
     Limit(u32),
     PauseAll,
     ResumeAll,
-    Reserve(u8),
+    Reserve(u8, u8),
+    Land(u8),
+    LandingLookedFor(FileState),
+    Kill,
     Progress(u8),
     End(u8, u8),
     FilesDeleted,
@@ -53,13 +56,24 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (1..4_u32).prop_map(Step::Limit),
         1 => Just(Step::PauseAll),
         1 => Just(Step::ResumeAll),
-        2 => task.clone().prop_map(Step::Reserve),
+        3 => (task.clone(), 0..3_u8).prop_map(|(task, path)| Step::Reserve(task, path)),
+        2 => task.clone().prop_map(Step::Land),
+        2 => prop_oneof![Just(FileState::Present), Just(FileState::Missing)].prop_map(Step::LandingLookedFor),
+        1 => Just(Step::Kill),
         2 => task.clone().prop_map(Step::Progress),
         8 => (task, 0..5_u8).prop_map(|(task, how)| Step::End(task, how)),
         2 => Just(Step::FilesDeleted),
         1 => any::<u16>().prop_map(Step::Wait),
     ];
     prop::collection::vec(step, 1..80)
+}
+
+fn landing(task: u8) -> Landing {
+    Landing {
+        path: format!("/downloads/landed-{task}").into(),
+        inode: task.into(),
+        size_bytes: 10,
+    }
 }
 
 fn queue(n: u8) -> QueueId {
@@ -107,6 +121,7 @@ impl World {
             Step::ChangeUrl(task) => Input::Command(Command::ChangeUrl(
                 id(task),
                 SafeUrl::parse("http://other.test/x").unwrap(),
+                None,
             )),
             Step::Rename(task) => Input::Command(Command::Rename(
                 id(task),
@@ -127,10 +142,19 @@ impl World {
             Step::Limit(limit) => return self.settings(|settings| settings.max_concurrent_tasks = limit),
             Step::PauseAll => Input::Command(Command::PauseAll),
             Step::ResumeAll => Input::Command(Command::ResumeAll),
-            Step::Reserve(task) => match self.run_of(task) {
-                Some(run) => Input::Reserved(id(task), run, format!("/downloads/file-{task}").into(), Some(100)),
+            Step::Reserve(task, path) => match self.run_of(task) {
+                Some(run) => Input::Reserved(id(task), run, format!("/downloads/file-{path}").into(), Some(100)),
                 None => return,
             },
+            Step::Land(task) => match self.run_of(task) {
+                Some(run) => Input::Landing(id(task), run, landing(task)),
+                None => return,
+            },
+            Step::LandingLookedFor(found) => match self.landings.pop() {
+                Some((task, _)) => Input::LandingLookedFor(task, found),
+                None => return,
+            },
+            Step::Kill => return *self = self.killed(),
             Step::Progress(task) => match self.run_of(task) {
                 Some(run) => {
                     let progress = Progress {
@@ -203,9 +227,7 @@ impl World {
             let live = tasks.iter().filter(|task| task.run().is_some()).count();
             assert_eq!(live, lane.active as usize);
             let waits = |task: &&&Arc<Task>| {
-                task.phase == Phase::Pending
-                    && (lane.queue.is_running || task.is_forced)
-                    && !self.state.renaming.contains_key(&task.serial)
+                task.phase == Phase::Pending && (lane.queue.is_running || task.is_forced) && !task.is_settling()
             };
             let is_idle = self.live.len() < global && lane.has_room();
             let waiting = tasks.iter().filter(waits).count();
@@ -220,6 +242,15 @@ impl World {
                 others.into_iter().all(|task| !matches!(task.phase, Phase::Running(_))),
                 "a boosted task is not alone"
             );
+        }
+        let reserved: Vec<_> = self.state.tasks.values().flat_map(|task| task.reservations()).collect();
+        let paths: BTreeSet<_> = reserved.iter().collect();
+        assert_eq!(paths.len(), reserved.len(), "two tasks have one path: {reserved:?}");
+        assert_eq!(paths, self.state.reserved.iter().map(|(path, _)| path).collect());
+        for task in self.state.tasks.values().filter(|task| task.is_settling()) {
+            let looked_for = self.landings.iter().map(|(id, _)| id);
+            let mut settled = self.renames.iter().map(|(id, _)| id).chain(looked_for);
+            assert!(settled.any(|id| *id == task.id), "nothing settles {task:?}");
         }
         for (id, serial) in &self.state.index {
             assert_eq!(self.state.tasks[serial].id, *id);
@@ -287,6 +318,9 @@ proptest! {
         }
         while let Some((task, _)) = world.renames.pop() {
             let _gone_meanwhile = world.apply(Input::Renamed(task, Ok(())));
+        }
+        while let Some((task, _)) = world.landings.pop() {
+            let _gone_meanwhile = world.apply(Input::LandingLookedFor(task, FileState::Missing));
         }
         if world.state.boost.is_some() {
             let boosted = world.state.boosted().unwrap();

@@ -1,7 +1,9 @@
 //! What options mean together, and that what cannot be is refused before anything starts.
 
+use std::fs;
+
 use clap::Parser as _;
-use transfer::{ConnectionPlan, RetryPolicy};
+use transfer::{ConnectionPlan, RequestBody, RetryPolicy, SafeUrl};
 
 use super::*;
 
@@ -17,7 +19,7 @@ fn plan(arguments: &[&str]) -> Result<Plan, UsageError> {
 }
 
 fn only_task(arguments: &[&str]) -> TaskSpec {
-    let tasks: Vec<_> = plan(arguments).unwrap().tasks().collect();
+    let tasks: Vec<_> = plan(arguments).unwrap().wanted.tasks().collect();
     assert_eq!(tasks.len(), 1);
     tasks.into_iter().next().unwrap()
 }
@@ -89,7 +91,7 @@ fn one_url_with_everything() {
 #[test]
 fn the_defaults_are_the_transports() {
     let plan = plan(&["http://a.test/"]).unwrap();
-    assert_eq!((plan.jobs, plan.limit_bytes_per_second, plan.count), (5, 0, 1));
+    assert_eq!((plan.jobs, plan.limit_bytes_per_second, plan.wanted.count), (5, 0, 1));
     let connections = ConnectionPlan::default();
     let expected = TaskSpec {
         save_dir: Some(std::env::current_dir().unwrap()),
@@ -103,7 +105,7 @@ fn the_defaults_are_the_transports() {
         use_server_time: Some(false),
         ..TaskSpec::parse("http://a.test/").unwrap()
     };
-    assert_eq!(plan.tasks().next(), Some(expected));
+    assert_eq!(plan.wanted.tasks().next(), Some(expected));
 }
 
 #[test]
@@ -111,8 +113,8 @@ fn files_of_a_list_follow_those_of_the_command_and_have_their_own_options() {
     let list = "http://l.test/1\thttp://m.test/1\n out=one\n dir=/else\n header=B: 2\n split=3\n max-download-limit=1M\n \
                 check-certificate=false\n http-passwd=p\n http-user=u\nhttp://l.test/2\n";
     let plan = plan_of_list(list, &["http://c.test/0", "-d/data", "--header=A: 1"]).unwrap();
-    let tasks: Vec<_> = plan.tasks().collect();
-    assert_eq!(plan.count, 3);
+    let tasks: Vec<_> = plan.wanted.tasks().collect();
+    assert_eq!(plan.wanted.count, 3);
     let hosts: Vec<_> = tasks
         .iter()
         .map(|task| task.urls[0].as_url().host_str().unwrap().to_owned())
@@ -224,7 +226,7 @@ fn cookies_and_passwords_are_read_from_files_and_sent_where_they_belong() {
         &format!("--http-password-file={}", password.display()),
     ])
     .unwrap();
-    let requests: Vec<_> = plan.tasks().map(|task| task.request).collect();
+    let requests: Vec<_> = plan.wanted.tasks().map(|task| task.request).collect();
     assert_eq!(requests[0].cookies.expose(), "x=1; n=v");
     assert_eq!(requests[1].cookies.expose(), "x=1");
     assert_eq!(requests[0].credentials.as_ref().unwrap().password.expose(), "secret");

@@ -94,7 +94,8 @@ fn block(active: &[&FileView], totals: &Totals, (columns, rows): (usize, usize),
     lines.join("\n")
 }
 
-fn terminal_size() -> (usize, usize) {
+/// Columns and rows of the terminal.
+pub(in crate::cli) fn terminal_size() -> (usize, usize) {
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
         _ => USUAL_SIZE,

@@ -81,6 +81,7 @@ fn scripts_read_json_lines() {
         skipped: 1,
         received_bytes: 5,
         elapsed: Duration::from_millis(1250),
+        is_left_to_service: false,
     };
     screen.progress(&[&file()], &totals);
     screen.progress(&[&file()], &totals);
@@ -156,11 +157,11 @@ fn a_bar_fits_its_terminal() {
 #[test]
 fn a_long_name_is_cut_in_its_middle() {
     assert_eq!(
-        text::fit("a-very-long-name.tar.gz", 16),
+        fit("a-very-long-name.tar.gz", 16),
         "a-very-lon….tar.gz"[..].replace("lon….tar.gz", "lon…ar.gz")
     );
-    assert_eq!(text::fit("short", 8), "short   ");
-    assert_eq!(text::fit("日本語", 4), "日… ");
+    assert_eq!(fit("short", 8), "short   ");
+    assert_eq!(fit("日本語", 4), "日… ");
 }
 
 #[test]

@@ -136,10 +136,10 @@ pub(super) fn summary(totals: &Totals) -> Option<String> {
         told.join(", "),
         amount::duration(totals.elapsed)
     );
-    let advice = if totals.unfinished() > 0 {
-        "\nsaved; run the same command again to go on"
-    } else {
-        ""
+    let advice = match (totals.unfinished(), totals.is_left_to_service) {
+        (0, _) => "",
+        (_, true) => "\nthe service goes on with it",
+        (_, false) => "\nsaved; run the same command again to go on",
     };
     Some(ended + advice)
 }
@@ -232,7 +232,7 @@ fn pace(received_bytes: u64, elapsed: Duration) -> String {
 }
 
 /// `text` in exactly `columns` columns: padded, or cut in its middle so that the extension stays.
-pub(super) fn fit(text: &str, columns: usize) -> String {
+pub(in crate::cli) fn fit(text: &str, columns: usize) -> String {
     let width = text.width();
     if width <= columns {
         return format!("{text}{}", " ".repeat(columns - width));

@@ -4,7 +4,7 @@ use std::io;
 
 /// The requests to stop, as they come.
 #[derive(Debug)]
-pub(super) struct StopRequests {
+pub(in crate::cli) struct StopRequests {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -14,7 +14,7 @@ pub(super) struct StopRequests {
 #[cfg(unix)]
 impl StopRequests {
     /// Starts listening; from here on the process no longer ends by itself.
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(in crate::cli) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -23,7 +23,7 @@ impl StopRequests {
     }
 
     /// Resolves with the next request. Cancel-safe.
-    pub(super) async fn next(&mut self) {
+    pub(in crate::cli) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -34,12 +34,12 @@ impl StopRequests {
 #[cfg(not(unix))]
 impl StopRequests {
     /// Starts listening.
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(in crate::cli) fn listen() -> io::Result<Self> {
         Ok(Self {})
     }
 
     /// Resolves with the next request. Cancel-safe.
-    pub(super) async fn next(&mut self) {
+    pub(in crate::cli) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }

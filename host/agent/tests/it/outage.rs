@@ -1,0 +1,157 @@
+//! The daemon goes, comes back, tells nothing for a while, or is the wrong one.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::{
+    client::Client,
+    world::{PATIENCE, World},
+};
+
+async fn make(world: &World, name: &str) -> String {
+    let body = json!({"url": format!("http://127.0.0.1:9/{name}"), "startPaused": true}).to_string();
+    let made = world.ask("POST /api/v1/tasks", &body).await;
+    assert_eq!(made.status, 200, "{made:?}");
+    made.json()["taskId"].as_str().unwrap().to_owned()
+}
+
+async fn ids(world: &World) -> Vec<Value> {
+    let tasks = world.get("/api/v1/tasks").await.json();
+    tasks
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| task["taskId"].clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_daemon_that_ends_and_comes_back_is_known_again_and_nobody_has_to_reconnect() {
+    let mut world = World::new().await;
+    let mut client = Client::open(&world).await;
+    let before = make(&world, "before").await;
+    let snapshot = client.call("system.snapshot", json!({})).await["result"].clone();
+
+    world.end_daemon().await;
+    for (line, status) in [
+        ("GET /api/v1/tasks", 503),
+        ("GET /api/v1/queues", 503),
+        ("POST /api/v1/tasks", 503),
+        ("PUT /api/v1/tasks/pause", 503),
+        ("GET /api/web/files/tasks/a", 503),
+        ("GET /api/v1/info", 200),
+        ("GET /ping", 200),
+    ] {
+        let answer = world.ask(line, r#"{"url":"http://127.0.0.1:9/x"}"#).await;
+        assert_eq!(answer.status, status, "{line}: {answer:?}");
+    }
+    for method in ["daemon.task.list", "daemon.queue.list", "daemon.task.pauseAll"] {
+        let refused = client.call(method, json!({})).await["error"]["data"].clone();
+        assert_eq!(
+            (&refused["code"], &refused["retryable"]),
+            (&json!("unavailable"), &json!(true)),
+            "{method}"
+        );
+    }
+
+    world.start_daemon().await;
+    assert_eq!(ids(&world).await, [json!(before)]);
+    let after = make(&world, "after").await;
+    assert_eq!(ids(&world).await, [json!(after), json!(before)]);
+    let listed = client.call("daemon.task.list", json!({})).await;
+    assert_eq!(listed["result"].as_array().unwrap().len(), 2);
+    let mut told = Vec::new();
+    for (event, sequence) in client.events.iter().zip(snapshot["sequence"].as_u64().unwrap() + 1..) {
+        assert_eq!(event["sequence"], sequence);
+        told.push(event["event"]["event"].clone());
+    }
+    let connection: Vec<_> = told
+        .iter()
+        .filter(|event| event["type"] == "daemonConnectionChanged")
+        .collect();
+    let data = |is_there: bool| json!({"type": "daemonConnectionChanged", "data": is_there});
+    assert_eq!(connection, [&data(false), &data(true)]);
+    assert!(
+        told.iter().any(|event| event["type"] == "daemonSnapshotReplaced"),
+        "{told:?}"
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_lost_event_is_noticed_with_the_reply_and_everything_is_fetched_anew() {
+    let mut world = World::without_daemon(|config| config.preset_key = Some(crate::world::preset())).await;
+    let loses = world.through_a_middleman();
+    world.start_daemon().await;
+    let mut client = Client::open(&world).await;
+    client.call("system.snapshot", json!({})).await;
+    loses.store(true, Ordering::Release);
+    let id = make(&world, "a").await;
+    assert_eq!(world.get(&format!("/api/v1/tasks/{id}")).await.status, 200);
+    until_anew(&mut client, 1).await;
+    // A lost event that nobody waits for shows with the next one.
+    loses.store(true, Ordering::Release);
+    world.daemon().engine().resume_all().await.unwrap();
+    until_anew(&mut client, 2).await;
+    assert!(ids(&world).await == [json!(id)] && !loses.load(Ordering::Acquire));
+    world.end().await;
+}
+
+/// Waits until the agent fetched everything anew for that many times.
+async fn until_anew(client: &mut Client, times: usize) {
+    let told = async {
+        let is_new = |event: &&Value| event["event"]["event"]["type"] == "daemonSnapshotReplaced";
+        while client.events.iter().filter(is_new).count() < times {
+            client.call("system.ping", json!({})).await;
+        }
+    };
+    timeout(PATIENCE, told).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_daemon_of_another_version_is_asked_to_stop_and_not_used() {
+    let mut world = World::without_daemon(|config| {
+        config.preset_key = Some(crate::world::preset());
+        config.version = "99.0.0".to_owned();
+    })
+    .await;
+    world.run_daemon().await;
+    timeout(PATIENCE, world.daemon().asked_to_stop()).await.unwrap();
+    assert!(!world.agent.is_connected());
+    let refused = async {
+        loop {
+            let answer = world.get("/api/v1/tasks").await;
+            assert_eq!(answer.status, 503);
+            let why = answer.json()["message"].to_string();
+            if why.contains("version") {
+                break why;
+            }
+        }
+    };
+    let why = timeout(PATIENCE, refused).await.unwrap();
+    assert!(
+        why.contains("(version 99.0.0)") && why.contains("asked to stop"),
+        "{why}"
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_answer_under_way_is_finished_and_no_new_connection_is_taken() {
+    let world = World::new().await;
+    let mut client = Client::open(&world).await;
+    let made = client.make_large(12).await;
+    let address = world.address();
+    let mut under_way = world.begin("GET /api/v1/tasks").await;
+    under_way.wait_for_its_head().await;
+    let finish = async {
+        while tokio::net::TcpStream::connect(address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        under_way.finish().await
+    };
+    let ((), answer) = tokio::join!(world.end_within(Duration::from_secs(20)), finish);
+    assert_eq!(answer.json().as_array().unwrap().len(), made);
+}

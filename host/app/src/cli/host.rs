@@ -1,0 +1,85 @@
+//! What the commands that run for long have in common: their directories, their runtime, and how they end.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+
+use super::{UsageError, log};
+use crate::{directories, environment, environment::Environment};
+
+/// How long answers and runs may take once a host is to end. Service managers wait 90 s, containers 10 s.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// Threads of a process: bytes move on the transport's own, and two cores' worth of requests is more than one host has.
+const MAX_THREADS: usize = 4;
+
+/// Options of every host process.
+#[derive(Debug, clap::Args)]
+pub(super) struct HostArgs {
+    /// Directory for the service's own state [default: svc in the user's data directory]
+    #[arg(long, value_name = "DIR", env = environment::DATA_DIR)]
+    data_dir: Option<PathBuf>,
+    /// Directory for downloads unless a setting, queue or task names another [default: the user's Downloads]
+    #[arg(long, value_name = "DIR", env = environment::SAVE_DIR)]
+    save_dir: Option<PathBuf>,
+    /// Log more to standard error: -v info, -vv debug, -vvv trace
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+/// Where a host keeps and puts things, as absolute paths: its processes need not stand in the same directory.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) data: PathBuf,
+    pub(super) downloads: PathBuf,
+    verbose: u8,
+}
+
+impl HostArgs {
+    /// Starts logging and finds the directories.
+    pub(super) fn begin(self, environment: &Environment) -> anyhow::Result<Places> {
+        log::start(self.verbose, Some("warn"), environment)?;
+        let data = self.data_dir.or_else(directories::data).ok_or_else(|| {
+            UsageError::new(
+                "--data-dir",
+                "there is no home directory to put it in by default; name one",
+            )
+        })?;
+        Ok(Places {
+            data: absolute(&data)?,
+            downloads: absolute(&self.save_dir.unwrap_or_else(directories::downloads))?,
+            verbose: self.verbose,
+        })
+    }
+}
+
+impl Places {
+    /// The command line of a daemon with the same directories.
+    pub(super) fn daemon_arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["daemon".into()];
+        arguments.extend(["--data-dir".into(), self.data.clone().into()]);
+        arguments.extend(["--save-dir".into(), self.downloads.clone().into()]);
+        arguments.extend((0..self.verbose).map(|_| OsString::from("--verbose")));
+        arguments
+    }
+}
+
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("cannot find out where {} is", path.display()))
+}
+
+/// What a host process runs on.
+pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MAX_THREADS);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .context("cannot start the threads")
+}

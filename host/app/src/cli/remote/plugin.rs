@@ -1,0 +1,376 @@
+//! `svc plugin …` for the plugins of a service: list, install, agree to, switch, set, go back, remove.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use protocol::{
+    InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult, PendingVersionDto, PluginDto, PluginParams,
+    SetPluginEnabledParams, UpdatePluginSettingsParams,
+};
+use serde::Serialize;
+
+use super::{
+    Client, Exit, ServiceArgs, config, http,
+    ids::Known,
+    print_done, print_json, print_lines,
+    table::{Align, Table},
+};
+use crate::{cli::UsageError, environment::Environment};
+
+/// A command about the plugins of a service.
+#[derive(Debug, clap::Subcommand)]
+pub(in crate::cli) enum PluginCommand {
+    /// List plugins
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    /// Install a plugin, or another version of one
+    Install(InstallArgs),
+    /// Let a plugin be called
+    Enable(OneArgs),
+    /// Keep a plugin from being called
+    Disable(OneArgs),
+    /// Show what a plugin asks for, or agree to it
+    Consent(ConsentArgs),
+    /// Go back to the version before
+    Rollback(OneArgs),
+    /// Remove a plugin with its settings
+    Rm(OneArgs),
+    /// Show or change the settings of a plugin
+    Settings(SettingsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ListArgs {
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct InstallArgs {
+    /// The plugin's ZIP archive
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    file: PathBuf,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct OneArgs {
+    /// The plugin
+    plugin: String,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ConsentArgs {
+    #[command(flatten)]
+    which: OneArgs,
+    /// What was shown and is agreed to; without it, what the plugin asks for is shown
+    digest: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct SettingsArgs {
+    #[command(flatten)]
+    which: OneArgs,
+    /// What to change, all of it or nothing; KEY= is the default again, KEY=- is read from standard input
+    #[arg(value_name = "KEY=VALUE", value_parser = config::parse_pair)]
+    pairs: Vec<(String, String)>,
+}
+
+/// Carries out the command.
+pub(super) async fn run(command: PluginCommand, environment: &Environment) -> anyhow::Result<Exit> {
+    let by_name = |identity| PluginParams { identity };
+    let switch = |enabled| {
+        move |identity| SetPluginEnabledParams {
+            identity,
+            enabled,
+            consent: None,
+        }
+    };
+    match command {
+        PluginCommand::List(args) => list(&args.service, environment).await,
+        PluginCommand::Install(args) => install(&args, environment).await,
+        PluginCommand::Enable(args) => act(&args, environment, Method::PluginSetEnabled, switch(true), "enabled").await,
+        PluginCommand::Disable(args) => {
+            act(&args, environment, Method::PluginSetEnabled, switch(false), "disabled").await
+        }
+        PluginCommand::Consent(args) => consent(&args, environment).await,
+        PluginCommand::Rollback(args) => {
+            act(
+                &args,
+                environment,
+                Method::PluginRollBack,
+                by_name,
+                "put back the version before of",
+            )
+            .await
+        }
+        PluginCommand::Rm(args) => act(&args, environment, Method::PluginUninstall, by_name, "removed").await,
+        PluginCommand::Settings(args) => settings(&args, environment).await,
+    }
+}
+
+/// Does one thing with one plugin.
+async fn act<P: Serialize>(
+    args: &OneArgs,
+    environment: &Environment,
+    method: Method,
+    params: impl FnOnce(String) -> P,
+    what: &str,
+) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let PluginDto { identity, .. } = find(&mut client, &args.plugin).await?;
+    let sentence = format!("{what} {identity}");
+    let answered: OkResult = client.call(method, &params(identity)).await?;
+    print_done(&args.service, &answered, &sentence)
+}
+
+/// The plugin of that name, or beginning of it.
+async fn find(client: &mut Client<'_>, text: &str) -> anyhow::Result<PluginDto> {
+    let plugins: Vec<PluginDto> = client.ask(Method::PluginList).await?;
+    let known = Known::new("plugin", plugins.iter().map(|plugin| plugin.identity.clone()));
+    let identity = known.find(&[text.to_owned()])?.remove(0);
+    let found = plugins.into_iter().find(|plugin| plugin.identity == identity);
+    Ok(found.expect("what is found is one of those that are known"))
+}
+
+async fn list(service: &ServiceArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let plugins: Vec<PluginDto> = client.ask(Method::PluginList).await?;
+    if service.json {
+        return print_json(&plugins);
+    }
+    let mut table = Table::new([
+        ("PLUGIN", Align::Left),
+        ("VERSION", Align::Left),
+        ("STATE", Align::Left),
+        ("FOR", Align::Left),
+        ("NAME", Align::Left),
+    ]);
+    for plugin in &plugins {
+        table.push([
+            plugin.identity.clone(),
+            plugin.version.clone(),
+            state(plugin),
+            plugin.capabilities.join(", "),
+            plugin.name.clone(),
+        ]);
+    }
+    print_lines(table.lines())
+}
+
+/// How a plugin is, and what it waits for.
+fn state(plugin: &PluginDto) -> String {
+    let is = match plugin.disabled_reason.as_str() {
+        "CircuitBreaker" => "disabled: keeps failing",
+        "Manual" => "disabled",
+        _ if !plugin.load_error.is_empty() => "does not load",
+        _ if plugin.enabled => "enabled",
+        _ => return "waits for consent".to_owned(),
+    };
+    match &plugin.pending {
+        Some(PendingVersionDto { version, .. }) => format!("{is}; {version} waits for consent"),
+        None => is.to_owned(),
+    }
+}
+
+async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let archive = read(&args.file)?;
+    let target = args.service.target(environment)?;
+    let answer = http::upload(&target, "/api/v1/plugins/install", archive).await?;
+    let installed: InstalledPlugin = answer.read(&target)?;
+    if args.service.json {
+        return print_json(&installed);
+    }
+    let InstalledPlugin { identity, version, .. } = &installed;
+    let mut lines = vec![format!("installed {identity} {version}")];
+    if installed.pending_consent.is_some() {
+        let mut client = Client::connect(&target).await?;
+        lines.extend(asked(&find(&mut client, identity).await?));
+    }
+    print_lines(lines)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
+    let refuse = |problem| UsageError::new(path.display().to_string(), problem);
+    let mut archive = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut archive))
+        .map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    if archive.len() > MAX_BLOB_BYTES {
+        return Err(refuse(format!("larger than a plugin may be ({MAX_BLOB_BYTES} bytes)")));
+    }
+    Ok(archive)
+}
+
+/// What a plugin asks for, and how one agrees to it.
+fn asked(plugin: &PluginDto) -> Vec<String> {
+    let PluginDto { identity, pending, .. } = plugin;
+    let Some(PendingVersionDto { version, added, digest }) = pending else {
+        return vec![format!("{identity} asks for nothing")];
+    };
+    let mut lines = vec![format!("{identity} {version} asks for")];
+    lines.extend(added.iter().map(|permission| format!("  {permission}")));
+    lines.push(format!("agree with: svc plugin consent {identity} {digest}"));
+    lines
+}
+
+async fn consent(args: &ConsentArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let service = &args.which.service;
+    let target = service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let plugin = find(&mut client, &args.which.plugin).await?;
+    let Some(digest) = &args.digest else {
+        return if service.json {
+            print_json(&plugin.pending)
+        } else {
+            print_lines(asked(&plugin))
+        };
+    };
+    let sentence = format!("{} may do what it asked for", plugin.identity);
+    let params = SetPluginEnabledParams {
+        // Who was switched off stays so.
+        enabled: plugin.disabled_reason == "None",
+        identity: plugin.identity,
+        consent: Some(digest.clone()),
+    };
+    let answered: OkResult = client.call(Method::PluginSetEnabled, &params).await?;
+    print_done(service, &answered, &sentence)
+}
+
+async fn settings(args: &SettingsArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let service = &args.which.service;
+    let entries = entries(&args.pairs)?;
+    let target = service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let plugin = find(&mut client, &args.which.plugin).await?;
+    if entries.is_empty() {
+        return show_settings(service, &plugin);
+    }
+    let sentence = format!("changed {} of {}", args.pairs.len(), plugin.identity);
+    let identity = plugin.identity;
+    let params = UpdatePluginSettingsParams { identity, entries };
+    let answered: OkResult = client.call(Method::PluginUpdateSettings, &params).await?;
+    print_done(service, &answered, &sentence)
+}
+
+/// The values to set; one of them may come from standard input, so that nobody else sees it.
+fn entries(pairs: &[(String, String)]) -> anyhow::Result<BTreeMap<String, String>> {
+    let hidden: Vec<_> = pairs.iter().filter(|(_, value)| value == "-").collect();
+    if let [_, (key, _), ..] = hidden[..] {
+        return Err(UsageError::new(key, "only one value can come from standard input").into());
+    }
+    let value = |value: &String| {
+        if value == "-" {
+            config::read_value()
+        } else {
+            Ok(value.clone())
+        }
+    };
+    pairs
+        .iter()
+        .map(|(key, text)| Ok((key.clone(), value(text)?)))
+        .collect()
+}
+
+fn show_settings(service: &ServiceArgs, plugin: &PluginDto) -> anyhow::Result<Exit> {
+    if service.json {
+        return print_json(&plugin.settings_values);
+    }
+    let mut table = Table::new([("KEY", Align::Left), ("VALUE", Align::Left), ("TITLE", Align::Left)]);
+    for field in &plugin.settings {
+        let value = plugin.settings_values.get(&field.key);
+        table.push([
+            field.key.clone(),
+            value.cloned().unwrap_or_default(),
+            field.title.clone(),
+        ]);
+    }
+    print_lines(table.lines())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plugin() -> PluginDto {
+        PluginDto {
+            identity: "site@author".into(),
+            enabled: true,
+            disabled_reason: "None".into(),
+            ..PluginDto::default()
+        }
+    }
+
+    /// One whose next version asks for something.
+    fn asking() -> PluginDto {
+        let pending = PendingVersionDto {
+            version: "2.0.0".into(),
+            added: vec!["host https://site.test".into()],
+            digest: "abc".into(),
+        };
+        PluginDto {
+            pending: Some(pending),
+            ..plugin()
+        }
+    }
+
+    #[test]
+    fn a_plugin_that_does_not_run_says_why() {
+        assert_eq!(state(&plugin()), "enabled");
+        assert_eq!(state(&asking()), "enabled; 2.0.0 waits for consent");
+        let new = PluginDto {
+            enabled: false,
+            ..asking()
+        };
+        assert_eq!(state(&new), "waits for consent");
+        let tripped = PluginDto {
+            enabled: false,
+            disabled_reason: "CircuitBreaker".into(),
+            ..plugin()
+        };
+        assert_eq!(state(&tripped), "disabled: keeps failing");
+    }
+
+    #[test]
+    fn what_is_asked_for_is_shown_with_the_way_to_agree() {
+        assert_eq!(asked(&plugin()), ["site@author asks for nothing"]);
+        assert_eq!(
+            asked(&asking()),
+            [
+                "site@author 2.0.0 asks for",
+                "  host https://site.test",
+                "agree with: svc plugin consent site@author abc"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_value_may_come_from_standard_input() {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let plain = entries(&[pair("quality", "hd"), pair("token", "")]).unwrap();
+        assert_eq!((plain["quality"].as_str(), plain["token"].as_str()), ("hd", ""));
+        assert!(
+            entries(&[pair("a", "-"), pair("b", "-")])
+                .unwrap_err()
+                .is::<UsageError>()
+        );
+    }
+
+    #[test]
+    fn an_archive_that_no_service_takes_is_not_sent() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("large.zip");
+        fs::write(&path, vec![0; MAX_BLOB_BYTES + 1]).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("4194304 bytes"));
+        assert!(read(&directory.path().join("none.zip")).is_err());
+    }
+}

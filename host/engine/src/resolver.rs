@@ -1,0 +1,182 @@
+//! The seam to whoever knows what is behind a URL that is no file itself: plugins.
+
+use std::{fmt, future::Future, pin::Pin, str::FromStr, sync::Arc};
+
+use transfer::{Checksum, Failure, FileName, GivenBy, RequestOptions, SafeUrl, Secret};
+
+/// The longest name of a resolver, and of an item or variant, in bytes.
+const MAX_NAME_BYTES: usize = 512;
+
+/// Names a resolver. It stays with the tasks that the resolver claimed, whether it is there or not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ResolverId(Arc<str>);
+
+impl ResolverId {
+    /// The resolver of this name.
+    pub fn new(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ResolverId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One file of a list, in one of its variants: `id` or `id@variant`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The resolver's name for the file.
+    pub id: Box<str>,
+    /// The resolver's name for the quality or format; none if there is only one.
+    pub variant: Option<Box<str>>,
+}
+
+/// A text that names no item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an item is written id or id@variant, each of 1 to {MAX_NAME_BYTES} bytes")]
+pub struct InvalidItem;
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.id)?;
+        self.variant.as_ref().map_or(Ok(()), |variant| write!(f, "@{variant}"))
+    }
+}
+
+impl FromStr for Item {
+    type Err = InvalidItem;
+
+    /// The last `@` parts the two: an id may have others.
+    fn from_str(text: &str) -> Result<Self, InvalidItem> {
+        let (id, variant) = text
+            .rsplit_once('@')
+            .map_or((text, None), |(id, variant)| (id, Some(variant)));
+        let is_name = |name: &str| (1..=MAX_NAME_BYTES).contains(&name.len());
+        if !is_name(id) || !variant.is_none_or(is_name) {
+            return Err(InvalidItem);
+        }
+        Ok(Self {
+            id: id.into(),
+            variant: variant.map(Into::into),
+        })
+    }
+}
+
+/// Behind which resolver a task's bytes are, and which of its files the task is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    /// The resolver.
+    pub resolver: ResolverId,
+    /// The file; none until the resolver was asked what there is.
+    pub item: Option<Item>,
+}
+
+/// What a resolver is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolveRequest {
+    /// Who is asked, and for which file.
+    pub resolution: Resolution,
+    /// What the user gave.
+    pub url: SafeUrl,
+    /// Who gave the URL.
+    pub given_by: GivenBy,
+    /// How the user would ask for it: cookies, headers and credentials of the URL's own site.
+    pub request: RequestOptions,
+    /// The proxy for the URL, if one is set.
+    pub proxy: Option<SafeUrl>,
+}
+
+/// What is behind a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolved {
+    /// The resolver found that the URL is not its business: it is downloaded as it is.
+    Pass,
+    /// One file, here.
+    Link(Box<Link>),
+    /// Files to choose from; each is asked for again when its turn comes.
+    List(List),
+}
+
+/// Where a file is now. It may be good for once, or for minutes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the rest is what a task specification has under these names")]
+pub struct Link {
+    /// The file's URL, then mirrors. Never empty.
+    pub urls: Vec<SafeUrl>,
+    /// Headers for it, and for nobody else.
+    pub headers: Vec<(String, Secret)>,
+    pub file_name: Option<FileName>,
+    pub promised_size: Option<u64>,
+    pub checksum: Option<Checksum>,
+    /// It answers once: no second connection, no second try.
+    pub is_single_use: bool,
+    /// It has no ranges: one connection.
+    pub is_whole_only: bool,
+    /// The most connections that it bears.
+    pub max_connections: Option<u16>,
+}
+
+/// Files that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// Whose list it is: who is asked for its files.
+    pub resolver: ResolverId,
+    /// What they are together; may be empty.
+    pub name: String,
+    /// The files.
+    pub files: Vec<ListedFile>,
+}
+
+/// A file of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedFile {
+    /// Which it is, in the variant that is taken unless somebody chooses.
+    pub item: Item,
+    /// Its name.
+    pub name: FileName,
+    /// Its directories below the list's own, outermost first.
+    pub directories: Vec<FileName>,
+    /// Its size, if known.
+    pub size_bytes: Option<u64>,
+}
+
+/// The future of a question.
+pub type ResolveFuture = Pin<Box<dyn Future<Output = Result<Resolved, Failure>> + Send>>;
+
+/// Somebody who knows what is behind URLs.
+pub trait Resolver: Send + Sync + fmt::Debug {
+    /// Who claims `url`, if anybody does. Cheap: it is asked for every new task.
+    fn claim(&self, url: &SafeUrl) -> Option<ResolverId>;
+
+    /// What is behind the URL. The future may be dropped. A failure is the task's: what is claimed is never downloaded
+    /// as it is because its resolver failed.
+    fn resolve(&self, request: ResolveRequest) -> ResolveFuture;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_read_as_it_is_written() {
+        for (text, id, variant) in [
+            ("a", "a", None),
+            ("a@hd", "a", Some("hd")),
+            ("a@b@hd", "a@b", Some("hd")),
+        ] {
+            let item: Item = text.parse().unwrap();
+            assert_eq!((&*item.id, item.variant.as_deref()), (id, variant));
+            assert_eq!(item.to_string(), text);
+        }
+        for text in ["", "@", "a@", "@hd", &"x".repeat(513)] {
+            assert_eq!(text.parse::<Item>(), Err(InvalidItem), "{text}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Tasks whose source a resolver knows: it is asked when a run begins, every time, because a link may be good for
+//! minutes only.
+
+use std::{path::Path, sync::Arc};
+
+use transfer::{Failure, FailureKind, FileName, GivenBy, Outcome, Source};
+
+use super::{Effect, Members, Resolve, State};
+use crate::{
+    group::{Group, GroupSpec},
+    id::{GroupId, RunId, TaskId, Timestamp},
+    resolver::{Link, List, ListedFile, Resolution, ResolveRequest, Resolved, ResolverId},
+    site::Site,
+    spec::TaskSpec,
+    task::{Phase, Task},
+};
+
+/// A list that is larger in all waits for the user: nobody meant to fill a disk by pasting a link.
+const MOST_BYTES_UNASKED: u64 = 10 * 1024 * 1024 * 1024;
+
+/// The most files of one list.
+const MAX_FILES: usize = 10_000;
+
+impl State {
+    /// What begins a run: the question where its bytes are, if only a resolver knows.
+    pub(super) fn begin(&self, task: &Task, run: RunId) -> Effect {
+        match task.resolution() {
+            Some(resolution) => self.ask(task, run, resolution.clone()),
+            None => Effect::Start(Box::new(self.start(task, run, None))),
+        }
+    }
+
+    fn ask(&self, task: &Task, run: RunId, resolution: Resolution) -> Effect {
+        let Source {
+            given_by,
+            request,
+            proxy,
+            ..
+        } = self.source(task, task.spec());
+        Effect::Resolve(Box::new(Resolve {
+            task: task.id,
+            run,
+            request: ResolveRequest {
+                resolution,
+                url: task.url().clone(),
+                given_by,
+                request,
+                proxy,
+            },
+        }))
+    }
+
+    pub(super) fn resolved(
+        &mut self,
+        now: Timestamp,
+        (id, run): (TaskId, RunId),
+        outcome: Result<Resolved, Failure>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(serial) = self.of_run(id, run) else { return };
+        if matches!(self.tasks[&serial].phase, Phase::Stopping { .. }) {
+            return self.ended(now, (id, run), Outcome::Stopped, effects);
+        }
+        match outcome {
+            Ok(Resolved::Pass) => effects.push(Effect::Start(Box::new(self.start(&self.tasks[&serial], run, None)))),
+            Ok(Resolved::Link(link)) => {
+                effects.push(Effect::Start(Box::new(self.start(
+                    &self.tasks[&serial],
+                    run,
+                    Some(&link),
+                ))));
+            }
+            Ok(Resolved::List(list)) => match self.split(now, serial, list) {
+                Ok(()) if self.of_run(id, run).is_some() => effects.push(self.begin(&self.tasks[&serial], run)),
+                Ok(()) => {}
+                Err(failure) => self.failed(now, serial, failure),
+            },
+            Err(failure) => self.failed(now, serial, failure),
+        }
+    }
+
+    /// Makes the task the first file of `list`, and a group with a task for each if there are more.
+    fn split(&mut self, now: Timestamp, serial: u64, list: List) -> Result<(), Failure> {
+        let nonsense = |message: &str| Err(Failure::new(FailureKind::Plugin, message));
+        if self.tasks[&serial]
+            .resolution()
+            .is_none_or(|resolution| resolution.item.is_some())
+        {
+            return nonsense("the plugin gave a list where one file of it was asked for");
+        }
+        if list.files.len() > MAX_FILES {
+            return nonsense("the plugin gave more than 10000 files");
+        }
+        let resolver = list.resolver;
+        let mut files = list.files.into_iter();
+        let Some(first) = files.next() else {
+            return Err(Failure::new(
+                FailureKind::NotFound,
+                "there are no files behind this URL",
+            ));
+        };
+        if files.len() == 0 {
+            self.edit_whole(serial, |task| task.become_file(&resolver, &first));
+            return Ok(());
+        }
+        let whole: u64 = files
+            .as_slice()
+            .iter()
+            .chain([&first])
+            .filter_map(|file| file.size_bytes)
+            .fold(0, u64::saturating_add);
+        let waits = whole > MOST_BYTES_UNASKED;
+        let spec = self.tasks[&serial].spec();
+        let root = match FileName::sanitise_or_none(&list.name) {
+            Some(name) => self.tasks[&serial].save_dir.join(name.as_str()),
+            None => self.tasks[&serial].save_dir.to_path_buf(),
+        };
+        let group = self.group_for(now, serial, &list.name, &root);
+        self.leave_group(serial);
+        if let Some(members) = self.groups.get_mut(&group) {
+            members.tasks += 1;
+        }
+        self.edit_whole(serial, |task| {
+            task.become_file(&resolver, &first);
+            task.group = Some(group);
+            task.save_dir = directory(&root, &first).into();
+            if waits {
+                task.phase = Phase::Paused;
+            }
+        });
+        let mut last_dir: Arc<Path> = root.as_path().into();
+        for file in files {
+            let spec = TaskSpec {
+                group: Some(group),
+                save_dir: Some(directory(&root, &file)),
+                start_paused: waits,
+                checksum: None,
+                ..spec.clone()
+            };
+            self.create_one(now, TaskId::random(), spec.of_file(&resolver, &file), &mut last_dir);
+        }
+        self.announce_group(group);
+        Ok(())
+    }
+
+    fn group_for(&mut self, now: Timestamp, serial: u64, name: &str, root: &Path) -> GroupId {
+        let id = GroupId::random();
+        let spec = GroupSpec {
+            name: name.to_owned(),
+            source_url: self.tasks[&serial].url().expose().to_owned(),
+            save_dir: Some(root.to_owned()),
+        };
+        let group = Arc::new(Group {
+            id,
+            spec,
+            created_at: now,
+        });
+        self.groups.insert(id, Members { group, tasks: 0 });
+        id
+    }
+
+    /// The source of a task's bytes at `link`. What the user said of the task's own site stays there.
+    pub(super) fn source_at(&self, task: &Task, mut spec: TaskSpec, link: &Link) -> Source {
+        let url = &link.urls[0];
+        let user_host = task.url().as_url().host_str().map(Into::into);
+        spec.given_by = match spec.given_by {
+            GivenBy::User => GivenBy::Other { user_host },
+            other @ GivenBy::Other { .. } => other,
+        };
+        if url.origin() != task.url().origin() {
+            spec.request.headers.clear();
+            spec.request.cookies = transfer::Secret::default();
+            spec.request.credentials = Site::of(url).and_then(|site| self.site_credentials(&site));
+        }
+        spec.request.headers.extend(link.headers.iter().cloned());
+        spec.request.method = None;
+        spec.request.body = None;
+        spec.checksum = spec.checksum.or_else(|| link.checksum.clone());
+        spec.promised_size = spec.promised_size.or(link.promised_size);
+        Source {
+            urls: link.urls.clone(),
+            proxy: self.proxy(&spec.proxy, url),
+            ..self.source(task, spec)
+        }
+    }
+}
+
+fn directory(root: &Path, file: &ListedFile) -> std::path::PathBuf {
+    let parts = file.directories.iter().map(FileName::as_str);
+    parts.fold(root.to_owned(), |path, part| path.join(part))
+}
+
+impl ListedFile {
+    fn resolution(&self, resolver: &ResolverId) -> Resolution {
+        Resolution {
+            resolver: resolver.clone(),
+            item: Some(self.item.clone()),
+        }
+    }
+}
+
+impl TaskSpec {
+    /// The same, for one file of the list behind its URL.
+    fn of_file(mut self, resolver: &ResolverId, file: &ListedFile) -> Self {
+        self.resolution = Some(file.resolution(resolver));
+        self.file_name = Some(file.name.clone());
+        self.promised_size = file.size_bytes;
+        self
+    }
+}
+
+impl Task {
+    /// Is from now on one file of the list behind its URL. A name that the user chose stays.
+    fn become_file(&mut self, resolver: &ResolverId, file: &ListedFile) {
+        self.total_bytes = file.size_bytes.or(self.total_bytes);
+        self.ask(|asked| {
+            asked.file_name.get_or_insert_with(|| file.name.clone());
+            asked.resolve(Some(file.resolution(resolver)));
+        });
+    }
+}

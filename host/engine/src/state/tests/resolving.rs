@@ -1,0 +1,194 @@
+//! Tasks whose source a resolver knows.
+
+use transfer::{FailureKind, GivenBy, Secret};
+
+use super::*;
+use crate::resolver::{Item, Link, List, ListedFile, Resolution, Resolved, ResolverId};
+
+fn claimed(world: &mut World, n: u8) -> TaskId {
+    world.create_with(n, |spec| {
+        spec.request.cookies = Secret::new("session=1");
+        spec.resolution = Some(Resolution {
+            resolver: ResolverId::new("shelf@us"),
+            item: None,
+        });
+    })
+}
+
+fn link(url: &str) -> Link {
+    Link {
+        urls: vec![SafeUrl::parse(url).unwrap()],
+        headers: vec![("X-Ticket".into(), Secret::new("t"))],
+        file_name: None,
+        promised_size: Some(10),
+        checksum: None,
+        is_single_use: false,
+        is_whole_only: false,
+        max_connections: Some(3),
+    }
+}
+
+fn file(id: &str, size_bytes: u64) -> ListedFile {
+    ListedFile {
+        item: id.parse().unwrap(),
+        name: FileName::sanitise(id),
+        directories: vec![FileName::sanitise("part")],
+        size_bytes: Some(size_bytes),
+    }
+}
+
+fn list(files: Vec<ListedFile>) -> Resolved {
+    Resolved::List(List {
+        resolver: ResolverId::new("shelf@us"),
+        name: "Shelf".into(),
+        files,
+    })
+}
+
+impl World {
+    /// Answers the only open question.
+    fn answer(&mut self, outcome: Result<Resolved, Failure>) {
+        let question = self.questions.pop().expect("the resolver was asked");
+        self.apply(Input::Resolved(question.task, question.run, outcome))
+            .unwrap();
+    }
+
+    fn started(&self, task: TaskId) -> &Start {
+        self.live.values().find(|start| start.task == task).unwrap()
+    }
+}
+
+#[test]
+fn a_claimed_url_is_asked_for_before_anything_is_downloaded_and_a_failure_is_the_tasks() {
+    let mut world = World::new();
+    let task = claimed(&mut world, 1);
+    assert!(world.live.is_empty());
+    let failure = Failure::new(FailureKind::Plugin, "the page has changed");
+    world.answer(Err(failure.clone()));
+    assert_eq!(world.phase(task), Phase::Failed(Box::new(failure)));
+    assert!(world.live.is_empty(), "never raw");
+    world.command(Command::IgnoreResolver(task)).unwrap();
+    assert!(world.questions.is_empty() && world.is_live(task));
+}
+
+#[test]
+fn what_the_user_said_of_a_site_stays_there() {
+    let mut world = World::new();
+    let task = claimed(&mut world, 1);
+    world.answer(Ok(Resolved::Link(Box::new(link("http://cdn.test/f")))));
+    let start = world.started(task);
+    assert_eq!(start.source.request.cookies, Secret::default());
+    assert_eq!(
+        start.source.request.headers,
+        [("X-Ticket".to_owned(), Secret::new("t"))]
+    );
+    let user_host = Some("origin.test".into());
+    assert_eq!(start.source.given_by, GivenBy::Other { user_host });
+    assert_eq!((start.connections.per_host, start.source.promised_size), (3, Some(10)));
+
+    let own = claimed(&mut world, 2);
+    world.answer(Ok(Resolved::Link(Box::new(link("http://origin.test/real")))));
+    assert_eq!(world.started(own).source.request.cookies, Secret::new("session=1"));
+}
+
+#[test]
+fn a_link_that_is_good_once_is_asked_for_once() {
+    let mut world = World::new();
+    let task = claimed(&mut world, 1);
+    let once = Link {
+        is_single_use: true,
+        ..link("http://cdn.test/f")
+    };
+    world.answer(Ok(Resolved::Link(Box::new(once))));
+    let start = world.started(task);
+    assert_eq!((start.connections.segments, start.connections.per_host), (1, 1));
+    assert_eq!(start.retry.attempts, Some(1));
+}
+
+#[test]
+fn an_expired_link_is_asked_for_again_as_often_as_the_settings_allow_without_new_bytes() {
+    let mut world = World::new();
+    world.settings(|settings| settings.max_auto_retries = Some(2));
+    let task = claimed(&mut world, 1);
+    for attempt in 0..3 {
+        world.answer(Ok(Resolved::Link(Box::new(link("http://cdn.test/f")))));
+        if attempt == 1 {
+            let run = world.started(task).run;
+            let progress = Progress {
+                done_bytes: 5,
+                ..Progress::default()
+            };
+            world.apply(Input::Progressed(vec![(task, run, progress)])).unwrap();
+        }
+        world.end(task, failed(FailureKind::Forbidden));
+        assert!(matches!(world.phase(task), Phase::Retrying(_)), "attempt {attempt}");
+        world.now = world.state.next_retry().unwrap();
+        world.clock("2026-01-01T00:00");
+    }
+    world.answer(Ok(Resolved::Link(Box::new(link("http://cdn.test/f")))));
+    world.end(task, failed(FailureKind::Forbidden));
+    assert!(matches!(world.phase(task), Phase::Failed(_)));
+}
+
+#[test]
+fn a_pause_while_the_resolver_is_asked_is_a_pause() {
+    let mut world = World::new();
+    let task = claimed(&mut world, 1);
+    world.command(Command::Pause(task)).unwrap();
+    let question = world.questions.pop().unwrap();
+    assert!(world.stopped.contains(&question.run));
+    let late = Resolved::Link(Box::new(link("http://cdn.test/f")));
+    world.apply(Input::Resolved(task, question.run, Ok(late))).unwrap();
+    assert_eq!(world.phase(task), Phase::Paused);
+    assert!(world.live.is_empty());
+}
+
+#[test]
+fn a_list_becomes_a_group_and_the_task_its_first_file() {
+    let mut world = World::new();
+    let task = claimed(&mut world, 1);
+    world.answer(Ok(list(vec![file("a@hd", 1), file("b", 2)])));
+    let snapshot = world.state.snapshot(0);
+    assert_eq!((snapshot.tasks.len(), snapshot.groups.len()), (2, 1));
+    let group = Some(snapshot.groups[0].id);
+    for (task, item, name) in [(&snapshot.tasks[0], "a@hd", "a@hd"), (&snapshot.tasks[1], "b", "b")] {
+        let spec = task.spec();
+        assert_eq!(task.group, group);
+        assert_eq!(spec.resolution.unwrap().item, Some(item.parse::<Item>().unwrap()));
+        assert_eq!(task.file_name(), name);
+        assert_eq!(&*task.save_dir, Path::new("/downloads/Shelf/part"));
+    }
+    assert_eq!(snapshot.tasks[0].id, task);
+    assert_eq!(world.questions.len(), 2, "each is asked for by itself");
+    assert_eq!(world.saved.tasks.len(), 2);
+    let asked = world.questions[1].task;
+    world.answer(Ok(list(vec![file("a", 1)])));
+    assert_eq!(world.status(asked), Status::Error, "a list in a list is nonsense");
+}
+
+#[test]
+fn one_file_is_no_group_and_a_huge_list_waits_for_the_user() {
+    let mut world = World::new();
+    let task = claimed(&mut world, 1);
+    world.answer(Ok(list(vec![file("only", 1)])));
+    assert!(world.state.snapshot(0).groups.is_empty());
+    assert_eq!(world.questions.len(), 1);
+    world.answer(Ok(Resolved::Link(Box::new(link("http://cdn.test/f")))));
+    assert_eq!(world.started(task).target.name, Some(FileName::sanitise("only")));
+
+    let huge = claimed(&mut world, 2);
+    world.answer(Ok(list(vec![file("a", u64::MAX), file("b", 1)])));
+    assert_eq!(world.status(huge), Status::Paused);
+    let waiting = world
+        .state
+        .snapshot(0)
+        .tasks
+        .iter()
+        .filter(|task| task.phase == Phase::Paused)
+        .count();
+    assert_eq!(waiting, 2);
+
+    let none = claimed(&mut world, 3);
+    world.answer(Ok(list(vec![])));
+    assert!(matches!(world.phase(none), Phase::Failed(failure) if failure.kind == FailureKind::NotFound));
+}

@@ -1,0 +1,438 @@
+//! The one place where plugins are called: who is asked, whether it may be, with what, and what follows from the end.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use tokio::time::Instant;
+use transfer::Secret;
+use url::Url;
+
+use crate::{
+    breaker::{Breaker, Change, SiteHealth},
+    error::{CallError, CallFailure},
+    fault::{Exceeded, GuestError, PluginFault},
+    grant::Given,
+    host::HostPattern,
+    identity::Identity,
+    journal::{Event, now_ms},
+    lifecycle::{Input, Status, Switch},
+    listing::{Link, Listing},
+    manifest::Manifest,
+    plugins::{Plugins, Shared},
+    registry::{Loaded, Running},
+    runtime::{Call, CallId, Called, Guest, Report},
+    settings::Secrets,
+    storage::Storage,
+};
+
+/// How long a link may take: a download waits for it.
+const LINK_WALL: Duration = Duration::from_secs(10);
+
+/// How long a preview may take: a person waits for it.
+const PREVIEW_WALL: Duration = Duration::from_secs(5);
+
+/// How long a runtime may take beyond a call's time to end it and to say what it took.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long and for how many calls a new version is watched; whichever is over first.
+const PROBATION: Duration = Duration::from_hours(24);
+const PROBATION_CALLS: u32 = 20;
+
+/// What a plugin is asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Action {
+    Resolve,
+    More,
+    LinkFor,
+    Preview,
+}
+
+impl Action {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::More => "more",
+            Self::LinkFor => "linkFor",
+            Self::Preview => "preview",
+        }
+    }
+
+    /// What breaks as one.
+    fn capability(self) -> Capability {
+        match self {
+            Self::Resolve | Self::More | Self::LinkFor => Capability::Resolver,
+            Self::Preview => Capability::Preview,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Capability {
+    Resolver,
+    Preview,
+}
+
+/// A list, and whose it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// Who made it, and is asked for its links.
+    pub plugin: Identity,
+    /// The list.
+    pub listing: Listing,
+}
+
+impl Plugins {
+    /// Who would be asked about a URL first.
+    pub fn claim(&self, url: &Url) -> Option<Identity> {
+        self.0.registry.snapshot().claims(url).into_iter().next()
+    }
+
+    /// Why a plugin cannot be called now, if it cannot.
+    pub(crate) fn unavailable(&self, plugin: &Identity) -> Option<CallError> {
+        let loaded = self.0.registry.get(plugin).ok_or(CallFailure::NotInstalled);
+        let reason = loaded.and_then(|loaded| callable(&loaded).map(drop)).err()?;
+        Some(CallError {
+            plugin: plugin.clone(),
+            version: None,
+            call: None,
+            reason,
+            grantable: Vec::new(),
+        })
+    }
+
+    /// Lists what a URL holds. `None`: it is nobody's. An error is the answer of the plugin whose it is; the URL is not
+    /// to be downloaded as if there were none.
+    pub async fn resolve(&self, given: Given, password: Option<Secret>) -> Result<Option<Resolved>, CallError> {
+        self.first_of(&given, |plugin| {
+            let password = password.clone();
+            let wall = |manifest: &Manifest| manifest.capabilities.resolver.as_ref().map(|resolver| resolver.wall);
+            let call = |guest: Arc<dyn Guest>, call| async move { guest.resolve(call, password).await }.boxed();
+            self.0.call(plugin, Action::Resolve, &given, wall, call).boxed()
+        })
+        .await
+    }
+
+    /// The next page of a list that `plugin` made.
+    pub async fn more(&self, plugin: &Identity, given: Given, token: String) -> Result<Listing, CallError> {
+        let wall = |manifest: &Manifest| manifest.capabilities.resolver.as_ref().map(|resolver| resolver.wall);
+        let call = |guest: Arc<dyn Guest>, call| async move { guest.more(call, token).await }.boxed();
+        self.0.call(plugin.clone(), Action::More, &given, wall, call).await
+    }
+
+    /// Where the bytes of an entry of a list of `plugin` are now.
+    pub async fn link_for(
+        &self,
+        plugin: &Identity,
+        given: Given,
+        entry: String,
+        variant: Option<String>,
+    ) -> Result<Link, CallError> {
+        let wall = |manifest: &Manifest| manifest.capabilities.resolver.as_ref().map(|_| LINK_WALL);
+        let call = |guest: Arc<dyn Guest>, call| async move { guest.link_for(call, entry, variant).await }.boxed();
+        self.0.call(plugin.clone(), Action::LinkFor, &given, wall, call).await
+    }
+
+    /// Shows what a URL holds. `None`: it is nobody's, or its plugin gives no lists.
+    pub async fn preview(&self, given: Given) -> Result<Option<Resolved>, CallError> {
+        let snapshot = self.0.registry.snapshot();
+        let gives_lists = |plugin: &Identity| {
+            let manifest = snapshot.plugins.get(plugin).and_then(|loaded| loaded.manifest.as_ref());
+            manifest.is_some_and(|manifest| {
+                let resolver = manifest.capabilities.resolver.as_ref();
+                manifest.capabilities.preview || resolver.is_some_and(|resolver| resolver.gives_lists)
+            })
+        };
+        if !self.claim(&given.url).is_some_and(|plugin| gives_lists(&plugin)) {
+            return Ok(None);
+        }
+        self.first_of(&given, |plugin| {
+            let wall = |_: &Manifest| Some(PREVIEW_WALL);
+            let call = |guest: Arc<dyn Guest>, call| {
+                async move {
+                    if guest.interface().exports.iter().any(|export| export == "previewer") {
+                        guest.preview(call).await
+                    } else {
+                        guest.resolve(call, None).await
+                    }
+                }
+                .boxed()
+            };
+            self.0.call(plugin, Action::Preview, &given, wall, call).boxed()
+        })
+        .await
+    }
+
+    /// The answer of the first plugin that does not say that the URL is not its own after all.
+    async fn first_of<'a>(
+        &self,
+        given: &Given,
+        ask: impl Fn(Identity) -> BoxFuture<'a, Result<Listing, CallError>>,
+    ) -> Result<Option<Resolved>, CallError> {
+        for plugin in self.0.registry.snapshot().claims(&given.url) {
+            match ask(plugin.clone()).await {
+                Ok(listing) => return Ok(Some(Resolved { plugin, listing })),
+                Err(error) if error.reason == CallFailure::Fault(GuestError::NotMatched.into()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Shared {
+    async fn call<T>(
+        self: &Arc<Self>,
+        plugin: Identity,
+        action: Action,
+        given: &Given,
+        wall: impl FnOnce(&Manifest) -> Option<Duration>,
+        make: impl FnOnce(Arc<dyn Guest>, Call) -> BoxFuture<'static, Called<T>>,
+    ) -> Result<T, CallError> {
+        let plugin = &plugin;
+        let loaded = self.registry.get(plugin);
+        let manifest = loaded.as_ref().and_then(|loaded| loaded.manifest.clone());
+        let refused = |reason: CallFailure| CallError {
+            plugin: plugin.clone(),
+            version: manifest.as_ref().map(|manifest| manifest.version.to_string()),
+            call: None,
+            reason,
+            grantable: Vec::new(),
+        };
+        let loaded = loaded.ok_or_else(|| refused(CallFailure::NotInstalled))?;
+        let (running, manifest) = callable(&loaded).map_err(refused)?;
+        let wall = wall(manifest).ok_or_else(|| refused(CallFailure::Incapable))?;
+        let slot = self.stop.run_until_cancelled(self.slots.take(plugin)).await;
+        let slot = slot.ok_or_else(|| refused(CallFailure::Closed))?;
+        let _slot = slot.map_err(|_| refused(PluginFault::Overloaded.into()))?;
+        let admitted = self.health.admit(plugin, action.capability());
+        admitted.map_err(|pause| refused(CallFailure::Resting(pause)))?;
+        let call = self.prepare(plugin, &loaded, manifest, given, wall);
+        let (id, hosts) = (call.id, call.hosts.clone());
+        let called = self.run_call(make(Arc::clone(&running.guest), call), wall).await;
+        let called = called.ok_or_else(|| refused(CallFailure::Closed))?;
+        self.learn(plugin, action, given, &running.guest, called.result.as_ref().err());
+        self.write_down(plugin, id, action, &called);
+        let denied = called.report.denied.iter();
+        let grantable: BTreeSet<_> = denied.filter_map(|denial| hosts.grantable_for(denial)).collect();
+        called.result.map_err(|fault| CallError {
+            call: Some(id),
+            grantable: grantable.into_iter().map(ToString::to_string).collect(),
+            ..refused(fault.into())
+        })
+    }
+
+    fn write_down<T>(&self, plugin: &Identity, call: CallId, action: Action, called: &Called<T>) {
+        for denial in called.report.denied.iter().cloned() {
+            self.journal.record(plugin, Event::Denied { call, denial });
+        }
+        let event = Event::Called {
+            call,
+            action: action.name(),
+            report: called.report.clone(),
+            fault: called.result.as_ref().err().map(PluginFault::code),
+        };
+        self.journal.record(plugin, event);
+    }
+
+    /// Waits for a call; `None` if there is no time for its end because plugins are shutting down.
+    async fn run_call<T>(&self, call: BoxFuture<'static, Called<T>>, wall: Duration) -> Option<Called<T>> {
+        let calling = tokio::time::timeout(wall + GRACE, call);
+        let called = self.stop.run_until_cancelled(calling).await?;
+        Some(called.unwrap_or_else(|_| Called {
+            result: Err(PluginFault::Limit(Exceeded::Wall(wall))),
+            report: Report {
+                wall: wall + GRACE,
+                ..Report::default()
+            },
+        }))
+    }
+
+    fn prepare(&self, plugin: &Identity, loaded: &Loaded, manifest: &Manifest, given: &Given, wall: Duration) -> Call {
+        let id = CallId(self.next_call.fetch_add(1, Ordering::Relaxed));
+        let once = self.health.take_once(plugin);
+        let hosts = loaded.grant().for_call(&manifest.permissions, &once, given);
+        let storage_bytes = manifest.permissions.storage_bytes;
+        Call {
+            id,
+            plugin: plugin.clone(),
+            given: given.clone(),
+            log: self.journal.of_call(plugin.clone(), id),
+            hosts,
+            settings: Arc::new(loaded.values.effective(&manifest.settings)),
+            secrets: Secrets::bind(&loaded.values.secret, &manifest.permissions.secrets),
+            storage: Storage::new(self.store.clone(), plugin.clone(), storage_bytes),
+            wall,
+        }
+    }
+
+    /// Draws what follows from a call's end. What another version did long ago says nothing about this one.
+    fn learn(
+        self: &Arc<Self>,
+        plugin: &Identity,
+        action: Action,
+        given: &Given,
+        called: &Arc<dyn Guest>,
+        fault: Option<&PluginFault>,
+    ) {
+        let Some(loaded) = self.registry.get(plugin) else {
+            return;
+        };
+        if !loaded
+            .running
+            .as_ref()
+            .is_ok_and(|running| Arc::ptr_eq(&running.guest, called))
+        {
+            return;
+        }
+        let verdict = self
+            .health
+            .record(plugin, action.capability(), given.url.as_str(), fault);
+        let input = match verdict {
+            Verdict {
+                change: Change::None,
+                is_newly_broken: false,
+                ..
+            } => return,
+            verdict if is_on_probation(&loaded, verdict.calls) => Input::RollBack { by_user: false },
+            Verdict {
+                change: Change::Tripped,
+                ..
+            } => Input::Switch(Switch::Tripped),
+            _ => return,
+        };
+        let (shared, plugin, called) = (Arc::clone(self), plugin.clone(), Arc::clone(called));
+        self.tasks.spawn(async move {
+            let turn = shared.turn(&plugin);
+            let _turn = turn.lock().await;
+            let running = shared
+                .registry
+                .get(&plugin)
+                .and_then(|loaded| loaded.running.clone().ok());
+            // Another call may have drawn the same conclusion, or the user another one.
+            if running.is_some_and(|running| Arc::ptr_eq(&running.guest, &called))
+                && let Err(error) = shared.apply(&plugin, input).await
+            {
+                tracing::warn!(%plugin, %error, "a plugin that keeps failing could not be taken out of service");
+            }
+        });
+    }
+}
+
+/// What can be called of a plugin, if it may be.
+fn callable(loaded: &Loaded) -> Result<(&Running, &Arc<Manifest>), CallFailure> {
+    match loaded.installation.status() {
+        Status::Enabled => {}
+        Status::Disabled => return Err(CallFailure::Disabled),
+        Status::Tripped => return Err(CallFailure::Tripped),
+        Status::PendingConsent => return Err(CallFailure::ConsentPending),
+    }
+    match (&loaded.running, &loaded.manifest) {
+        (Ok(running), Some(manifest)) => Ok((running, manifest)),
+        (Err(error), _) => Err(CallFailure::NotLoaded(error.clone())),
+        (Ok(_), None) => Err(CallFailure::NotLoaded("its manifest cannot be read".to_owned())),
+    }
+}
+
+fn is_on_probation(loaded: &Loaded, calls: u32) -> bool {
+    let installation = &loaded.installation;
+    let is_new = installation.active.as_ref().is_some_and(|active| {
+        let age = now_ms().saturating_sub(active.installed_ms);
+        u128::try_from(age).is_ok_and(|age| age < PROBATION.as_millis())
+    });
+    let can_go_back = installation.previous.is_some() && !installation.is_pinned && !installation.is_development();
+    is_new && can_go_back && calls <= PROBATION_CALLS
+}
+
+/// How plugins fare. Kept in memory: after a restart everybody starts afresh.
+#[derive(Debug, Default)]
+pub(crate) struct Health(Mutex<HashMap<Identity, Fare>>);
+
+/// How one plugin fares.
+#[derive(Debug, Default)]
+struct Fare {
+    breakers: BTreeMap<Capability, Breaker>,
+    site: SiteHealth,
+    /// Whether the site seemed to have changed for the version before.
+    was_broken: bool,
+    calls: u32,
+    /// Hosts that the user granted for the next call.
+    once: Vec<HostPattern>,
+}
+
+/// What a call's end says about its plugin.
+#[derive(Debug)]
+struct Verdict {
+    change: Change,
+    /// The site seems to have changed, and did not for the version before.
+    is_newly_broken: bool,
+    /// Of this version since the process started.
+    calls: u32,
+}
+
+impl Health {
+    fn fares(&self) -> MutexGuard<'_, HashMap<Identity, Fare>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admit(&self, plugin: &Identity, capability: Capability) -> Result<(), Duration> {
+        let mut fares = self.fares();
+        let fare = fares.entry(plugin.clone()).or_default();
+        let breaker = fare.breakers.entry(capability).or_default();
+        breaker.admit(Instant::now().into_std())
+    }
+
+    fn record(&self, plugin: &Identity, capability: Capability, url: &str, fault: Option<&PluginFault>) -> Verdict {
+        let mut fares = self.fares();
+        let fare = fares.entry(plugin.clone()).or_default();
+        fare.calls += 1;
+        fare.site
+            .record(url, fault.is_some_and(PluginFault::counts_against_site));
+        let is_fault = fault.is_some_and(PluginFault::counts_against_plugin);
+        let breaker = fare.breakers.entry(capability).or_default();
+        Verdict {
+            change: breaker.record(Instant::now().into_std(), is_fault),
+            is_newly_broken: fare.site.is_broken() && !fare.was_broken,
+            calls: fare.calls,
+        }
+    }
+
+    /// Forgets what failed: another version, or the user, gives it another chance.
+    pub(crate) fn start_afresh(&self, plugin: &Identity) {
+        let mut fares = self.fares();
+        let was_broken = fares.get(plugin).is_some_and(|fare| fare.site.is_broken());
+        let fresh = Fare {
+            was_broken,
+            ..Fare::default()
+        };
+        fares.insert(plugin.clone(), fresh);
+    }
+
+    /// Forgets a plugin that is gone.
+    pub(crate) fn remove(&self, plugin: &Identity) {
+        self.fares().remove(plugin);
+    }
+
+    pub(crate) fn is_site_broken(&self, plugin: &Identity) -> bool {
+        self.fares().get(plugin).is_some_and(|fare| fare.site.is_broken())
+    }
+
+    pub(crate) fn grant_once(&self, plugin: &Identity, host: HostPattern) {
+        let mut fares = self.fares();
+        let once = &mut fares.entry(plugin.clone()).or_default().once;
+        if !once.contains(&host) {
+            once.push(host);
+        }
+    }
+
+    fn take_once(&self, plugin: &Identity) -> Vec<HostPattern> {
+        let mut fares = self.fares();
+        fares
+            .get_mut(plugin)
+            .map(|fare| std::mem::take(&mut fare.once))
+            .unwrap_or_default()
+    }
+}

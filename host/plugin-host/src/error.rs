@@ -1,0 +1,153 @@
+//! Why plugins refuse.
+
+use crate::{
+    disk::DiskError,
+    fault::{PluginFault, Retry},
+    identity::Identity,
+    lifecycle::Refusal,
+    manifest::InvalidManifest,
+    package::InvalidPackage,
+    runtime::{CallId, LoadError},
+    settings::InvalidSetting,
+    store::RowError,
+};
+
+/// Why plugins do not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The rows cannot be read.
+    #[error("cannot read the plugins")]
+    Read(#[from] store::ReadError),
+    /// A row holds something that no version wrote.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// The packages cannot be used.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+/// A command that was refused. What was there before is still there and works.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The archive is not a package.
+    #[error(transparent)]
+    Package(#[from] InvalidPackage),
+    /// The manifest is wrong.
+    #[error(transparent)]
+    Manifest(#[from] InvalidManifest),
+    /// The code does not load.
+    #[error("the plugin's code is not accepted")]
+    Load(#[from] LoadError),
+    /// The code is not what the manifest says.
+    #[error("plugin.json /capabilities: {0}")]
+    Exports(String),
+    /// The package is another plugin than the one that was asked for.
+    #[error("the package holds {found}, not {asked}")]
+    OtherPlugin {
+        /// What was asked for.
+        asked: Identity,
+        /// What it is.
+        found: Identity,
+    },
+    /// A folder of an author cannot be read.
+    #[error("cannot read {}", path.display())]
+    Folder {
+        /// Which file of it.
+        path: std::path::PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The plugin's present state does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A setting is unknown or its value does not fit.
+    #[error(transparent)]
+    Setting(#[from] InvalidSetting),
+    /// The host is none that the plugin asks for.
+    #[error("the plugin does not ask for {0}")]
+    UnknownHost(String),
+    /// The disk does not take it.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The database does not take it.
+    #[error(transparent)]
+    Write(#[from] store::WriteError),
+    /// The work panicked or the process is shutting down.
+    #[error("plugins are shutting down")]
+    Closed,
+}
+
+/// A call that gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("plugin {plugin}: {reason}")]
+pub struct CallError {
+    /// Who was called.
+    pub plugin: Identity,
+    /// Its version, if it has one.
+    pub version: Option<String>,
+    /// The call, if it was made.
+    pub call: Option<CallId>,
+    /// Why.
+    pub reason: CallFailure,
+    /// Hosts that it was refused in the call and that the user could allow.
+    pub grantable: Vec<String>,
+}
+
+/// Why a call gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallFailure {
+    /// The call was made and failed.
+    #[error(transparent)]
+    Fault(#[from] PluginFault),
+    /// The plugin failed too often a moment ago.
+    #[error("it failed several times; it is tried again in {} s", .0.as_secs())]
+    Resting(std::time::Duration),
+    /// The user switched it off.
+    #[error("it is disabled")]
+    Disabled,
+    /// It was switched off because it kept failing.
+    #[error("it is disabled because it kept failing")]
+    Tripped,
+    /// The user has not yet agreed to what it may do.
+    #[error("it waits for your consent")]
+    ConsentPending,
+    /// It does not load.
+    #[error("it does not load: {0}")]
+    NotLoaded(String),
+    /// It cannot do what was asked.
+    #[error("it cannot do that")]
+    Incapable,
+    /// There is no such plugin.
+    #[error("it is not installed")]
+    NotInstalled,
+    /// Plugins are shutting down.
+    #[error("plugins are shutting down")]
+    Closed,
+}
+
+impl CallFailure {
+    /// Its name in interfaces; never changes.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Fault(fault) => fault.code(),
+            Self::Resting(_) | Self::Closed => "overloaded",
+            Self::Disabled | Self::Tripped => "disabled",
+            Self::ConsentPending => "consentPending",
+            Self::NotLoaded(_) => "notLoaded",
+            Self::Incapable => "unsupported",
+            Self::NotInstalled => "notInstalled",
+        }
+    }
+
+    /// Whether and when the call is worth repeating.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Fault(fault) => fault.retry(),
+            Self::Resting(pause) => Retry::Backoff(Some(*pause)),
+            Self::Closed => Retry::Backoff(None),
+            Self::ConsentPending => Retry::AfterUser,
+            Self::Disabled | Self::Tripped | Self::NotLoaded(_) | Self::Incapable | Self::NotInstalled => Retry::Never,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! How a call can fail, and what follows from it. Everything is decided on these types, never on a message.
+
+use std::{fmt, time::Duration};
+
+/// Why a call gave no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PluginFault {
+    /// The plugin answered that it cannot.
+    #[error(transparent)]
+    Answer(#[from] GuestError),
+    /// The plugin used more than the host gives it.
+    #[error("the plugin went over its limit: {0}")]
+    Limit(Exceeded),
+    /// The plugin crashed.
+    #[error("the plugin crashed: {kind}")]
+    Trap {
+        /// What the guest did.
+        kind: String,
+        /// The guest's functions, innermost first, as far as they have names.
+        frames: Vec<String>,
+    },
+    /// The plugin handed out something that cannot be used.
+    #[error("the plugin gave an unusable {field}: {reason}")]
+    InvalidOutput {
+        /// What it is.
+        field: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The plugin asked for something that this host does not have.
+    #[error("this host does not offer {0} to plugins")]
+    Unsupported(&'static str),
+    /// The plugin has no such function.
+    #[error("the plugin does not export {0}")]
+    NotExported(&'static str),
+    /// Too many calls are running or waiting.
+    #[error("too many plugins are busy")]
+    Overloaded,
+}
+
+/// A limit that a call ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exceeded {
+    /// It computed for too long.
+    Cpu(Duration),
+    /// It took too long, waiting included.
+    Wall(Duration),
+    /// It wanted more memory.
+    Memory(usize),
+    /// It wanted larger tables.
+    Table(usize),
+    /// It called itself too deeply.
+    Stack,
+    /// It handed out too much.
+    Output(&'static str, usize),
+    /// It holds too many host objects.
+    Handles(usize),
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu(budget) => write!(f, "{} ms of computing", budget.as_millis()),
+            Self::Wall(budget) => write!(f, "{} ms from start to end", budget.as_millis()),
+            Self::Memory(bytes) => write!(f, "{bytes} bytes of memory"),
+            Self::Table(elements) => write!(f, "{elements} elements of a table"),
+            Self::Stack => f.write_str("the depth of the stack"),
+            Self::Output(what, count) => write!(f, "{count} {what}"),
+            Self::Handles(count) => write!(f, "{count} host objects at once"),
+        }
+    }
+}
+
+/// What a plugin answers when it cannot do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GuestError {
+    /// The URL is not one of its own after all.
+    #[error("the plugin does not know this URL")]
+    NotMatched,
+    /// The user gave something unusable.
+    #[error("{0}")]
+    InvalidInput(String),
+    /// An account slot must log in first.
+    #[error("a login is required")]
+    LoginRequired(Option<String>),
+    /// The user must visit a page first.
+    #[error("the site wants proof that a person is there")]
+    CaptchaRequired(String),
+    /// There is nothing.
+    #[error("not found: {0}")]
+    NotFound(String),
+    /// It was deleted, has expired or was taken down.
+    #[error("gone: {0}")]
+    Gone(String),
+    /// It may not be seen: region, premium, wrong password.
+    #[error("forbidden: {0}")]
+    Forbidden(String),
+    /// The site wants a pause.
+    #[error("the site limits requests")]
+    RateLimited(Option<Duration>),
+    /// The site answered with another status.
+    #[error("the site answered with status {0}")]
+    Upstream(u16),
+    /// The site could not be reached.
+    #[error("the site cannot be reached: {0}")]
+    Network(String),
+    /// A host was not granted.
+    #[error("not granted: {0}")]
+    Denied(String),
+    /// The site looks different from what the plugin knows.
+    #[error("the site has changed: {0}")]
+    Parse(String),
+    /// The plugin cannot do this.
+    #[error("not supported by the plugin: {0}")]
+    Unsupported(String),
+    /// Something else.
+    #[error("the plugin failed: {0}")]
+    Internal(String),
+}
+
+/// What to do with a failed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// The same call will fail again.
+    Never,
+    /// Try again once, then believe it.
+    Once,
+    /// Try again with growing pauses, at least as long as stated.
+    Backoff(Option<Duration>),
+    /// Try again when the user has done what is asked for.
+    AfterUser,
+    /// Ask the next plugin.
+    NextPlugin,
+}
+
+impl PluginFault {
+    /// The name of the fault for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Answer(answer) => answer.code(),
+            Self::Limit(Exceeded::Cpu(_)) => "cpuLimit",
+            Self::Limit(Exceeded::Wall(_)) => "wallLimit",
+            Self::Limit(Exceeded::Memory(_) | Exceeded::Table(_)) => "memoryLimit",
+            Self::Limit(Exceeded::Stack) => "stackLimit",
+            Self::Limit(Exceeded::Output(..)) => "outputLimit",
+            Self::Limit(Exceeded::Handles(_)) => "hostcallLimit",
+            Self::Trap { .. } => "trap",
+            Self::InvalidOutput { .. } => "invalidOutput",
+            Self::Unsupported(_) | Self::NotExported(_) => "abi",
+            Self::Overloaded => "overloaded",
+        }
+    }
+
+    /// Whether and when the call is worth repeating.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Answer(answer) => answer.retry(),
+            Self::Limit(_) | Self::Trap { .. } => Retry::Once,
+            Self::InvalidOutput { .. } | Self::Unsupported(_) | Self::NotExported(_) => Retry::Never,
+            Self::Overloaded => Retry::Backoff(None),
+        }
+    }
+
+    /// Whether the plugin itself is to blame, so that a breaker counts it.
+    pub fn counts_against_plugin(&self) -> bool {
+        matches!(self, Self::Limit(_) | Self::Trap { .. } | Self::InvalidOutput { .. })
+    }
+
+    /// Whether it is a sign that the site has changed.
+    pub fn counts_against_site(&self) -> bool {
+        matches!(self, Self::Answer(GuestError::Parse(_)))
+    }
+}
+
+impl GuestError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::NotMatched => "notMatched",
+            Self::InvalidInput(_) => "invalidInput",
+            Self::LoginRequired(_) => "loginRequired",
+            Self::CaptchaRequired(_) => "captchaRequired",
+            Self::NotFound(_) => "notFound",
+            Self::Gone(_) => "gone",
+            Self::Forbidden(_) => "forbidden",
+            Self::RateLimited(_) => "rateLimited",
+            Self::Upstream(_) => "upstream",
+            Self::Network(_) => "network",
+            Self::Denied(_) => "denied",
+            Self::Parse(_) => "parse",
+            Self::Unsupported(_) => "unsupported",
+            Self::Internal(_) => "internal",
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match self {
+            Self::NotMatched => Retry::NextPlugin,
+            Self::LoginRequired(_) | Self::CaptchaRequired(_) | Self::Denied(_) => Retry::AfterUser,
+            Self::RateLimited(pause) => Retry::Backoff(*pause),
+            Self::Upstream(_) | Self::Network(_) => Retry::Backoff(None),
+            Self::InvalidInput(_)
+            | Self::NotFound(_)
+            | Self::Gone(_)
+            | Self::Forbidden(_)
+            | Self::Parse(_)
+            | Self::Unsupported(_)
+            | Self::Internal(_) => Retry::Never,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a plugin may do: what it asks for, what its code shows that it can do, and what the user agreed to.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
+
+use crate::{
+    host::{Grants, HostPattern, InputHost},
+    identity::Digest,
+    manifest::{Asked, Manifest},
+    runtime::Interface,
+};
+
+/// One thing that a user is asked to allow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Permission {
+    /// Talk to hosts.
+    Host(HostPattern),
+    /// Talk to the host of the URL that the user gives.
+    InputHost,
+    /// Send a secret to hosts, without reading it.
+    Secret {
+        /// Which one.
+        name: String,
+        /// Where to.
+        host: HostPattern,
+    },
+    /// Read the cookies that its hosts set.
+    ReadCookies,
+    /// Read secrets.
+    RevealSecrets,
+    /// See and change the files of finished downloads.
+    FinishedFiles,
+    /// Have a tool of the host work on them.
+    Tool(String),
+}
+
+/// A text that is no permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a permission")]
+pub struct InvalidPermission;
+
+impl Permission {
+    /// Whether who has this has `other`, too.
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Host(wide), Self::Host(narrow)) => wide.covers_pattern(narrow),
+            (
+                Self::Secret { name, host: wide },
+                Self::Secret {
+                    name: other,
+                    host: narrow,
+                },
+            ) => name == other && wide.covers_pattern(narrow),
+            _ => self == other,
+        }
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(host) => write!(f, "host {host}"),
+            Self::InputHost => f.write_str("inputHost"),
+            Self::Secret { name, host } => write!(f, "secret {name} {host}"),
+            Self::ReadCookies => f.write_str("cookies:read"),
+            Self::RevealSecrets => f.write_str("secrets:reveal"),
+            Self::FinishedFiles => f.write_str("finishedFiles"),
+            Self::Tool(name) => write!(f, "tool {name}"),
+        }
+    }
+}
+
+impl FromStr for Permission {
+    type Err = InvalidPermission;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPermission> {
+        let host = |text: &str| text.parse().map_err(|_| InvalidPermission);
+        Ok(match text.split_once(' ') {
+            None => match text {
+                "inputHost" => Self::InputHost,
+                "cookies:read" => Self::ReadCookies,
+                "secrets:reveal" => Self::RevealSecrets,
+                "finishedFiles" => Self::FinishedFiles,
+                _ => return Err(InvalidPermission),
+            },
+            Some(("host", rest)) => Self::Host(host(rest)?),
+            Some(("tool", name)) => Self::Tool(name.to_owned()),
+            // A secret's name may have spaces in it, a host has none.
+            Some(("secret", rest)) => {
+                let (name, bound) = rest.rsplit_once(' ').ok_or(InvalidPermission)?;
+                Self::Secret {
+                    name: name.to_owned(),
+                    host: host(bound)?,
+                }
+            }
+            Some(_) => return Err(InvalidPermission),
+        })
+    }
+}
+
+/// What a user is asked to allow, or has allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Permissions(BTreeSet<Permission>);
+
+impl Permissions {
+    /// What a version needs. The code has the last word: hosts and secrets are nothing to somebody who imports no
+    /// function to send, and a function that reveals secrets is asked about whatever the manifest says.
+    pub fn needed(manifest: &Manifest, interface: &Interface) -> Self {
+        let asked = &manifest.permissions;
+        let imports = |is_it: fn(&str) -> bool| interface.imports.iter().any(|import| is_it(import));
+        let mut needed = BTreeSet::new();
+        if imports(|import| matches!(import, "http.send" | "http.send-all")) {
+            needed.extend(asked.hosts.iter().cloned().map(Permission::Host));
+            needed.extend(asked.secrets.iter().flat_map(|(name, hosts)| {
+                hosts.iter().map(|host| Permission::Secret {
+                    name: name.clone(),
+                    host: host.clone(),
+                })
+            }));
+            needed.extend(asked.input_host.then_some(Permission::InputHost));
+            needed.extend(asked.reads_cookies.then_some(Permission::ReadCookies));
+        }
+        needed.extend(imports(|import| import.starts_with("vault-reveal.")).then_some(Permission::RevealSecrets));
+        if imports(|import| import.starts_with("workspace.")) {
+            needed.insert(Permission::FinishedFiles);
+            let tools = manifest.capabilities.post.iter().flat_map(|post| &post.tools);
+            needed.extend(tools.cloned().map(Permission::Tool));
+        }
+        Self(needed)
+    }
+
+    /// What of `self` is not in `granted`.
+    pub fn beyond(&self, granted: &Self) -> Vec<Permission> {
+        let is_granted = |permission: &&Permission| granted.0.iter().any(|have| have.covers(permission));
+        self.0
+            .iter()
+            .filter(|permission| !is_granted(permission))
+            .cloned()
+            .collect()
+    }
+
+    /// Names this set: a consent is for the set that the user saw, not for whatever is asked when the answer comes.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.texts().join("\n").as_bytes())
+    }
+
+    /// Its permissions as texts, in order.
+    pub fn texts(&self) -> Vec<String> {
+        self.0.iter().map(Permission::to_string).collect()
+    }
+
+    /// Its permissions.
+    pub fn iter(&self) -> impl Iterator<Item = &Permission> {
+        self.0.iter()
+    }
+}
+
+impl FromIterator<Permission> for Permissions {
+    fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
+        Self(permissions.into_iter().collect())
+    }
+}
+
+/// What the user said about a host that a plugin can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HostChoice {
+    /// For the next call.
+    Once,
+    /// From now on.
+    Always,
+    /// Do not ask again.
+    Never,
+}
+
+impl HostChoice {
+    /// Its name in interfaces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// What the user agreed to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grant {
+    /// What was asked for and allowed.
+    pub allowed: Permissions,
+    /// Hosts that the plugin can do without: `true` for always, `false` for never.
+    pub optional: BTreeMap<HostPattern, bool>,
+}
+
+/// The URL of a call, and whether it is the user's own word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The URL.
+    pub url: url::Url,
+    /// Whether the user gave it, and not a feed, a page or another plugin.
+    pub by_user: bool,
+}
+
+impl Grant {
+    /// What a call may reach: what the manifest asks for and the user allowed, `once` and the host of the URL.
+    pub fn for_call(&self, asked: &Asked, once: &[HostPattern], given: &Given) -> Grants {
+        let is_allowed = |host: &HostPattern| {
+            Permissions([Permission::Host(host.clone())].into())
+                .beyond(&self.allowed)
+                .is_empty()
+        };
+        let is_chosen = |host: &HostPattern| once.contains(host) || self.optional.get(host) == Some(&true);
+        let (chosen, open): (Vec<_>, Vec<_>) = asked.optional_hosts.iter().cloned().partition(is_chosen);
+        let mut hosts: Vec<_> = asked.hosts.iter().filter(|host| is_allowed(host)).cloned().collect();
+        hosts.extend(chosen);
+        let may_reach_input = asked.input_host && self.allowed.0.contains(&Permission::InputHost);
+        let input_host = may_reach_input.then(|| {
+            if given.by_user {
+                InputHost::given_by_user(given.url.clone())
+            } else {
+                InputHost::found(given.url.clone())
+            }
+        });
+        Grants {
+            hosts,
+            grantable: open
+                .into_iter()
+                .filter(|host| !self.optional.contains_key(host))
+                .collect(),
+            input_host,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

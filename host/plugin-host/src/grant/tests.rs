@@ -1,0 +1,144 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::host::Reach;
+
+fn permission(text: &str) -> Permission {
+    text.parse().unwrap()
+}
+
+fn permissions(texts: &[&str]) -> Permissions {
+    texts.iter().map(|text| permission(text)).collect()
+}
+
+fn manifest() -> Manifest {
+    let text = r#"{
+        "manifestVersion": 1, "identity": "a@b", "name": "A", "version": "1.0.0", "entry": "plugin.wasm",
+        "capabilities": { "resolver": { "match": ["https://acme.com/*"] } , "post": { "events": ["done"], "tools": ["mux"] } },
+        "permissions": {
+            "hosts": ["https://api.acme.com"], "optionalHosts": ["https://one.org", "https://two.org"], "inputHost": true,
+            "secrets": { "access": ["https://api.acme.com"] }, "cookies": "read"
+        }
+    }"#;
+    Manifest::parse(text.as_bytes(), crate::manifest::Reading::Strict)
+        .unwrap()
+        .0
+}
+
+fn interface(imports: &[&str]) -> Interface {
+    Interface {
+        imports: imports.iter().map(|import| (*import).to_owned()).collect(),
+        ..Interface::default()
+    }
+}
+
+#[test]
+fn what_is_asked_about_is_what_the_code_can_do() {
+    let needed = |imports: &[&str]| Permissions::needed(&manifest(), &interface(imports)).texts();
+    assert!(
+        needed(&["log.write", "env.now-ms"]).is_empty(),
+        "no hosts for who cannot send"
+    );
+    assert_eq!(
+        needed(&["http.send"]),
+        [
+            "host https://api.acme.com",
+            "inputHost",
+            "secret access https://api.acme.com",
+            "cookies:read"
+        ]
+    );
+    assert_eq!(
+        needed(&["vault-reveal.reveal"]),
+        ["secrets:reveal"],
+        "whatever the manifest says"
+    );
+    assert_eq!(needed(&["workspace.dir"]), ["finishedFiles", "tool mux"]);
+}
+
+#[test]
+fn a_consent_is_for_one_set_and_a_narrower_host_needs_none() {
+    let old = permissions(&["host https://*.acme.com", "inputHost"]);
+    assert!(permissions(&["host https://a.acme.com"]).beyond(&old).is_empty());
+    let more = permissions(&["host https://a.acme.com", "host https://acme.com", "secrets:reveal"]);
+    assert_eq!(
+        more.beyond(&old),
+        [permission("host https://acme.com"), permission("secrets:reveal")]
+    );
+    assert_ne!(old.digest(), more.digest());
+    assert_eq!(
+        old.digest(),
+        permissions(&["inputHost", "host https://*.acme.com"]).digest()
+    );
+}
+
+#[test]
+fn a_permission_reads_what_it_prints() {
+    for text in [
+        "host https://*.acme.com",
+        "inputHost",
+        "secret my token https://a.acme.com",
+        "cookies:read",
+        "secrets:reveal",
+        "finishedFiles",
+        "tool mux",
+    ] {
+        assert_eq!(permission(text).to_string(), text);
+    }
+    for bad in ["", "everything", "host *", "secret x", "secret x y"] {
+        assert_eq!(bad.parse::<Permission>(), Err(InvalidPermission), "{bad}");
+    }
+}
+
+fn given(url: &str, by_user: bool) -> Given {
+    Given {
+        url: url.parse().unwrap(),
+        by_user,
+    }
+}
+
+#[test]
+fn a_call_reaches_what_was_asked_for_and_allowed() {
+    let asked = manifest().permissions;
+    let by_user = given("http://192.168.1.2/x", true);
+    let nothing = Grant::default().for_call(&asked, &[], &by_user);
+    assert!(nothing.hosts.is_empty() && nothing.input_host.is_none());
+    assert_eq!(nothing.grantable, asked.optional_hosts);
+
+    let mut grant = Grant {
+        allowed: permissions(&["host https://*.acme.com", "inputHost"]),
+        ..Grant::default()
+    };
+    grant.optional.insert(asked.optional_hosts[0].clone(), false);
+    let once = [asked.optional_hosts[1].clone()];
+    let grants = grant.for_call(&asked, &once, &by_user);
+    let check = |url: &str| grants.check(&url.parse().unwrap());
+    assert_eq!(check("https://api.acme.com/"), Ok(Reach::Public));
+    assert!(check("https://other.acme.com/").is_err(), "allowed, but not asked for");
+    assert_eq!(check("https://two.org/"), Ok(Reach::Public));
+    assert!(
+        check("https://one.org/").is_err() && grants.grantable.is_empty(),
+        "never is never asked again"
+    );
+    assert_eq!(check("http://192.168.1.2/y"), Ok(Reach::Anywhere));
+    let found = grant.for_call(&asked, &[], &given("http://192.168.1.2/x", false));
+    assert!(found.check(&"http://192.168.1.2/y".parse().unwrap()).is_err());
+}
+
+fn any_permission() -> impl Strategy<Value = Permission> {
+    "host https://(\\*\\.)?(a\\.)?acme\\.com|inputHost|secret (x|y) https://(a\\.)?acme\\.com|secrets:reveal|tool mux"
+        .prop_map(|text| permission(&text))
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_added_to_what_one_has(sets in proptest::collection::vec(any_permission(), 0..8), more in proptest::collection::vec(any_permission(), 0..8)) {
+        let old: Permissions = sets.iter().cloned().collect();
+        let new: Permissions = more.iter().cloned().collect();
+        let added = new.beyond(&old);
+        prop_assert!(old.beyond(&old).is_empty());
+        let both: Permissions = old.iter().cloned().chain(added.clone()).collect();
+        prop_assert!(new.beyond(&both).is_empty(), "granting what was added is enough");
+        prop_assert!(added.iter().all(|permission| !old.iter().any(|have| have == permission)));
+    }
+}

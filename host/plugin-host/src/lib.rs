@@ -1,0 +1,55 @@
+//! Plugins: which there are, what they may do, and when they are called.
+//!
+//! *Owns* packages and their checks, manifests, what users agreed to, settings and memory of plugins, the life of an
+//! installation from the first byte to the last, and every decision about a call: who claims a URL, whether it may be
+//! called now, with which hosts and secrets, and what its failure means.
+//!
+//! *Never* runs guest code itself, and names no engine that does: that is what a [`runtime::Runtime`] is for.
+//!
+//! Start reading at [`Plugins`] (what can be asked), then [`lifecycle`] (what happens to a plugin), then [`call`] (how
+//! one is called).
+
+mod breaker;
+mod call;
+mod development;
+mod disk;
+mod error;
+mod fault;
+mod fault_point;
+mod grant;
+mod host;
+mod identity;
+mod journal;
+mod keyed;
+mod lifecycle;
+mod listing;
+mod load;
+pub mod manifest;
+mod matching;
+pub mod package;
+mod plugins;
+mod registry;
+mod resolver;
+pub mod runtime;
+pub mod settings;
+mod slots;
+mod storage;
+mod store;
+mod summary;
+
+pub use call::Resolved;
+pub use disk::DiskError;
+pub use error::{CallError, CallFailure, CommandError, StartError};
+pub use fault::{Exceeded, GuestError, PluginFault, Retry};
+pub use grant::{Given, Grant, HostChoice, InvalidPermission, Permission, Permissions};
+pub use host::{Denial, Grants, HostPattern, InputHost, InvalidHostPattern, Reach};
+pub use identity::{Digest, Identity, InvalidDigest, InvalidIdentity};
+pub use journal::{CallLog, Entry as JournalEntry, Event, Journal, Line, LogLevel};
+pub use lifecycle::{Refusal, Source, Status};
+pub use listing::{Entry, Facts, FileKind, Link, Listing, Variant};
+pub use matching::{InvalidUrlPattern, UrlPattern};
+pub use plugins::{Changes, Installed, Plugins};
+pub use registry::DevelopmentError;
+pub use storage::{Storage, StorageError};
+pub use store::{MIGRATIONS, RowError};
+pub use summary::{Pending, PluginSummary};

@@ -1,0 +1,289 @@
+//! The life of a plugin on this machine, as a pure function: what is installed now and what happens make what is
+//! installed next, and what is to be done about it.
+//!
+//! ```text
+//!            install                 consent
+//!  (nothing) ───────► pending consent ──────► enabled ◄──► disabled by the user or by the breaker
+//!                └──────────────────────────────▲  │
+//!                   nothing new to agree to     └──┘ install: at once, or staged until there is consent; roll back
+//! ```
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use crate::{
+    grant::{Grant, HostChoice, Permissions},
+    host::HostPattern,
+    identity::Digest,
+    journal::Event,
+};
+
+/// What is installed of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Installation {
+    /// Where it came from.
+    pub source: Source,
+    /// What runs. A plugin under development runs from its folder instead.
+    pub active: Option<Release>,
+    /// What ran before.
+    pub previous: Option<Release>,
+    /// What will run when the user agrees to it.
+    pub staged: Option<Release>,
+    /// Whether it may run.
+    pub switch: Switch,
+    /// What the user agreed to. What was given once stays given until the plugin is uninstalled, so that the version
+    /// before can always run again.
+    pub grant: Grant,
+    /// The version before was put back because the new one kept failing: no unattended update.
+    pub is_pinned: bool,
+}
+
+/// A version that lies unpacked in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Release {
+    /// Names its package.
+    pub digest: Digest,
+    /// Its version.
+    pub version: semver::Version,
+    /// What it needs.
+    pub needed: Permissions,
+    /// When it was installed, in milliseconds since the Unix epoch.
+    pub installed_ms: i64,
+}
+
+/// Where a plugin came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file that the user gave.
+    File,
+    /// The market of this name.
+    Market(String),
+    /// A folder of its author's.
+    Development(PathBuf),
+}
+
+/// Whether a plugin may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Switch {
+    /// It may.
+    On,
+    /// The user switched it off.
+    Off,
+    /// It kept failing.
+    Tripped,
+}
+
+/// What a plugin is to its user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It is called for its URLs.
+    Enabled,
+    /// The user has not yet agreed to its first version.
+    PendingConsent,
+    /// The user switched it off.
+    Disabled,
+    /// It was switched off because it kept failing.
+    Tripped,
+}
+
+/// What happens to a plugin.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// A version was unpacked.
+    Install(Release, Source),
+    /// A folder is used in place.
+    Develop(PathBuf),
+    /// The user agreed to the set of permissions that has this digest.
+    Consent(Digest),
+    /// The user chose about a host that the plugin can do without.
+    Choose(HostPattern, HostChoice),
+    /// The user switched it on or off.
+    Switch(Switch),
+    /// The version before is wanted again.
+    RollBack {
+        /// By the user; else because the new version keeps failing.
+        by_user: bool,
+    },
+    /// The user does not want it any more.
+    Uninstall,
+}
+
+/// What is to be done, once what is installed is saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Load what is to run now.
+    Load,
+    /// Forget what failed so far.
+    ForgetFaults,
+    /// Packages may be unused.
+    Collect,
+    /// Write down what happened.
+    Tell(Event),
+}
+
+/// Why something cannot happen to a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It is not installed.
+    #[error("the plugin is not installed")]
+    NotInstalled,
+    /// It came from another market, which alone may update it.
+    #[error("the plugin came from the market {0}; only that one updates it")]
+    OtherMarket(String),
+    /// Nothing waits for consent.
+    #[error("the plugin asks for nothing")]
+    NothingPending,
+    /// The consent is for something else than what is asked now.
+    #[error("what the plugin asks for has changed; look again")]
+    OtherPermissions,
+    /// There is no version before.
+    #[error("there is no version to go back to")]
+    NoPrevious,
+}
+
+impl Installation {
+    fn new(source: Source) -> Self {
+        Self {
+            source,
+            active: None,
+            previous: None,
+            staged: None,
+            switch: Switch::On,
+            grant: Grant::default(),
+            is_pinned: false,
+        }
+    }
+
+    /// What it is to its user.
+    pub(crate) fn status(&self) -> Status {
+        match self.switch {
+            Switch::Off => Status::Disabled,
+            Switch::Tripped => Status::Tripped,
+            Switch::On if self.active.is_some() || self.is_development() => Status::Enabled,
+            Switch::On => Status::PendingConsent,
+        }
+    }
+
+    /// Whether it runs from its author's folder.
+    pub(crate) fn is_development(&self) -> bool {
+        matches!(self.source, Source::Development(_))
+    }
+
+    /// The packages it needs.
+    pub(crate) fn digests(&self) -> BTreeSet<Digest> {
+        let releases = [&self.active, &self.previous, &self.staged];
+        releases.into_iter().flatten().map(|release| release.digest).collect()
+    }
+
+    fn activate(&mut self, release: Release) -> Vec<Effect> {
+        let before = self.active.replace(release);
+        if before.as_ref().map(|before| before.digest) != self.active.as_ref().map(|active| active.digest) {
+            self.previous = before;
+        }
+        self.staged = None;
+        self.is_pinned = false;
+        if self.switch == Switch::Tripped {
+            self.switch = Switch::On;
+        }
+        vec![Effect::Load, Effect::ForgetFaults, Effect::Collect]
+    }
+
+    fn install(&mut self, release: Release, source: Source) -> Result<Vec<Effect>, Refusal> {
+        if let (Source::Market(before), Source::Market(now)) = (&self.source, &source)
+            && before != now
+        {
+            return Err(Refusal::OtherMarket(before.clone()));
+        }
+        self.source = source;
+        let version = release.version.to_string();
+        let mut effects = if release.needed.beyond(&self.grant.allowed).is_empty() {
+            self.activate(release)
+        } else {
+            self.staged = Some(release);
+            // What runs goes on running. A plugin that was under development runs its package again.
+            vec![Effect::Load, Effect::Collect]
+        };
+        effects.push(Effect::Tell(Event::Installed { version }));
+        Ok(effects)
+    }
+
+    fn consent(&mut self, digest: Digest) -> Result<Vec<Effect>, Refusal> {
+        let staged = self.staged.take().ok_or(Refusal::NothingPending)?;
+        if staged.needed.digest() != digest {
+            self.staged = Some(staged);
+            return Err(Refusal::OtherPermissions);
+        }
+        let allowed = self.grant.allowed.iter().chain(staged.needed.iter()).cloned();
+        self.grant.allowed = allowed.collect();
+        let mut effects = self.activate(staged);
+        effects.push(Effect::Tell(Event::Consented));
+        Ok(effects)
+    }
+
+    fn roll_back(&mut self, by_user: bool) -> Result<Vec<Effect>, Refusal> {
+        let previous = self.previous.take().ok_or(Refusal::NoPrevious)?;
+        self.previous = self.active.replace(previous);
+        self.is_pinned = true;
+        if self.switch == Switch::Tripped {
+            self.switch = Switch::On;
+        }
+        let event = Event::RolledBack { by_user };
+        Ok(vec![Effect::Load, Effect::ForgetFaults, Effect::Tell(event)])
+    }
+
+    fn apply(&mut self, input: Input) -> Result<Vec<Effect>, Refusal> {
+        Ok(match input {
+            Input::Install(release, source) => self.install(release, source)?,
+            Input::Develop(path) => {
+                self.source = Source::Development(path);
+                vec![Effect::Load, Effect::ForgetFaults]
+            }
+            Input::Consent(digest) => self.consent(digest)?,
+            Input::Choose(host, choice) => {
+                match choice {
+                    HostChoice::Once => drop(self.grant.optional.remove(&host)),
+                    HostChoice::Always => drop(self.grant.optional.insert(host.clone(), true)),
+                    HostChoice::Never => drop(self.grant.optional.insert(host.clone(), false)),
+                }
+                vec![Effect::Tell(Event::HostChosen {
+                    host: host.to_string(),
+                    choice: choice.name(),
+                })]
+            }
+            Input::Switch(switch) => {
+                self.switch = switch;
+                let event = match switch {
+                    Switch::Tripped => Event::Tripped,
+                    Switch::On | Switch::Off => Event::Switched {
+                        is_on: switch == Switch::On,
+                    },
+                };
+                vec![Effect::ForgetFaults, Effect::Tell(event)]
+            }
+            Input::RollBack { by_user } => self.roll_back(by_user)?,
+            Input::Uninstall => unreachable!("it leaves nothing to apply it to"),
+        })
+    }
+}
+
+/// What is installed next, and what is to be done about it. Refused, nothing changes.
+pub(crate) fn apply(now: Option<Installation>, input: Input) -> Result<(Option<Installation>, Vec<Effect>), Refusal> {
+    let mut next = match (&input, now) {
+        (Input::Uninstall, Some(_)) => {
+            return Ok((
+                None,
+                vec![Effect::ForgetFaults, Effect::Collect, Effect::Tell(Event::Uninstalled)],
+            ));
+        }
+        // Uninstalling what is not there is what was wanted.
+        (Input::Uninstall, None) => return Ok((None, vec![])),
+        (_, Some(now)) => now,
+        (Input::Install(_, source), None) => Installation::new(source.clone()),
+        (Input::Develop(path), None) => Installation::new(Source::Development(path.clone())),
+        (_, None) => return Err(Refusal::NotInstalled),
+    };
+    let effects = next.apply(input)?;
+    Ok((Some(next), effects))
+}
+
+#[cfg(test)]
+mod tests;

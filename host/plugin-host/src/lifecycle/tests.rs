@@ -1,0 +1,144 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn needed(host: u8) -> Permissions {
+    let hosts = (0..host).map(|n| format!("host https://h{n}.acme.com").parse().unwrap());
+    hosts.collect()
+}
+
+fn release(version: u64, hosts: u8) -> Release {
+    Release {
+        digest: Digest::of(format!("{version}").as_bytes()),
+        version: semver::Version::new(version, 0, 0),
+        needed: needed(hosts),
+        installed_ms: 0,
+    }
+}
+
+fn step(now: Option<Installation>, input: Input) -> Option<Installation> {
+    apply(now, input).unwrap().0
+}
+
+fn version(release: Option<&Release>) -> Option<u64> {
+    release.map(|release| release.version.major)
+}
+
+#[test]
+fn a_plugin_that_needs_nothing_runs_at_once_and_any_other_waits_for_consent() {
+    let free = step(None, Input::Install(release(1, 0), Source::File)).unwrap();
+    assert_eq!(free.status(), Status::Enabled);
+    let asking = step(None, Input::Install(release(1, 2), Source::File));
+    assert_eq!(asking.as_ref().unwrap().status(), Status::PendingConsent);
+    let other = apply(asking.clone(), Input::Consent(needed(1).digest()));
+    assert_eq!(other.unwrap_err(), Refusal::OtherPermissions);
+    let running = step(asking, Input::Consent(needed(2).digest())).unwrap();
+    assert_eq!(running.status(), Status::Enabled);
+    assert!(needed(2).beyond(&running.grant.allowed).is_empty());
+}
+
+#[test]
+fn a_version_that_asks_for_more_is_staged_while_the_old_one_runs() {
+    let now = step(None, Input::Install(release(1, 1), Source::File));
+    let now = step(now, Input::Consent(needed(1).digest()));
+    let now = step(now, Input::Install(release(2, 3), Source::File));
+    let installation = now.clone().unwrap();
+    assert_eq!(
+        (
+            version(installation.active.as_ref()),
+            version(installation.staged.as_ref())
+        ),
+        (Some(1), Some(2))
+    );
+    let now = step(now, Input::Consent(needed(3).digest()));
+    let installation = now.clone().unwrap();
+    assert_eq!(
+        (
+            version(installation.active.as_ref()),
+            version(installation.previous.as_ref())
+        ),
+        (Some(2), Some(1))
+    );
+    let back = step(now, Input::RollBack { by_user: false }).unwrap();
+    assert_eq!(
+        (version(back.active.as_ref()), version(back.previous.as_ref())),
+        (Some(1), Some(2))
+    );
+    assert!(back.is_pinned);
+}
+
+#[test]
+fn only_the_market_that_a_plugin_came_from_updates_it() {
+    let market = |name: &str| Source::Market(name.to_owned());
+    let now = step(None, Input::Install(release(1, 0), market("one")));
+    let refused = apply(now.clone(), Input::Install(release(2, 0), market("two"))).unwrap_err();
+    assert_eq!(refused, Refusal::OtherMarket("one".to_owned()));
+    assert!(apply(now.clone(), Input::Install(release(2, 0), market("one"))).is_ok());
+    assert!(
+        apply(now, Input::Install(release(2, 0), Source::File)).is_ok(),
+        "the user's own file"
+    );
+}
+
+#[test]
+fn what_is_not_there_can_only_be_installed_or_uninstalled() {
+    for input in [
+        Input::Consent(Digest::of(b"")),
+        Input::Switch(Switch::Off),
+        Input::RollBack { by_user: true },
+    ] {
+        assert_eq!(apply(None, input).unwrap_err(), Refusal::NotInstalled);
+    }
+    assert_eq!(apply(None, Input::Uninstall).unwrap(), (None, vec![]));
+}
+
+#[test]
+fn an_update_puts_a_tripped_plugin_back_into_service_but_not_one_that_the_user_switched_off() {
+    let now = step(None, Input::Install(release(1, 0), Source::File));
+    for (switch, after) in [(Switch::Tripped, Status::Enabled), (Switch::Off, Status::Disabled)] {
+        let off = step(now.clone(), Input::Switch(switch));
+        let updated = step(off, Input::Install(release(2, 0), Source::File)).unwrap();
+        assert_eq!(updated.status(), after);
+    }
+}
+
+fn inputs() -> impl Strategy<Value = Input> {
+    let folder = PathBuf::from("folder");
+    prop_oneof![
+        6 => (0..5_u64, 0..4_u8).prop_map(|(version, hosts)| Input::Install(release(version * 10 + u64::from(hosts), hosts), Source::File)),
+        4 => (0..4_u8).prop_map(|hosts| Input::Consent(needed(hosts).digest())),
+        2 => prop_oneof![Just(Switch::On), Just(Switch::Off), Just(Switch::Tripped)].prop_map(Input::Switch),
+        2 => any::<bool>().prop_map(|by_user| Input::RollBack { by_user }),
+        1 => Just(Input::Develop(folder)),
+        1 => Just(Input::Uninstall),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_runs_was_agreed_to_and_never_goes_away_by_itself(history in proptest::collection::vec(inputs(), 0..40)) {
+        let mut now: Option<Installation> = None;
+        for input in history {
+            let is_uninstall = matches!(input, Input::Uninstall);
+            let before = now.clone();
+            let Ok((next, effects)) = apply(now.clone(), input) else { continue };
+            now = next;
+            let Some(installation) = &now else {
+                prop_assert!(is_uninstall);
+                continue;
+            };
+            for release in [&installation.active, &installation.previous].into_iter().flatten() {
+                prop_assert!(release.needed.beyond(&installation.grant.allowed).is_empty());
+            }
+            if let Some(staged) = &installation.staged {
+                prop_assert!(!staged.needed.beyond(&installation.grant.allowed).is_empty());
+            }
+            let active_before = before.as_ref().and_then(|before| before.active.clone());
+            prop_assert!(active_before.is_none() || installation.active.is_some());
+            prop_assert!(active_before == installation.active || effects.contains(&Effect::Load));
+            prop_assert!(installation.active.is_some() || installation.staged.is_some() || installation.is_development());
+            let digests = [&installation.active, &installation.previous].map(|release| release.as_ref().map(|release| release.digest));
+            prop_assert!(digests[0].is_none() || digests[0] != digests[1]);
+        }
+    }
+}

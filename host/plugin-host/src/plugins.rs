@@ -1,0 +1,497 @@
+//! What others hold of the plugins: commands, and questions about what there is.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicU64},
+};
+
+use futures_util::future::join_all;
+use store::{Store, Vault};
+use tokio::sync::{Mutex, RwLock};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    call::Health,
+    development,
+    disk::Disk,
+    error::{CommandError, StartError},
+    fault_point::{FaultPoints, Step},
+    grant::HostChoice,
+    host::HostPattern,
+    identity::{Digest, Identity},
+    journal::{Event, Journal, now_ms},
+    keyed::Keyed,
+    lifecycle::{self, Effect, Input, Installation, Release, Source, Switch},
+    load,
+    manifest::{self, InvalidManifest, Manifest, Reading},
+    package::Package,
+    registry::{Loaded, Registry},
+    runtime::Runtime,
+    settings::Values,
+    slots::Slots,
+    store as rows,
+    summary::PluginSummary,
+};
+
+/// The plugins. Clones are the same ones.
+#[derive(Debug, Clone)]
+pub struct Plugins(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    vault: Arc<Vault>,
+    disk: Disk,
+    faults: FaultPoints,
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) registry: Registry,
+    pub(crate) journal: Journal,
+    pub(crate) slots: Slots,
+    pub(crate) health: Health,
+    pub(crate) next_call: AtomicU64,
+    /// One change of a plugin at a time.
+    changes: Keyed<Mutex<()>>,
+    /// Shared by whoever makes packages and rows for them, alone for whoever removes packages without a row.
+    packages: RwLock<()>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an installation did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Which plugin it is.
+    pub identity: Identity,
+    /// Which version.
+    pub version: semver::Version,
+    /// Names what the user has to agree to before this version runs.
+    pub pending_consent: Option<Digest>,
+    /// Keys of the manifest that this host does not know.
+    pub unknown_keys: Vec<String>,
+}
+
+impl Plugins {
+    /// Opens the plugins of `store`, with their packages in `folder`, and loads them. One that does not load is listed
+    /// with its reason. What an installation left behind when it was cut off is removed.
+    pub async fn open(
+        store: Store,
+        vault: Arc<Vault>,
+        folder: PathBuf,
+        runtime: Arc<dyn Runtime>,
+    ) -> Result<Self, StartError> {
+        Self::open_with(store, vault, folder, runtime, FaultPoints::default()).await
+    }
+
+    pub(crate) async fn open_with(
+        store: Store,
+        vault: Arc<Vault>,
+        folder: PathBuf,
+        runtime: Arc<dyn Runtime>,
+        faults: FaultPoints,
+    ) -> Result<Self, StartError> {
+        let for_rows = Arc::clone(&vault);
+        let mut rows = store
+            .read(move |connection| rows::load(connection, &for_rows))
+            .await??;
+        let disk = Disk::new(folder.join("store"), faults.clone());
+        let used: BTreeSet<_> = rows
+            .installations
+            .iter()
+            .flat_map(|(_, installation)| installation.digests())
+            .collect();
+        let cleaned = disk.clone();
+        let cleaning = tokio::task::spawn_blocking(move || cleaned.keep_only(&used)).await;
+        if let Ok(Err(error)) = cleaning {
+            return Err(error.into());
+        }
+        // All at once: each waits for the disk, and the runtime takes turns where it must.
+        let loading = rows.installations.into_iter().map(|(identity, installation)| {
+            let values = Arc::new(rows.values.remove(&identity).unwrap_or_default());
+            let (runtime, disk) = (&*runtime, &disk);
+            async move {
+                let (manifest, running) = load::load(runtime, disk, &installation).await;
+                let loaded = Loaded {
+                    installation,
+                    manifest,
+                    running,
+                    values,
+                    development_error: None,
+                };
+                (identity, Arc::new(loaded))
+            }
+        });
+        let plugins: BTreeMap<_, _> = join_all(loading).await.into_iter().collect();
+        let plugins = Self(Arc::new(Shared {
+            store,
+            vault,
+            disk,
+            faults,
+            runtime,
+            registry: Registry::new(plugins),
+            journal: Journal::default(),
+            slots: Slots::new(),
+            health: Health::default(),
+            next_call: AtomicU64::new(1),
+            changes: Keyed::default(),
+            packages: RwLock::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }));
+        let watching = development::watch(Arc::clone(&plugins.0));
+        plugins
+            .0
+            .tasks
+            .spawn(plugins.0.stop.clone().run_until_cancelled_owned(watching));
+        Ok(plugins)
+    }
+
+    /// All plugins, by identity.
+    pub fn list(&self) -> Vec<PluginSummary> {
+        let snapshot = self.0.registry.snapshot();
+        let plugins = snapshot.plugins.iter();
+        plugins
+            .map(|(identity, loaded)| PluginSummary::of(identity, loaded, &self.0.health))
+            .collect()
+    }
+
+    /// One plugin.
+    pub fn get(&self, plugin: &Identity) -> Option<PluginSummary> {
+        let loaded = self.0.registry.get(plugin)?;
+        Some(PluginSummary::of(plugin, &loaded, &self.0.health))
+    }
+
+    /// Waits for the next change of what [`Plugins::list`] gives. Each receiver sees the last of several.
+    pub fn changes(&self) -> Changes {
+        Changes(self.0.registry.watch())
+    }
+
+    /// What plugins did.
+    pub fn journal(&self) -> &Journal {
+        &self.0.journal
+    }
+
+    /// Installs an archive, the first or another version of its plugin. `source` says who vouches for it.
+    pub async fn install_zip(&self, archive: Vec<u8>, source: Source) -> Result<Installed, CommandError> {
+        self.run(|shared| async move { shared.install(archive, source, None).await })
+            .await
+    }
+
+    /// As [`Plugins::install_zip`], for an archive that must hold the plugin `asked`.
+    pub async fn install_expected(
+        &self,
+        asked: Identity,
+        archive: Vec<u8>,
+        source: Source,
+    ) -> Result<Installed, CommandError> {
+        self.run(|shared| async move { shared.install(archive, source, Some(asked)).await })
+            .await
+    }
+
+    /// Uses an author's folder in place, from now on and whenever its files change.
+    pub async fn install_dev(&self, folder: PathBuf) -> Result<Installed, CommandError> {
+        self.run(|shared| async move { shared.install_dev(folder).await }).await
+    }
+
+    /// Forgets a plugin with its settings and its memory. One that is not there is gone already.
+    pub async fn uninstall(&self, plugin: Identity) -> Result<(), CommandError> {
+        self.change(plugin, Input::Uninstall).await
+    }
+
+    /// Switches a plugin on or off.
+    pub async fn set_enabled(&self, plugin: Identity, is_enabled: bool) -> Result<(), CommandError> {
+        let switch = if is_enabled { Switch::On } else { Switch::Off };
+        self.change(plugin, Input::Switch(switch)).await
+    }
+
+    /// The user agrees to what the plugin asks for; `digest` names what was shown.
+    pub async fn consent(&self, plugin: Identity, digest: Digest) -> Result<(), CommandError> {
+        self.change(plugin, Input::Consent(digest)).await
+    }
+
+    /// The user chooses about a host that the plugin can do without.
+    pub async fn choose_host(
+        &self,
+        plugin: Identity,
+        host: HostPattern,
+        choice: HostChoice,
+    ) -> Result<(), CommandError> {
+        let loaded = self.0.registry.get(&plugin).ok_or(lifecycle::Refusal::NotInstalled)?;
+        let mut asked = loaded
+            .manifest
+            .iter()
+            .flat_map(|manifest| &manifest.permissions.optional_hosts);
+        if !asked.any(|asked| *asked == host) {
+            return Err(CommandError::UnknownHost(host.to_string()));
+        }
+        self.change(plugin.clone(), Input::Choose(host.clone(), choice)).await?;
+        if choice == HostChoice::Once {
+            self.0.health.grant_once(&plugin, host);
+        }
+        Ok(())
+    }
+
+    /// Goes back to the version before.
+    pub async fn roll_back(&self, plugin: Identity) -> Result<(), CommandError> {
+        self.change(plugin, Input::RollBack { by_user: true }).await
+    }
+
+    /// Sets values, all or none of them.
+    pub async fn update_settings(&self, plugin: Identity, batch: BTreeMap<String, String>) -> Result<(), CommandError> {
+        self.run(|shared| async move { shared.update_settings(&plugin, batch).await })
+            .await
+    }
+
+    /// Ends what is under way and starts nothing more. The store stays open.
+    pub async fn close(&self) {
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    async fn change(&self, plugin: Identity, input: Input) -> Result<(), CommandError> {
+        self.run(|shared| async move {
+            let turn = shared.turn(&plugin);
+            let _turn = turn.lock().await;
+            shared.apply(&plugin, input).await
+        })
+        .await
+    }
+
+    /// Runs a command to its end, also when whoever asked goes away: between the commit and the new version being in
+    /// service there is no good moment to stop.
+    async fn run<T, F>(&self, command: impl FnOnce(Arc<Shared>) -> F) -> Result<T, CommandError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, CommandError>> + Send + 'static,
+    {
+        if self.0.stop.is_cancelled() {
+            return Err(CommandError::Closed);
+        }
+        let running = self.0.tasks.spawn(command(Arc::clone(&self.0)));
+        running.await.map_err(|_| CommandError::Closed)?
+    }
+}
+
+/// Tells when plugins change.
+#[derive(Debug, Clone)]
+pub struct Changes(tokio::sync::watch::Receiver<Arc<crate::registry::Snapshot>>);
+
+impl Changes {
+    /// Waits for a change since the last call, or `false` when there will be none.
+    pub async fn changed(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
+}
+
+impl Shared {
+    pub(crate) fn turn(&self, plugin: &Identity) -> Arc<Mutex<()>> {
+        self.changes.of(plugin, Mutex::default)
+    }
+
+    async fn install(
+        self: Arc<Self>,
+        archive: Vec<u8>,
+        source: Source,
+        asked: Option<Identity>,
+    ) -> Result<Installed, CommandError> {
+        let reading = match source {
+            Source::Market(_) => Reading::Lenient,
+            Source::File | Source::Development(_) => Reading::Strict,
+        };
+        let (package, manifest, unknown_keys) = load::blocking(move || parse(&archive, reading)).await?;
+        if let Some(asked) = asked.filter(|asked| *asked != manifest.identity) {
+            let found = manifest.identity;
+            return Err(CommandError::OtherPlugin { asked, found });
+        }
+        let plugin = manifest.identity.clone();
+        let turn = self.turn(&plugin);
+        let _turn = turn.lock().await;
+        let code = package.file(&manifest.entry, "entry")?.clone();
+        let running = load::load_code(&*self.runtime, &manifest, manifest.language, code).await?;
+        let release = Release {
+            digest: package.digest,
+            version: manifest.version.clone(),
+            needed: running.needed.clone(),
+            installed_ms: now_ms(),
+        };
+        let effects = {
+            let _packages = self.packages.read().await;
+            let disk = self.disk.clone();
+            load::blocking(move || Ok(disk.put(&package)?)).await?;
+            self.commit(&plugin, Input::Install(release, source)).await?
+        };
+        self.perform(&plugin, &effects).await;
+        let installed = self
+            .registry
+            .get(&plugin)
+            .and_then(|loaded| loaded.installation.staged.clone());
+        Ok(Installed {
+            identity: plugin,
+            version: manifest.version,
+            pending_consent: installed.map(|staged| staged.needed.digest()),
+            unknown_keys,
+        })
+    }
+
+    async fn install_dev(self: Arc<Self>, folder: PathBuf) -> Result<Installed, CommandError> {
+        let (manifest, _running) = load::load_folder(&*self.runtime, &folder).await?;
+        let plugin = manifest.identity.clone();
+        let turn = self.turn(&plugin);
+        let _turn = turn.lock().await;
+        self.apply(&plugin, Input::Develop(folder)).await?;
+        Ok(Installed {
+            identity: plugin,
+            version: manifest.version.clone(),
+            pending_consent: None,
+            unknown_keys: Vec::new(),
+        })
+    }
+
+    async fn update_settings(&self, plugin: &Identity, batch: BTreeMap<String, String>) -> Result<(), CommandError> {
+        let turn = self.turn(plugin);
+        let _turn = turn.lock().await;
+        let loaded = self.registry.get(plugin).ok_or(lifecycle::Refusal::NotInstalled)?;
+        let definitions = loaded.manifest.as_ref().map_or(&[][..], |manifest| &manifest.settings);
+        let values = Arc::new(loaded.values.with(definitions, &batch)?);
+        let (vault, identity, saved) = (Arc::clone(&self.vault), plugin.clone(), Arc::clone(&values));
+        self.store
+            .write(move |transaction| rows::save_values(transaction, &vault, &identity, &saved))
+            .await?;
+        self.registry.put(
+            plugin,
+            Some(Loaded {
+                values,
+                ..(*loaded).clone()
+            }),
+        );
+        let keys = batch.into_keys().collect();
+        self.journal.record(plugin, Event::SettingsChanged { keys });
+        Ok(())
+    }
+
+    /// Makes a change: saves it, then puts it into service. The caller has the plugin's turn.
+    pub(crate) async fn apply(&self, plugin: &Identity, input: Input) -> Result<(), CommandError> {
+        let effects = self.commit(plugin, input).await?;
+        self.perform(plugin, &effects).await;
+        Ok(())
+    }
+
+    /// The moment at which a change holds: one transaction. Nothing before it is seen by a later start, and everything
+    /// after it is made up for by one.
+    async fn commit(&self, plugin: &Identity, input: Input) -> Result<Vec<Effect>, CommandError> {
+        let loaded = self.registry.get(plugin);
+        let now = loaded.as_ref().map(|loaded| loaded.installation.clone());
+        let (next, effects) = lifecycle::apply(now, input)?;
+        self.pass(Step::Commit)?;
+        let (identity, saved) = (plugin.clone(), next.clone());
+        self.store
+            .write(move |transaction| rows::save_installation(transaction, &identity, saved.as_ref()))
+            .await?;
+        self.pass(Step::Activate)?;
+        let next = next.map(|installation| match loaded {
+            Some(loaded) => Loaded {
+                installation,
+                ..(*loaded).clone()
+            },
+            None => not_loaded(installation),
+        });
+        self.registry.put(plugin, next);
+        Ok(effects)
+    }
+
+    async fn perform(&self, plugin: &Identity, effects: &[Effect]) {
+        for effect in effects {
+            match effect {
+                Effect::Load => self.load(plugin).await,
+                Effect::ForgetFaults => self.health.start_afresh(plugin),
+                Effect::Collect => self.collect().await,
+                Effect::Tell(event) => {
+                    if *event == Event::Uninstalled {
+                        self.journal.forget_lines(plugin);
+                        self.health.remove(plugin);
+                    }
+                    self.journal.record(plugin, event.clone());
+                }
+            }
+        }
+    }
+
+    async fn load(&self, plugin: &Identity) {
+        let Some(loaded) = self.registry.get(plugin) else {
+            return;
+        };
+        let (manifest, running) = load::load(&*self.runtime, &self.disk, &loaded.installation).await;
+        let error = running.as_ref().err().cloned();
+        self.registry.put(
+            plugin,
+            Some(Loaded {
+                manifest,
+                running,
+                development_error: None,
+                ..(*loaded).clone()
+            }),
+        );
+        self.journal.record(plugin, Event::Loaded { error });
+    }
+
+    /// Removes packages that no plugin needs. Failing is no failure of the command before it: the next start tries
+    /// again.
+    async fn collect(&self) {
+        let _packages = self.packages.write().await;
+        let snapshot = self.registry.snapshot();
+        let used = snapshot
+            .plugins
+            .values()
+            .flat_map(|loaded| loaded.installation.digests())
+            .collect();
+        let disk = self.disk.clone();
+        if let Err(error) = load::blocking(move || Ok(disk.keep_only(&used)?)).await {
+            tracing::warn!(%error, "unused plugin packages stay on the disk");
+        }
+    }
+
+    fn pass(&self, step: Step) -> Result<(), CommandError> {
+        self.faults.pass(step).map_err(|_| CommandError::Closed)
+    }
+}
+
+fn not_loaded(installation: Installation) -> Loaded {
+    Loaded {
+        installation,
+        manifest: None,
+        running: Err("it is being loaded".to_owned()),
+        values: Arc::new(Values::default()),
+        development_error: None,
+    }
+}
+
+/// The version of the host, which all its crates share.
+fn host_version() -> semver::Version {
+    env!("CARGO_PKG_VERSION")
+        .parse()
+        .expect("cargo accepts semantic versions only")
+}
+
+fn parse(archive: &[u8], reading: Reading) -> Result<(Package, Manifest, Vec<String>), CommandError> {
+    let package = Package::open(archive)?;
+    let (manifest, unknown) = Manifest::parse(package.file(manifest::FILE, "manifest")?, reading)?;
+    if let Some(oldest) = manifest.min_host.as_ref().filter(|oldest| **oldest > host_version()) {
+        let reason = format!("needs a host of version {oldest} or later");
+        return Err(InvalidManifest::new("/minHost", reason).into());
+    }
+    if let Some(icon) = &manifest.icon {
+        package.check_icon(icon)?;
+    }
+    Ok((package, manifest, unknown))
+}
+
+#[cfg(test)]
+mod tests;

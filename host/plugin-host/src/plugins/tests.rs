@@ -1,0 +1,275 @@
+//! The plugins as a whole, on a real disk and database, with a runtime whose guests follow a script.
+
+use std::{path::Path, time::Duration};
+
+use futures_util::future::BoxFuture;
+use store::DataDir;
+use tokio::sync::Notify;
+use transfer::Secret;
+
+use super::*;
+use crate::{
+    error::CallFailure,
+    fault::{Exceeded, GuestError, PluginFault},
+    grant::Given,
+    journal,
+    lifecycle::Status,
+    listing::{Entry, Link, Listing},
+    package::tests::{archive, part},
+    runtime::{Call, Called, Code, Guest, Interface, LoadError, Report},
+};
+
+mod calls;
+mod development;
+mod installing;
+
+/// Runs guests whose code is a script: words that say what each call does.
+///
+/// `imports http.send` and `exports x` are what it shows; `refuse` does not load; `list`, `trap`, `parse`, `no`, `hang`,
+/// `wait` and `reach URL` are what it does when it is called.
+#[derive(Debug, Default)]
+pub(super) struct Scripted {
+    /// Calls of scripts that `wait` go on after this.
+    pub(super) go_on: Arc<Notify>,
+    pub(super) loads: std::sync::atomic::AtomicU32,
+}
+
+struct Script {
+    lines: Vec<String>,
+    interface: Interface,
+    go_on: Arc<Notify>,
+}
+
+impl Runtime for Scripted {
+    fn load(&self, code: Code) -> BoxFuture<'_, Result<Arc<dyn Guest>, LoadError>> {
+        self.loads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let text = String::from_utf8_lossy(&code.bytes).into_owned();
+        let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        let words = |key: &str| {
+            let lines = lines.iter().filter_map(|line| line.strip_prefix(key));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut exports = words("exports ");
+        exports.push("resolver".to_owned());
+        let interface = Interface {
+            exports,
+            imports: words("imports "),
+        };
+        let is_refused = lines.iter().any(|line| line == "refuse");
+        let go_on = Arc::clone(&self.go_on);
+        Box::pin(async move {
+            if is_refused {
+                return Err(LoadError::Refused {
+                    check: "features",
+                    reason: "threads".to_owned(),
+                });
+            }
+            Ok(Arc::new(Script {
+                lines,
+                interface,
+                go_on,
+            }) as Arc<dyn Guest>)
+        })
+    }
+}
+
+impl Script {
+    async fn run(&self, call: Call) -> Called<Listing> {
+        let mut listing = Listing {
+            title: Some(call.plugin.to_string()),
+            ..Listing::default()
+        };
+        let (mut result, mut report) = (Ok(()), Report::default());
+        for line in &self.lines {
+            match line.split_once(' ').unwrap_or((line.as_str(), "")) {
+                ("list", name) => listing.entries.push(Entry {
+                    name: name.to_owned(),
+                    ..Entry::default()
+                }),
+                ("setting", key) => listing.description = call.settings.get(key).cloned(),
+                ("count", key) => {
+                    let count = call.storage.get(key).await.unwrap().map_or(0, |value| value[0]);
+                    call.storage.set(key, vec![count + 1], None).await.unwrap();
+                    listing.next_page = Some((count + 1).to_string());
+                }
+                ("reach", url) => {
+                    let url = url.parse().unwrap();
+                    if let Err(denial) = call.hosts.check(&url) {
+                        result = Err(GuestError::Denied(denial.to_string()).into());
+                        report.denied.push(denial);
+                    }
+                }
+                ("trap", _) => {
+                    result = Err(PluginFault::Trap {
+                        kind: "unreachable".to_owned(),
+                        frames: Vec::new(),
+                    });
+                }
+                ("parse", _) => result = Err(GuestError::Parse("/files".to_owned()).into()),
+                ("no", _) => result = Err(GuestError::NotMatched.into()),
+                ("hang", _) => std::future::pending().await,
+                ("wait", _) => self.go_on.notified().await,
+                _ => {}
+            }
+        }
+        Called {
+            result: result.map(|()| listing),
+            report,
+        }
+    }
+}
+
+impl Guest for Script {
+    fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn resolve(&self, call: Call, _password: Option<Secret>) -> BoxFuture<'_, Called<Listing>> {
+        Box::pin(self.run(call))
+    }
+
+    fn more(&self, call: Call, _token: String) -> BoxFuture<'_, Called<Listing>> {
+        Box::pin(self.run(call))
+    }
+
+    fn link_for(&self, call: Call, entry: String, _variant: Option<String>) -> BoxFuture<'_, Called<Link>> {
+        Box::pin(async move {
+            let url = call.given.url.clone();
+            let called = self.run(call).await;
+            let link = Link {
+                url: url.join(&entry).unwrap(),
+                mirrors: Vec::new(),
+                headers: Vec::new(),
+                supports_ranges: None,
+                is_single_use: false,
+                expires_ms: None,
+                max_connections: None,
+                audio: None,
+                manifest: None,
+            };
+            Called {
+                result: called.result.map(|_| link),
+                report: called.report,
+            }
+        })
+    }
+
+    fn preview(&self, call: Call) -> BoxFuture<'_, Called<Listing>> {
+        Box::pin(self.run(call))
+    }
+}
+
+/// A data directory with plugins in it, which can be closed and opened again.
+pub(super) struct World {
+    root: tempfile::TempDir,
+    pub(super) plugins: Plugins,
+    pub(super) runtime: Arc<Scripted>,
+    pub(super) faults: FaultPoints,
+    store: Store,
+    dir: DataDir,
+}
+
+impl World {
+    pub(super) async fn new() -> Self {
+        Self::open(tempfile::tempdir().unwrap()).await
+    }
+
+    async fn open(root: tempfile::TempDir) -> Self {
+        let dir = DataDir::lock(root.path().join("data")).unwrap();
+        let store = Store::open(dir.join("svc.db"), &[crate::MIGRATIONS]).unwrap();
+        let vault = Arc::new(Vault::open(&dir).unwrap());
+        let (runtime, faults) = (Arc::new(Scripted::default()), FaultPoints::default());
+        let plugins = Plugins::open_with(
+            store.clone(),
+            vault,
+            dir.join("plugins"),
+            Arc::clone(&runtime) as _,
+            faults.clone(),
+        );
+        let plugins = plugins.await.unwrap();
+        Self {
+            root,
+            plugins,
+            runtime,
+            faults,
+            store,
+            dir,
+        }
+    }
+
+    /// Ends everything and starts it again, as after a crash: nothing is in memory any more.
+    pub(super) async fn restart(self) -> Self {
+        self.plugins.close().await;
+        self.store.close().await;
+        drop(self.dir);
+        Self::open(self.root).await
+    }
+
+    pub(super) fn packages(&self) -> usize {
+        std::fs::read_dir(self.dir.join("plugins").join("store"))
+            .unwrap()
+            .count()
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.root.path()
+    }
+
+    pub(super) async fn install(&self, name: &str, version: &str, script: &str) -> Result<Installed, CommandError> {
+        self.plugins.install_zip(zip(name, version, script), Source::File).await
+    }
+
+    pub(super) fn version(&self, name: &str) -> Option<String> {
+        let summary = self.plugins.get(&identity(name))?;
+        assert_eq!(summary.load_error, None);
+        Some(summary.manifest?.version.to_string())
+    }
+}
+
+pub(super) fn identity(name: &str) -> Identity {
+    format!("{name}@test").parse().unwrap()
+}
+
+/// What a manifest says; a script's lines that begin with `host`, `optional` and `multi` are for it.
+pub(super) fn manifest(name: &str, version: &str, script: &str) -> String {
+    let hosts = |key: &str| {
+        let hosts = script.lines().filter_map(|line| line.strip_prefix(key));
+        hosts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    serde_json::json!({
+        "manifestVersion": 1, "identity": format!("{name}@test"), "name": name, "version": version, "entry": "plugin.wasm",
+        "capabilities": {
+            "resolver": { "match": [format!("https://{name}.test/*")], "multi": script.contains("multi") },
+            "preview": script.contains("exports previewer"),
+        },
+        "permissions": { "hosts": hosts("host "), "optionalHosts": hosts("optional ") },
+        "settings": [
+            { "key": "quality", "type": "string", "default": "hd" },
+            { "key": "count", "type": "number", "min": 1 },
+            { "key": "token", "type": "string", "secret": true },
+        ],
+    })
+    .to_string()
+}
+
+pub(super) fn zip(name: &str, version: &str, script: &str) -> Vec<u8> {
+    let manifest = manifest(name, version, script);
+    archive(&[
+        part("plugin.json", manifest.as_bytes()),
+        part("plugin.wasm", script.as_bytes()),
+    ])
+}
+
+pub(super) fn given(url: &str) -> Given {
+    Given {
+        url: url.parse().unwrap(),
+        by_user: true,
+    }
+}
+
+pub(super) fn batch(values: &[(&str, &str)]) -> BTreeMap<String, String> {
+    values
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}

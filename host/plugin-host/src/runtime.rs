@@ -1,0 +1,169 @@
+//! How guest code is run: the trait that a runtime implements, and the records that cross it. The policy stays on this
+//! side; the runtime is told what a call may do and says what it did.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use transfer::Secret;
+
+use crate::{
+    fault::PluginFault,
+    grant::Given,
+    host::{Denial, Grants},
+    identity::Identity,
+    journal::CallLog,
+    listing::{Link, Listing},
+    settings::Secrets,
+    storage::Storage,
+};
+
+/// Calls at once. A runtime has room for as many, and for one more that it tries out while it loads.
+pub const MAX_CALLS: u32 = 32;
+
+/// Runs guest code.
+pub trait Runtime: fmt::Debug + Send + Sync + 'static {
+    /// Screens and compiles `code`. Nothing of the guest is run.
+    fn load(&self, code: Code) -> BoxFuture<'_, Result<Arc<dyn Guest>, LoadError>>;
+}
+
+/// Code that is ready to be called. Each call runs in an instance of its own, which is thrown away after it, also when
+/// the call's future is dropped.
+pub trait Guest: Send + Sync + 'static {
+    /// What the code says about itself.
+    fn interface(&self) -> &Interface;
+
+    /// Lists what the URL holds; `password` opens a share, if the user gave one.
+    fn resolve(&self, call: Call, password: Option<Secret>) -> BoxFuture<'_, Called<Listing>>;
+
+    /// The page of a list that `token` of an earlier one names.
+    fn more(&self, call: Call, token: String) -> BoxFuture<'_, Called<Listing>>;
+
+    /// Where the bytes of an entry, or of a variant of it, are now.
+    fn link_for(&self, call: Call, entry: String, variant: Option<String>) -> BoxFuture<'_, Called<Link>>;
+
+    /// As [`Guest::resolve`], quick and without links.
+    fn preview(&self, call: Call) -> BoxFuture<'_, Called<Listing>>;
+}
+
+/// What the runtime is to load.
+#[derive(Debug, Clone)]
+pub struct Code {
+    /// Whose it is, for messages.
+    pub plugin: Identity,
+    /// What `bytes` are.
+    pub language: Language,
+    /// The code.
+    pub bytes: Bytes,
+    /// How much memory an instance may use.
+    pub memory_bytes: u64,
+}
+
+/// What a plugin's code is written in, as far as the runtime cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// A WebAssembly component.
+    Component,
+    /// A WebAssembly core module that is made into a component when it is loaded; for plugins under development.
+    CoreModule,
+    /// JavaScript, run by the shared engine.
+    Script,
+}
+
+/// What the code itself shows: the interfaces it has and every function of the host that it can reach.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Interface {
+    /// The interfaces it exports, without package and version: `resolver`, `previewer`.
+    pub exports: Vec<String>,
+    /// The functions it imports: `http.send`, `vault-reveal.reveal`.
+    pub imports: Vec<String>,
+}
+
+/// Why code is not loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// It is no WebAssembly, or of a kind that is not accepted.
+    #[error("{check}: {reason}")]
+    Refused {
+        /// Which check: `size`, `features`, `complexity`.
+        check: &'static str,
+        /// What it found and what the limit is.
+        reason: String,
+    },
+    /// It asks for an interface that this host does not have.
+    #[error("interface {interface}: {reason}")]
+    Abi {
+        /// Which one.
+        interface: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// Compiling it took more than it may.
+    #[error("compiling took more than {0}")]
+    CompileLimit(String),
+    /// The runtime failed, which is not the plugin's fault.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// One call: who is called, on whose behalf, and what it may do.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Tells calls apart, in messages and logs.
+    pub id: CallId,
+    /// Who is called.
+    pub plugin: Identity,
+    /// The URL that it is about.
+    pub given: Given,
+    /// Which hosts it may talk to.
+    pub hosts: Grants,
+    /// The values of its settings, without the secret ones.
+    pub settings: Arc<BTreeMap<String, String>>,
+    /// Its secret settings, for requests to the hosts they are bound to.
+    pub secrets: Secrets,
+    /// What it remembers between calls.
+    pub storage: Storage,
+    /// Where what it says is written down.
+    pub log: CallLog,
+    /// How long it may take, with waiting. The runtime ends it then, as it sees to every other limit; the caller only
+    /// gives up on a runtime that does not.
+    pub wall: Duration,
+}
+
+/// Names a call while the process lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub u64);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Called<T> {
+    /// What it gave, or why it gave nothing.
+    pub result: Result<T, PluginFault>,
+    /// What it took.
+    pub report: Report,
+}
+
+/// What a call took.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// From start to end.
+    pub wall: Duration,
+    /// How long guest code ran.
+    pub cpu: Duration,
+    /// The most memory it had.
+    pub peak_memory_bytes: usize,
+    /// Requests that it sent.
+    pub requests: u32,
+    /// Bytes that came in.
+    pub received_bytes: u64,
+    /// What it wanted to reach and may not.
+    pub denied: Vec<Denial>,
+    /// Lines that were too many to be kept.
+    pub lost_log_lines: u32,
+}

@@ -1,0 +1,112 @@
+use super::*;
+
+fn definition(key: &str, widget: Widget) -> Definition {
+    Definition {
+        key: key.to_owned(),
+        title: key.to_owned(),
+        description: String::new(),
+        widget,
+        options: vec![Choice {
+            value: "hd".to_owned(),
+            label: "HD".to_owned(),
+        }],
+        default: None,
+        is_required: false,
+        is_secret: widget == Widget::Password,
+        min: Some(1.0),
+        max: Some(5.0),
+        pattern: None,
+    }
+}
+
+fn batch(values: &[(&str, &str)]) -> BTreeMap<String, String> {
+    values
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+#[test]
+fn a_value_must_fit_its_widget() {
+    let check = |widget, good: &[&str], bad: &[&str]| {
+        let definition = definition("k", widget);
+        for value in good {
+            assert_eq!(definition.check(value), Ok(()), "{widget:?} {value}");
+        }
+        for value in bad {
+            assert!(definition.check(value).is_err(), "{widget:?} {value}");
+        }
+    };
+    check(Widget::Toggle, &["true", "false", ""], &["yes", "True", "1"]);
+    check(
+        Widget::Number,
+        &["1", "5", "2.5", ""],
+        &["0.9", "5.1", "NaN", "inf", "x", " 2"],
+    );
+    check(Widget::Select, &["hd", ""], &["sd", "HD"]);
+    check(Widget::Text, &["anything", ""], &[&"x".repeat(MAX_VALUE_BYTES + 1)]);
+    let pattern = Definition {
+        pattern: Some(Regex::new("^[a-z]+$").unwrap()),
+        is_required: true,
+        ..definition("k", Widget::Text)
+    };
+    assert_eq!(pattern.check("abc"), Ok(()));
+    assert!(pattern.check("Abc").is_err() && pattern.check("").is_err());
+}
+
+#[test]
+fn a_batch_is_made_whole_or_not_at_all() {
+    let definitions = [
+        definition("count", Widget::Number),
+        definition("token", Widget::Password),
+    ];
+    let before = Values::default()
+        .with(&definitions, &batch(&[("count", "2"), ("token", "hunter2")]))
+        .unwrap();
+    assert_eq!(before.plain, batch(&[("count", "2")]));
+    assert_eq!(before.secret["token"].expose(), "hunter2");
+    let error = before
+        .with(&definitions, &batch(&[("count", "3"), ("token", "x"), ("zzz", "1")]))
+        .unwrap_err();
+    assert_eq!(error.to_string(), "setting zzz: is unknown");
+    let after = before.with(&definitions, &batch(&[("token", "")])).unwrap();
+    assert!(after.secret.is_empty() && after.plain == before.plain);
+}
+
+#[test]
+fn a_plugin_reads_defaults_and_values_that_still_fit_and_no_secret() {
+    let mut count = definition("count", Widget::Number);
+    count.default = Some("4".to_owned());
+    let definitions = [
+        count,
+        definition("token", Widget::Password),
+        definition("other", Widget::Text),
+    ];
+    assert_eq!(Values::default().effective(&definitions), batch(&[("count", "4")]));
+    let stale = Values {
+        plain: batch(&[("count", "9"), ("other", "x"), ("gone", "y")]),
+        ..Values::default()
+    };
+    assert_eq!(stale.effective(&definitions), batch(&[("count", "4"), ("other", "x")]));
+}
+
+#[test]
+fn a_secret_goes_only_to_the_hosts_it_is_bound_to() {
+    let url = |host: &str| Url::parse(&format!("https://{host}/")).unwrap();
+    let value = |name: &str| (name.to_owned(), Secret::new("hunter2"));
+    let values = [value("token"), value("unbound")].into();
+    let bindings = [("token".to_owned(), vec!["https://api.acme.com".parse().unwrap()])].into();
+    let secrets = Secrets::bind(&values, &bindings);
+    assert_eq!(
+        secrets.for_url("token", &url("api.acme.com")).unwrap().expose(),
+        "hunter2"
+    );
+    for (name, host, refusal) in [
+        ("token", "evil.com", SecretRefusal::NotBound),
+        ("unbound", "api.acme.com", SecretRefusal::NotBound),
+        ("none", "api.acme.com", SecretRefusal::Unknown),
+    ] {
+        assert_eq!(secrets.for_url(name, &url(host)), Err(refusal), "{name} {host}");
+    }
+    assert!(!format!("{secrets:?}").contains("hunter2"));
+}

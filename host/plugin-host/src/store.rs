@@ -1,0 +1,315 @@
+//! The rows of plugins: what is installed, and what users have set.
+
+use std::collections::BTreeMap;
+
+use ::store::{
+    MigrationSet, SealError, Vault,
+    sql::{self, Connection, Transaction},
+};
+use serde::{Deserialize, Serialize};
+use transfer::Secret;
+
+use crate::{
+    grant::Grant,
+    identity::Identity,
+    lifecycle::{Installation, Release, Source, Switch},
+    settings::Values,
+};
+
+/// The migrations of the tables of plugins.
+pub const MIGRATIONS: MigrationSet = MigrationSet {
+    namespace: "plugin",
+    steps: &[include_str!("store/version_1.sql")],
+};
+
+/// What was found in the database.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) installations: Vec<(Identity, Installation)>,
+    pub(crate) values: BTreeMap<Identity, Values>,
+}
+
+/// A row that does not read.
+#[derive(Debug, thiserror::Error)]
+pub enum RowError {
+    /// It holds something that no version wrote.
+    #[error("the row of plugin {plugin} cannot be read: {reason}")]
+    Content {
+        /// Of which plugin.
+        plugin: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Its secrets do not open.
+    #[error("the secrets of plugin {plugin} do not open")]
+    Sealed {
+        /// Of which plugin.
+        plugin: String,
+        /// Why not.
+        #[source]
+        source: SealError,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct InstallationRecord {
+    source: SourceRecord,
+    active: Option<ReleaseRecord>,
+    previous: Option<ReleaseRecord>,
+    staged: Option<ReleaseRecord>,
+    switch: SwitchRecord,
+    allowed: Vec<String>,
+    optional: BTreeMap<String, bool>,
+    is_pinned: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+enum SourceRecord {
+    File,
+    Market(String),
+    Development(std::path::PathBuf),
+}
+
+#[derive(Serialize, Deserialize)]
+enum SwitchRecord {
+    On,
+    Off,
+    Tripped,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReleaseRecord {
+    digest: String,
+    version: String,
+    needed: Vec<String>,
+    installed_ms: i64,
+}
+
+impl From<&Release> for ReleaseRecord {
+    fn from(release: &Release) -> Self {
+        Self {
+            digest: release.digest.to_string(),
+            version: release.version.to_string(),
+            needed: release.needed.texts(),
+            installed_ms: release.installed_ms,
+        }
+    }
+}
+
+impl ReleaseRecord {
+    fn into_release(self) -> Result<Release, String> {
+        Ok(Release {
+            digest: self.digest.parse().map_err(|error| format!("{error}"))?,
+            version: self.version.parse().map_err(|error| format!("{error}"))?,
+            needed: parse_all(&self.needed)?,
+            installed_ms: self.installed_ms,
+        })
+    }
+}
+
+impl From<&Installation> for InstallationRecord {
+    fn from(installation: &Installation) -> Self {
+        let release = |release: &Option<Release>| release.as_ref().map(ReleaseRecord::from);
+        let optional = installation.grant.optional.iter();
+        Self {
+            source: match &installation.source {
+                Source::File => SourceRecord::File,
+                Source::Market(name) => SourceRecord::Market(name.clone()),
+                Source::Development(path) => SourceRecord::Development(path.clone()),
+            },
+            active: release(&installation.active),
+            previous: release(&installation.previous),
+            staged: release(&installation.staged),
+            switch: match installation.switch {
+                Switch::On => SwitchRecord::On,
+                Switch::Off => SwitchRecord::Off,
+                Switch::Tripped => SwitchRecord::Tripped,
+            },
+            allowed: installation.grant.allowed.texts(),
+            optional: optional.map(|(host, choice)| (host.to_string(), *choice)).collect(),
+            is_pinned: installation.is_pinned,
+        }
+    }
+}
+
+impl InstallationRecord {
+    fn into_installation(self) -> Result<Installation, String> {
+        let release = |record: Option<ReleaseRecord>| record.map(ReleaseRecord::into_release).transpose();
+        let optional = self.optional.into_iter().map(|(host, choice)| {
+            let host = host.parse().map_err(|error| format!("{error}"))?;
+            Ok((host, choice))
+        });
+        Ok(Installation {
+            source: match self.source {
+                SourceRecord::File => Source::File,
+                SourceRecord::Market(name) => Source::Market(name),
+                SourceRecord::Development(path) => Source::Development(path),
+            },
+            active: release(self.active)?,
+            previous: release(self.previous)?,
+            staged: release(self.staged)?,
+            switch: match self.switch {
+                SwitchRecord::On => Switch::On,
+                SwitchRecord::Off => Switch::Off,
+                SwitchRecord::Tripped => Switch::Tripped,
+            },
+            grant: Grant {
+                allowed: parse_all(&self.allowed)?,
+                optional: optional.collect::<Result<_, String>>()?,
+            },
+            is_pinned: self.is_pinned,
+        })
+    }
+}
+
+fn parse_all<T, C>(texts: &[String]) -> Result<C, String>
+where
+    T: std::str::FromStr<Err: std::fmt::Display>,
+    C: FromIterator<T>,
+{
+    let parsed = texts
+        .iter()
+        .map(|text| text.parse().map_err(|error| format!("{text:?}: {error}")));
+    parsed.collect()
+}
+
+/// Saves what is installed of a plugin. Nothing installed, nothing of it is kept: neither values nor memory.
+pub(crate) fn save_installation(
+    transaction: &Transaction<'_>,
+    plugin: &Identity,
+    installation: Option<&Installation>,
+) -> sql::Result<()> {
+    let Some(installation) = installation else {
+        for table in ["plugin", "plugin_setting", "plugin_storage"] {
+            transaction.execute(&format!("DELETE FROM {table} WHERE identity = ?1"), [plugin.as_str()])?;
+        }
+        return Ok(());
+    };
+    let record = serde_json::to_string(&InstallationRecord::from(installation)).map_err(refused)?;
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO plugin (identity, record) VALUES (?1, ?2)")?
+        .execute((plugin.as_str(), record))
+        .map(drop)
+}
+
+/// Saves what a user has set, all of it.
+pub(crate) fn save_values(
+    transaction: &Transaction<'_>,
+    vault: &Vault,
+    plugin: &Identity,
+    values: &Values,
+) -> sql::Result<()> {
+    let plain = serde_json::to_string(&values.plain).map_err(refused)?;
+    let secret: BTreeMap<_, _> = values.secret.iter().map(|(key, value)| (key, value.expose())).collect();
+    let sealed = (!secret.is_empty()).then(|| {
+        let secret = serde_json::to_vec(&secret).map_err(refused)?;
+        vault.seal(&context(plugin.as_str()), &secret).map_err(refused)
+    });
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO plugin_setting (identity, plain, sealed) VALUES (?1, ?2, ?3)")?
+        .execute((plugin.as_str(), plain, sealed.transpose()?))
+        .map(drop)
+}
+
+fn refused(error: impl std::error::Error + Send + Sync + 'static) -> sql::Error {
+    sql::Error::ToSqlConversionFailure(Box::new(error))
+}
+
+/// What the sealed values of a plugin are bound to.
+fn context(plugin: &str) -> String {
+    format!("plugin.setting/{plugin}")
+}
+
+/// Reads everything.
+pub(crate) fn load(connection: &Connection, vault: &Vault) -> sql::Result<Result<Rows, RowError>> {
+    let mut statement = connection.prepare("SELECT identity, record FROM plugin ORDER BY identity")?;
+    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let installations: Vec<(String, String)> = found.collect::<sql::Result<_>>()?;
+    let mut statement = connection.prepare("SELECT identity, plain, sealed FROM plugin_setting")?;
+    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let values: Vec<(String, String, Option<Vec<u8>>)> = found.collect::<sql::Result<_>>()?;
+    Ok(parse_rows(installations, values, vault))
+}
+
+fn parse_rows(
+    installations: Vec<(String, String)>,
+    values: Vec<(String, String, Option<Vec<u8>>)>,
+    vault: &Vault,
+) -> Result<Rows, RowError> {
+    let mut rows = Rows::default();
+    for (plugin, record) in installations {
+        let parsed = parse_installation(&plugin, &record);
+        rows.installations
+            .push(parsed.map_err(|reason| RowError::Content { plugin, reason })?);
+    }
+    for (plugin, plain, sealed) in values {
+        let secret = sealed
+            .map(|sealed| vault.unseal(&context(&plugin), &sealed))
+            .transpose();
+        let secret = secret.map_err(|source| RowError::Sealed {
+            plugin: plugin.clone(),
+            source,
+        })?;
+        let parsed = parse_values(&plugin, &plain, secret.as_deref());
+        let (identity, values) = parsed.map_err(|reason| RowError::Content { plugin, reason })?;
+        rows.values.insert(identity, values);
+    }
+    Ok(rows)
+}
+
+fn parse_installation(plugin: &str, record: &str) -> Result<(Identity, Installation), String> {
+    let identity = plugin.parse().map_err(|error| format!("{error}"))?;
+    let record: InstallationRecord = serde_json::from_str(record).map_err(|error| error.to_string())?;
+    Ok((identity, record.into_installation()?))
+}
+
+fn parse_values(plugin: &str, plain: &str, secret: Option<&[u8]>) -> Result<(Identity, Values), String> {
+    let identity = plugin.parse().map_err(|error| format!("{error}"))?;
+    let plain = serde_json::from_str(plain).map_err(|error| error.to_string())?;
+    let secret: Option<BTreeMap<String, String>> = secret
+        .map(serde_json::from_slice)
+        .transpose()
+        .map_err(|error| error.to_string())?;
+    let secret = secret
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key, Secret::new(value)));
+    let values = Values {
+        plain,
+        secret: secret.collect(),
+    };
+    Ok((identity, values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As version 1 writes it. A later version still reads it.
+    const VERSION_1: &str = r#"{"source":{"Market":"main"},"active":{"digest":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","version":"1.2.3","needed":["host https://*.acme.com","inputHost"],"installed_ms":5},"previous":null,"staged":null,"switch":"Tripped","allowed":["host https://*.acme.com","inputHost"],"optional":{"https://mirror.org":false},"is_pinned":true}"#;
+
+    #[test]
+    fn a_row_of_version_1_is_read_and_written_as_it_was() {
+        let (identity, installation) = parse_installation("acme@test", VERSION_1).unwrap();
+        assert_eq!(identity.as_str(), "acme@test");
+        assert_eq!(installation.source, Source::Market("main".to_owned()));
+        assert_eq!(installation.active.as_ref().unwrap().version.to_string(), "1.2.3");
+        let written = serde_json::to_string(&InstallationRecord::from(&installation)).unwrap();
+        assert_eq!(written, VERSION_1);
+    }
+
+    #[test]
+    fn a_row_that_no_version_wrote_is_refused_with_its_plugin() {
+        let vault = Vault::ephemeral().unwrap();
+        let bad = VERSION_1.replace("inputHost", "everything");
+        for record in ["{}", bad.as_str()] {
+            let rows = vec![("acme@test".to_owned(), record.to_owned())];
+            let error = parse_rows(rows, Vec::new(), &vault).unwrap_err();
+            assert!(error.to_string().contains("acme@test"), "{error}");
+        }
+        let moved = vault.seal("plugin.setting/other@test", b"{}").unwrap();
+        let values = vec![("acme@test".to_owned(), "{}".to_owned(), Some(moved))];
+        let error = parse_rows(Vec::new(), values, &vault).unwrap_err();
+        assert!(matches!(error, RowError::Sealed { .. }));
+    }
+}

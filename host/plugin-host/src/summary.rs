@@ -1,0 +1,115 @@
+//! What can be told about a plugin. No field holds a secret.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use crate::{
+    call::Health,
+    grant::{HostChoice, Permission},
+    identity::{Digest, Identity},
+    lifecycle::{Source, Status},
+    manifest::Manifest,
+    registry::{DevelopmentError, Loaded},
+};
+
+/// What is known about one plugin.
+#[derive(Debug, Clone)]
+pub struct PluginSummary {
+    /// Its name for programs.
+    pub identity: Identity,
+    /// The manifest of what runs, else of what waits for consent; none if it cannot be read.
+    pub manifest: Option<Arc<Manifest>>,
+    /// Whether it is called.
+    pub status: Status,
+    /// Where it came from.
+    pub source: Source,
+    /// Why nothing of it runs, although it should or could.
+    pub load_error: Option<String>,
+    /// Why the present state of its author's folder does not run.
+    pub development_error: Option<DevelopmentError>,
+    /// What the code that runs needs, as its imports show.
+    pub permissions: Vec<Permission>,
+    /// What the user chose about hosts that it can do without; none chosen is not in it.
+    pub host_choices: BTreeMap<String, HostChoice>,
+    /// A version that waits for consent.
+    pub pending: Option<Pending>,
+    /// The version that can be gone back to.
+    pub previous: Option<semver::Version>,
+    /// Whether the version before was put back because the newest kept failing.
+    pub is_pinned: bool,
+    /// The values that it reads: the user's, else the defaults.
+    pub values: BTreeMap<String, String>,
+    /// Which secret settings have a value.
+    pub secrets_set: BTreeSet<String>,
+    /// Whether its site seems to have changed under it.
+    pub is_site_broken: bool,
+}
+
+/// A version that waits for consent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// Which one.
+    pub version: semver::Version,
+    /// What it needs beyond what is allowed.
+    pub added: Vec<Permission>,
+    /// Names what it needs, for the consent.
+    pub digest: Digest,
+}
+
+impl PluginSummary {
+    pub(crate) fn of(identity: &Identity, loaded: &Loaded, health: &Health) -> Self {
+        let installation = &loaded.installation;
+        let staged = installation.staged.as_ref();
+        let definitions = loaded.manifest.as_ref().map_or(&[][..], |manifest| &manifest.settings);
+        let status = installation.status();
+        let choices = installation.grant.optional.iter();
+        Self {
+            identity: identity.clone(),
+            status,
+            source: installation.source.clone(),
+            load_error: loaded
+                .running
+                .as_ref()
+                .err()
+                .filter(|_| status != Status::PendingConsent)
+                .cloned(),
+            development_error: loaded.development_error.clone(),
+            permissions: match &loaded.running {
+                Ok(running) => running.needed.iter().cloned().collect(),
+                Err(_) => Vec::new(),
+            },
+            host_choices: choices
+                .map(|(host, is_always)| {
+                    let choice = if *is_always {
+                        HostChoice::Always
+                    } else {
+                        HostChoice::Never
+                    };
+                    (host.to_string(), choice)
+                })
+                .collect(),
+            pending: staged.map(|staged| Pending {
+                version: staged.version.clone(),
+                added: staged.needed.beyond(&installation.grant.allowed),
+                digest: staged.needed.digest(),
+            }),
+            previous: installation.previous.as_ref().map(|previous| previous.version.clone()),
+            is_pinned: installation.is_pinned,
+            values: loaded.values.effective(definitions),
+            secrets_set: loaded.values.secret.keys().cloned().collect(),
+            is_site_broken: health.is_site_broken(identity),
+            manifest: loaded.manifest.clone(),
+        }
+    }
+
+    /// Its author's folder, if it runs from there.
+    pub fn development_folder(&self) -> Option<&PathBuf> {
+        match &self.source {
+            Source::Development(folder) => Some(folder),
+            Source::File | Source::Market(_) => None,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What the WIT says, as Rust: generated, one trait for each interface that this host gives and one set of indices for
+//! each that it calls. The interfaces that it does not give yet are in `capability/later.rs`.
+
+wasmtime::component::bindgen!({
+    path: "../../plugin-sdk/wit",
+    inline: "
+        package svc:host;
+        world sandbox {
+            import svc:plugin/env@0.1.0;
+            import svc:plugin/log@0.1.0;
+            import svc:plugin/http@0.1.0;
+            import svc:plugin/storage@0.1.0;
+            import svc:plugin/text@0.1.0;
+            import svc:plugin/listing@0.1.0;
+            export svc:plugin/resolver@0.1.0;
+            export svc:plugin/previewer@0.1.0;
+        }
+    ",
+    world: "svc:host/sandbox",
+    imports: {
+        "svc:plugin/http.send": async | trappable,
+        "svc:plugin/http.send-all": async | trappable,
+        "svc:plugin/http.[method]response.select": async | trappable,
+        "svc:plugin/http.[method]response.json": async | trappable,
+        "svc:plugin/http.[method]response.regex": async | trappable,
+        "svc:plugin/text.regex-find": async | trappable,
+        "svc:plugin/text.html-select": async | trappable,
+        "svc:plugin/text.base64-decode": async | trappable,
+        "svc:plugin/text.aes-decrypt-cbc": async | trappable,
+        "svc:plugin/text.digest": async | trappable,
+        "svc:plugin/text.sanitize-filename": async | trappable,
+        "svc:plugin/storage.get": async | trappable,
+        "svc:plugin/storage.set": async | trappable,
+        "svc:plugin/storage.remove": async | trappable,
+        "svc:plugin/storage.keys": async | trappable,
+        default: trappable,
+    },
+    exports: { default: async },
+    with: {
+        "svc:plugin/http.request": crate::http::Request,
+        "svc:plugin/http.response": crate::http::Response,
+        "svc:plugin/listing.listing": crate::capability::listing::ListingHandle,
+        "svc:plugin/listing.entry": crate::listing::Place,
+        "svc:plugin/listing.link": plugin_host::Link,
+    },
+});

@@ -1,0 +1,254 @@
+//! HTTP for plugins: requests are put together here, sent by the call's session, and read here.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use plugin_host::Denial;
+use svc_plugin_text as search;
+use wasmtime::component::Resource;
+
+use super::text::nodes;
+use crate::{
+    bindings::svc::plugin::{
+        http::{self, HttpError},
+        types::Node,
+    },
+    http::{Cookies, NetworkError, Request, Response, session::FetchError},
+    state::CallState,
+};
+
+/// What requests say that want something from the vault, which this host does not have yet.
+const NO_VAULT: &str = "this host keeps no secrets for plugins";
+
+impl http::Host for CallState {
+    async fn send(&mut self, req: Resource<Request>) -> wasmtime::Result<Result<Resource<Response>, HttpError>> {
+        let request = self.table.delete(req)?;
+        match self.http.send(request).await {
+            Ok(response) => Ok(Ok(self.table.push(response)?)),
+            Err(error) => Ok(Err(error.into())),
+        }
+    }
+
+    async fn send_all(
+        &mut self,
+        reqs: Vec<Resource<Request>>,
+    ) -> wasmtime::Result<Vec<Result<Resource<Response>, HttpError>>> {
+        let mut requests = Vec::with_capacity(reqs.len());
+        for request in reqs {
+            requests.push(self.table.delete(request)?);
+        }
+        let mut results = Vec::with_capacity(requests.len());
+        for result in self.http.send_all(requests).await {
+            results.push(match result {
+                Ok(response) => Ok(self.table.push(response)?),
+                Err(error) => Err(error.into()),
+            });
+        }
+        Ok(results)
+    }
+}
+
+impl CallState {
+    fn request(&mut self, request: &Resource<Request>) -> wasmtime::Result<&mut Request> {
+        Ok(self.table.get_mut(request)?)
+    }
+}
+
+impl http::HostRequest for CallState {
+    fn new(&mut self, method: String, url: String) -> wasmtime::Result<Resource<Request>> {
+        Ok(self.table.push(Request::new(&method, &url))?)
+    }
+
+    fn header(&mut self, request: Resource<Request>, name: String, value: String) -> wasmtime::Result<()> {
+        self.request(&request)?.set_header(&name, &value);
+        Ok(())
+    }
+
+    fn query(&mut self, request: Resource<Request>, name: String, value: String) -> wasmtime::Result<()> {
+        let limit = self.http.limits().header_bytes;
+        let request = self.request(&request)?;
+        request.add_query(&name, &value);
+        if request.url.as_ref().is_some_and(|url| url.as_str().len() > limit) {
+            request.reject("the URL is too long");
+        }
+        Ok(())
+    }
+
+    fn body_bytes(&mut self, request: Resource<Request>, data: Vec<u8>) -> wasmtime::Result<()> {
+        self.request(&request)?.body = data.into();
+        Ok(())
+    }
+
+    fn body_text(&mut self, request: Resource<Request>, data: String, content_type: String) -> wasmtime::Result<()> {
+        let request = self.request(&request)?;
+        request.set_header("content-type", &content_type);
+        request.body = data.into();
+        Ok(())
+    }
+
+    fn body_form(&mut self, request: Resource<Request>, pairs: Vec<(String, String)>) -> wasmtime::Result<()> {
+        let request = self.request(&request)?;
+        request.set_header("content-type", "application/x-www-form-urlencoded");
+        request.body = Bytes::from(search::form(&pairs));
+        Ok(())
+    }
+
+    fn timeout_ms(&mut self, request: Resource<Request>, ms: u32) -> wasmtime::Result<()> {
+        self.request(&request)?.timeout = Some(Duration::from_millis(ms.into()));
+        Ok(())
+    }
+
+    fn max_bytes(&mut self, request: Resource<Request>, n: u32) -> wasmtime::Result<()> {
+        self.request(&request)?.max_bytes = Some(n.into());
+        Ok(())
+    }
+
+    fn redirects(&mut self, request: Resource<Request>, mode: http::Redirects) -> wasmtime::Result<()> {
+        self.request(&request)?.follows_redirects = matches!(mode, http::Redirects::Follow);
+        Ok(())
+    }
+
+    fn cookies(&mut self, request: Resource<Request>, mode: http::Cookies) -> wasmtime::Result<()> {
+        self.request(&request)?.cookies = match mode {
+            http::Cookies::None => Cookies::None,
+            http::Cookies::Jar => Cookies::Jar,
+            http::Cookies::JarAndTask => Cookies::JarAndTask,
+        };
+        Ok(())
+    }
+
+    fn account(&mut self, request: Resource<Request>, _: String) -> wasmtime::Result<()> {
+        self.request(&request)?.reject("this host has no accounts for plugins");
+        Ok(())
+    }
+
+    fn range(&mut self, request: Resource<Request>, first: u64, last: Option<u64>) -> wasmtime::Result<()> {
+        let last = last.map(|last| last.to_string()).unwrap_or_default();
+        self.request(&request)?
+            .set_header("range", &format!("bytes={first}-{last}"));
+        Ok(())
+    }
+
+    fn cache_seconds(&mut self, request: Resource<Request>, s: u32) -> wasmtime::Result<()> {
+        self.request(&request)?.is_cached = s > 0;
+        Ok(())
+    }
+
+    fn capture_json(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
+        self.request(&request)?.reject(NO_VAULT);
+        Ok(())
+    }
+
+    fn capture_header(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
+        self.request(&request)?.reject(NO_VAULT);
+        Ok(())
+    }
+
+    fn secret_header(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
+        self.request(&request)?.reject(NO_VAULT);
+        Ok(())
+    }
+
+    fn secret_query(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
+        self.request(&request)?.reject(NO_VAULT);
+        Ok(())
+    }
+
+    fn secret_form(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
+        self.request(&request)?.reject(NO_VAULT);
+        Ok(())
+    }
+
+    fn drop(&mut self, request: Resource<Request>) -> wasmtime::Result<()> {
+        self.table.delete(request)?;
+        Ok(())
+    }
+}
+
+impl http::HostResponse for CallState {
+    fn status(&mut self, response: Resource<Response>) -> wasmtime::Result<u16> {
+        Ok(self.table.get(&response)?.status)
+    }
+
+    fn final_url(&mut self, response: Resource<Response>) -> wasmtime::Result<String> {
+        Ok(self.table.get(&response)?.final_url.to_string())
+    }
+
+    fn header(&mut self, response: Resource<Response>, name: String) -> wasmtime::Result<Option<String>> {
+        Ok(self.table.get(&response)?.header_all(&name).into_iter().next())
+    }
+
+    fn header_all(&mut self, response: Resource<Response>, name: String) -> wasmtime::Result<Vec<String>> {
+        Ok(self.table.get(&response)?.header_all(&name))
+    }
+
+    fn read(&mut self, response: Resource<Response>, max: u32) -> wasmtime::Result<Result<Vec<u8>, HttpError>> {
+        let piece = self.table.get_mut(&response)?.read(max as usize);
+        Ok(Ok(piece.to_vec()))
+    }
+
+    fn text(&mut self, response: Resource<Response>) -> wasmtime::Result<Result<String, HttpError>> {
+        Ok(Ok(self.table.get_mut(&response)?.text().to_string()))
+    }
+
+    async fn select(
+        &mut self,
+        response: Resource<Response>,
+        css: String,
+    ) -> wasmtime::Result<Result<Vec<Node>, HttpError>> {
+        let text = self.table.get_mut(&response)?.text();
+        let found = self.search(text.len(), move || search::select(&text, &css)).await?;
+        Ok(found.map(nodes).map_err(invalid))
+    }
+
+    async fn json(
+        &mut self,
+        response: Resource<Response>,
+        pointer: String,
+    ) -> wasmtime::Result<Result<Option<String>, HttpError>> {
+        let text = self.table.get_mut(&response)?.text();
+        let find = move || search::json_at(&text, &pointer).map(|found| found.map(str::to_owned));
+        let len = self.table.get(&response)?.body.len();
+        let found = self.search(len, find).await?;
+        Ok(found.map_err(invalid))
+    }
+
+    async fn regex(
+        &mut self,
+        response: Resource<Response>,
+        pattern: String,
+        group: u32,
+    ) -> wasmtime::Result<Result<Vec<String>, HttpError>> {
+        let text = self.table.get_mut(&response)?.text();
+        let find = move || search::group(&pattern, &text, group as usize);
+        let len = self.table.get(&response)?.body.len();
+        let found = self.search(len, find).await?;
+        Ok(found.map_err(invalid))
+    }
+
+    fn drop(&mut self, response: Resource<Response>) -> wasmtime::Result<()> {
+        self.table.delete(response)?;
+        Ok(())
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it stands where a closure would")]
+fn invalid(error: search::TextError) -> HttpError {
+    HttpError::Invalid(error.to_string())
+}
+
+impl From<FetchError> for HttpError {
+    fn from(error: FetchError) -> Self {
+        match error {
+            FetchError::Denied(Denial::Address(_)) => Self::BlockedAddress,
+            FetchError::Denied(denial) => Self::Denied(denial.to_string()),
+            FetchError::TooManyRequests => Self::TooManyRequests,
+            FetchError::Invalid(reason) => Self::Invalid(reason),
+            FetchError::Network(NetworkError::BlockedAddress) => Self::BlockedAddress,
+            FetchError::Network(NetworkError::Timeout) => Self::Timeout,
+            FetchError::Network(NetworkError::TooLarge(limit)) => Self::TooLarge(limit),
+            FetchError::Network(NetworkError::Tls(reason)) => Self::Tls(reason),
+            FetchError::Network(NetworkError::Failed(reason)) => Self::Network(reason),
+        }
+    }
+}

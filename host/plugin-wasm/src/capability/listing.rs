@@ -1,0 +1,210 @@
+//! The listing that a resolver fills in.
+
+use plugin_host::{FileKind, Link, PluginFault};
+use wasmtime::component::Resource;
+
+use crate::{
+    bindings::svc::plugin::listing,
+    listing::{BuildLink as _, Place},
+    state::CallState,
+};
+
+/// The listing of the call; there is one.
+#[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
+pub struct ListingHandle;
+
+impl listing::Host for CallState {}
+
+impl listing::HostListing for CallState {
+    fn title(&mut self, _: Resource<ListingHandle>, s: String) -> wasmtime::Result<()> {
+        let title = self.listing.text(s)?;
+        self.listing.listing_mut().title = Some(title);
+        Ok(())
+    }
+
+    fn description(&mut self, _: Resource<ListingHandle>, s: String) -> wasmtime::Result<()> {
+        let description = self.listing.text(s)?;
+        self.listing.listing_mut().description = Some(description);
+        Ok(())
+    }
+
+    fn cover(&mut self, _: Resource<ListingHandle>, url: String) -> wasmtime::Result<()> {
+        let cover = self.listing.url("cover", &url)?;
+        self.listing.listing_mut().cover = Some(cover);
+        Ok(())
+    }
+
+    fn add(&mut self, _: Resource<ListingHandle>, id: String, name: String) -> wasmtime::Result<Resource<Place>> {
+        let entry = self.listing.add(id, &name)?;
+        Ok(self.table.push(Place { entry, variant: None })?)
+    }
+
+    fn next_page(&mut self, _: Resource<ListingHandle>, token: String) -> wasmtime::Result<()> {
+        let token = self.listing.text(token)?;
+        self.listing.listing_mut().next_page = Some(token);
+        Ok(())
+    }
+
+    fn ask_password(&mut self, _: Resource<ListingHandle>, prompt: String) -> wasmtime::Result<()> {
+        let prompt = self.listing.text(prompt)?;
+        self.listing.listing_mut().password_prompt = Some(prompt);
+        Ok(())
+    }
+
+    fn drop(&mut self, handle: Resource<ListingHandle>) -> wasmtime::Result<()> {
+        self.table.delete(handle)?;
+        Ok(())
+    }
+}
+
+impl listing::HostEntry for CallState {
+    fn kind(&mut self, entry: Resource<Place>, k: listing::FileKind) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        self.listing.facts_mut(at).kind = k.into();
+        Ok(())
+    }
+
+    fn dir(&mut self, entry: Resource<Place>, relative: String) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        Ok(self.listing.set_folder(at, &relative)?)
+    }
+
+    fn size(&mut self, entry: Resource<Place>, bytes: u64) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        self.listing.facts_mut(at).size = Some(bytes);
+        Ok(())
+    }
+
+    fn modified_ms(&mut self, entry: Resource<Place>, t: u64) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        self.listing.facts_mut(at).modified_ms = Some(t);
+        Ok(())
+    }
+
+    fn checksum(&mut self, entry: Resource<Place>, alg: String, hex: String) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        Ok(self.listing.add_checksum(at, &alg, &hex)?)
+    }
+
+    fn media_type(&mut self, entry: Resource<Place>, s: String) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        let media_type = self.listing.text(s)?;
+        self.listing.facts_mut(at).media_type = Some(media_type);
+        Ok(())
+    }
+
+    fn thumbnail(&mut self, entry: Resource<Place>, url: String) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        let thumbnail = self.listing.url("thumbnail", &url)?;
+        self.listing.entry_mut(at).thumbnail = Some(thumbnail);
+        Ok(())
+    }
+
+    fn duration_ms(&mut self, entry: Resource<Place>, ms: u64) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        self.listing.facts_mut(at).duration_ms = Some(ms);
+        Ok(())
+    }
+
+    fn default_selected(&mut self, entry: Resource<Place>, b: bool) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        self.listing.entry_mut(at).is_selected = Some(b);
+        Ok(())
+    }
+
+    fn add_variant(
+        &mut self,
+        entry: Resource<Place>,
+        id: String,
+        label: String,
+        rank: i32,
+    ) -> wasmtime::Result<Resource<Place>> {
+        let at = *self.table.get(&entry)?;
+        let variant = self.listing.add_variant(at, id, label, rank)?;
+        Ok(self.table.push(variant)?)
+    }
+
+    fn link(&mut self, entry: Resource<Place>, l: Resource<Link>) -> wasmtime::Result<()> {
+        let at = *self.table.get(&entry)?;
+        let link = self.table.delete(l)?;
+        Ok(self.listing.set_link(at, link)?)
+    }
+
+    fn drop(&mut self, entry: Resource<Place>) -> wasmtime::Result<()> {
+        self.table.delete(entry)?;
+        Ok(())
+    }
+}
+
+impl listing::HostLink for CallState {
+    fn new(&mut self, url: String) -> wasmtime::Result<Resource<Link>> {
+        let link = Link::new(&url, &self.limits.output)?;
+        Ok(self.table.push(link)?)
+    }
+
+    fn mirror(&mut self, link: Resource<Link>, url: String) -> wasmtime::Result<()> {
+        Ok(self.table.get_mut(&link)?.add_mirror(&url, &self.limits.output)?)
+    }
+
+    fn header(&mut self, link: Resource<Link>, name: String, value: String) -> wasmtime::Result<()> {
+        Ok(self
+            .table
+            .get_mut(&link)?
+            .add_header(&name, &value, &self.limits.output)?)
+    }
+
+    fn secret_header(&mut self, _: Resource<Link>, _: String, _: String) -> wasmtime::Result<()> {
+        Err(PluginFault::Unsupported("the vault").into())
+    }
+
+    fn account(&mut self, _: Resource<Link>, _: String) -> wasmtime::Result<()> {
+        Err(PluginFault::Unsupported("accounts").into())
+    }
+
+    fn range_supported(&mut self, link: Resource<Link>, b: bool) -> wasmtime::Result<()> {
+        self.table.get_mut(&link)?.supports_ranges = Some(b);
+        Ok(())
+    }
+
+    fn single_use(&mut self, link: Resource<Link>, b: bool) -> wasmtime::Result<()> {
+        self.table.get_mut(&link)?.is_single_use = b;
+        Ok(())
+    }
+
+    fn expires_ms(&mut self, link: Resource<Link>, t: u64) -> wasmtime::Result<()> {
+        self.table.get_mut(&link)?.expires_ms = Some(t);
+        Ok(())
+    }
+
+    fn max_connections(&mut self, link: Resource<Link>, n: u32) -> wasmtime::Result<()> {
+        self.table.get_mut(&link)?.max_connections = Some(n);
+        Ok(())
+    }
+
+    fn pair_audio(&mut self, link: Resource<Link>, l: Resource<Link>) -> wasmtime::Result<()> {
+        let audio = self.table.delete(l)?;
+        Ok(self.table.get_mut(&link)?.set_audio(audio)?)
+    }
+
+    fn manifest(&mut self, link: Resource<Link>, kind: String) -> wasmtime::Result<()> {
+        Ok(self.table.get_mut(&link)?.set_manifest(&kind)?)
+    }
+
+    fn drop(&mut self, link: Resource<Link>) -> wasmtime::Result<()> {
+        self.table.delete(link)?;
+        Ok(())
+    }
+}
+
+impl From<listing::FileKind> for FileKind {
+    fn from(kind: listing::FileKind) -> Self {
+        match kind {
+            listing::FileKind::File => Self::File,
+            listing::FileKind::Folder => Self::Folder,
+            listing::FileKind::VideoStream => Self::VideoStream,
+            listing::FileKind::AudioStream => Self::AudioStream,
+            listing::FileKind::Subtitle => Self::Subtitle,
+            listing::FileKind::Image => Self::Image,
+        }
+    }
+}

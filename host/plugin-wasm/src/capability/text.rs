@@ -1,0 +1,84 @@
+//! Searching and decoding for plugins, so that they stay small and cannot hang themselves.
+
+use svc_plugin_text as search;
+use transfer::FileName;
+
+use crate::{
+    bindings::svc::plugin::{
+        text::{self, UrlParts},
+        types::Node,
+    },
+    state::CallState,
+};
+
+impl text::Host for CallState {
+    fn parse_url(&mut self, url: String) -> wasmtime::Result<Result<UrlParts, String>> {
+        let parts = search::parse_url(&url).map(|parts| UrlParts {
+            scheme: parts.scheme,
+            host: parts.host,
+            port: parts.port,
+            path: parts.path,
+            query: parts.query,
+            fragment: parts.fragment,
+        });
+        Ok(parts.map_err(|error| error.to_string()))
+    }
+
+    fn join_url(&mut self, base: String, reference: String) -> wasmtime::Result<Result<String, String>> {
+        Ok(search::join_url(&base, &reference).map_err(|error| error.to_string()))
+    }
+
+    async fn regex_find(
+        &mut self,
+        pattern: String,
+        input: String,
+    ) -> wasmtime::Result<Result<Vec<Vec<Option<String>>>, String>> {
+        let found = self
+            .search(input.len(), move || search::captures(&pattern, &input))
+            .await?;
+        Ok(found.map_err(|error| error.to_string()))
+    }
+
+    async fn html_select(&mut self, html: String, css: String) -> wasmtime::Result<Result<Vec<Node>, String>> {
+        let found = self.search(html.len(), move || search::select(&html, &css)).await?;
+        Ok(found.map(nodes).map_err(|error| error.to_string()))
+    }
+
+    async fn base64_decode(&mut self, s: String) -> wasmtime::Result<Result<Vec<u8>, String>> {
+        let decoded = self.search(s.len(), move || search::base64_decode(&s)).await?;
+        Ok(decoded.map_err(|error| error.to_string()))
+    }
+
+    async fn aes_decrypt_cbc(
+        &mut self,
+        key: Vec<u8>,
+        iv: Vec<u8>,
+        data: Vec<u8>,
+    ) -> wasmtime::Result<Result<Vec<u8>, String>> {
+        let plain = self
+            .search(data.len(), move || search::aes_decrypt_cbc(&key, &iv, &data))
+            .await?;
+        Ok(plain.map_err(|error| error.to_string()))
+    }
+
+    async fn digest(&mut self, alg: String, data: Vec<u8>) -> wasmtime::Result<Result<Vec<u8>, String>> {
+        let digest = self.search(data.len(), move || search::digest(&alg, &data)).await?;
+        Ok(digest.map_err(|error| error.to_string()))
+    }
+
+    async fn sanitize_filename(&mut self, s: String) -> wasmtime::Result<String> {
+        let cut = s.floor_char_boundary(search::MAX_INPUT_BYTES);
+        let cleaned = self.search(cut, move || FileName::sanitise(&s[..cut])).await?;
+        Ok(cleaned.as_str().to_owned())
+    }
+}
+
+pub(super) fn nodes(found: Vec<search::Node>) -> Vec<Node> {
+    let node = |node: search::Node| Node {
+        tag: node.tag,
+        text: node.text,
+        html: node.html,
+        attrs: node.attributes,
+    };
+    found.into_iter().map(node).collect()
+}

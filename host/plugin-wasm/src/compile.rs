@@ -1,0 +1,166 @@
+//! Compiling in a process of its own. A small module can make a compiler take gigabytes and minutes; here it can only
+//! kill its own process.
+
+use std::{
+    ffi::OsString,
+    io::{self, Read as _, Write as _},
+    path::PathBuf,
+    process::{ExitCode, ExitStatus, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::Command,
+};
+
+use crate::{engine, screen::MAX_PLUGIN_BYTES};
+
+/// The longest a compilation takes. The largest honest plugins take 15 s on a slow machine.
+const MAX_WALL: Duration = Duration::from_secs(30);
+
+/// The most processor time of a compilation.
+const MAX_CPU_SECONDS: u64 = 20;
+
+/// The most address space of a compilation.
+const MAX_ADDRESS_SPACE_BYTES: u64 = 2 << 30;
+
+/// The largest result: code is three to four times the size of a plugin.
+const MAX_CODE_BYTES: u64 = 128 * 1024 * 1024;
+
+/// What is read of the compiler's explanation.
+const MAX_EXPLANATION_BYTES: u64 = 4096;
+
+/// How much the compiler steps back behind everything else.
+const NICENESS: i32 = 10;
+
+/// How the compiler says that it was not the limits but the plugin.
+const REFUSED: u8 = 2;
+
+/// How to start the compiler: this very executable, told to run [`compile_child_main`].
+#[derive(Debug, Clone)]
+pub struct CompilerCommand {
+    /// The executable.
+    pub program: PathBuf,
+    /// What it is told.
+    pub args: Vec<OsString>,
+}
+
+/// Why a plugin could not be compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// The compiler's process could not be started or talked to.
+    #[error("cannot run the compiler {}", program.display())]
+    Run {
+        /// The executable.
+        program: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The compiler took too much time or memory and was ended.
+    #[error("compiling takes more time or memory than a plugin may need ({0})")]
+    Limit(String),
+    /// The compiler refused the plugin.
+    #[error("the compiler refuses it: {0}")]
+    Refused(String),
+}
+
+/// Compiles `wasm` in a child process.
+pub(crate) async fn compile(command: &CompilerCommand, wasm: &[u8]) -> Result<Vec<u8>, CompileError> {
+    let failed = |source| CompileError::Run {
+        program: command.program.clone(),
+        source,
+    };
+    let mut child = Command::new(&command.program)
+        .args(&command.args)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(failed)?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (mut stdin, stdout, stderr) = (
+        stdin.expect("it was piped"),
+        stdout.expect("it was piped"),
+        stderr.expect("it was piped"),
+    );
+    let talk = async {
+        let (mut code, mut explanation) = (Vec::new(), Vec::new());
+        let write = async move {
+            // A compiler that ends early says why by its exit status.
+            let _ = stdin.write_all(wasm).await;
+        };
+        let mut stdout = stdout.take(MAX_CODE_BYTES);
+        let mut stderr = stderr.take(MAX_EXPLANATION_BYTES);
+        let ((), read, explained) = tokio::join!(
+            write,
+            stdout.read_to_end(&mut code),
+            stderr.read_to_end(&mut explanation)
+        );
+        read.and(explained)?;
+        // Whoever still writes is told by a closed pipe that nobody reads on.
+        drop((stdout, stderr));
+        Ok((child.wait().await?, code, explanation))
+    };
+    let (status, code, explanation) = tokio::time::timeout(MAX_WALL, talk)
+        .await
+        .map_err(|_| CompileError::Limit(format!("{} s", MAX_WALL.as_secs())))?
+        .map_err(failed)?;
+    judge(status, code, &explanation)
+}
+
+fn judge(status: ExitStatus, code: Vec<u8>, explanation: &[u8]) -> Result<Vec<u8>, CompileError> {
+    if status.success() && !code.is_empty() && (code.len() as u64) < MAX_CODE_BYTES {
+        return Ok(code);
+    }
+    let explanation = String::from_utf8_lossy(explanation).trim().to_owned();
+    match status.code() {
+        Some(code) if code == i32::from(REFUSED) => Err(CompileError::Refused(explanation)),
+        _ => Err(CompileError::Limit(status.to_string())),
+    }
+}
+
+/// The compiler's process: limits itself, reads a component from its standard input and writes code to its standard
+/// output. To be called before anything else happens in the process.
+pub fn compile_child_main() -> ExitCode {
+    match limit_process()
+        .map_err(|error| error.to_string())
+        .and_then(|()| compile_input())
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(explanation) => {
+            // Nobody is left to tell if this fails.
+            let _ = io::stderr().write_all(explanation.as_bytes());
+            ExitCode::from(REFUSED)
+        }
+    }
+}
+
+fn limit_process() -> io::Result<()> {
+    let limits = [
+        (Resource::As, MAX_ADDRESS_SPACE_BYTES),
+        (Resource::Cpu, MAX_CPU_SECONDS),
+        (Resource::Core, 0),
+        (Resource::Fsize, 0),
+    ];
+    for (resource, limit) in limits {
+        let (current, maximum) = (Some(limit), Some(limit));
+        setrlimit(resource, Rlimit { current, maximum })?;
+    }
+    nice(NICENESS)?;
+    Ok(())
+}
+
+fn compile_input() -> Result<(), String> {
+    let mut wasm = Vec::new();
+    let input = io::stdin().take(MAX_PLUGIN_BYTES as u64 + 1).read_to_end(&mut wasm);
+    input.map_err(|error| error.to_string())?;
+    let engine = engine::compiler().map_err(|error| format!("{error:#}"))?;
+    let code = engine
+        .precompile_component(&wasm)
+        .map_err(|error| format!("{error:#}"))?;
+    io::stdout().write_all(&code).map_err(|error| error.to_string())
+}

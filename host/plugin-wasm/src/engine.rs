@@ -1,0 +1,174 @@
+//! The engine: how guests are compiled and where they run.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    thread::{self, JoinHandle},
+};
+
+use wasmtime::{
+    Config, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmFeatures,
+};
+
+use crate::meter::TICK;
+
+/// Instances at once: the calls that the caller lets run, and the one that is tried out.
+const MAX_INSTANCES: u32 = plugin_host::runtime::MAX_CALLS + 1;
+
+/// The stack of a guest. Recursion ends here.
+const WASM_STACK_BYTES: usize = 512 * 1024;
+
+/// The stack that guest and host functions share.
+const STACK_BYTES: usize = 1024 * 1024;
+
+/// The address space of each memory. With all that 32 bits can address, the hardware checks bounds.
+const MEMORY_RESERVATION_BYTES: usize = 4 << 30;
+
+/// What stays in the pool of a memory when its call is over, so that the next need not ask the kernel.
+const RESIDENT_MEMORY_BYTES: usize = 256 * 1024;
+
+/// The same for tables.
+const RESIDENT_TABLE_BYTES: usize = 16 * 1024;
+
+/// The largest table that a slot of the pool holds; a call's own limit is lower.
+const MAX_TABLE_ELEMENTS: usize = 50_000;
+
+/// An engine whose compiled code every engine of this build accepts.
+pub(crate) fn compiler() -> wasmtime::Result<Engine> {
+    Engine::new(&config())
+}
+
+/// An engine that runs guests, from a pool of memories if the machine has the address space for it.
+pub(crate) fn runner() -> wasmtime::Result<Engine> {
+    let mut pooled = config();
+    pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
+    Engine::new(&pooled).or_else(|error| {
+        tracing::warn!(%error, "plugins run without a pool of memories; calls start a little slower");
+        compiler()
+    })
+}
+
+fn config() -> Config {
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        .epoch_interruption(true)
+        .cranelift_opt_level(OptLevel::Speed)
+        .max_wasm_stack(WASM_STACK_BYTES)
+        .async_stack_size(STACK_BYTES)
+        .memory_reservation(MEMORY_RESERVATION_BYTES as u64)
+        .wasm_features(features_off(), false);
+    config
+}
+
+/// What guests may not use: less to get wrong, and the same on every machine.
+pub(crate) fn features_off() -> WasmFeatures {
+    WasmFeatures::THREADS
+        | WasmFeatures::SHARED_EVERYTHING_THREADS
+        | WasmFeatures::MEMORY64
+        | WasmFeatures::MULTI_MEMORY
+        | WasmFeatures::RELAXED_SIMD
+        | WasmFeatures::CUSTOM_PAGE_SIZES
+        | WasmFeatures::EXCEPTIONS
+        | WasmFeatures::GC
+}
+
+/// A component has more tables and core instances than memories: its adapters bring their own.
+fn pool() -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::default();
+    pool.total_component_instances(MAX_INSTANCES)
+        .total_core_instances(MAX_INSTANCES * 8)
+        .total_memories(MAX_INSTANCES)
+        .total_tables(MAX_INSTANCES * 4)
+        .total_stacks(MAX_INSTANCES)
+        .max_memories_per_component(1)
+        .max_tables_per_component(4)
+        .max_core_instances_per_component(8)
+        .max_memory_size(MEMORY_RESERVATION_BYTES)
+        .table_elements(MAX_TABLE_ELEMENTS)
+        .linear_memory_keep_resident(RESIDENT_MEMORY_BYTES)
+        .table_keep_resident(RESIDENT_TABLE_BYTES);
+    pool
+}
+
+/// Interrupts running guests every [`TICK`], from a thread of its own, which sleeps while no call runs.
+#[derive(Debug)]
+pub(crate) struct Ticker {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// A lock and not a channel: many calls begin and end, and one thread waits for the first.
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    calls: usize,
+    is_over: bool,
+}
+
+/// While it lives, the ticker ticks.
+#[derive(Debug)]
+pub(crate) struct Ticking(Arc<Shared>);
+
+impl Ticker {
+    pub(crate) fn start(engine: EngineWeak) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let of_thread = shared.clone();
+        let thread = thread::Builder::new()
+            .name("plugin-ticks".to_owned())
+            .spawn(move || tick(&of_thread, &engine))?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    pub(crate) fn run(&self) -> Ticking {
+        self.shared.change(|state| state.calls += 1);
+        Ticking(self.shared.clone())
+    }
+}
+
+impl Shared {
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_one();
+    }
+}
+
+fn tick(shared: &Shared, engine: &EngineWeak) {
+    let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let idle = |state: &mut State| state.calls == 0 && !state.is_over;
+        state = shared
+            .changed
+            .wait_while(state, idle)
+            .unwrap_or_else(PoisonError::into_inner);
+        let waited = shared.changed.wait_timeout_while(state, TICK, |state| !state.is_over);
+        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        match engine.upgrade() {
+            Some(engine) if !state.is_over => engine.increment_epoch(),
+            _ => return,
+        }
+    }
+}
+
+impl Drop for Ticking {
+    fn drop(&mut self) {
+        self.0.change(|state| state.calls -= 1);
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.change(|state| state.is_over = true);
+        if let Some(thread) = self.thread.take() {
+            // It only counts; if it panicked, there is nothing left to stop.
+            let _ = thread.join();
+        }
+    }
+}

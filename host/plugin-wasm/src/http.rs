@@ -1,0 +1,156 @@
+//! The network as plugins see it: requests through the host only, to granted hosts only, every hop checked.
+
+pub(crate) mod header;
+pub(crate) mod network;
+mod pace;
+pub(crate) mod session;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use url::Url;
+
+pub use network::{Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError};
+
+/// A request as a plugin has put it together. What is wrong with it is kept until it is sent, because the functions that
+/// build it answer nothing.
+#[derive(Debug, Clone)]
+#[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
+pub struct Request {
+    pub(crate) method: String,
+    pub(crate) url: Option<Url>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) max_bytes: Option<u64>,
+    pub(crate) follows_redirects: bool,
+    pub(crate) cookies: Cookies,
+    pub(crate) is_cached: bool,
+    pub(crate) invalid: Option<String>,
+}
+
+/// Which cookies go along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cookies {
+    /// None, and none are kept.
+    None,
+    /// Those that sites have set during the call.
+    Jar,
+    /// Those and the ones that belong to the task, on the task's own site.
+    JarAndTask,
+}
+
+/// A response, its body whole.
+#[derive(Debug, Clone)]
+#[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
+pub struct Response {
+    pub(crate) status: u16,
+    pub(crate) final_url: Url,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
+    /// How much of the body has been read.
+    pub(crate) position: usize,
+    /// The body as text, once somebody asked for it.
+    text: Option<Arc<str>>,
+}
+
+impl Request {
+    pub(crate) fn new(method: &str, url: &str) -> Self {
+        let mut request = Self {
+            method: method.to_ascii_uppercase(),
+            url: Url::parse(url).ok(),
+            headers: Vec::new(),
+            body: Bytes::new(),
+            timeout: None,
+            max_bytes: None,
+            follows_redirects: true,
+            cookies: Cookies::Jar,
+            is_cached: false,
+            invalid: None,
+        };
+        if !matches!(
+            request.method.as_str(),
+            "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS"
+        ) {
+            request.reject("the method is not one that plugins may use");
+        }
+        if request.url.is_none() {
+            request.reject("not a URL");
+        }
+        request
+    }
+
+    /// Notes what is wrong; the first thing counts.
+    pub(crate) fn reject(&mut self, reason: impl Into<String>) {
+        self.invalid.get_or_insert_with(|| reason.into());
+    }
+
+    pub(crate) fn set_header(&mut self, name: &str, value: &str) {
+        if !header::guest_may_send(name) {
+            self.reject(format!("the field {name} is not for plugins to set"));
+        } else if !header::is_value(value) {
+            self.reject(format!("the value of {name} cannot be sent"));
+        } else {
+            self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+            self.headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+    }
+
+    pub(crate) fn add_query(&mut self, name: &str, value: &str) {
+        if let Some(url) = &mut self.url {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+    }
+}
+
+impl Response {
+    pub(crate) fn new(answer: Answer, final_url: Url) -> Self {
+        Self {
+            status: answer.status,
+            final_url,
+            headers: answer.headers,
+            body: answer.body,
+            position: 0,
+            text: None,
+        }
+    }
+
+    /// The values of all fields of this name that a plugin may read.
+    pub(crate) fn header_all(&self, name: &str) -> Vec<String> {
+        let readable = self
+            .headers
+            .iter()
+            .filter(|(other, _)| other.eq_ignore_ascii_case(name));
+        readable
+            .filter(|(other, _)| header::guest_may_read(other))
+            .map(|(_, value)| value.clone())
+            .collect()
+    }
+
+    /// The next bytes of the body, at most `max`; empty at its end.
+    pub(crate) fn read(&mut self, max: usize) -> Bytes {
+        let end = self.body.len().min(self.position.saturating_add(max));
+        let piece = self.body.slice(self.position..end);
+        self.position = end;
+        piece
+    }
+
+    /// The body as text, by its byte order mark, else by what the response says, else as UTF-8.
+    pub(crate) fn text(&mut self) -> Arc<str> {
+        if let Some(text) = &self.text {
+            return text.clone();
+        }
+        let content_type = self.header_all("content-type").concat();
+        let label = content_type.split(';').find_map(|part| {
+            let (name, value) = part.split_once('=')?;
+            name.trim()
+                .eq_ignore_ascii_case("charset")
+                .then(|| value.trim().trim_matches('"').to_owned())
+        });
+        let encoding = label.and_then(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
+        let (text, _, _) = encoding.unwrap_or(encoding_rs::UTF_8).decode(&self.body);
+        let text: Arc<str> = text.into();
+        self.text = Some(text.clone());
+        text
+    }
+}

@@ -1,0 +1,313 @@
+//! What a session may send, against sites in a table.
+
+use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+
+use plugin_host::{InputHost, Reach};
+use transfer::Secret;
+
+use super::*;
+use crate::http::Exchanged;
+
+/// Sites that answer from a table, and what they were asked.
+#[derive(Debug, Default)]
+struct Sites {
+    answers: BTreeMap<String, Answer>,
+    asked: Mutex<Vec<Exchange>>,
+}
+
+impl Sites {
+    fn page(self, url: &str, body: &str) -> Self {
+        self.answer(url, 200, &[], body)
+    }
+
+    fn redirect(self, url: &str, status: u16, location: &str) -> Self {
+        self.answer(url, status, &[("location", location)], "")
+    }
+
+    fn answer(mut self, url: &str, status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let answer = Answer {
+            status,
+            headers: headers.collect(),
+            body: body.to_owned().into(),
+        };
+        self.answers.insert(url.to_owned(), answer);
+        self
+    }
+}
+
+impl Network for Sites {
+    fn exchange(&self, exchange: Exchange) -> Exchanged<'_> {
+        let answer = self.answers.get(exchange.url.as_str()).cloned();
+        self.asked.lock().unwrap().push(exchange);
+        Box::pin(async {
+            // What is not in the table never answers.
+            match answer {
+                Some(answer) => Ok(answer),
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+struct Bench {
+    sites: Arc<Sites>,
+    session: Session,
+}
+
+fn bench(sites: Sites, limits: HttpLimits) -> Bench {
+    let sites = Arc::new(sites);
+    let hosts = [
+        "https://a.example",
+        "https://b.example",
+        "https://*.cdn.example",
+        "https://10.0.0.1",
+    ];
+    let task: Url = "https://a.example/task".parse().unwrap();
+    let grants = Grants {
+        hosts: hosts.iter().map(|host| host.parse().unwrap()).collect(),
+        input_host: Some(InputHost::found("https://input.example/".parse().unwrap())),
+        ..Grants::default()
+    };
+    let cookies = TaskCookies::new(task, Secret::new("task=1".to_owned()));
+    let session = Session::new(sites.clone(), grants, limits, Some(cookies));
+    Bench { sites, session }
+}
+
+impl Bench {
+    async fn get(&self, url: &str) -> Result<Response, FetchError> {
+        self.session.send(Request::new("GET", url)).await
+    }
+
+    fn asked(&self) -> Vec<Exchange> {
+        self.sites.asked.lock().unwrap().clone()
+    }
+
+    fn header(&self, index: usize, name: &str) -> Option<String> {
+        let asked = self.asked();
+        let mut headers = asked[index].headers.iter();
+        headers.find(|(other, _)| other == name).map(|(_, value)| value.clone())
+    }
+}
+
+fn of(sites: Sites) -> Bench {
+    bench(sites, HttpLimits::default())
+}
+
+#[tokio::test]
+async fn redirects_are_followed_as_far_as_they_are_granted() {
+    let bench = of(Sites::default()
+        .redirect("https://a.example/", 302, "/next")
+        .redirect("https://a.example/next", 301, "https://x.cdn.example/file")
+        .page("https://x.cdn.example/file", "here"));
+    let response = bench.get("https://a.example/").await.unwrap();
+    assert_eq!(
+        (response.final_url.as_str(), &response.body[..]),
+        ("https://x.cdn.example/file", &b"here"[..])
+    );
+    assert!(bench.asked().iter().all(|exchange| exchange.reach == Reach::Public));
+}
+
+#[tokio::test]
+async fn a_redirect_to_what_was_not_granted_is_not_asked() {
+    for target in [
+        "https://evil.example/",
+        "http://a.example/",
+        "https://a.example:8443/",
+        "https://u:p@a.example/",
+        "https://127.0.0.1/",
+        "https://10.0.0.1/",
+        "file:///etc/passwd",
+    ] {
+        let bench = of(Sites::default().redirect("https://a.example/", 302, target));
+        let refused = bench.get("https://a.example/").await;
+        assert!(matches!(refused, Err(FetchError::Denied(_))), "{target}: {refused:?}");
+        assert_eq!(bench.asked().len(), 1, "{target}");
+        assert_eq!(bench.session.traffic().denied.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn credentials_stay_with_their_origin() {
+    let bench = of(Sites::default()
+        .redirect("https://a.example/", 302, "/same")
+        .redirect("https://a.example/same", 302, "https://b.example/")
+        .page("https://b.example/", ""));
+    let mut request = Request::new("GET", "https://a.example/");
+    for name in ["Authorization", "X-Api-Key", "Accept"] {
+        request.set_header(name, "v");
+    }
+    request.cookies = Cookies::JarAndTask;
+    bench.session.send(request).await.unwrap();
+    for name in ["authorization", "x-api-key", "cookie"] {
+        assert!(bench.header(1, name).is_some(), "{name} stays at its origin");
+        assert_eq!(bench.header(2, name), None, "{name} goes nowhere else");
+    }
+    assert_eq!(bench.header(2, "accept").as_deref(), Some("v"));
+}
+
+#[tokio::test]
+async fn a_body_goes_along_only_where_it_should() {
+    let post = |url: &str| {
+        let mut request = Request::new("POST", url);
+        request.body = Bytes::from_static(b"secret");
+        request.set_header("content-type", "text/plain");
+        request
+    };
+    let bench = of(Sites::default()
+        .redirect("https://a.example/303", 303, "https://b.example/")
+        .redirect("https://a.example/307", 307, "/page")
+        .redirect("https://a.example/308", 308, "https://b.example/")
+        .page("https://a.example/page", "")
+        .page("https://b.example/", ""));
+    bench.session.send(post("https://a.example/303")).await.unwrap();
+    let asked = bench.asked();
+    assert_eq!((asked[1].method.as_str(), asked[1].body.len()), ("GET", 0));
+    bench.session.send(post("https://a.example/307")).await.unwrap();
+    let asked = bench.asked();
+    assert_eq!((asked[3].method.as_str(), &asked[3].body[..]), ("POST", &b"secret"[..]));
+    let refused = bench.session.send(post("https://a.example/308")).await;
+    assert!(matches!(refused, Err(FetchError::Invalid(_))));
+    assert_eq!(bench.asked().len(), 5);
+}
+
+#[tokio::test]
+async fn cookies_are_kept_for_their_site_and_hidden_from_the_plugin() {
+    let bench = of(Sites::default()
+        .answer(
+            "https://a.example/",
+            200,
+            &[("set-cookie", "s=1; Path=/"), ("set-cookie", "x=2; Domain=b.example")],
+            "",
+        )
+        .page("https://a.example/again", "")
+        .page("https://b.example/", ""));
+    let response = bench.get("https://a.example/").await.unwrap();
+    assert!(response.header_all("Set-Cookie").is_empty());
+    bench.get("https://a.example/again").await.unwrap();
+    assert_eq!(bench.header(1, "cookie").as_deref(), Some("s=1"));
+    bench.get("https://b.example/").await.unwrap();
+    assert_eq!(bench.header(2, "cookie"), None);
+    let mut without = Request::new("GET", "https://a.example/again");
+    without.cookies = Cookies::None;
+    bench.session.send(without).await.unwrap();
+    assert_eq!(bench.header(3, "cookie"), None);
+}
+
+#[tokio::test]
+async fn requests_bytes_and_redirects_have_an_end() {
+    let limits = HttpLimits {
+        requests: 3,
+        total_bytes: 10,
+        response_bytes: 8,
+        redirects: 1,
+        ..HttpLimits::default()
+    };
+    let sites = || {
+        Sites::default()
+            .page("https://a.example/", "1234567")
+            .redirect("https://b.example/", 302, "/")
+    };
+    let bench_of_bytes = bench(sites(), limits.clone());
+    for expect in [8, 3, 0] {
+        bench_of_bytes.get("https://a.example/").await.unwrap();
+        assert_eq!(bench_of_bytes.asked().last().unwrap().max_bytes, expect);
+    }
+    assert_eq!(
+        bench_of_bytes.get("https://a.example/").await.unwrap_err(),
+        FetchError::TooManyRequests
+    );
+    let redirected = bench(sites(), limits).get("https://b.example/").await;
+    assert_eq!(
+        redirected.unwrap_err(),
+        FetchError::Invalid("too many redirects".to_owned())
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_site_that_never_answers_is_given_up() {
+    let bench = of(Sites::default());
+    let mut request = Request::new("GET", "https://a.example/");
+    request.timeout = Some(Duration::from_hours(1));
+    let started = tokio::time::Instant::now();
+    let given_up = bench.session.send(request).await;
+    assert_eq!(given_up.unwrap_err(), FetchError::Network(NetworkError::Timeout));
+    assert_eq!(started.elapsed(), HttpLimits::default().max_timeout);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_are_sent_side_by_side_and_answered_in_order() {
+    let bench = of(Sites::default()
+        .page("https://a.example/", "a")
+        .page("https://b.example/", "b"));
+    let urls = [
+        "https://b.example/",
+        "https://a.example/never",
+        "https://evil.example/",
+        "https://a.example/",
+    ];
+    let results = bench
+        .session
+        .send_all(urls.map(|url| Request::new("GET", url)).into())
+        .await;
+    let bodies: Vec<_> = results
+        .iter()
+        .map(|result| result.as_ref().ok().map(|response| &response.body[..]))
+        .collect();
+    assert_eq!(bodies, [Some(&b"b"[..]), None, None, Some(&b"a"[..])]);
+}
+
+#[tokio::test]
+async fn a_cached_response_is_not_asked_for_again() {
+    let bench = of(Sites::default().page("https://a.example/", "a"));
+    let request = || {
+        let mut request = Request::new("GET", "https://a.example/");
+        request.is_cached = true;
+        request
+    };
+    bench.session.send(request()).await.unwrap();
+    bench.session.send(request()).await.unwrap();
+    assert_eq!(bench.asked().len(), 1);
+    let mut other = request();
+    other.set_header("accept", "x");
+    bench.session.send(other).await.unwrap();
+    assert_eq!(bench.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_is_said_when_it_is_sent() {
+    let bench = of(Sites::default());
+    let mut smuggles = Request::new("GET", "https://a.example/");
+    smuggles.set_header("X-A", "a\r\nHost: b");
+    let mut large = Request::new("POST", "https://a.example/");
+    large.body = vec![0; HttpLimits::default().request_bytes + 1].into();
+    for request in [
+        smuggles,
+        large,
+        Request::new("CONNECT", "https://a.example/"),
+        Request::new("GET", "nonsense"),
+    ] {
+        assert!(matches!(bench.session.send(request).await, Err(FetchError::Invalid(_))));
+    }
+    assert!(bench.asked().is_empty());
+}
+
+#[test]
+fn text_is_decoded_as_the_response_says() {
+    let response = |content_type: &str, body: &[u8]| {
+        let answer = Answer {
+            status: 200,
+            headers: vec![("content-type".to_owned(), content_type.to_owned())],
+            body: body.to_vec().into(),
+        };
+        Response::new(answer, "https://a.example/".parse().unwrap())
+            .text()
+            .to_string()
+    };
+    assert_eq!(response("text/html; charset=\"ISO-8859-1\"", b"\xe4"), "ä");
+    assert_eq!(response("text/html;charset=gbk", b"\xc4\xe3"), "你");
+    assert_eq!(response("text/html", "ä".as_bytes()), "ä");
+    assert_eq!(response("text/html; charset=gbk", b"\xef\xbb\xbf\xc3\xa4"), "ä");
+}

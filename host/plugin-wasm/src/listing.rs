@@ -1,0 +1,337 @@
+//! What a resolver hands out, checked and bounded while the plugin fills it in.
+
+use plugin_host::{Entry, Exceeded, Facts, Link, Listing, PluginFault, Variant};
+use transfer::FileName;
+use url::Url;
+
+use crate::limits::OutputLimits;
+
+/// The deepest folder of an entry.
+const MAX_DEPTH: usize = 8;
+
+/// The longest id, label or token.
+const MAX_ID_BYTES: usize = 1024;
+
+/// A refusal of something that a plugin handed out.
+#[expect(clippy::needless_pass_by_value, reason = "errors come by value, texts by reference")]
+fn invalid(field: &'static str, reason: impl ToString) -> PluginFault {
+    let reason = reason.to_string();
+    PluginFault::InvalidOutput { field, reason }
+}
+
+/// Fills a listing and keeps it within its limits.
+#[derive(Debug)]
+pub(crate) struct ListingBuilder {
+    listing: Listing,
+    limits: OutputLimits,
+    bytes_left: usize,
+}
+
+impl ListingBuilder {
+    pub(crate) fn new(limits: OutputLimits) -> Self {
+        Self {
+            listing: Listing::default(),
+            bytes_left: limits.bytes,
+            limits,
+        }
+    }
+
+    pub(crate) fn finish(self) -> Listing {
+        self.listing
+    }
+
+    /// The listing, for its own fields; texts put there go through [`Self::text`].
+    pub(crate) fn listing_mut(&mut self) -> &mut Listing {
+        &mut self.listing
+    }
+
+    /// `text`, counted.
+    pub(crate) fn text(&mut self, text: String) -> Result<String, PluginFault> {
+        self.count(text.len())?;
+        Ok(text)
+    }
+
+    /// `text` as the URL it must be, counted.
+    pub(crate) fn url(&mut self, field: &'static str, text: &str) -> Result<Url, PluginFault> {
+        self.count(text.len())?;
+        parse_url(field, text, &self.limits)
+    }
+
+    pub(crate) fn add(&mut self, id: String, name: &str) -> Result<usize, PluginFault> {
+        check_limit("entries", self.listing.entries.len(), self.limits.entries)?;
+        check_id(&id)?;
+        // What an entry takes without its texts, so that many empty ones are counted, too.
+        self.count(size_of::<Entry>() + id.len() + name.len())?;
+        self.listing.entries.push(Entry {
+            id,
+            name: FileName::sanitise(name).as_str().to_owned(),
+            ..Entry::default()
+        });
+        Ok(self.listing.entries.len() - 1)
+    }
+
+    pub(crate) fn add_variant(
+        &mut self,
+        at: Place,
+        id: String,
+        label: String,
+        rank: i32,
+    ) -> Result<Place, PluginFault> {
+        if at.variant.is_some() {
+            return Err(invalid("variant", "a variant has no variants"));
+        }
+        check_id(&id)?;
+        check_limit("variants", self.entry_mut(at).variants.len(), self.limits.variants)?;
+        self.count(size_of::<Variant>() + id.len() + label.len())?;
+        let variants = &mut self.entry_mut(at).variants;
+        variants.push(Variant {
+            id,
+            label,
+            rank,
+            facts: Facts::default(),
+        });
+        let variant = Some(variants.len() - 1);
+        Ok(Place { variant, ..at })
+    }
+
+    /// The entry at `at`, also when `at` is one of its variants.
+    pub(crate) fn entry_mut(&mut self, at: Place) -> &mut Entry {
+        &mut self.listing.entries[at.entry]
+    }
+
+    pub(crate) fn facts_mut(&mut self, at: Place) -> &mut Facts {
+        let entry = &mut self.listing.entries[at.entry];
+        match at.variant {
+            Some(variant) => &mut entry.variants[variant].facts,
+            None => &mut entry.facts,
+        }
+    }
+
+    pub(crate) fn set_folder(&mut self, at: Place, folder: &str) -> Result<(), PluginFault> {
+        self.count(folder.len())?;
+        let components: Vec<_> = folder
+            .split(['/', '\\'])
+            .filter(|component| !matches!(*component, "" | "."))
+            .map(|component| FileName::sanitise(component).as_str().to_owned())
+            .collect();
+        if components.len() > MAX_DEPTH {
+            return Err(invalid("folder", format!("it is deeper than {MAX_DEPTH}")));
+        }
+        self.entry_mut(at).folder = components;
+        Ok(())
+    }
+
+    pub(crate) fn add_checksum(&mut self, at: Place, algorithm: &str, hex: &str) -> Result<(), PluginFault> {
+        let is_hex = !hex.is_empty() && hex.len() <= 128 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_known = matches!(algorithm, "md5" | "sha1" | "sha256" | "sha512" | "crc32" | "blake3");
+        if !is_hex || !is_known {
+            return Err(invalid("checksum", "not a digest of a known algorithm"));
+        }
+        check_limit("checksums", self.facts_mut(at).checksums.len(), self.limits.link_parts)?;
+        self.count(algorithm.len() + hex.len())?;
+        let checksum = (algorithm.to_owned(), hex.to_ascii_lowercase());
+        self.facts_mut(at).checksums.push(checksum);
+        Ok(())
+    }
+
+    pub(crate) fn set_link(&mut self, at: Place, link: Link) -> Result<(), PluginFault> {
+        self.count(size_of::<Link>() + link.text_bytes())?;
+        self.facts_mut(at).link = Some(link);
+        Ok(())
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), PluginFault> {
+        self.bytes_left = self
+            .bytes_left
+            .checked_sub(bytes)
+            .ok_or(PluginFault::Limit(Exceeded::Output(
+                "bytes of output",
+                self.limits.bytes,
+            )))?;
+        Ok(())
+    }
+}
+
+/// Where in a listing something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
+pub struct Place {
+    pub(crate) entry: usize,
+    pub(crate) variant: Option<usize>,
+}
+
+/// What a plugin may put into a link.
+pub(crate) trait BuildLink: Sized {
+    fn new(url: &str, limits: &OutputLimits) -> Result<Self, PluginFault>;
+    fn add_mirror(&mut self, url: &str, limits: &OutputLimits) -> Result<(), PluginFault>;
+    fn add_header(&mut self, name: &str, value: &str, limits: &OutputLimits) -> Result<(), PluginFault>;
+    fn set_audio(&mut self, audio: Self) -> Result<(), PluginFault>;
+    fn set_manifest(&mut self, kind: &str) -> Result<(), PluginFault>;
+    /// How long its texts are together.
+    fn text_bytes(&self) -> usize;
+}
+
+impl BuildLink for Link {
+    fn new(url: &str, limits: &OutputLimits) -> Result<Self, PluginFault> {
+        Ok(Self {
+            url: parse_url("link", url, limits)?,
+            mirrors: Vec::new(),
+            headers: Vec::new(),
+            supports_ranges: None,
+            is_single_use: false,
+            expires_ms: None,
+            max_connections: None,
+            audio: None,
+            manifest: None,
+        })
+    }
+
+    fn add_mirror(&mut self, url: &str, limits: &OutputLimits) -> Result<(), PluginFault> {
+        check_limit("mirrors", self.mirrors.len(), limits.link_parts)?;
+        self.mirrors.push(parse_url("mirror", url, limits)?);
+        Ok(())
+    }
+
+    fn add_header(&mut self, name: &str, value: &str, limits: &OutputLimits) -> Result<(), PluginFault> {
+        check_limit("headers", self.headers.len(), limits.link_parts)?;
+        if !crate::http::header::guest_may_send(name) && !name.eq_ignore_ascii_case("cookie") {
+            return Err(invalid("header", format!("{name} is not for plugins to set")));
+        }
+        if !crate::http::header::is_value(value) || value.len() > limits.url_bytes {
+            return Err(invalid("header", format!("the value of {name} cannot be sent")));
+        }
+        self.headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        Ok(())
+    }
+
+    fn set_audio(&mut self, audio: Link) -> Result<(), PluginFault> {
+        if audio.audio.is_some() {
+            return Err(invalid("link", "the audio of a link has no audio of its own"));
+        }
+        self.audio = Some(Box::new(audio));
+        Ok(())
+    }
+
+    fn set_manifest(&mut self, kind: &str) -> Result<(), PluginFault> {
+        if !matches!(kind, "hls" | "dash" | "torrent") {
+            return Err(invalid("manifest", "hls, dash and torrent are known"));
+        }
+        self.manifest = Some(kind.to_owned());
+        Ok(())
+    }
+
+    fn text_bytes(&self) -> usize {
+        let mirrors = self.mirrors.iter().map(|url| url.as_str().len());
+        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
+        let audio = self.audio.iter().map(|link| link.text_bytes());
+        self.url.as_str().len() + mirrors.chain(headers).chain(audio).sum::<usize>()
+    }
+}
+
+fn parse_url(field: &'static str, text: &str, limits: &OutputLimits) -> Result<Url, PluginFault> {
+    if text.len() > limits.url_bytes {
+        return Err(invalid(field, format!("it is longer than {} bytes", limits.url_bytes)));
+    }
+    let url = Url::parse(text).map_err(|error| invalid(field, error))?;
+    if !matches!(url.scheme(), "http" | "https" | "ftp" | "ftps" | "magnet") {
+        return Err(invalid(
+            field,
+            format!("{} is not a scheme to download with", url.scheme()),
+        ));
+    }
+    Ok(url)
+}
+
+fn check_id(id: &str) -> Result<(), PluginFault> {
+    if id.is_empty() || id.len() > MAX_ID_BYTES {
+        return Err(invalid("id", format!("it needs 1 to {MAX_ID_BYTES} bytes")));
+    }
+    Ok(())
+}
+
+fn check_limit(what: &'static str, count: usize, limit: usize) -> Result<(), PluginFault> {
+    if count >= limit {
+        return Err(PluginFault::Limit(Exceeded::Output(what, limit)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builder() -> ListingBuilder {
+        ListingBuilder::new(OutputLimits {
+            entries: 3,
+            variants: 2,
+            bytes: 4096,
+            url_bytes: 100,
+            link_parts: 2,
+        })
+    }
+
+    fn place(entry: usize) -> Place {
+        Place { entry, variant: None }
+    }
+
+    #[test]
+    fn names_and_folders_are_made_safe() {
+        let mut builder = builder();
+        let at = place(builder.add("1".into(), "../../etc/passwd").unwrap());
+        builder.set_folder(at, "/a/./../b\\c/").unwrap();
+        let entry = &builder.finish().entries[0];
+        assert!(
+            !entry.name.contains('/') && !entry.name.starts_with('.'),
+            "{}",
+            entry.name
+        );
+        assert_eq!(entry.folder.len(), 4);
+        assert!(
+            entry
+                .folder
+                .iter()
+                .all(|component| component != ".." && !component.contains(['/', '\\']))
+        );
+    }
+
+    #[test]
+    fn a_listing_ends_at_its_limits() {
+        let mut builder = builder();
+        for id in ["1", "2", "3"] {
+            builder.add(id.into(), id).unwrap();
+        }
+        let over = |what, limit| Err(PluginFault::Limit(Exceeded::Output(what, limit)));
+        assert_eq!(builder.add("4".into(), "4"), over("entries", 3));
+        for id in ["a", "b"] {
+            builder.add_variant(place(0), id.into(), id.into(), 0).unwrap();
+        }
+        assert!(builder.add_variant(place(0), "c".into(), "c".into(), 0).is_err());
+        assert!(builder.text("x".repeat(5000)).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_downloaded_is_no_link() {
+        let limits = OutputLimits::default();
+        for url in ["", "x", "file:///etc/passwd", "javascript:alert(1)", "data:,x"] {
+            assert!(Link::new(url, &limits).is_err(), "{url}");
+        }
+        let mut link = Link::new("https://example.org/a", &limits).unwrap();
+        assert!(link.add_header("Host", "x", &limits).is_err());
+        assert!(link.add_header("X-A", "a\r\nb", &limits).is_err());
+        assert!(link.add_header("Referer", "https://example.org/", &limits).is_ok());
+        assert!(link.set_manifest("exe").is_err());
+    }
+
+    #[test]
+    fn facts_of_a_variant_are_its_own() {
+        let mut builder = builder();
+        let at = place(builder.add("1".into(), "a").unwrap());
+        let variant = builder.add_variant(at, "hd".into(), "HD".into(), 1).unwrap();
+        builder.facts_mut(variant).size = Some(5);
+        assert!(builder.add_variant(variant, "x".into(), "x".into(), 0).is_err());
+        assert!(builder.add_checksum(variant, "md5", "xyz").is_err());
+        let listing = builder.finish();
+        assert_eq!(listing.entries[0].facts.size, None);
+        assert_eq!(listing.entries[0].variants[0].facts.size, Some(5));
+    }
+}

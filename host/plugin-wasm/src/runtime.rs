@@ -1,0 +1,242 @@
+//! Loading plugins: screened, compiled elsewhere, linked to what they may have.
+
+use std::{fmt, io, path::PathBuf, sync::Arc};
+
+use plugin_host::{
+    PluginFault,
+    runtime::{Interface, Language},
+};
+use tokio::{sync::Semaphore, task::JoinError};
+use wasmtime::{
+    Engine,
+    component::{Component, HasSelf, Linker},
+};
+
+use crate::{
+    bindings::{
+        Sandbox,
+        exports::svc::plugin::{previewer, resolver},
+    },
+    cache::{Cache, ContentHash},
+    capability::later,
+    compile::{CompileError, CompilerCommand, compile},
+    engine::{self, Ticker},
+    interface,
+    loaded::{Guest, Loaded},
+    screen::{Kind, ScreenError, screen},
+    state::{CallState, Host},
+};
+
+/// Searches through long texts that run at once. One leaves room for others on two processors.
+const SEARCHES: usize = 2;
+
+/// What a runtime needs to begin with.
+#[derive(Clone)]
+pub struct RuntimeConfig {
+    /// Where compiled plugins are kept.
+    pub cache_folder: PathBuf,
+    /// Proves that compiled plugins were written by us. It must be secret and stay the same.
+    pub cache_key: [u8; 32],
+    /// How to start the compiler.
+    pub compiler: CompilerCommand,
+    /// What plugins are told about this host.
+    pub host_version: String,
+}
+
+impl fmt::Debug for RuntimeConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuntimeConfig")
+            .field("cache_folder", &self.cache_folder)
+            .field("compiler", &self.compiler)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no runtime.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The engine cannot run on this machine.
+    #[error("plugins cannot run on this machine: {0}")]
+    Engine(String),
+    /// A thread could not be started.
+    #[error("cannot start the thread that counts the time of plugins")]
+    Thread(#[source] io::Error),
+}
+
+/// Why a plugin was not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Its bytes are not a plugin's.
+    #[error(transparent)]
+    Screen(#[from] ScreenError),
+    /// A core module, where only components are taken, or one that does not fit the contract.
+    #[error("it is not a component: {0}")]
+    NotComponent(String),
+    /// It could not be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// It was made for another contract.
+    #[error("it does not fit this host: {reason}")]
+    Abi {
+        /// The interface that does not fit, where one can be named.
+        interface: Option<String>,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It already fails when it is started.
+    #[error("it does not start")]
+    TryOut(#[from] PluginFault),
+    /// The host failed; the plugin is not to blame.
+    #[error("the host failed while loading it")]
+    Host(#[source] JoinError),
+}
+
+impl LoadError {
+    pub(crate) fn abi(interface: Option<String>, error: &wasmtime::Error) -> Self {
+        let reason = format!("{error:#}");
+        Self::Abi { interface, reason }
+    }
+}
+
+/// Runs plugins. Clones share everything.
+#[derive(Debug, Clone)]
+pub struct Runtime(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) ticker: Ticker,
+    pub(crate) host: Arc<Host>,
+    linker: Linker<CallState>,
+    cache: Cache,
+    compiler: CompilerCommand,
+    /// One plugin is loaded at a time.
+    loading: Semaphore,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// Starts a runtime. It ends with its last clone and the last plugin that it loaded.
+    pub fn start(config: RuntimeConfig) -> Result<Self, StartError> {
+        let failed = |error: wasmtime::Error| StartError::Engine(format!("{error:#}"));
+        let engine = engine::runner().map_err(failed)?;
+        let linker = linker(&engine).map_err(failed)?;
+        Ok(Self(Arc::new(Shared {
+            ticker: Ticker::start(engine.weak()).map_err(StartError::Thread)?,
+            host: Arc::new(Host {
+                version: config.host_version,
+                searches: Arc::new(Semaphore::new(SEARCHES)),
+            }),
+            cache: Cache::new(&config.cache_folder, &config.cache_key, &engine),
+            compiler: config.compiler,
+            loading: Semaphore::new(1),
+            linker,
+            engine,
+        })))
+    }
+
+    /// Loads a plugin from its bytes. The first time, it is compiled in a process of its own.
+    pub async fn load(&self, bytes: Vec<u8>, language: Language) -> Result<Loaded, LoadError> {
+        let _turn = self.0.loading.acquire().await.expect("it is never closed");
+        let shared = self.0.clone();
+        let (bytes, hash, cached) = blocking(move || {
+            let bytes = component(bytes, language)?;
+            let hash = ContentHash::of(&bytes);
+            let cached = shared.cache.load(hash);
+            Ok::<_, LoadError>((bytes, hash, cached))
+        })
+        .await??;
+        let (code, is_new) = match cached {
+            Some(code) => (code, false),
+            None => (self.compile(&bytes).await?, true),
+        };
+        let runtime = self.clone();
+        let loaded = blocking(move || {
+            if is_new && let Err(error) = runtime.0.cache.store(hash, &code) {
+                tracing::warn!(%error, "cannot keep a compiled plugin; it will be compiled again");
+            }
+            runtime.link(&code, hash)
+        })
+        .await??;
+        loaded.try_out().await?;
+        Ok(loaded)
+    }
+
+    async fn compile(&self, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
+        compile(&self.0.compiler, bytes).await
+    }
+
+    #[expect(
+        unsafe_code,
+        reason = "deserialised code is native code; this is what the compiler wrote, proved by the cache's tag"
+    )]
+    fn link(self, code: &[u8], hash: ContentHash) -> Result<Loaded, LoadError> {
+        let engine = &self.0.engine;
+        // SAFETY: `code` came out of our compiler's process just now, or of the cache, which has checked its tag over
+        // these very bytes in memory.
+        let component = unsafe { Component::deserialize(engine, code) };
+        let component = component.map_err(|error| LoadError::abi(None, &error))?;
+        let interface = interface::of(engine, &component);
+        let mut linker = self.0.linker.clone();
+        later::add_to_linker(&mut linker, engine, &component).map_err(|error| LoadError::abi(None, &error))?;
+        let pre = linker
+            .instantiate_pre(&component)
+            .map_err(|error| LoadError::abi(interface::stranger(engine, &component), &error))?;
+        let resolver = indices(&interface, "resolver", || resolver::GuestIndices::new(&pre))?;
+        let previewer = indices(&interface, "previewer", || previewer::GuestIndices::new(&pre))?;
+        let guest = Guest {
+            pre,
+            resolver,
+            previewer,
+        };
+        Ok(Loaded::new(self, guest, hash, interface))
+    }
+}
+
+/// Runs what takes long on a thread for that.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LoadError> {
+    tokio::task::spawn_blocking(work).await.map_err(LoadError::Host)
+}
+
+/// The component that `bytes` are, or become.
+fn component(bytes: Vec<u8>, language: Language) -> Result<Vec<u8>, LoadError> {
+    let off = engine::features_off();
+    let kind = screen(&bytes, off)?;
+    match (language, kind) {
+        (Language::Component | Language::CoreModule, Kind::Component) => Ok(bytes),
+        (Language::Component, Kind::Module) => Err(LoadError::NotComponent("it is a core module".to_owned())),
+        (Language::Script, _) => Err(LoadError::NotComponent("scripts do not run here".to_owned())),
+        (Language::CoreModule, Kind::Module) => {
+            let encoded = wit_component::ComponentEncoder::default()
+                .module(&bytes)
+                .and_then(|mut encoder| encoder.encode())
+                .map_err(|error| LoadError::NotComponent(format!("{error:#}")))?;
+            screen(&encoded, off)?;
+            Ok(encoded)
+        }
+    }
+}
+
+fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
+    let mut linker = Linker::new(engine);
+    Sandbox::add_to_linker::<_, HasSelf<CallState>>(&mut linker, |state| state)?;
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    Ok(linker)
+}
+
+/// The functions of an interface that the plugin says it exports.
+fn indices<T>(
+    interface: &Interface,
+    name: &str,
+    find: impl FnOnce() -> wasmtime::Result<T>,
+) -> Result<Option<T>, LoadError> {
+    let is_exported = interface.exports.iter().any(|export| export == name);
+    let found = is_exported.then(find).transpose();
+    found.map_err(|error| LoadError::abi(Some(name.to_owned()), &error))
+}

@@ -1,0 +1,124 @@
+//! What may change in the contract without breaking plugins, and that everything else is noticed at load.
+
+use plugin_host::{PluginFault, runtime::Language};
+use plugin_wasm::{Limits, LoadError, Loaded};
+
+use crate::{
+    guest::{MEMORY, WIT, dummy, previewer},
+    rig::{Rig, context},
+};
+
+/// The contract with one piece of text replaced, which must be there.
+fn changed(from: &str, to: &str) -> String {
+    assert!(WIT.contains(from), "{from}");
+    WIT.replace(from, to)
+}
+
+async fn load(bytes: Vec<u8>) -> Result<Loaded, LoadError> {
+    Rig::new().runtime.load(bytes, Language::Component).await
+}
+
+/// The interface that a plugin was refused for.
+async fn refused(bytes: Vec<u8>) -> String {
+    match load(bytes).await {
+        Err(LoadError::Abi { interface, reason }) => interface.unwrap_or(reason),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_for_today_s_contract_loads_whatever_it_imports() {
+    let loaded = load(dummy(WIT, "everything")).await.unwrap();
+    let exports = &loaded.interface().exports;
+    for name in ["resolver", "previewer", "login", "feed-handler", "post-processor"] {
+        assert!(exports.iter().any(|export| export == name), "{name}: {exports:?}");
+    }
+}
+
+#[tokio::test]
+async fn functions_added_to_imported_interfaces_do_not_hurt_older_plugins() {
+    let older = changed("  host-version: func() -> string;\n", "");
+    load(dummy(&older, "resolver-world")).await.unwrap();
+    let older = changed("    thumbnail: func(url: string);\n", "");
+    load(dummy(&older, "resolver-world")).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_plugin_does_not_export_is_said_when_it_is_called() {
+    let loaded = load(dummy(WIT, "preview-world")).await.unwrap();
+    assert_eq!(loaded.interface().exports, ["previewer"]);
+    let called = loaded
+        .resolve("https://example.org/", None, context().0, Limits::resolve())
+        .await;
+    assert_eq!(called.result.unwrap_err(), PluginFault::NotExported("resolver"));
+}
+
+#[tokio::test]
+async fn functions_added_to_exported_interfaces_break_older_plugins_loudly() {
+    let older = changed(
+        "  more: func(url: string, token: string, out: borrow<listing>) -> result<_, plugin-error>;\n",
+        "",
+    );
+    assert_eq!(refused(dummy(&older, "resolver-world")).await, "resolver");
+}
+
+#[tokio::test]
+async fn a_record_or_variant_of_another_shape_is_refused_and_never_misread() {
+    let wider = changed("record node { tag: string,", "record node { depth: u32, tag: string,");
+    assert!(refused(dummy(&wider, "resolver-world")).await.contains("record"));
+    let wider = changed(
+        "    unsupported(string),\n",
+        "    unsupported(string),\n    other(string),\n",
+    );
+    assert_eq!(refused(dummy(&wider, "resolver-world")).await, "resolver");
+}
+
+#[tokio::test]
+async fn a_newer_plugin_runs_on_an_older_host_unless_it_uses_what_is_new() {
+    let newer = changed("package svc:plugin@0.1.0;", "package svc:plugin@0.1.5;");
+    let loaded = load(dummy(&newer, "resolver-world")).await.unwrap();
+    assert_eq!(loaded.interface().exports, ["resolver"]);
+    let uses_new = newer.replace(
+        "  now-ms: func() -> u64;",
+        "  now-ms: func() -> u64;\n  phase-of-moon: func() -> u8;",
+    );
+    assert!(
+        refused(dummy(&uses_new, "resolver-world"))
+            .await
+            .contains("phase-of-moon")
+    );
+}
+
+#[tokio::test]
+async fn what_this_host_does_not_offer_yet_says_so_when_it_is_called() {
+    let items =
+        format!(r#"(import "svc:plugin/vault@0.1.0" "forget" (func $forget (param i32 i32 i32 i32))) {MEMORY}"#);
+    let guest = previewer(
+        &["vault"],
+        &items,
+        "(call $forget (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))",
+    );
+    let loaded = load(guest).await.unwrap();
+    let called = loaded
+        .preview("https://example.org/", context().0, Limits::preview())
+        .await;
+    assert_eq!(called.result.unwrap_err(), PluginFault::Unsupported("the vault"));
+}
+
+#[tokio::test]
+async fn an_import_that_nobody_knows_is_refused_by_its_name() {
+    let stranger = r#"(component (import "evil:kernel/memory@1.0.0" (instance (export "peek" (func (result u8))))))"#;
+    assert_eq!(
+        refused(wat::parse_str(stranger).unwrap()).await,
+        "evil:kernel/memory@1.0.0"
+    );
+    let unknown_function = changed(
+        "  now-ms: func() -> u64;",
+        "  now-ms: func() -> u64;\n  shell: func(s: string);",
+    );
+    assert!(
+        refused(dummy(&unknown_function, "preview-world"))
+            .await
+            .contains("shell")
+    );
+}

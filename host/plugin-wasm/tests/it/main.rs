@@ -1,0 +1,11 @@
+//! Plugins in the real sandbox: what loads, what a call gives, and what hostile guests come to.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
+
+mod contract;
+mod guest;
+mod hostile;
+mod loading;
+mod network;
+mod open_directory;
+mod rig;

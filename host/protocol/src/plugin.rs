@@ -1,0 +1,275 @@
+//! Plugins, and what they make of a URL.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A plugin as clients see it. No field can hold a credential.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the wire's")]
+pub struct PluginDto {
+    /// `name@author`.
+    pub identity: String,
+    /// Its name for people.
+    pub name: String,
+    /// Its version; empty if nothing of it could be read.
+    pub version: String,
+    /// What it does.
+    pub description: String,
+    /// Where more is to be read.
+    pub homepage: String,
+    /// Whether it is called.
+    pub enabled: bool,
+    /// Whether it runs from its author's folder.
+    pub dev_mode: bool,
+    /// `None`, `Manual`, or `CircuitBreaker` after too many faults.
+    pub disabled_reason: String,
+    /// What can be set.
+    pub settings: Vec<SettingFieldDto>,
+    /// What is set, defaults included, secrets excluded.
+    pub settings_values: BTreeMap<String, String>,
+    /// What its code can do, as its imports show.
+    pub permissions: Vec<String>,
+    /// Whether one can log in through it.
+    pub auth_supported: bool,
+    /// Feeds that it can read.
+    pub subscription_provider_ids: Vec<String>,
+    /// `Loaded`, `Failed`, or `PendingConsent`.
+    pub load_status: String,
+    /// Why it is not loaded.
+    pub load_error: String,
+    /// Why the present state of its author's folder does not run; what ran before goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dev_error: Option<DevErrorDto>,
+    /// A version that waits for consent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<PendingVersionDto>,
+    /// What it is for: `resolver`, `preview`, …
+    pub capabilities: Vec<String>,
+    /// `file`, `development`, or the market source it came from.
+    pub source: String,
+    /// Who signed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+}
+
+/// Where loading an author's folder failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DevErrorDto {
+    /// The step.
+    pub step: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// A version that waits for consent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PendingVersionDto {
+    /// Which one.
+    pub version: String,
+    /// What it could do that is not allowed yet.
+    pub added: Vec<String>,
+    /// Names what was shown, for the consent.
+    pub digest: String,
+}
+
+/// A value that can be set.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SettingFieldDto {
+    /// Its key.
+    pub key: String,
+    /// Its name for people.
+    pub title: String,
+    /// What it does.
+    pub description: String,
+    /// `string`, `number` or `boolean`.
+    #[serde(rename = "type")]
+    pub value_type: String,
+    /// `text`, `password`, `textarea`, `select`, `toggle`, `number` or `folder`.
+    pub widget: String,
+    /// The values to choose from.
+    pub options: Vec<SettingOptionDto>,
+    /// The value while none is set.
+    pub default: Option<String>,
+    /// Whether it needs a value.
+    pub required: bool,
+    /// The least number.
+    pub min: Option<f64>,
+    /// The largest number.
+    pub max: Option<f64>,
+    /// What a text must match.
+    pub pattern: Option<String>,
+    /// Not used; clients expect it.
+    pub helper_script: Option<String>,
+    /// Not used; clients expect it.
+    pub helper_label: Option<String>,
+}
+
+/// A value to choose.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SettingOptionDto {
+    /// The value.
+    pub value: String,
+    /// Its name for people.
+    pub label: String,
+}
+
+/// What an installation did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstalledPlugin {
+    /// Which plugin it is.
+    pub identity: String,
+    /// Which version.
+    #[serde(default)]
+    pub version: String,
+    /// Programs that it would use and that are not there.
+    pub missing_components: Vec<String>,
+    /// Names what the user has to agree to before this version runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_consent: Option<String>,
+}
+
+/// Params of `daemon.plugin.install`: a ZIP that was uploaded as a blob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InstallPluginParams {
+    /// The blob.
+    pub blob_id: String,
+}
+
+/// A plugin's folder on this machine, to be used in place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstallPluginDevRequest {
+    /// The folder; absolute.
+    pub dir_path: String,
+}
+
+/// Names a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluginParams {
+    /// `name@author`.
+    pub identity: String,
+}
+
+/// Params of `daemon.plugin.setEnabled`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetPluginEnabledParams {
+    /// `name@author`.
+    pub identity: String,
+    /// Whether it is called from now on.
+    pub enabled: bool,
+    /// The digest of the permissions that the user was shown and agrees to, if any are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consent: Option<String>,
+}
+
+/// Whether a plugin is called from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SetPluginEnabledRequest {
+    /// Whether.
+    pub enabled: bool,
+    /// The digest of the permissions that the user was shown and agrees to, if any are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consent: Option<String>,
+}
+
+/// Params of `daemon.plugin.updateSettings`: all are set or none.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdatePluginSettingsParams {
+    /// `name@author`.
+    pub identity: String,
+    /// The values by key; an empty one goes back to the default.
+    pub entries: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for UpdatePluginSettingsParams {
+    /// A value may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UpdatePluginSettingsParams")
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is behind a URL? Nothing is stored.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ResolvePreviewRequest {
+    /// The URL.
+    pub url: String,
+    /// A `Cookie` value.
+    pub cookies: String,
+    /// The `Referer`.
+    pub referrer: String,
+    /// The `User-Agent`.
+    pub user_agent: String,
+    /// Extra request headers.
+    pub extra_headers: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for ResolvePreviewRequest {
+    /// Almost every field may hold a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ResolvePreviewRequest(***)")
+    }
+}
+
+/// What is behind a URL. Neither items nor an error: no plugin has a list of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ResolvePreviewResponse {
+    /// What it is as a whole.
+    pub name: String,
+    /// The URL.
+    pub source_url: String,
+    /// Why there is no list, for people.
+    pub error: String,
+    /// The files.
+    pub items: Vec<PreviewItemDto>,
+}
+
+/// A file behind a URL.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PreviewItemDto {
+    /// The plugin's name for it.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its directory within the list.
+    pub path: String,
+    /// Its size in bytes; 0 is unknown.
+    pub size: u64,
+    /// Qualities and formats.
+    pub variants: Vec<PreviewVariantDto>,
+}
+
+/// A quality or format of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PreviewVariantDto {
+    /// The plugin's name for it.
+    pub id: String,
+    /// Its name for people.
+    pub label: String,
+    /// Its size in bytes; 0 is unknown.
+    pub size: u64,
+}
+
+/// An item of a preview that becomes a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GroupItemDto {
+    /// `id` or `id@variant` of the preview's item.
+    pub resolver_item: String,
+    /// The name of its file.
+    pub file_name: String,
+    /// Its directory below the group's.
+    pub rel_path: String,
+    /// Its size in bytes; 0 is unknown.
+    pub size: u64,
+}

@@ -1,0 +1,64 @@
+//! Facts around the call. `std::time` does not work in the sandbox; time comes from here.
+
+use std::{str::FromStr, time::Duration};
+
+use crate::{Error, Result, host::env as host};
+
+/// Milliseconds of the Unix epoch.
+pub fn now_ms() -> u64 {
+    host::now_ms()
+}
+
+/// Random bytes. The `getrandom` crate gets its own from here, too.
+pub fn random(len: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(len);
+    while bytes.len() < len {
+        let piece = (len - bytes.len()).min(PIECE_BYTES);
+        bytes.extend(host::random(u32::try_from(piece).unwrap_or(0)));
+    }
+    bytes
+}
+
+/// The most random bytes that the host gives at once.
+const PIECE_BYTES: usize = 1024;
+
+/// The user's language (BCP 47).
+pub fn locale() -> String {
+    host::locale()
+}
+
+/// The version of the host, to be shown, not compared: use [`has_feature`] for that.
+pub fn host_version() -> String {
+    host::host_version()
+}
+
+/// Whether the host can do something that not every host can.
+pub fn has_feature(name: &str) -> bool {
+    host::has_feature(name)
+}
+
+/// How long the call may still take.
+pub fn time_left() -> Duration {
+    Duration::from_millis(host::time_left_ms().into())
+}
+
+/// A setting of the plugin as text. Secret settings cannot be read.
+pub fn setting(key: &str) -> Option<String> {
+    host::setting(key)
+}
+
+/// A setting as what it is; `default` if the user has not set it.
+///
+/// ```
+/// let host = svc_plugin::test::Host::new().setting("depth", "3");
+/// assert_eq!(host.run(|| svc_plugin::env::setting_or("depth", 5)), Ok(3));
+/// assert_eq!(host.run(|| svc_plugin::env::setting_or("hidden", false)), Ok(false));
+/// ```
+pub fn setting_or<T: FromStr>(key: &str, default: T) -> Result<T> {
+    match host::setting(key).filter(|text| !text.is_empty()) {
+        Some(text) => text
+            .parse()
+            .map_err(|_| Error::InvalidInput(format!("the setting {key} cannot be {text}"))),
+        None => Ok(default),
+    }
+}

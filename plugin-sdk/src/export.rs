@@ -1,0 +1,54 @@
+//! From the contract's functions to the traits of authors.
+
+use std::{marker::PhantomData, panic};
+
+use crate::{
+    Call, Listing, Preview, Resolver, Result,
+    bindings::{
+        previewer::exports::svc::plugin::previewer,
+        resolver::exports::svc::plugin::resolver,
+        svc::plugin::{listing, log, types::PluginError},
+    },
+};
+
+/// Exports what `T` has.
+#[derive(Debug)]
+pub struct Exported<T>(PhantomData<T>);
+
+impl<T: Resolver> resolver::Guest for Exported<T> {
+    fn resolve(url: String, password: Option<String>, out: &listing::Listing) -> Result<(), PluginError> {
+        run(url, password, |call| T::resolve(call, &Listing::new(out)))
+    }
+
+    fn more(url: String, token: String, out: &listing::Listing) -> Result<(), PluginError> {
+        run(url, None, |call| T::more(call, &token, &Listing::new(out)))
+    }
+
+    fn link_for(url: String, entry_id: String, variant_id: Option<String>) -> Result<listing::Link, PluginError> {
+        run(url, None, |call| T::link(call, &entry_id, variant_id.as_deref())).map(|link| link.0)
+    }
+}
+
+impl<T: Preview> previewer::Guest for Exported<T> {
+    fn preview(url: String, out: &listing::Listing) -> Result<(), PluginError> {
+        run(url, None, |call| T::preview(call, &Listing::new(out)))
+    }
+}
+
+fn run<R>(url: String, password: Option<String>, work: impl FnOnce(&Call) -> Result<R>) -> Result<R, PluginError> {
+    // Without this, a panic would be a trap without a word.
+    panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
+    let call = Call::new(url, password)?;
+    Ok(work(&call)?)
+}
+
+/// The randomness of the `getrandom` crate, for guests built with `--cfg getrandom_backend="custom"`.
+#[cfg(feature = "getrandom")]
+#[expect(unsafe_code, reason = "the crate calls this function by its name")]
+#[unsafe(no_mangle)]
+unsafe extern "Rust" fn __getrandom_v03_custom(target: *mut u8, len: usize) -> Result<(), getrandom::Error> {
+    let bytes = crate::env::random(len);
+    // SAFETY: the caller gives `len` bytes at `target`, and so many were asked for.
+    unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), len.min(bytes.len())) };
+    Ok(())
+}

@@ -1,0 +1,247 @@
+//! Requests through the host. It knows which hosts the plugin may reach, follows redirects, keeps cookies and limits
+//! everything; see [`get`].
+
+use std::time::Duration;
+
+use crate::{
+    Error, Result,
+    host::http::{self as host, HttpError},
+    text::Node,
+};
+
+/// A GET request.
+///
+/// ```
+/// use svc_plugin::{http, test};
+///
+/// let host = test::Host::new().page("https://example.org/api?id=7", test::Page::json(r#"{"name": "a.zip"}"#));
+/// let name = host.run(|| http::get("https://example.org/api").query("id", "7").send()?.string("/name"));
+/// assert_eq!(name, Ok("a.zip".to_owned()));
+/// ```
+pub fn get(url: impl AsRef<str>) -> Request {
+    Request::new("GET", url)
+}
+
+/// A POST request.
+pub fn post(url: impl AsRef<str>) -> Request {
+    Request::new("POST", url)
+}
+
+/// Sends all of them side by side. The results are in the order of the requests.
+pub fn send_all(requests: impl IntoIterator<Item = Request>) -> Vec<Result<Response>> {
+    let requests = requests.into_iter().map(|request| request.0).collect();
+    let results = host::send_all(requests).into_iter();
+    results.map(|result| Response(result?).checked()).collect()
+}
+
+/// A request that is being put together.
+#[derive(Debug)]
+#[must_use = "a request does nothing until it is sent"]
+pub struct Request(host::Request);
+
+impl Request {
+    /// A request with any method.
+    pub fn new(method: &str, url: impl AsRef<str>) -> Self {
+        Self(host::Request::new(method, url.as_ref()))
+    }
+
+    /// Sets a field.
+    pub fn header(self, name: &str, value: &str) -> Self {
+        self.0.header(name, value);
+        self
+    }
+
+    /// Adds a parameter to the URL.
+    pub fn query(self, name: &str, value: &str) -> Self {
+        self.0.query(name, value);
+        self
+    }
+
+    /// Sends these bytes.
+    pub fn bytes(self, body: &[u8]) -> Self {
+        self.0.body_bytes(body);
+        self
+    }
+
+    /// Sends this text.
+    pub fn text(self, body: &str, content_type: &str) -> Self {
+        self.0.body_text(body, content_type);
+        self
+    }
+
+    /// Sends a form.
+    pub fn form<'a>(self, fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let fields: Vec<_> = fields
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        self.0.body_form(&fields);
+        self
+    }
+
+    /// Gives up after this time.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.0
+            .timeout_ms(u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX));
+        self
+    }
+
+    /// Takes no longer body.
+    pub fn max_bytes(self, bytes: u32) -> Self {
+        self.0.max_bytes(bytes);
+        self
+    }
+
+    /// Answers with a redirect instead of following it.
+    pub fn no_redirects(self) -> Self {
+        self.0.redirects(host::Redirects::Manual);
+        self
+    }
+
+    /// Sends and keeps no cookies.
+    pub fn no_cookies(self) -> Self {
+        self.0.cookies(host::Cookies::None);
+        self
+    }
+
+    /// Sends the cookies that the user gave for the task, too, if the host is the task's own. The plugin does not see
+    /// them.
+    pub fn task_cookies(self) -> Self {
+        self.0.cookies(host::Cookies::JarAndTask);
+        self
+    }
+
+    /// Asks for these bytes only; without `last`, for all from `first` on.
+    pub fn range(self, first: u64, last: Option<u64>) -> Self {
+        self.0.range(first, last);
+        self
+    }
+
+    /// Lets the host answer the same request again from memory.
+    pub fn cached(self, lifetime: Duration) -> Self {
+        self.0
+            .cache_seconds(u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX));
+        self
+    }
+
+    /// Sends the request. A status that is no success is an error: 401 becomes [`Error::LoginRequired`], 404
+    /// [`Error::NotFound`], 429 [`Error::RateLimited`], and so on.
+    pub fn send(self) -> Result<Response> {
+        self.send_any()?.checked()
+    }
+
+    /// Sends the request; every status is a response.
+    pub fn send_any(self) -> Result<Response> {
+        Ok(Response(host::send(self.0)?))
+    }
+}
+
+/// A response. Its body stays with the host, which searches it; only what is found comes into the plugin.
+#[derive(Debug)]
+pub struct Response(host::Response);
+
+impl Response {
+    fn checked(self) -> Result<Self> {
+        let status = self.status();
+        if (200..400).contains(&status) {
+            return Ok(self);
+        }
+        let retry_after = self.header("retry-after").and_then(|seconds| seconds.parse().ok());
+        Err(Error::of_status(status, retry_after))
+    }
+
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.0.status()
+    }
+
+    /// Where redirects have led.
+    pub fn url(&self) -> String {
+        self.0.final_url()
+    }
+
+    /// The first field of this name. `Set-Cookie` is never shown.
+    pub fn header(&self, name: &str) -> Option<String> {
+        self.0.header(name)
+    }
+
+    /// The whole body as text.
+    pub fn text(&self) -> Result<String> {
+        Ok(self.0.text()?)
+    }
+
+    /// The whole body.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        loop {
+            let piece = self.0.read(PIECE_BYTES)?;
+            if piece.is_empty() {
+                return Ok(bytes);
+            }
+            bytes.extend(piece);
+        }
+    }
+
+    /// The elements of the page that a CSS selector selects.
+    pub fn select(&self, css: &str) -> Result<Vec<Node>> {
+        let nodes = self.0.select(css).map_err(unreadable)?;
+        Ok(nodes.into_iter().map(Node::from).collect())
+    }
+
+    /// What a group of a regular expression holds in each match; group 0 is the match.
+    pub fn regex(&self, pattern: &str, group: u32) -> Result<Vec<String>> {
+        self.0.regex(pattern, group).map_err(unreadable)
+    }
+
+    /// The JSON text that a pointer (RFC 6901) leads to.
+    pub fn raw_json(&self, pointer: &str) -> Result<Option<String>> {
+        self.0.json(pointer).map_err(unreadable)
+    }
+
+    /// The string that a pointer leads to. Needs no serde.
+    pub fn string(&self, pointer: &str) -> Result<String> {
+        let raw = self.raw_json(pointer)?.ok_or_else(|| missing(pointer))?;
+        crate::json::string(&raw).ok_or_else(|| Error::Parse(format!("{pointer} is not a string")))
+    }
+
+    /// The number that a pointer leads to. Needs no serde.
+    pub fn number(&self, pointer: &str) -> Result<u64> {
+        let raw = self.raw_json(pointer)?.ok_or_else(|| missing(pointer))?;
+        raw.trim()
+            .parse()
+            .map_err(|_| Error::Parse(format!("{pointer} is not a whole number")))
+    }
+
+    /// The value that a pointer leads to.
+    ///
+    /// ```
+    /// use svc_plugin::{http, test};
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct File { name: String, size: u64 }
+    ///
+    /// let host = test::Host::new().page("https://example.org/", test::Page::json(r#"{"files": [{"name": "a", "size": 5}]}"#));
+    /// let files = host.run(|| http::get("https://example.org/").send()?.json::<Vec<File>>("/files")).unwrap();
+    /// assert_eq!((files[0].name.as_str(), files[0].size), ("a", 5));
+    /// ```
+    #[cfg(feature = "serde")]
+    pub fn json<T: serde::de::DeserializeOwned>(&self, pointer: &str) -> Result<T> {
+        let raw = self.raw_json(pointer)?.ok_or_else(|| missing(pointer))?;
+        Ok(serde_json::from_str(&raw)?)
+    }
+}
+
+/// How much of a body is read at once.
+const PIECE_BYTES: u32 = 256 * 1024;
+
+fn missing(pointer: &str) -> Error {
+    Error::Parse(format!("there is no {pointer}"))
+}
+
+/// A body that cannot be searched is one that has changed.
+fn unreadable(error: HttpError) -> Error {
+    match error {
+        HttpError::Invalid(reason) => Error::Parse(reason),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,113 @@
+//! Write a plugin for Svc: implement a trait, name it in [`plugin!`], build for `wasm32-unknown-unknown`.
+//!
+//! ```
+//! use svc_plugin::prelude::*;
+//!
+//! struct Example;
+//!
+//! impl Resolver for Example {
+//!     fn resolve(call: &Call, out: &Listing<'_>) -> Result<()> {
+//!         let page = http::get(call.url()).send()?;
+//!         for link in page.select("a.file")? {
+//!             let target = link.attribute("href").ok_or_else(|| Error::Parse("a link without target".to_owned()))?;
+//!             let target = call.url().join(target)?;
+//!             out.add(target.as_str(), &link.text).link(Link::new(&target));
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! svc_plugin::plugin!(Example: Resolver);
+//!
+//! // The rest is its test: an ordinary one, no sandbox needed.
+//! let host = test::Host::new().page("https://example.org/", test::Page::html("<a class=file href=/a.zip>a.zip</a>"));
+//! let listing = host.resolve::<Example>("https://example.org/").unwrap();
+//! assert_eq!(listing.entries[0].link.as_ref().unwrap().url, "https://example.org/a.zip");
+//! ```
+//!
+//! *Owns* what authors see: the traits in [`capability`], requests in [`http`], results in [`listing`], the facts in
+//! [`mod@env`], and [`mod@test`], a host for tests that answers from pages they give it.
+//!
+//! *Never* does what a plugin could not do by the contract in `wit/`; that is all that it shares with the host.
+//!
+//! Start reading at [`Resolver`]. What a plugin imports decides what its users are asked to allow: functions that are
+//! not called are not imported.
+
+#[cfg(target_family = "wasm")]
+#[doc(hidden)]
+pub mod bindings;
+pub mod capability;
+pub mod env;
+mod error;
+#[cfg(target_family = "wasm")]
+#[doc(hidden)]
+pub mod export;
+pub mod http;
+mod json;
+pub mod listing;
+pub mod log;
+#[cfg(not(target_family = "wasm"))]
+mod native;
+pub mod storage;
+#[cfg(not(target_family = "wasm"))]
+pub mod test;
+pub mod text;
+
+/// The other side of the contract: the real host in the sandbox, the test host everywhere else.
+#[cfg(target_family = "wasm")]
+use bindings::svc::plugin as host;
+#[cfg(not(target_family = "wasm"))]
+use native as host;
+
+pub use capability::{Call, Preview, Resolver};
+pub use error::{Error, Result};
+pub use listing::{Entry, FileKind, Link, Listing};
+
+/// What most plugins use.
+pub mod prelude {
+    #[cfg(not(target_family = "wasm"))]
+    pub use crate::test;
+    pub use crate::{
+        Call, Entry, Error, FileKind, Link, Listing, Preview, Resolver, Result, env, http, log, storage, text,
+    };
+}
+
+/// Makes a type the plugin: `plugin!(Acme: Resolver, Preview)`.
+#[macro_export]
+macro_rules! plugin {
+    ($plugin:ty: $($capability:ident),+ $(,)?) => {
+        $($crate::__export!($plugin, $capability);)+
+    };
+}
+
+/// Exports one capability; outside the sandbox it only checks that the type has it.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(target_family = "wasm"))]
+macro_rules! __export {
+    ($plugin:ty, $capability:ident) => {
+        const _: () = {
+            const fn has_capability<T: $crate::$capability>() {}
+            has_capability::<$plugin>();
+        };
+    };
+}
+
+/// Exports one capability.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(target_family = "wasm")]
+macro_rules! __export {
+    ($plugin:ty, Resolver) => {
+        const _: () = {
+            type Exported = $crate::export::Exported<$plugin>;
+    $crate::bindings::resolver::export_resolver!(Exported with_types_in $crate::bindings::resolver);
+        };
+    };
+    ($plugin:ty, Preview) => {
+        const _: () = {
+            type Exported = $crate::export::Exported<$plugin>;
+    $crate::bindings::previewer::export_previewer!(Exported with_types_in $crate::bindings::previewer);
+        };
+    };
+}

@@ -1,0 +1,509 @@
+//! The host's side of the contract outside the sandbox, so that plugins can be tested like any code: the same functions
+//! that are generated for guests, answered by the [`test::Host`] that is running.
+
+#![expect(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "functions have the shape of the generated ones"
+)]
+
+use std::cell::RefCell;
+
+use svc_plugin_text as search;
+
+use crate::test::{self, with_host};
+
+pub(crate) mod types {
+    //! Shared values.
+
+    pub(crate) struct Node {
+        pub(crate) tag: String,
+        pub(crate) text: String,
+        pub(crate) html: String,
+        pub(crate) attrs: Vec<(String, String)>,
+    }
+
+    #[derive(Debug)]
+    #[expect(dead_code, reason = "outside the sandbox, nobody but a failed test looks at it")]
+    pub(crate) enum PluginError {
+        NotMatched,
+        InvalidInput(String),
+        LoginRequired(Option<String>),
+        CaptchaRequired(String),
+        NotFound(String),
+        Gone(String),
+        Forbidden(String),
+        RateLimited(Option<u32>),
+        Upstream(u16),
+        Network(String),
+        Denied(String),
+        Parse(String),
+        Unsupported(String),
+        Internal(String),
+    }
+}
+
+fn nodes(found: Vec<search::Node>) -> Vec<types::Node> {
+    let node = |node: search::Node| types::Node {
+        tag: node.tag,
+        text: node.text,
+        html: node.html,
+        attrs: node.attributes,
+    };
+    found.into_iter().map(node).collect()
+}
+
+pub(crate) mod env {
+    //! Facts around the call.
+
+    use super::with_host;
+
+    /// How long a call of a test seems to have left.
+    const TIME_LEFT_MS: u32 = 10_000;
+
+    pub(crate) fn now_ms() -> u64 {
+        with_host(|host| host.now_ms)
+    }
+
+    pub(crate) fn random(len: u32) -> Vec<u8> {
+        with_host(|host| host.random(len as usize))
+    }
+
+    pub(crate) fn locale() -> String {
+        with_host(|host| host.locale.clone())
+    }
+
+    pub(crate) fn host_version() -> String {
+        "0.0.0-test".to_owned()
+    }
+
+    pub(crate) fn setting(key: &str) -> Option<String> {
+        with_host(|host| host.settings.get(key).cloned())
+    }
+
+    pub(crate) fn has_feature(name: &str) -> bool {
+        with_host(|host| host.features.contains(name))
+    }
+
+    pub(crate) fn time_left_ms() -> u32 {
+        TIME_LEFT_MS
+    }
+}
+
+pub(crate) mod log {
+    //! What plugins say.
+
+    use super::with_host;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Level {
+        Debug,
+        Info,
+        Warn,
+        Error,
+    }
+
+    pub(crate) fn write(level: Level, message: &str) {
+        with_host(|host| host.log.push(format!("{level:?}: {message}")));
+    }
+
+    pub(crate) fn progress(done: u32, total: Option<u32>, note: &str) {
+        let total = total.map(|total| format!("/{total}")).unwrap_or_default();
+        with_host(|host| host.log.push(format!("Progress: {done}{total} {note}")));
+    }
+}
+
+pub(crate) mod storage {
+    //! What plugins remember; nothing expires during a test.
+
+    use super::with_host;
+
+    pub(crate) fn get(key: &str) -> Option<Vec<u8>> {
+        with_host(|host| host.storage.get(key).cloned())
+    }
+
+    pub(crate) fn set(key: &str, value: &[u8], _: Option<u32>) -> Result<(), String> {
+        with_host(|host| host.storage.insert(key.to_owned(), value.to_vec()));
+        Ok(())
+    }
+
+    pub(crate) fn remove(key: &str) {
+        with_host(|host| host.storage.remove(key));
+    }
+
+    pub(crate) fn keys(prefix: &str) -> Vec<String> {
+        with_host(|host| {
+            host.storage
+                .keys()
+                .filter(|key| key.starts_with(prefix))
+                .cloned()
+                .collect()
+        })
+    }
+}
+
+pub(crate) mod text {
+    //! Searching and decoding, by the host's own code.
+
+    use super::{nodes, search, types::Node};
+
+    pub(crate) use search::UrlParts;
+
+    fn told<T>(result: Result<T, search::TextError>) -> Result<T, String> {
+        result.map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn parse_url(url: &str) -> Result<UrlParts, String> {
+        told(search::parse_url(url))
+    }
+
+    pub(crate) fn join_url(base: &str, reference: &str) -> Result<String, String> {
+        told(search::join_url(base, reference))
+    }
+
+    pub(crate) fn regex_find(pattern: &str, input: &str) -> Result<Vec<Vec<Option<String>>>, String> {
+        told(search::captures(pattern, input))
+    }
+
+    pub(crate) fn html_select(html: &str, css: &str) -> Result<Vec<Node>, String> {
+        told(search::select(html, css).map(nodes))
+    }
+
+    pub(crate) fn base64_decode(text: &str) -> Result<Vec<u8>, String> {
+        told(search::base64_decode(text))
+    }
+
+    pub(crate) fn aes_decrypt_cbc(key: &[u8], iv: &[u8], data: &[u8]) -> Result<Vec<u8>, String> {
+        told(search::aes_decrypt_cbc(key, iv, data))
+    }
+
+    pub(crate) fn digest(algorithm: &str, data: &[u8]) -> Result<Vec<u8>, String> {
+        told(search::digest(algorithm, data))
+    }
+}
+
+pub(crate) mod http {
+    //! Requests, answered from the pages of the test.
+
+    use super::{RefCell, nodes, search, test, types::Node, with_host};
+
+    #[derive(Debug)]
+    #[expect(dead_code, reason = "not every failure can be had from pages")]
+    pub(crate) enum HttpError {
+        Denied(String),
+        BlockedAddress,
+        Timeout,
+        TooLarge(u64),
+        TooManyRequests,
+        Tls(String),
+        Network(String),
+        Invalid(String),
+    }
+
+    #[derive(Clone, Copy)]
+    pub(crate) enum Redirects {
+        Manual,
+    }
+
+    pub(crate) enum Cookies {
+        None,
+        JarAndTask,
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct Request {
+        sent: RefCell<test::Sent>,
+        query: RefCell<Vec<(String, String)>>,
+        follows: RefCell<bool>,
+    }
+
+    impl Request {
+        pub(crate) fn new(method: &str, url: &str) -> Self {
+            Self {
+                sent: RefCell::new(test::Sent {
+                    method: method.to_owned(),
+                    url: url.to_owned(),
+                    ..test::Sent::default()
+                }),
+                query: RefCell::default(),
+                follows: RefCell::new(true),
+            }
+        }
+
+        pub(crate) fn header(&self, name: &str, value: &str) {
+            let header = (name.to_ascii_lowercase(), value.to_owned());
+            self.sent.borrow_mut().headers.push(header);
+        }
+
+        pub(crate) fn query(&self, name: &str, value: &str) {
+            self.query.borrow_mut().push((name.to_owned(), value.to_owned()));
+        }
+
+        pub(crate) fn body_bytes(&self, body: &[u8]) {
+            self.sent.borrow_mut().body = body.to_vec();
+        }
+
+        pub(crate) fn body_text(&self, body: &str, content_type: &str) {
+            self.header("content-type", content_type);
+            self.body_bytes(body.as_bytes());
+        }
+
+        pub(crate) fn body_form(&self, fields: &[(String, String)]) {
+            self.header("content-type", "application/x-www-form-urlencoded");
+            self.body_bytes(search::form(fields).as_bytes());
+        }
+
+        pub(crate) fn timeout_ms(&self, _: u32) {}
+
+        pub(crate) fn max_bytes(&self, _: u32) {}
+
+        pub(crate) fn redirects(&self, mode: Redirects) {
+            *self.follows.borrow_mut() = !matches!(mode, Redirects::Manual);
+        }
+
+        pub(crate) fn cookies(&self, _: Cookies) {}
+
+        pub(crate) fn range(&self, first: u64, last: Option<u64>) {
+            let last = last.map(|last| last.to_string()).unwrap_or_default();
+            self.header("range", &format!("bytes={first}-{last}"));
+        }
+
+        pub(crate) fn cache_seconds(&self, _: u32) {}
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct Response {
+        url: String,
+        page: test::Page,
+        position: RefCell<usize>,
+    }
+
+    impl Response {
+        pub(crate) fn status(&self) -> u16 {
+            self.page.status
+        }
+
+        pub(crate) fn final_url(&self) -> String {
+            self.url.clone()
+        }
+
+        pub(crate) fn header(&self, name: &str) -> Option<String> {
+            self.page.field(name).map(str::to_owned)
+        }
+
+        pub(crate) fn read(&self, max: u32) -> Result<Vec<u8>, HttpError> {
+            let mut position = self.position.borrow_mut();
+            let rest = &self.page.body[*position..];
+            let piece = rest[..rest.len().min(max as usize)].to_vec();
+            *position += piece.len();
+            Ok(piece)
+        }
+
+        pub(crate) fn text(&self) -> Result<String, HttpError> {
+            Ok(String::from_utf8_lossy(&self.page.body).into_owned())
+        }
+
+        pub(crate) fn select(&self, css: &str) -> Result<Vec<Node>, HttpError> {
+            told(search::select(&self.text()?, css)).map(nodes)
+        }
+
+        pub(crate) fn json(&self, pointer: &str) -> Result<Option<String>, HttpError> {
+            let text = self.text()?;
+            told(search::json_at(&text, pointer)).map(|found| found.map(str::to_owned))
+        }
+
+        pub(crate) fn regex(&self, pattern: &str, group: u32) -> Result<Vec<String>, HttpError> {
+            told(search::group(pattern, &self.text()?, group as usize))
+        }
+    }
+
+    fn told<T>(result: Result<T, search::TextError>) -> Result<T, HttpError> {
+        result.map_err(|error| HttpError::Invalid(error.to_string()))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "a guest gives its request away")]
+    pub(crate) fn send(request: Request) -> Result<Response, HttpError> {
+        let mut sent = request.sent.borrow().clone();
+        let query = request.query.borrow();
+        sent.url = told(search::with_query(&sent.url, &query))?;
+        let follows = *request.follows.borrow();
+        let (url, page) = with_host(|host| host.answer(sent, follows)).map_err(HttpError::Network)?;
+        let position = RefCell::new(0);
+        Ok(Response { url, page, position })
+    }
+
+    pub(crate) fn send_all(requests: Vec<Request>) -> Vec<Result<Response, HttpError>> {
+        requests.into_iter().map(send).collect()
+    }
+}
+
+pub(crate) mod listing {
+    //! The listing, as plain records that a test can look at.
+
+    use std::{cell::RefCell, rc::Rc};
+
+    use crate::test;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the names say it; the generated twin has none either")]
+    pub enum FileKind {
+        File,
+        Folder,
+        VideoStream,
+        AudioStream,
+        Subtitle,
+        Image,
+    }
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Listing(pub(crate) Rc<RefCell<test::Listing>>);
+
+    impl Listing {
+        pub(crate) fn title(&self, title: &str) {
+            self.0.borrow_mut().title = Some(title.to_owned());
+        }
+
+        pub(crate) fn description(&self, text: &str) {
+            self.0.borrow_mut().description = Some(text.to_owned());
+        }
+
+        pub(crate) fn cover(&self, url: &str) {
+            self.0.borrow_mut().cover = Some(url.to_owned());
+        }
+
+        pub(crate) fn add(&self, id: &str, name: &str) -> Entry {
+            let mut listing = self.0.borrow_mut();
+            listing.entries.push(test::Entry::new(id, name));
+            Entry {
+                listing: self.0.clone(),
+                index: listing.entries.len() - 1,
+                variant: None,
+            }
+        }
+
+        pub(crate) fn next_page(&self, token: &str) {
+            self.0.borrow_mut().next_page = Some(token.to_owned());
+        }
+
+        pub(crate) fn ask_password(&self, prompt: &str) {
+            self.0.borrow_mut().password_prompt = Some(prompt.to_owned());
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct Entry {
+        listing: Rc<RefCell<test::Listing>>,
+        index: usize,
+        variant: Option<usize>,
+    }
+
+    impl Entry {
+        fn change(&self, change: impl FnOnce(&mut test::Entry)) {
+            let mut listing = self.listing.borrow_mut();
+            let entry = &mut listing.entries[self.index];
+            match self.variant {
+                Some(variant) => change(&mut entry.variants[variant]),
+                None => change(entry),
+            }
+        }
+
+        pub(crate) fn kind(&self, kind: FileKind) {
+            self.change(|entry| entry.kind = Some(kind));
+        }
+
+        pub(crate) fn dir(&self, folder: &str) {
+            self.change(|entry| folder.clone_into(&mut entry.folder));
+        }
+
+        pub(crate) fn size(&self, bytes: u64) {
+            self.change(|entry| entry.size = Some(bytes));
+        }
+
+        pub(crate) fn modified_ms(&self, time: u64) {
+            self.change(|entry| entry.modified_ms = Some(time));
+        }
+
+        pub(crate) fn checksum(&self, algorithm: &str, hex: &str) {
+            self.change(|entry| entry.checksums.push((algorithm.to_owned(), hex.to_owned())));
+        }
+
+        pub(crate) fn media_type(&self, media_type: &str) {
+            self.change(|entry| entry.media_type = Some(media_type.to_owned()));
+        }
+
+        pub(crate) fn thumbnail(&self, url: &str) {
+            self.change(|entry| entry.thumbnail = Some(url.to_owned()));
+        }
+
+        pub(crate) fn duration_ms(&self, duration: u64) {
+            self.change(|entry| entry.duration_ms = Some(duration));
+        }
+
+        pub(crate) fn default_selected(&self, is_selected: bool) {
+            self.change(|entry| entry.is_selected = is_selected);
+        }
+
+        pub(crate) fn add_variant(&self, id: &str, label: &str, rank: i32) -> Self {
+            assert!(self.variant.is_none(), "a variant has no variants");
+            let mut index = 0;
+            self.change(|entry| {
+                index = entry.variants.len();
+                entry.variants.push(test::Entry {
+                    rank,
+                    ..test::Entry::new(id, label)
+                });
+            });
+            Self {
+                listing: self.listing.clone(),
+                index: self.index,
+                variant: Some(index),
+            }
+        }
+
+        pub(crate) fn link(&self, link: Link) {
+            self.change(|entry| entry.link = Some(link.0.into_inner()));
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct Link(pub(crate) RefCell<test::Link>);
+
+    impl Link {
+        pub(crate) fn new(url: &str) -> Self {
+            Self(RefCell::new(test::Link::new(url)))
+        }
+
+        pub(crate) fn mirror(&self, url: &str) {
+            self.0.borrow_mut().mirrors.push(url.to_owned());
+        }
+
+        pub(crate) fn header(&self, name: &str, value: &str) {
+            let header = (name.to_owned(), value.to_owned());
+            self.0.borrow_mut().headers.push(header);
+        }
+
+        pub(crate) fn range_supported(&self, is_supported: bool) {
+            self.0.borrow_mut().supports_ranges = Some(is_supported);
+        }
+
+        pub(crate) fn single_use(&self, is_single_use: bool) {
+            self.0.borrow_mut().is_single_use = is_single_use;
+        }
+
+        pub(crate) fn expires_ms(&self, time: u64) {
+            self.0.borrow_mut().expires_ms = Some(time);
+        }
+
+        pub(crate) fn max_connections(&self, count: u32) {
+            self.0.borrow_mut().max_connections = Some(count);
+        }
+
+        pub(crate) fn pair_audio(&self, audio: Self) {
+            self.0.borrow_mut().audio = Some(Box::new(audio.0.into_inner()));
+        }
+
+        pub(crate) fn manifest(&self, kind: &str) {
+            self.0.borrow_mut().manifest = Some(kind.to_owned());
+        }
+    }
+}

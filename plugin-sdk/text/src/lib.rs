@@ -1,0 +1,92 @@
+//! What a plugin may ask its host to do with text: JSON pointers, CSS selectors, regular expressions, decoding.
+//!
+//! *Owns* these functions and their bounds. The host runs them for sandboxed plugins, and the guest SDK runs the same
+//! code natively, so a plugin's tests see exactly what the host will answer. Every function takes time and memory at
+//! most linear in its (bounded) input, whatever the pattern or selector is, because both come from strangers.
+//!
+//! *Never* keeps state, reads a clock or does I/O.
+//!
+//! Start reading at [`select`] and [`json_at`].
+
+mod decode;
+mod html;
+mod json;
+mod pattern;
+mod url;
+
+pub use decode::{aes_decrypt_cbc, base64_decode, digest};
+pub use html::{Node, select};
+pub use json::json_at;
+pub use pattern::{captures, group};
+pub use url::{UrlParts, form, join_url, parse_url, with_query};
+
+/// The longest text that is searched. A page with ten thousand files has about 2 MiB. A search cannot be interrupted,
+/// so this is also what bounds its time.
+pub const MAX_INPUT_BYTES: usize = 4 * 1024 * 1024;
+
+/// The most bytes that one search may give back: matches can overlap, so they can be many times their source.
+pub const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Why a text could not be searched or decoded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// The pattern or selector is longer than anybody needs.
+    #[error("the pattern has {0} bytes; the limit is {1}")]
+    PatternTooLong(usize, usize),
+    /// The text is longer than [`MAX_INPUT_BYTES`].
+    #[error("the text has {0} bytes; the limit is {MAX_INPUT_BYTES}")]
+    InputTooLong(usize),
+    /// The answer is longer than [`MAX_OUTPUT_BYTES`].
+    #[error("the answer is longer than {MAX_OUTPUT_BYTES} bytes")]
+    OutputTooLong,
+    /// The pattern, selector or pointer is not one.
+    #[error("invalid {what}: {reason}")]
+    Invalid {
+        /// What was expected.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl TextError {
+    #[expect(clippy::needless_pass_by_value, reason = "errors come by value, texts by reference")]
+    fn invalid(what: &'static str, reason: impl ToString) -> Self {
+        let reason = reason.to_string();
+        Self::Invalid { what, reason }
+    }
+}
+
+fn check_input(text: &str) -> Result<(), TextError> {
+    if text.len() > MAX_INPUT_BYTES {
+        return Err(TextError::InputTooLong(text.len()));
+    }
+    Ok(())
+}
+
+fn check_pattern(pattern: &str, limit: usize) -> Result<(), TextError> {
+    if pattern.len() > limit {
+        return Err(TextError::PatternTooLong(pattern.len(), limit));
+    }
+    Ok(())
+}
+
+/// What is left of [`MAX_OUTPUT_BYTES`] while an answer is put together.
+struct Allowance(usize);
+
+impl Allowance {
+    /// What an entry of a list costs by itself, so that many empty answers are counted, too.
+    const ENTRY_BYTES: usize = 24;
+
+    fn new() -> Self {
+        Self(MAX_OUTPUT_BYTES)
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), TextError> {
+        self.0 = self
+            .0
+            .checked_sub(bytes + Self::ENTRY_BYTES)
+            .ok_or(TextError::OutputTooLong)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,336 @@
+"""The hosts that `service.py` measures: how each is started, spoken to and looked at."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+
+from origin import free_port
+
+KEY = "benchmark-key-1"
+# How long a start or an end may take.
+PATIENCE_SECONDS = 60
+# A source that is never asked: all tasks wait.
+SOURCE = "http://127.0.0.1:9/path/to/a/file-{}.bin"
+RPC_VERSION = 1
+
+
+def rss_mib(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def written_bytes(pid: int) -> int:
+    told = Path(f"/proc/{pid}/io").read_text(encoding="ascii")
+    return int(re.search(r"^write_bytes: (\d+)", told, re.MULTILINE).group(1))
+
+
+class Connection:
+    """A kept-alive HTTP connection that costs its user little."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.rest = b""
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def more(self) -> None:
+        received = self.socket.recv(1 << 20)
+        if not received:
+            raise ConnectionError("the server closed the connection")
+        self.rest += received
+
+    def ask(self, head: str, body: bytes = b"") -> bytes:
+        """Sends a request and gives the body of its answer, which must be a good one."""
+        self.socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        while (end := self.rest.find(b"\r\n\r\n")) < 0:
+            self.more()
+        answer_head, self.rest = self.rest[:end].lower(), self.rest[end + 4 :]
+        if not answer_head.split(b" ", 2)[1].startswith(b"2"):
+            raise ConnectionError(answer_head.decode())
+        length = re.search(rb"content-length: (\d+)", answer_head)
+        return self.exactly(int(length.group(1))) if length else self.chunks()
+
+    def exactly(self, length: int) -> bytes:
+        parts, have = [self.rest], len(self.rest)
+        while have < length:
+            parts.append(self.socket.recv(1 << 20))
+            have += len(parts[-1])
+        whole = b"".join(parts)
+        self.rest = whole[length:]
+        return whole[:length]
+
+    def chunks(self) -> bytes:
+        parts = []
+        while True:
+            while (end := self.rest.find(b"\r\n")) < 0:
+                self.more()
+            length = int(self.rest[:end], 16)
+            self.rest = self.rest[end + 2 :]
+            parts.append(self.exactly(length + 2)[:-2])
+            if length == 0:
+                return b"".join(parts)
+
+
+class RpcSocket(Connection):
+    """The service's `/rpc`, as much of it as a batch needs."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        nonce = base64.b64encode(os.urandom(16)).decode()
+        self.socket.sendall(
+            f"GET /rpc HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {nonce}\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
+        )
+        while (end := self.rest.find(b"\r\n\r\n")) < 0:
+            self.more()
+        if b" 101 " not in self.rest[:end]:
+            raise ConnectionError(self.rest[:end].decode())
+        self.rest = self.rest[end + 4 :]
+        self.call(
+            "system.hello",
+            clientName="bench",
+            clientVersion="0",
+            minProtocolVersion=RPC_VERSION,
+            maxProtocolVersion=RPC_VERSION,
+            requestedRole="agent",
+        )
+
+    def call(self, method: str, **params: object) -> None:
+        """Calls and waits for the reply; events before it are passed over."""
+        text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        # A mask of zeroes leaves the text as it is.
+        self.socket.sendall(b"\x81\xff" + struct.pack(">Q", len(text)) + bytes(4) + text)
+        while True:
+            frame = self.frame()
+            if b'"id":1' in frame[:64] or b'"id":1' in frame[-64:]:
+                if b'"error"' in frame[:200]:
+                    raise ConnectionError(frame[:400].decode())
+                return
+
+    def frame(self) -> bytes:
+        first, second = self.exactly(2)
+        length = second & 127
+        if length == 126:
+            length = struct.unpack(">H", self.exactly(2))[0]
+        elif length == 127:
+            length = struct.unpack(">Q", self.exactly(8))[0]
+        body = self.exactly(length)
+        return body if first & 15 == 1 else b""
+
+
+class Host(ABC):
+    """A host that runs, with its state in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.an_id = ""
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @abstractmethod
+    def command(self) -> list[str]: ...
+
+    @abstractmethod
+    def pids(self) -> list[int]: ...
+
+    @abstractmethod
+    def create(self, connection: Connection, index: int) -> None: ...
+
+    @abstractmethod
+    def create_batch(self, connection: Connection, count: int) -> None: ...
+
+    @abstractmethod
+    def request(self, kind: str) -> tuple[str, bytes]:
+        """The head and body of a request that reads `one` task, a `page`, `all` or `stats`."""
+
+    @abstractmethod
+    def create_request(self) -> tuple[str, bytes]: ...
+
+    def read(self, connection: Connection, kind: str) -> bytes:
+        return connection.ask(*self.request(kind))
+
+    def connect(self) -> Connection:
+        return Connection(self.port)
+
+    def connect_batch(self) -> Connection:
+        return self.connect()
+
+    def start(self) -> None:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SVC_TOKEN": KEY, "LC_ALL": "C.UTF-8"}
+        self.process = subprocess.Popen(
+            self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment, cwd=self.folder
+        )
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            with contextlib.suppress(OSError, ConnectionError), self.connect() as connection:
+                self.read(connection, "page")
+                return
+            if time.monotonic() > until or self.process.poll() is not None:
+                raise RuntimeError(f"{self.command()[0]} did not start")
+            time.sleep(0.001)
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(PATIENCE_SECONDS)
+            self.process = None
+
+    def restart(self) -> float:
+        """Ends it in order and starts it; the seconds until a read is answered."""
+        self.stop()
+        began = time.perf_counter()
+        self.start()
+        return time.perf_counter() - began
+
+    def rss(self) -> float:
+        return sum(map(rss_mib, self.pids()))
+
+    def load(self, kind: str, seconds: int, connections: int) -> float:
+        return self.wrk(*self.request(kind), seconds, connections)
+
+    def load_create(self, seconds: int, connections: int) -> float:
+        return self.wrk(*self.create_request(), seconds, connections)
+
+    def wrk(self, head: str, body: bytes, seconds: int, connections: int) -> float:
+        """Requests a second over several connections."""
+        lines = head.strip().split("\r\n")
+        method, path, _ = lines[0].split(" ")
+        script = self.folder / "load.lua"
+        headers = "".join(
+            f"wrk.headers[{json.dumps(name)}]={json.dumps(value)}\n"
+            for name, value in (line.split(": ", 1) for line in lines[1:])
+        )
+        script.write_text(f"wrk.method={json.dumps(method)}\nwrk.body={json.dumps(body.decode())}\n{headers}", encoding="utf-8")
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", script, f"http://127.0.0.1:{self.port}{path}"]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        if "Non-2xx" in told:
+            raise ConnectionError(told)
+        return float(re.search(r"Requests/sec:\s+([\d.]+)", told).group(1))
+
+
+class Service(Host):
+    """`svc serve` and its daemon."""
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        super().__init__(folder)
+        self.program = program
+        self.last = ""
+
+    def command(self) -> list[str]:
+        folder = str(self.folder)
+        return [
+            str(self.program), "serve", "--bind", f"127.0.0.1:{self.port}",
+            "--data-dir", f"{folder}/data", "--save-dir", f"{folder}/files",
+        ]  # fmt: skip
+
+    def pids(self) -> list[int]:
+        daemon = json.loads((self.folder / "data" / "daemon.json").read_text(encoding="utf-8"))
+        return [self.process.pid, daemon["pid"]]
+
+    def head(self, line: str) -> str:
+        return f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nAuthorization: Bearer {KEY}\r\n"
+
+    def task(self, index: object) -> dict[str, object]:
+        return {"url": SOURCE.format(index), "startPaused": True}
+
+    def create_request(self) -> tuple[str, bytes]:
+        return self.head("POST /api/v1/tasks"), json.dumps(self.task("x")).encode()
+
+    def create(self, connection: Connection, index: int) -> None:
+        body = json.dumps(self.task(index)).encode()
+        self.last = json.loads(connection.ask(self.head("POST /api/v1/tasks"), body))["taskId"]
+
+    def connect_batch(self) -> Connection:
+        return RpcSocket(self.port)
+
+    def create_batch(self, connection: Connection, count: int) -> None:
+        connection.call("daemon.task.createMany", requests=[self.task(index) for index in range(count)])
+
+    def request(self, kind: str) -> tuple[str, bytes]:
+        if kind == "one" and not self.last:
+            with self.connect() as connection:
+                self.last = json.loads(self.read(connection, "page"))[0]["taskId"]
+        path = {
+            "one": f"/api/v1/tasks/{self.last}",
+            "page": "/api/v1/tasks?limit=100",
+            "all": "/api/v1/tasks",
+            "stats": "/api/v1/queues",
+        }[kind]
+        return self.head(f"GET {path}"), b""
+
+
+class Aria2(Host):
+    """aria2c with its RPC. It keeps its tasks in memory, and in a session file when it ends."""
+
+    def command(self) -> list[str]:
+        session = self.folder / "session"
+        session.touch()
+        return [
+            "aria2c", "--no-conf", "--enable-rpc", f"--rpc-listen-port={self.port}", "--quiet",
+            "--rpc-max-request-size=64M", f"--save-session={session}", f"--input-file={session}",
+            f"--dir={self.folder}/files",
+        ]  # fmt: skip
+
+    def pids(self) -> list[int]:
+        return [self.process.pid]
+
+    def head(self) -> str:
+        return f"POST /jsonrpc HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\n"
+
+    def call(self, method: str, *params: object) -> dict[str, object]:
+        return {"jsonrpc": "2.0", "id": 1, "method": f"aria2.{method}", "params": params}
+
+    def add(self, index: object) -> dict[str, object]:
+        return self.call("addUri", [SOURCE.format(index)], {"pause": "true"})
+
+    def create_request(self) -> tuple[str, bytes]:
+        return self.head(), json.dumps(self.add("x")).encode()
+
+    def create(self, connection: Connection, index: int) -> None:
+        connection.ask(self.head(), json.dumps(self.add(index)).encode())
+
+    def create_batch(self, connection: Connection, count: int) -> None:
+        calls = [self.add(index) for index in range(count)]
+        connection.ask(self.head(), json.dumps(calls).encode())
+
+    def request(self, kind: str) -> tuple[str, bytes]:
+        if kind == "one" and not self.an_id:
+            with self.connect() as connection:
+                self.an_id = json.loads(self.read(connection, "page"))["result"][0]["gid"]
+        call = {
+            "one": lambda: self.call("tellStatus", self.an_id),
+            "page": lambda: self.call("tellWaiting", 0, 100),
+            "all": lambda: self.call("tellWaiting", 0, 1_000_000),
+            "stats": lambda: self.call("getGlobalStat"),
+        }[kind]()
+        return self.head(), json.dumps(call).encode()

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Measures the running service (`svc serve`, agent and daemon) against aria2c's RPC. See README.md."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tools
+from downloads import build_svc, say, temporary_folder
+from hosts import Aria2, Connection, Host, Service, cpu_seconds, rss_mib, written_bytes
+
+# Sizes and times; `--quick` divides them.
+SINGLE_CREATES = 3000
+BATCH = 1000
+TASKS = 10_000
+MANY_TASKS = 100_000
+READS = 3000
+PAGES = 300
+WHOLE_LISTS = 5
+LOAD_SECONDS = 4
+IDLE_SECONDS = 60
+LOAD_CONNECTIONS = 8
+
+
+@dataclass
+class Table:
+    """What was measured: rows of a title, our figure, theirs, and which of both is better when it is larger."""
+
+    rows: list[tuple[str, str, str, str]] = field(default_factory=list)
+
+    def add(self, title: str, ours: float, theirs: float | None, unit: str) -> None:
+        ratio = f"{ours / theirs:.2f}" if theirs else ""
+        self.rows.append((title, amount(ours, unit), "" if theirs is None else amount(theirs, unit), ratio))
+        say(f"  {title}: svc {amount(ours, unit)}, aria2c {'–' if theirs is None else amount(theirs, unit)} {ratio}")
+
+    def markdown(self) -> str:
+        lines = ["| Measured | svc | aria2c | svc ÷ aria2c |", "|---|--:|--:|--:|"]
+        return "\n".join(lines + [f"| {' | '.join(row)} |" for row in self.rows])
+
+
+def amount(value: float, unit: str) -> str:
+    if unit == "/s" and value >= 1000:
+        return f"{value / 1000:.1f} k/s"
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:.{digits}f} {unit}".replace(" /s", "/s")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all measurements share."""
+
+    table: Table
+    svc: Path
+    data: Path
+    divisor: int
+    runs: int
+
+    def service(self, name: str) -> Service:
+        return Service(self.svc, self.data / name)
+
+    def aria2(self, name: str) -> Aria2:
+        return Aria2(self.data / name)
+
+    def count(self, full: int) -> int:
+        return max(full // self.divisor, BATCH if full >= BATCH else 1)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--svc", type=Path, help="the program to measure (default: build it in release)")
+    parser.add_argument("--data", type=Path, help="where both keep their state (default: temporary files)")
+    parser.add_argument("--runs", type=int, default=3, help="rounds of every rate; the median counts")
+    parser.add_argument("--only", help="some of: " + ",".join(MEASUREMENTS))
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything: does it work?")
+    arguments = parser.parse_args()
+    missing = [program for program in ("aria2c", "wrk") if shutil.which(program) is None]
+    if missing:
+        say("missing; to get them: apt-get install aria2 wrk")
+        return 2
+    chosen = arguments.only.split(",") if arguments.only else list(MEASUREMENTS)
+    svc = arguments.svc.resolve() if arguments.svc else build_svc()
+    with contextlib.ExitStack() as stack:
+        data = temporary_folder(stack, arguments.data)
+        bench = Bench(Table(), svc, data, 10 if arguments.quick else 1, arguments.runs)
+        for name in chosen:
+            say(f"{name}:")
+            MEASUREMENTS[name](bench)
+        print(bench.table.markdown())
+        print("\n" + "\n".join(f"- {line}" for line in tools.versions(svc)))
+        print(f"- state on {file_system(data)}; load average {os.getloadavg()[0]:.1f}; medians of {arguments.runs} rounds")
+    return 0
+
+
+def file_system(path: Path) -> str:
+    told = subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=False)
+    return told.stdout.strip() or "?"
+
+
+@contextlib.contextmanager
+def pair(bench: Bench, name: str) -> Iterator[tuple[Service, Aria2]]:
+    """Both hosts, empty and running."""
+    with bench.service(f"{name}-svc") as service, bench.aria2(f"{name}-aria2") as aria2:
+        yield service, aria2
+
+
+def rate(count: int, work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return count / (time.perf_counter() - began)
+
+
+def alternately(bench: Bench, one: Callable[[], float], other: Callable[[], float]) -> tuple[float, float]:
+    """The medians of both, measured in turns."""
+    pairs = [(one(), other()) for _ in range(bench.runs)]
+    return statistics.median(ours for ours, _ in pairs), statistics.median(theirs for _, theirs in pairs)
+
+
+def empty(bench: Bench) -> None:
+    """Memory, processor and disk of hosts that have nothing to do."""
+    with pair(bench, "empty") as (service, aria2):
+        bench.table.add("memory, empty (svc: agent + daemon)", service.rss(), aria2.rss(), "MiB")
+        idle(bench, service, aria2, "empty")
+
+
+def idle(bench: Bench, service: Service, aria2: Aria2, what: str) -> None:
+    seconds = IDLE_SECONDS // bench.divisor
+    hosts: tuple[Host, ...] = (service, aria2)
+    time.sleep(2)
+    before = [(sum(map(cpu_seconds, host.pids())), sum(map(written_bytes, host.pids()))) for host in hosts]
+    time.sleep(seconds)
+    after = [(sum(map(cpu_seconds, host.pids())), sum(map(written_bytes, host.pids()))) for host in hosts]
+    ours, theirs = ((late[0] - early[0]) / seconds * 100 for early, late in zip(before, after, strict=True))
+    bench.table.add(f"processor while idle, {what}", ours, theirs, "%")
+    ours, theirs = ((late[1] - early[1]) / 1024 for early, late in zip(before, after, strict=True))
+    bench.table.add(f"written while idle for {seconds} s, {what}", ours, theirs, "KiB")
+
+
+def create(bench: Bench) -> None:
+    """Tasks a second; ours are on the disk when they are acknowledged."""
+    count = bench.count(SINGLE_CREATES)
+    with pair(bench, "create") as (service, aria2), service.connect() as ours, aria2.connect() as theirs:
+
+        def one_by_one(host: Host, connection: Connection) -> float:
+            return rate(count, lambda: [host.create(connection, index) for index in range(count)])
+
+        rates = alternately(bench, lambda: one_by_one(service, ours), lambda: one_by_one(aria2, theirs))
+        bench.table.add("creates, one at a time", *rates, "/s")
+        bench.table.add("a write and fdatasync in the same directory (limit of one at a time)", syncs(bench.data), None, "/s")
+        service.load_create(LOAD_SECONDS // 2, LOAD_CONNECTIONS)
+        rates = alternately(
+            bench,
+            lambda: service.load_create(LOAD_SECONDS, LOAD_CONNECTIONS),
+            lambda: aria2.load_create(LOAD_SECONDS, LOAD_CONNECTIONS),
+        )
+        bench.table.add(f"creates, {LOAD_CONNECTIONS} connections", *rates, "/s")
+    with pair(bench, "batch") as (service, aria2):
+        count = bench.count(TASKS)
+        rates = alternately(bench, lambda: batches(service, count), lambda: batches(aria2, count))
+        bench.table.add(f"creates, {BATCH} a call", *rates, "/s")
+
+
+def batches(host: Host, count: int) -> float:
+    with host.connect_batch() as connection:
+        return rate(count, lambda: [host.create_batch(connection, BATCH) for _ in range(count // BATCH)])
+
+
+def syncs(folder: Path) -> float:
+    """How often a second something can be made durable at all."""
+    descriptor = os.open(folder / "sync", os.O_WRONLY | os.O_CREAT, 0o600)
+    block = b"x" * 4096
+    os.pwrite(descriptor, block * 256, 0)
+    os.fsync(descriptor)
+
+    def work() -> None:
+        for index in range(256):
+            os.pwrite(descriptor, block, index * 4096)
+            os.fdatasync(descriptor)
+
+    result = rate(256, work)
+    os.close(descriptor)
+    return result
+
+
+def tasks(bench: Bench) -> None:
+    """Memory and reads with ten thousand tasks."""
+    count = bench.count(TASKS)
+    with pair(bench, "tasks") as (service, aria2):
+        batches(service, count)
+        batches(aria2, count)
+        time.sleep(1)
+        bench.table.add(f"memory, {count:,} waiting tasks", service.rss(), aria2.rss(), "MiB")
+        reads = bench.count(READS)
+        with service.connect() as ours, aria2.connect() as theirs:
+            for title, number, kind in (
+                ("reads of one task", reads, "one"),
+                ("reads of a page of 100", bench.count(PAGES), "page"),
+                (f"reads of all {count:,}", WHOLE_LISTS, "all"),
+            ):
+
+                def reading(host: Host, connection: Connection, number: int = number, kind: str = kind) -> float:
+                    return rate(number, lambda: [host.read(connection, kind) for _ in range(number)])
+
+                rates = alternately(bench, lambda: reading(service, ours), lambda: reading(aria2, theirs))
+                bench.table.add(f"{title}, one connection", *rates, "/s")
+        for kind, title in (("one", "reads of one task"), ("page", "reads of a page of 100"), ("stats", "the smallest read (queues; getGlobalStat)")):
+            rates = alternately(
+                bench,
+                lambda kind=kind: service.load(kind, LOAD_SECONDS, LOAD_CONNECTIONS),
+                lambda kind=kind: aria2.load(kind, LOAD_SECONDS, LOAD_CONNECTIONS),
+            )
+            bench.table.add(f"{title}, {LOAD_CONNECTIONS} connections", *rates, "/s")
+        idle(bench, service, aria2, f"{count:,} tasks")
+
+
+def many(bench: Bench) -> None:
+    """Memory and start with a hundred thousand tasks."""
+    count = bench.count(MANY_TASKS)
+    with pair(bench, "many") as (service, aria2):
+        ours, theirs = batches(service, count), batches(aria2, count)
+        bench.table.add(f"creates up to {count:,}, {BATCH} a call", ours, theirs, "/s")
+        time.sleep(1)
+        bench.table.add(f"memory, {count:,} waiting tasks", service.rss(), aria2.rss(), "MiB")
+        starts = alternately(bench, service.restart, aria2.restart)
+        bench.table.add(f"start with {count:,} tasks to the first answer of a read", *starts, "s")
+        bench.table.add(f"memory, {count:,} waiting tasks, after a start", service.rss(), aria2.rss(), "MiB")
+
+
+MEASUREMENTS: dict[str, Callable[[Bench], None]] = {"empty": empty, "create": create, "tasks": tasks, "many": many}
+
+if __name__ == "__main__":
+    sys.exit(main())

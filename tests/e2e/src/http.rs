@@ -1,0 +1,84 @@
+//! Requests as any program sends them.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    net::TcpStream,
+};
+
+use serde_json::Value;
+
+use crate::service::PATIENCE;
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The header fields, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, if it is JSON; else `null`.
+    pub body: Value,
+    /// The body as it came.
+    pub bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// The first header field of this name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(key, _)| key == name);
+        found.next().map(|(_, value)| value.as_str())
+    }
+}
+
+/// Sends a request on a connection of its own. `None` if no whole answer comes, as from a process that is killed.
+pub fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Option<Answer> {
+    exchange(address, method, path, headers, body)
+        .ok()
+        .and_then(|bytes| read(&bytes))
+}
+
+fn exchange(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<&Value>,
+) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    // Version 1.0, so that the answer ends with the connection and comes in one piece.
+    let mut lines = vec![format!("{method} {path} HTTP/1.0")];
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        lines.push(format!("Host: {address}"));
+    }
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    let body = body.map(Value::to_string).unwrap_or_default();
+    if !body.is_empty() {
+        lines.push("Content-Type: application/json".to_owned());
+        lines.push(format!("Content-Length: {}", body.len()));
+    }
+    stream.write_all(format!("{}\r\n\r\n{body}", lines.join("\r\n")).as_bytes())?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+fn read(answer: &[u8]) -> Option<Answer> {
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&answer[..end]).ok()?;
+    let mut lines = head.split("\r\n");
+    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+    let headers: Vec<_> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let bytes = answer[end + 4..].to_vec();
+    let promised = headers.iter().find(|(name, _)| name == "content-length");
+    let is_whole = promised.is_none_or(|(_, length)| *length == bytes.len().to_string());
+    is_whole.then(|| Answer {
+        status,
+        headers,
+        body: serde_json::from_slice(&bytes).unwrap_or_default(),
+        bytes,
+    })
+}

@@ -1,0 +1,27 @@
+//! Programs of other people's making: the Python clients of `tests/clients`, with libraries that are not ours.
+
+use std::{path::Path, process::Command};
+
+use crate::service::KEY;
+
+/// Runs a script below `tests/` with its arguments; fails with what it said if it fails. The access key is in its
+/// environment.
+#[track_caller]
+pub fn run(script: &str, arguments: &[&str]) -> String {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("this crate lies in tests/");
+    let output = Command::new(tests.join("clients/python"))
+        .arg(tests.join(script))
+        .args(arguments)
+        .env("SVC_TOKEN", KEY)
+        .output()
+        .expect("bash and Python are part of the system");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{script} failed after\n{said}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    said
+}

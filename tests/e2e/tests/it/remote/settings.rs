@@ -1,0 +1,98 @@
+//! Queues, and the settings of the service.
+
+use super::{Desk, assert_ended};
+
+#[test]
+fn a_queue_lives_by_its_name() {
+    let desk = Desk::new();
+    let made = desk.json(&["queue", "create", "night", "--limit", "2M", "--max-tasks", "2"]);
+    assert_eq!(
+        (made["name"].as_str(), made["speedLimitKbps"].as_u64()),
+        (Some("night"), Some(2048))
+    );
+    let id = desk.add_paused("http://a.test/f");
+    assert_ended(
+        &desk.run(&["queue", "move", "--to", "night", &id[..5]]),
+        0,
+        "moved 1 task to night",
+    );
+    assert_eq!(desk.json(&["list", "--queue", "night"]).as_array().unwrap().len(), 1);
+    assert_ended(
+        &desk.run(&["queue", "update", "night", "--limit", "0", "--name", "day"]),
+        0,
+        "changed queue day",
+    );
+    assert_ended(&desk.run(&["queue", "stop", "day"]), 0, "stopped");
+    let queues = desk.json(&["queue"]);
+    let day = queues
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|queue| queue["name"] == "day")
+        .unwrap();
+    let found = (
+        day["speedLimitKbps"].as_u64(),
+        day["maxConcurrent"].as_u64(),
+        day["isRunning"].as_bool(),
+    );
+    assert_eq!(found, (Some(0), Some(2), Some(false)));
+    assert_ended(&desk.run(&["queue", "delete", "day"]), 0, "deleted");
+    assert_ended(&desk.run(&["queue", "start", "day"]), 3, "no queue matches day");
+    assert_ended(&desk.run(&["queue", "delete", "main"]), 32, "main");
+}
+
+#[test]
+fn settings_change_all_or_nothing() {
+    let desk = Desk::new();
+    let get = |key: &str| desk.json(&["config", "server", "get", key]);
+    let usual = get("max_concurrent_tasks");
+    assert_ended(
+        &desk.run(&[
+            "config",
+            "server",
+            "set",
+            "max_concurrent_tasks=3",
+            "default_segments=4",
+        ]),
+        0,
+        "= 3",
+    );
+    let refused = desk.run(&[
+        "config",
+        "server",
+        "set",
+        "max_concurrent_tasks=7",
+        "default_segments=9999",
+    ]);
+    assert_ended(&refused, 32, "default_segments");
+    assert_eq!(
+        (get("max_concurrent_tasks"), get("default_segments")),
+        ("3".into(), "4".into())
+    );
+    assert_ended(
+        &desk.run(&["config", "server", "unset", "max_concurrent_tasks"]),
+        0,
+        "max_concurrent_tasks",
+    );
+    assert_eq!(get("max_concurrent_tasks"), usual);
+    assert_ended(
+        &desk.run(&["config", "server", "get", "moon"]),
+        3,
+        "no setting matches moon",
+    );
+    assert_ended(&desk.run(&["config", "server", "set", "moon=1"]), 32, "moon");
+    assert!(desk.json(&["config", "server", "list"])["values"]["default_segments"] == "4");
+}
+
+#[test]
+fn what_the_commands_remember_can_be_changed_and_forgotten() {
+    let desk = Desk::new();
+    let path = desk.json(&["config", "path"]);
+    assert!(path.as_str().unwrap().ends_with("/.config/svc/config.json"), "{path}");
+    assert_ended(&desk.run(&["config", "get", "timeout"]), 3, "no value matches timeout");
+    assert_ended(&desk.run(&["config", "set", "timeout", "2.5"]), 0, "timeout is set");
+    assert_ended(&desk.run(&["config", "set", "url", "ftp://nas"]), 32, "cannot talk ftp");
+    assert_eq!(desk.json(&["config", "list"]), serde_json::json!({"timeout": "2.5"}));
+    assert_ended(&desk.run(&["config", "unset", "timeout"]), 0, "forgotten");
+    assert_eq!(desk.json(&["config", "list"]), serde_json::json!({}));
+}

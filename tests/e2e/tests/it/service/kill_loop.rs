@@ -1,0 +1,238 @@
+//! A service whose processes are killed again and again under load keeps everything that it acknowledged.
+
+mod model;
+mod worker;
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use e2e::{
+    Home, Service,
+    service::{Daemon, wait_until},
+    setting,
+};
+use rustix::process::Signal;
+use serde_json::Value;
+use support::{Content, Origin, Resource, behaviour};
+
+use self::{
+    model::{Model, Random},
+    worker::{Client, Worker},
+};
+
+const MIB: u64 = 1 << 20;
+
+/// The sizes of the files that are downloaded, over and over: some end between two kills, some need several.
+const FILES: [u64; 3] = [MIB / 3, 3 * MIB + 1, 10 * MIB + 77];
+
+/// Bytes per second of one connection, so that a kill finds downloads under way.
+const PACE: u64 = 4 * MIB;
+
+/// How long the load may run before a kill, unless [`MOST_BETWEEN_KILLS`] have been sent before.
+const LOAD_TIME: Duration = Duration::from_millis(600);
+
+/// What the origin sends at most between two kills.
+const MOST_BETWEEN_KILLS: u64 = 8 * MIB;
+
+/// How long the service may be away after its daemon was killed. An idle machine needs a tenth; this one is shared.
+const RECOVERY: Duration = Duration::from_secs(10);
+
+/// Clients of each kind.
+const CLIENTS: usize = 2;
+
+/// Who is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Victim {
+    Daemon,
+    Agent,
+    Both,
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_processes_are_killed_under_load() {
+    let origin = origin();
+    let home = Home::new();
+    let mut random = Random::new(0x5eed);
+    let mut workers: Vec<_> = (0..2 * CLIENTS)
+        .map(|number| Worker::new(number, random.next(), origin.url("")))
+        .collect();
+    let mut service = home.serve();
+    let (mut recoveries, mut starts) = (Vec::new(), Vec::new());
+    for kill in 0..setting::kills() {
+        let victim = match random.next() % 4 {
+            0 => Victim::Agent,
+            1 => Victim::Both,
+            _ => Victim::Daemon,
+        };
+        let before = home.daemon().expect("a daemon runs");
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for (number, worker) in workers.iter_mut().enumerate() {
+                let client = if number < CLIENTS {
+                    Client::rest(&service)
+                } else {
+                    Client::rpc(&service)
+                };
+                scope.spawn(|| worker.work(client, &stop));
+            }
+            let enough = origin.bytes_sent() + random.next() % MOST_BETWEEN_KILLS;
+            origin.wait_for_bytes(enough, LOAD_TIME.mul_f64(random.fraction()));
+            if victim != Victim::Daemon {
+                service.signal(Signal::KILL);
+            }
+            if victim != Victim::Agent {
+                before.kill();
+            }
+            if victim == Victim::Daemon {
+                recoveries.push(recovery(&home, &service, &before));
+            }
+            stop.store(true, Ordering::Release);
+        });
+        if victim != Victim::Daemon {
+            let began = Instant::now();
+            drop(service);
+            service = home.serve();
+            service.wait_until_ready();
+            starts.push(began.elapsed());
+        }
+        let after = home.daemon().expect("a daemon runs");
+        assert_eq!(
+            after == before,
+            victim == Victim::Agent,
+            "kill {kill}: {victim:?}, {before:?}, {after:?}"
+        );
+        check(
+            &home,
+            &service,
+            &mut workers,
+            &format!("after kill {kill} ({victim:?})"),
+        );
+    }
+    let finished = finish(&home, service, &mut workers);
+    let sum = |count: fn(&Model) -> u64| workers.iter().map(|worker| count(&worker.model)).sum::<u64>();
+    println!(
+        "{} kills; after the daemon's: back {}; after the agent's or both: {}; {} changes acknowledged, {} cut off, \
+         {finished} files verified at the end",
+        setting::kills(),
+        told(&mut recoveries),
+        told(&mut starts),
+        sum(|model| model.acknowledged),
+        sum(|model| model.cut_off),
+    );
+}
+
+fn origin() -> Origin {
+    let resource = |(number, length): (usize, &u64)| {
+        let content = content(number, *length);
+        Resource::new(&format!("/{number}"), content).with(behaviour::paced(PACE))
+    };
+    Origin::start(FILES.iter().enumerate().map(resource).collect())
+}
+
+fn content(number: usize, length: u64) -> Content {
+    Content::seeded(70 + number as u64, length)
+}
+
+/// How long it takes until reads are answered from a new daemon.
+fn recovery(home: &Home, service: &Service, killed: &Daemon) -> Duration {
+    let began = Instant::now();
+    wait_until("another daemon answers", || {
+        home.daemon().is_some_and(|daemon| daemon != *killed)
+            && service
+                .ask("GET", "/api/v1/tasks?limit=1", None)
+                .is_some_and(|answer| answer.status == 200)
+    });
+    let took = began.elapsed();
+    assert!(took < RECOVERY, "reads are answered only {took:?} after the kill");
+    took
+}
+
+fn tasks(service: &Service) -> Vec<Value> {
+    let list = service.call("GET", "/api/v1/tasks", None);
+    list.as_array().expect("a list of tasks").clone()
+}
+
+/// Everything that was acknowledged is there; what was not is there or not, but whole.
+fn check(home: &Home, service: &Service, workers: &mut [Worker], when: &str) {
+    let mut tasks = tasks(service);
+    for worker in workers.iter_mut() {
+        worker.model.check(&mut tasks, when);
+    }
+    assert!(tasks.is_empty(), "{when}: nobody asked for these: {tasks:#?}");
+    for task in self::tasks(service).iter().filter(|task| task["status"] == 3) {
+        verify(home, task);
+    }
+}
+
+/// A completed task's file is byte-identical. Gives its name.
+fn verify(home: &Home, task: &Value) -> String {
+    let url = task["url"].as_str().expect("tasks have URLs");
+    let number: usize = url
+        .rsplit('/')
+        .next()
+        .expect("URLs have paths")
+        .parse()
+        .expect("paths are numbers");
+    let name = task["fileName"]
+        .as_str()
+        .expect("completed tasks have names")
+        .to_owned();
+    let difference = content(number, FILES[number]).difference(&home.downloads().join(&name));
+    assert!(
+        matches!(difference, Ok(None)),
+        "{difference:?} of {task:#}\namong {:?}",
+        names_in(home)
+    );
+    name
+}
+
+/// Lets every download end and compares all of them; no file of no task is left. Gives how many there were.
+fn finish(home: &Home, service: Service, workers: &mut [Worker]) -> usize {
+    service.call("PUT", "/api/v1/tasks/continue", None);
+    wait_until("every download ends", || {
+        let tasks = tasks(&service);
+        let failed: Vec<_> = tasks.iter().filter(|task| task["status"] == 4).collect();
+        assert!(failed.is_empty(), "these failed: {failed:#?}");
+        tasks.iter().all(|task| task["status"] == 3)
+    });
+    let tasks = tasks(&service);
+    let mut wanted: Vec<_> = tasks.iter().map(|task| verify(home, task)).collect();
+    wanted.extend(
+        workers
+            .iter_mut()
+            .flat_map(|worker| std::mem::take(&mut worker.model.kept)),
+    );
+    let left_over: Vec<_> = names_in(home)
+        .into_iter()
+        .filter(|name| !wanted.contains(name))
+        .collect();
+    assert_eq!(left_over, Vec::<String>::new(), "these files are no task's");
+    let run = service.terminate();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(home.processes(), Vec::<i32>::new(), "something still runs");
+    tasks.len()
+}
+
+/// The names in the directory of downloads.
+fn names_in(home: &Home) -> Vec<String> {
+    let entries = std::fs::read_dir(home.downloads()).expect("the directory is there");
+    entries
+        .map(|entry| {
+            entry
+                .expect("it can be read")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect()
+}
+
+/// Median and maximum.
+fn told(times: &mut [Duration]) -> String {
+    times.sort_unstable();
+    let median = times.get(times.len() / 2).copied().unwrap_or_default();
+    let most = times.last().copied().unwrap_or_default();
+    format!("{} times, median {median:.0?}, at most {most:.0?}", times.len())
+}
