@@ -2,7 +2,7 @@
 
 use std::{str::FromStr, time::Duration};
 
-use crate::{Error, Result, host::env as host};
+use crate::{Result, host::env as host, settings};
 
 /// Milliseconds of the Unix epoch.
 pub fn now_ms() -> u64 {
@@ -55,10 +55,5 @@ pub fn setting(key: &str) -> Option<String> {
 /// assert_eq!(host.run(|| svc_plugin::env::setting_or("hidden", false)), Ok(false));
 /// ```
 pub fn setting_or<T: FromStr>(key: &str, default: T) -> Result<T> {
-    match host::setting(key).filter(|text| !text.is_empty()) {
-        Some(text) => text
-            .parse()
-            .map_err(|_| Error::InvalidInput(format!("the setting {key} cannot be {text}"))),
-        None => Ok(default),
-    }
+    Ok(settings::optional(key)?.unwrap_or(default))
 }

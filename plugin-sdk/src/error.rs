@@ -55,6 +55,27 @@ pub enum Error {
 }
 
 impl Error {
+    /// Its name in fixtures and in what users see.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::NotMatched => "notMatched",
+            Self::InvalidInput(_) => "invalidInput",
+            Self::LoginRequired(_) => "loginRequired",
+            Self::CaptchaRequired(_) => "captchaRequired",
+            Self::NotFound(_) => "notFound",
+            Self::Gone(_) => "gone",
+            Self::Forbidden(_) => "forbidden",
+            Self::RateLimited(_) => "rateLimited",
+            Self::Upstream(_) => "upstream",
+            Self::Network(_) => "network",
+            Self::Denied(_) => "denied",
+            Self::Parse(_) => "parse",
+            Self::Unsupported(_) => "unsupported",
+            Self::Internal(_) => "internal",
+        }
+    }
+
     /// What a status that is no success means.
     pub(crate) fn of_status(status: u16, retry_after: Option<u32>) -> Self {
         match status {

@@ -31,7 +31,7 @@ pub fn post(url: impl AsRef<str>) -> Request {
 pub fn send_all(requests: impl IntoIterator<Item = Request>) -> Vec<Result<Response>> {
     let requests = requests.into_iter().map(|request| request.0).collect();
     let results = host::send_all(requests).into_iter();
-    results.map(|result| Response(result?).checked()).collect()
+    results.map(|result| Response(result?).successful()).collect()
 }
 
 /// A request that is being put together.
@@ -48,6 +48,21 @@ impl Request {
     /// Sets a field.
     pub fn header(self, name: &str, value: &str) -> Self {
         self.0.header(name, value);
+        self
+    }
+
+    /// Sets a field to a text with a secret in it, such as `Bearer {token}`: the host puts the secret in, and only for
+    /// hosts that the manifest binds it to. The plugin never sees it.
+    ///
+    /// ```
+    /// use svc_plugin::{http, test};
+    ///
+    /// let host = test::Host::new().page("https://example.org/", test::Page::json("{}"));
+    /// host.run(|| http::get("https://example.org/").secret_header("Authorization", "Bearer {token}").send()).unwrap();
+    /// assert_eq!(host.sent()[0].headers, [("authorization".to_owned(), "Bearer {token}".to_owned())]);
+    /// ```
+    pub fn secret_header(self, name: &str, template: &str) -> Self {
+        self.0.secret_header(name, template);
         self
     }
 
@@ -127,7 +142,7 @@ impl Request {
     /// Sends the request. A status that is no success is an error: 401 becomes [`Error::LoginRequired`], 404
     /// [`Error::NotFound`], 429 [`Error::RateLimited`], and so on.
     pub fn send(self) -> Result<Response> {
-        self.send_any()?.checked()
+        self.send_any()?.successful()
     }
 
     /// Sends the request; every status is a response.
@@ -141,7 +156,9 @@ impl Request {
 pub struct Response(host::Response);
 
 impl Response {
-    fn checked(self) -> Result<Self> {
+    /// The response if its status is a success, else the error that [`Request::send`] makes of it: for those who look at
+    /// some statuses themselves.
+    pub fn successful(self) -> Result<Self> {
         let status = self.status();
         if (200..400).contains(&status) {
             return Ok(self);
@@ -183,17 +200,42 @@ impl Response {
     }
 
     /// The elements of the page that a CSS selector selects.
+    ///
+    /// ```
+    /// use svc_plugin::{http, test};
+    ///
+    /// let host = test::Host::new().page("https://example.org/", test::Page::html("<a href=a.zip>A &amp; B</a>"));
+    /// let links = host.run(|| http::get("https://example.org/").send()?.select("a[href$='.zip']")).unwrap();
+    /// assert_eq!((links[0].text.as_str(), links[0].attribute("href")), ("A & B", Some("a.zip")));
+    /// ```
     pub fn select(&self, css: &str) -> Result<Vec<Node>> {
         let nodes = self.0.select(css).map_err(unreadable)?;
         Ok(nodes.into_iter().map(Node::from).collect())
     }
 
     /// What a group of a regular expression holds in each match; group 0 is the match.
+    ///
+    /// ```
+    /// use svc_plugin::{http, test};
+    ///
+    /// let host = test::Host::new().page("https://example.org/", test::Page::html("<script>var id = 'a7';</script>"));
+    /// let ids = host.run(|| http::get("https://example.org/").send()?.regex("id = '([^']+)'", 1));
+    /// assert_eq!(ids.unwrap(), ["a7"]);
+    /// ```
     pub fn regex(&self, pattern: &str, group: u32) -> Result<Vec<String>> {
         self.0.regex(pattern, group).map_err(unreadable)
     }
 
     /// The JSON text that a pointer (RFC 6901) leads to.
+    ///
+    /// ```
+    /// use svc_plugin::{http, test};
+    ///
+    /// let host = test::Host::new().page("https://example.org/", test::Page::json(r#"{"a": [{"b": true}]}"#));
+    /// let page = host.run(|| http::get("https://example.org/").send()).unwrap();
+    /// assert_eq!(host.run(|| page.raw_json("/a/0/b")).unwrap().as_deref(), Some("true"));
+    /// assert_eq!(host.run(|| page.raw_json("/a/1")).unwrap(), None);
+    /// ```
     pub fn raw_json(&self, pointer: &str) -> Result<Option<String>> {
         self.0.json(pointer).map_err(unreadable)
     }

@@ -48,10 +48,12 @@ pub mod listing;
 pub mod log;
 #[cfg(not(target_family = "wasm"))]
 mod native;
+pub mod settings;
 pub mod storage;
 #[cfg(not(target_family = "wasm"))]
 pub mod test;
 pub mod text;
+pub mod vault;
 
 /// The other side of the contract: the real host in the sandbox, the test host everywhere else.
 #[cfg(target_family = "wasm")]
@@ -62,13 +64,15 @@ use native as host;
 pub use capability::{Call, Preview, Resolver};
 pub use error::{Error, Result};
 pub use listing::{Entry, FileKind, Link, Listing};
+pub use settings::Settings;
 
 /// What most plugins use.
 pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::test;
     pub use crate::{
-        Call, Entry, Error, FileKind, Link, Listing, Preview, Resolver, Result, env, http, log, storage, text,
+        Call, Entry, Error, FileKind, Link, Listing, Preview, Resolver, Result, Settings, env, http, log, storage,
+        text, vault,
     };
 }
 
@@ -76,20 +80,45 @@ pub mod prelude {
 #[macro_export]
 macro_rules! plugin {
     ($plugin:ty: $($capability:ident),+ $(,)?) => {
-        $($crate::__export!($plugin, $capability);)+
+        $crate::__plugin!($plugin: $($capability),+);
     };
 }
 
-/// Exports one capability; outside the sandbox it only checks that the type has it.
+/// Outside the sandbox, a plugin can be tested by what it is.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(not(target_family = "wasm"))]
-macro_rules! __export {
-    ($plugin:ty, $capability:ident) => {
-        const _: () = {
-            const fn has_capability<T: $crate::$capability>() {}
-            has_capability::<$plugin>();
-        };
+macro_rules! __plugin {
+    ($plugin:ty: $($capability:ident),+) => {
+        impl $crate::test::Plugin for $plugin {
+            fn capabilities() -> $crate::test::Capabilities {
+                let capabilities = $crate::test::Capabilities::default();
+                $(let capabilities = $crate::__capability!(capabilities, $plugin, $capability);)+
+                capabilities
+            }
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(target_family = "wasm"))]
+macro_rules! __capability {
+    ($capabilities:ident, $plugin:ty, Resolver) => {
+        $capabilities.with_resolver::<$plugin>()
+    };
+    ($capabilities:ident, $plugin:ty, Preview) => {
+        $capabilities.with_preview::<$plugin>()
+    };
+}
+
+/// In the sandbox, it is what it exports.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(target_family = "wasm")]
+macro_rules! __plugin {
+    ($plugin:ty: $($capability:ident),+) => {
+        $($crate::__export!($plugin, $capability);)+
     };
 }
 

@@ -6,6 +6,9 @@ use crate::host::listing as host;
 
 pub use host::FileKind;
 
+/// The deepest folder of an entry that the host takes.
+const MAX_DEPTH: usize = 8;
+
 /// The list of files behind a URL.
 #[derive(Debug)]
 pub struct Listing<'a>(&'a host::Listing);
@@ -33,6 +36,32 @@ impl<'a> Listing<'a> {
     /// Adds a file. The host comes back with `id` when it wants its link.
     pub fn add(&self, id: &str, name: &str) -> Entry {
         Entry(self.0.add(id, name))
+    }
+
+    /// Adds a file by its path below the listing's own folder, with slashes. Folders that are deeper than the host takes
+    /// become part of the name.
+    ///
+    /// ```
+    /// use svc_plugin::prelude::*;
+    ///
+    /// struct Acme;
+    ///
+    /// impl Resolver for Acme {
+    ///     fn resolve(_: &Call, out: &Listing<'_>) -> Result<()> {
+    ///         out.add_path("1", "discs/1/a.flac").size(5);
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let entry = test::Host::new().resolve::<Acme>("https://acme.example/").unwrap().entries.remove(0);
+    /// assert_eq!((entry.folder.as_str(), entry.name.as_str()), ("discs/1", "a.flac"));
+    /// ```
+    pub fn add_path(&self, id: &str, path: &str) -> Entry {
+        let mut parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let name = parts.split_off(parts.len().saturating_sub(1).min(MAX_DEPTH)).join("_");
+        let entry = self.add(id, &name);
+        entry.folder(&parts.join("/"));
+        entry
     }
 
     /// There is more; the host asks for it with this token.
@@ -142,6 +171,13 @@ impl Link {
         self
     }
 
+    /// A field to send along, with a secret in it that the host puts there; see
+    /// [`Request::secret_header`](crate::http::Request::secret_header).
+    pub fn secret_header(self, name: &str, template: &str) -> Self {
+        self.0.secret_header(name, template);
+        self
+    }
+
     /// Whether the site can send parts of it.
     pub fn ranges(self, is_supported: bool) -> Self {
         self.0.range_supported(is_supported);
@@ -181,6 +217,37 @@ impl Link {
     /// The URL leads to a description of the file: `hls`, `dash` or `torrent`.
     pub fn manifest(self, kind: &str) -> Self {
         self.0.manifest(kind);
+        self
+    }
+
+    /// Adds a segment: a link with segments is the file that they make, joined in this order. What the link's own URL
+    /// leads to is then not fetched.
+    pub fn segment(self, url: impl AsRef<str>) -> Self {
+        self.0.segment(url.as_ref(), None);
+        self
+    }
+
+    /// Adds a segment that is `length` bytes, from byte `first` on, of what is at `url`.
+    pub fn segment_part(self, url: impl AsRef<str>, first: u64, length: u64) -> Self {
+        self.0.segment(url.as_ref(), Some((first, length)));
+        self
+    }
+
+    /// The segments from here on are encrypted with AES-128 in CBC mode; the 16 bytes of the key are at `url`.
+    pub fn segment_key_at(self, url: impl AsRef<str>, iv: [u8; 16]) -> Self {
+        self.0.segment_key_at(url.as_ref(), &iv);
+        self
+    }
+
+    /// The segments from here on are encrypted with this key, by AES-128 in CBC mode.
+    pub fn segment_key(self, key: [u8; 16], iv: [u8; 16]) -> Self {
+        self.0.segment_key(&key, &iv);
+        self
+    }
+
+    /// The segments from here on are not encrypted.
+    pub fn no_segment_key(self) -> Self {
+        self.0.no_segment_key();
         self
     }
 }

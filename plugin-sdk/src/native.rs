@@ -142,6 +142,16 @@ pub(crate) mod storage {
     }
 }
 
+pub(crate) mod vault {
+    //! Secrets: the settings of the test.
+
+    use super::with_host;
+
+    pub(crate) fn has(_: &str, name: &str) -> bool {
+        with_host(|host| host.settings.get(name).is_some_and(|value| !value.is_empty()))
+    }
+}
+
 pub(crate) mod text {
     //! Searching and decoding, by the host's own code.
 
@@ -233,6 +243,11 @@ pub(crate) mod http {
         pub(crate) fn header(&self, name: &str, value: &str) {
             let header = (name.to_ascii_lowercase(), value.to_owned());
             self.sent.borrow_mut().headers.push(header);
+        }
+
+        /// Tests have no secrets: the template is what is sent.
+        pub(crate) fn secret_header(&self, name: &str, template: &str) {
+            self.header(name, template);
         }
 
         pub(crate) fn query(&self, name: &str, value: &str) {
@@ -482,6 +497,11 @@ pub(crate) mod listing {
             self.0.borrow_mut().headers.push(header);
         }
 
+        pub(crate) fn secret_header(&self, name: &str, template: &str) {
+            let header = (name.to_owned(), template.to_owned());
+            self.0.borrow_mut().secret_headers.push(header);
+        }
+
         pub(crate) fn range_supported(&self, is_supported: bool) {
             self.0.borrow_mut().supports_ranges = Some(is_supported);
         }
@@ -504,6 +524,27 @@ pub(crate) mod listing {
 
         pub(crate) fn manifest(&self, kind: &str) {
             self.0.borrow_mut().manifest = Some(kind.to_owned());
+        }
+
+        pub(crate) fn segment(&self, url: &str, part: Option<(u64, u64)>) {
+            let link = &mut *self.0.borrow_mut();
+            link.segments.push(test::Segment {
+                url: url.to_owned(),
+                part,
+                cipher: link.cipher.clone(),
+            });
+        }
+
+        pub(crate) fn segment_key_at(&self, url: &str, iv: &[u8]) {
+            self.0.borrow_mut().cipher = Some(test::Cipher::KeyAt(url.to_owned(), iv.to_vec()));
+        }
+
+        pub(crate) fn segment_key(&self, key: &[u8], iv: &[u8]) {
+            self.0.borrow_mut().cipher = Some(test::Cipher::Key(key.to_vec(), iv.to_vec()));
+        }
+
+        pub(crate) fn no_segment_key(&self) {
+            self.0.borrow_mut().cipher = None;
         }
     }
 }

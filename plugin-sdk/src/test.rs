@@ -6,9 +6,13 @@ use std::{
     rc::Rc,
 };
 
+use svc_plugin_fixture::{Asked, Tape};
 use svc_plugin_text::join_url;
 
+pub use self::fixture::{Capabilities, Plugin, replay, replay_all};
 use crate::{Call, FileKind, Preview, Resolver, Result, native};
+
+mod fixture;
 
 /// The redirects that a request follows, as in the real host.
 const MAX_REDIRECTS: usize = 10;
@@ -43,6 +47,7 @@ pub(crate) struct State {
     pub(crate) now_ms: u64,
     pub(crate) locale: String,
     pages: BTreeMap<String, Page>,
+    tape: Option<Tape>,
     sent: Vec<Sent>,
     random: u64,
 }
@@ -57,6 +62,7 @@ impl Default for State {
             now_ms: NOW_MS,
             locale: "en".to_owned(),
             pages: BTreeMap::new(),
+            tape: None,
             sent: Vec::new(),
             random: 0,
         }
@@ -84,19 +90,36 @@ impl State {
     pub(crate) fn answer(&mut self, mut sent: Sent, follows: bool) -> Result<(String, Page), String> {
         for _ in 0..=MAX_REDIRECTS {
             self.sent.push(sent.clone());
-            let url = sent.url.split('#').next().unwrap_or_default();
-            let known = || self.pages.keys().map(String::as_str).collect::<Vec<_>>().join("\n  ");
-            let page = self.pages.get(url);
-            let page = page.unwrap_or_else(|| panic!("the test has no page {url}; it has\n  {}", known()));
+            let page = self.page(&sent);
             match page
                 .field("location")
                 .filter(|_| follows && (300..400).contains(&page.status))
             {
                 Some(location) => sent.url = join_url(&sent.url, location).map_err(|error| error.to_string())?,
-                None => return Ok((sent.url, page.clone())),
+                None => return Ok((sent.url, page)),
             }
         }
         Err("too many redirects".to_owned())
+    }
+
+    /// What the test has for a request; it fails if there is nothing.
+    fn page(&mut self, sent: &Sent) -> Page {
+        if let Some(tape) = &mut self.tape {
+            let asked = Asked {
+                method: &sent.method,
+                url: &sent.url,
+                headers: &sent.headers,
+                body: &sent.body,
+            };
+            return match tape.answer(asked) {
+                Ok(response) => response.into(),
+                Err(unrecorded) => panic!("{unrecorded}"),
+            };
+        }
+        let url = sent.url.split('#').next().unwrap_or_default();
+        let known = || self.pages.keys().map(String::as_str).collect::<Vec<_>>().join("\n  ");
+        let page = self.pages.get(url).cloned();
+        page.unwrap_or_else(|| panic!("the test has no page {url}; it has\n  {}", known()))
     }
 }
 
@@ -370,6 +393,8 @@ pub struct Link {
     pub mirrors: Vec<String>,
     /// Fields to send along.
     pub headers: Vec<(String, String)>,
+    /// Fields to send along with secrets in them, which stand there by their names.
+    pub secret_headers: Vec<(String, String)>,
     /// Whether parts of it can be asked for.
     pub supports_ranges: Option<bool>,
     /// Whether it works only once.
@@ -382,6 +407,30 @@ pub struct Link {
     pub audio: Option<Box<Link>>,
     /// What sort of description the URL leads to.
     pub manifest: Option<String>,
+    /// What the file is joined from.
+    pub segments: Vec<Segment>,
+    /// How the next segment is encrypted.
+    pub(crate) cipher: Option<Cipher>,
+}
+
+/// One of the segments that a file is joined from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it is.
+    pub url: String,
+    /// The first byte and the length, if it is a part of what is there.
+    pub part: Option<(u64, u64)>,
+    /// How it is encrypted.
+    pub cipher: Option<Cipher>,
+}
+
+/// AES-128 in CBC mode: the key, then the initialisation vector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cipher {
+    /// The key is what is at this URL.
+    KeyAt(String, Vec<u8>),
+    /// The key itself.
+    Key(Vec<u8>, Vec<u8>),
 }
 
 impl Link {
@@ -391,12 +440,15 @@ impl Link {
             url: url.to_owned(),
             mirrors: Vec::new(),
             headers: Vec::new(),
+            secret_headers: Vec::new(),
             supports_ranges: None,
             is_single_use: false,
             expires_ms: None,
             max_connections: None,
             audio: None,
             manifest: None,
+            segments: Vec::new(),
+            cipher: None,
         }
     }
 }

@@ -48,6 +48,12 @@ pub fn captures(pattern: &str, input: &str) -> Result<Vec<Vec<Option<String>>>> 
 }
 
 /// The elements of `html` that a CSS selector selects.
+///
+/// ```
+/// let host = svc_plugin::test::Host::new();
+/// let items = host.run(|| svc_plugin::text::select("<ul><li>1</li><li>2</li></ul>", "ul > li")).unwrap();
+/// assert_eq!(items.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+/// ```
 pub fn select(html: &str, css: &str) -> Result<Vec<Node>> {
     let nodes = host::text::html_select(html, css).map_err(Error::Parse)?;
     Ok(nodes.into_iter().map(Node::from).collect())
@@ -66,6 +72,34 @@ pub fn decrypt_aes_cbc(key: &[u8], iv: &[u8], data: &[u8]) -> Result<Vec<u8>> {
 /// A digest: `md5`, `sha1`, `sha256` or `sha512`.
 pub fn digest(algorithm: &str, data: &[u8]) -> Result<Vec<u8>> {
     host::text::digest(algorithm, data).map_err(Error::Internal)
+}
+
+/// `text` as one segment of a URL's path, whatever is in it.
+///
+/// ```
+/// assert_eq!(svc_plugin::text::encode_segment("a/b c?.zip"), "a%2Fb%20c%3F.zip");
+/// ```
+pub fn encode_segment(text: &str) -> String {
+    use std::fmt::Write as _;
+
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(byte.into());
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+/// A path as it stands in a URL: each segment encoded, the slashes left.
+///
+/// ```
+/// assert_eq!(svc_plugin::text::encode_path("disc 1/größe #1.zip"), "disc%201/gr%C3%B6%C3%9Fe%20%231.zip");
+/// ```
+pub fn encode_path(path: &str) -> String {
+    path.split('/').map(encode_segment).collect::<Vec<_>>().join("/")
 }
 
 /// A URL, taken apart.

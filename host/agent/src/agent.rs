@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    aria2::{Dialect, Ending},
     config::{Config, DEFAULT_PORT, Host},
     connect::Connect,
     daemon::Daemon,
@@ -19,6 +20,7 @@ use crate::{
     rest::{self, App},
     serve,
     settings::{Listening, Settings},
+    takeover::Pending,
     vault::{DirectoryError, Vault},
 };
 
@@ -84,6 +86,13 @@ impl Agent {
         let host = config.host;
         let listening = Listening { host, address };
         let hub = Arc::new(Hub::new(settings.status(listening), settings.preferences.clone()));
+        let pending = Arc::new(Pending::new(Arc::clone(&hub)));
+        let waiting = Arc::clone(&pending);
+        tracker.spawn(
+            stop.clone()
+                .run_until_cancelled_owned(async move { waiting.expire().await }),
+        );
+        let aria2 = Arc::new(Dialect::new(hub.epoch()));
         let daemon = Daemon::start(
             Arc::new(connect),
             Arc::clone(&hub),
@@ -103,8 +112,11 @@ impl Agent {
                 trusted_proxies: config.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
                 throttle: std::sync::Mutex::default(),
                 tickets: crate::ticket::Tickets::default(),
+                metrics: Arc::clone(&daemon.hub.metrics),
             }),
             daemon,
+            pending,
+            aria2,
             listening,
             setup_code: is_new_server.then(SetupCode::random).transpose()?,
             version: config.version.clone().into(),
@@ -157,6 +169,11 @@ impl Agent {
     /// Resolves once the daemon answers and its state is here.
     pub async fn connected(&self) {
         self.app.daemon.connected().await;
+    }
+
+    /// Resolves once a client that may do so asked that the service ends: aria2's clients can, on a headless server.
+    pub async fn asked_to_end(&self) -> Ending {
+        self.app.aria2.asked_to_end().await
     }
 
     /// Ends: no new connections, clients told, answers finished within `grace`, the daemon asked to end as well.

@@ -14,10 +14,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use data_encoding::BASE64URL_NOPAD;
+use tracing::Instrument as _;
 
 use crate::{
     config::Host,
     key::KeyDigest,
+    metrics::Metrics,
     problem::Problem,
     settings::Settings,
     throttle::{Source, Throttle},
@@ -31,8 +33,14 @@ pub(crate) const RPC_PROTOCOL: &str = "svc.rpc.v1";
 const RPC_TOKEN_PREFIX: &str = "svc.token.";
 
 const SETUP_REQUIRED: &str = "setup required: set the access key first";
+const NO_CLIENT: &str = "missing X-Svc-Client header";
+const WRONG_TOKEN: &str = "invalid or missing token";
+const EXPOSED: &str = "set an access key first: others can reach this service";
 const NO_KEY: &str = "management API requires a token; set an access key first";
 pub(crate) const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
+const REQUEST_ID: &str = "x-request-id";
+/// The longest name of a request that is taken from outside; a UUID has 36.
+const MAX_REQUEST_ID: usize = 64;
 const METHODS: &str = "GET, POST, PUT, DELETE, OPTIONS";
 const EXTENSIONS: [&str; 3] = ["chrome-extension", "moz-extension", "safari-web-extension"];
 
@@ -49,20 +57,57 @@ pub(crate) enum Surface {
     Takeover,
     Jsonrpc,
     Mcp,
+    Metrics,
     Nothing,
 }
 
 impl Surface {
-    pub(crate) fn of(path: &str) -> Self {
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Page,
+        Self::Health,
+        Self::Setup,
+        Self::Description,
+        Self::Management,
+        Self::Rpc,
+        Self::Web,
+        Self::Takeover,
+        Self::Jsonrpc,
+        Self::Mcp,
+        Self::Metrics,
+        Self::Nothing,
+    ];
+
+    /// As it is called where requests are counted.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Health => "health",
+            Self::Setup => "setup",
+            Self::Description => "description",
+            Self::Management => "management",
+            Self::Rpc => "rpc",
+            Self::Web => "web",
+            Self::Takeover => "takeover",
+            Self::Jsonrpc => "jsonrpc",
+            Self::Mcp => "mcp",
+            Self::Metrics => "metrics",
+            Self::Nothing => "nothing",
+        }
+    }
+
+    pub(crate) fn of(method: &Method, path: &str) -> Self {
         match path {
             "/" => Self::Page,
             "/ping" => Self::Health,
             "/api/v1/setup" | "/api/v1/setup/status" => Self::Setup,
             "/api/v1/openapi.json" => Self::Description,
+            // XML-RPC of aria2's clients; our own RPC is a WebSocket.
+            "/rpc" if method == Method::POST => Self::Jsonrpc,
             "/rpc" => Self::Rpc,
             "/download" | "/download/batch" => Self::Takeover,
             "/jsonrpc" => Self::Jsonrpc,
             "/mcp" => Self::Mcp,
+            "/metrics" => Self::Metrics,
             _ if path.starts_with("/api/v1/") => Self::Management,
             _ if path.starts_with("/api/web/") => Self::Web,
             _ => Self::Nothing,
@@ -73,7 +118,7 @@ impl Surface {
         match self {
             Self::Page | Self::Health | Self::Rpc => true,
             Self::Setup | Self::Web => host == Host::Headless,
-            Self::Description | Self::Management => settings.api,
+            Self::Description | Self::Management | Self::Metrics => settings.api,
             Self::Takeover => settings.takeover,
             Self::Jsonrpc => settings.jsonrpc,
             Self::Mcp => settings.mcp,
@@ -83,9 +128,11 @@ impl Surface {
 
     fn needs_key(self) -> bool {
         match self {
-            Self::Management | Self::Rpc | Self::Web | Self::Mcp => true,
-            // Takeover and aria2 calls say their key in their own ways.
-            Self::Page | Self::Health | Self::Setup | Self::Description | Self::Takeover | Self::Jsonrpc => false,
+            Self::Management | Self::Rpc | Self::Web | Self::Mcp | Self::Metrics => true,
+            // A desktop that nobody else can reach takes over without one.
+            Self::Takeover => false,
+            // aria2's calls say their key themselves.
+            Self::Page | Self::Health | Self::Setup | Self::Description | Self::Jsonrpc => false,
             Self::Nothing => false,
         }
     }
@@ -100,6 +147,8 @@ struct Facts<'a> {
     forwarded_host: Option<&'a str>,
     /// An origin that is no text is as foreign as `null`.
     origin: Option<&'a str>,
+    /// Whether it says who hands over.
+    has_client: bool,
 }
 
 /// What becomes of a request.
@@ -109,6 +158,8 @@ enum Verdict {
     Pass,
     /// Goes on if it has this key.
     NeedsKey(KeyDigest),
+    /// Goes on unless too many wrong keys came from there; its calls bring the key themselves.
+    OwnKeys,
     /// A question of a browser, answered here.
     Preflight,
     Refused(StatusCode, &'static str),
@@ -132,13 +183,18 @@ fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, settings: &Setti
             Surface::Page | Surface::Health | Surface::Setup | Surface::Description => Verdict::Pass,
             _ if host == Host::Headless => Verdict::Refused(StatusCode::FORBIDDEN, SETUP_REQUIRED),
             surface if surface.needs_key() => Verdict::Refused(StatusCode::FORBIDDEN, NO_KEY),
+            _ if !is_loopback_only || settings.cors => Verdict::Refused(StatusCode::FORBIDDEN, EXPOSED),
+            Surface::Takeover if !facts.has_client => Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT),
             _ => Verdict::Pass,
         };
     };
-    if facts.surface.needs_key() {
-        Verdict::NeedsKey(key)
-    } else {
-        Verdict::Pass
+    if facts.surface == Surface::Takeover && !facts.has_client {
+        return Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT);
+    }
+    match facts.surface {
+        Surface::Jsonrpc => Verdict::OwnKeys,
+        surface if surface.needs_key() || surface == Surface::Takeover => Verdict::NeedsKey(key),
+        _ => Verdict::Pass,
     }
 }
 
@@ -209,6 +265,7 @@ pub(crate) struct Gate {
     /// Looked at for a moment, by every request that brings a key.
     pub(crate) throttle: Mutex<Throttle>,
     pub(crate) tickets: crate::ticket::Tickets,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Gate {
@@ -270,8 +327,20 @@ impl Gate {
         if shown.is_some() {
             self.count(sender.source, is_right);
         }
-        (!is_right).then(|| Problem::new(StatusCode::UNAUTHORIZED, "unauthorized").into_response())
+        (!is_right).then(|| unauthorized(surface))
     }
+}
+
+/// The answer to a wrong key, or none.
+fn unauthorized(surface: Surface) -> Response {
+    let message = match surface {
+        Surface::Takeover => WRONG_TOKEN,
+        _ => "unauthorized",
+    };
+    let mut response = Problem::new(StatusCode::UNAUTHORIZED, message).into_response();
+    let scheme = HeaderValue::from_static("Bearer realm=\"Svc\"");
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+    response
 }
 
 /// The answer to a source that has to wait.
@@ -281,7 +350,7 @@ pub(crate) fn too_many(seconds: u64) -> Response {
     response
 }
 
-fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<&str> {
+pub(crate) fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
@@ -298,6 +367,7 @@ fn shown_key(request: &Request, surface: Surface) -> Option<String> {
     let own = text(headers, "x-svc-token");
     let shown = match surface {
         Surface::Rpc => bearer.map(ToOwned::to_owned).or_else(|| protocol_key(headers)),
+        Surface::Takeover => own.map(ToOwned::to_owned),
         Surface::Web => bearer.map(ToOwned::to_owned).or_else(|| query(request, "token")),
         _ => bearer.or(own).map(ToOwned::to_owned),
     };
@@ -314,10 +384,35 @@ fn protocol_key(headers: &HeaderMap) -> Option<String> {
     String::from_utf8(BASE64URL_NOPAD.decode(encoded.as_bytes()).ok()?).ok()
 }
 
-/// The layer around all routes.
-pub(crate) async fn pass(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+/// The layer around all routes: names the request, lets it in or not, and counts its answer.
+pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let surface = Surface::of(request.method(), request.uri().path());
+    let id = request_id(request.headers());
+    let span = tracing::info_span!("request", id, surface = surface.name());
+    let mut response = judged(&gate, surface, request, next).instrument(span).await;
+    if let Ok(id) = HeaderValue::try_from(id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    gate.metrics
+        .answered(surface, began.elapsed(), response.status().as_u16());
+    response
+}
+
+/// By what the request is found in logs again: the name that its sender gave it, if it is a plain one.
+fn request_id(headers: &HeaderMap) -> String {
+    let is_plain = |id: &&str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        (1..=MAX_REQUEST_ID).contains(&id.len()) && id.bytes().all(is_plain)
+    };
+    match text(headers, REQUEST_ID).filter(is_plain) {
+        Some(id) => id.to_owned(),
+        None => uuid::Uuid::new_v4().simple().to_string(),
+    }
+}
+
+async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next) -> Response {
     let settings = gate.vault.settings();
-    let surface = Surface::of(request.uri().path());
     let headers = request.headers();
     let peer = request.extensions().get::<Peer>().map(|Peer(address)| *address);
     let sender = gate.sender(peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))), headers);
@@ -330,10 +425,12 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, mut request: Request, ne
         origin: headers
             .get(header::ORIGIN)
             .map(|origin| origin.to_str().unwrap_or("null")),
+        has_client: text(headers, "x-svc-client").is_some_and(|client| !client.trim().is_empty()),
     };
     let asked_headers = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let refused = match judge(&facts, gate.vault.host(), gate.is_loopback_only, &settings) {
         Verdict::Pass => None,
+        Verdict::OwnKeys => gate.wait(sender.source).map(too_many),
         Verdict::NeedsKey(key) => gate.check_key(&request, surface, key, sender),
         Verdict::Preflight => return preflight(&settings, asked_headers),
         Verdict::Refused(status, message) => Some(Problem::new(status, message).into_response()),
@@ -384,7 +481,10 @@ fn preflight(settings: &Settings, asked_headers: Option<HeaderValue>) -> Respons
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked);
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-        headers.insert("access-control-allow-private-network", HeaderValue::from_static("true"));
+        for network in ["private", "local"] {
+            let name = HeaderName::try_from(format!("access-control-allow-{network}-network"));
+            headers.insert(name.expect("a plain name"), HeaderValue::from_static("true"));
+        }
     }
     response
 }

@@ -3,13 +3,13 @@
 
 use std::{
     collections::VecDeque,
-    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     time::Duration,
 };
 
 use bytes::Bytes;
 use protocol::{
-    EventBody, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams,
+    EventBody, PendingCaptureDto, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams,
     agent::{GatewayStatusDto, Preferences},
     encode_notification,
 };
@@ -17,7 +17,11 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::watch;
 
-use crate::projection::{Listing, Projection};
+use crate::{
+    aria2::Board,
+    metrics::Metrics,
+    projection::{Listing, Projection},
+};
 
 /// Events kept for readers that are behind; ten thousand tasks made one by one fit.
 const MAX_EVENTS: usize = 16 * 1024;
@@ -48,9 +52,12 @@ pub(crate) struct Reached {
 #[derive(Debug, Default)]
 struct Inner {
     projection: Projection,
+    /// The same tasks in the orders of aria2's clients.
+    board: Board,
     is_connected: bool,
     gateway: GatewayStatusDto,
     preferences: Preferences,
+    pending: Vec<PendingCaptureDto>,
     events: VecDeque<Bytes>,
     bytes: usize,
     newest: u64,
@@ -63,7 +70,10 @@ pub(crate) struct Hub {
     epoch: String,
     inner: RwLock<Inner>,
     newest: watch::Sender<u64>,
+    /// The number of the newest notice of the board.
+    noticed: watch::Sender<u64>,
     reached: watch::Sender<Reached>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 #[derive(Serialize)]
@@ -74,6 +84,8 @@ enum AgentEvent<'a> {
     DaemonConnectionChanged(bool),
     GatewayChanged(&'a GatewayStatusDto),
     PreferencesChanged(&'a Preferences),
+    PendingCapturesChanged(&'a [PendingCaptureDto]),
+    CaptureTasksStarted(&'a [String]),
 }
 
 impl Hub {
@@ -87,7 +99,9 @@ impl Hub {
             epoch: uuid::Uuid::new_v4().to_string(),
             inner: RwLock::new(inner),
             newest: watch::Sender::new(0),
+            noticed: watch::Sender::new(0),
             reached: watch::Sender::default(),
+            metrics: Arc::default(),
         }
     }
 
@@ -109,12 +123,30 @@ impl Hub {
         read(&self.read().projection)
     }
 
+    /// Reads from the projection and its orders, as of the same moment.
+    pub(crate) fn look_at_board<T>(&self, read: impl FnOnce(&Projection, &Board) -> T) -> T {
+        let inner = self.read();
+        read(&inner.projection, &inner.board)
+    }
+
+    /// Changes what is remembered beyond the tasks.
+    pub(crate) fn change_board<T>(&self, change: impl FnOnce(&mut Board) -> T) -> T {
+        change(&mut self.write().board)
+    }
+
+    /// Follows the number of the board's newest notice.
+    pub(crate) fn follow_notices(&self) -> watch::Receiver<u64> {
+        self.noticed.subscribe()
+    }
+
     /// The daemon's state anew.
     pub(crate) fn replace(&self, projection: Projection, reached: Reached) {
         let text = (projection.len() < MAX_SNAPSHOT_EVENT_BYTES / 512)
             .then(|| projection.snapshot(String::new(), "]}").whole());
         let text = text.filter(|text| text.len() < MAX_SNAPSHOT_EVENT_BYTES);
         let mut inner = self.write();
+        inner.board.renew(&projection);
+        self.noticed.send_replace(inner.board.newest_notice());
         inner.projection = projection;
         match text.and_then(|text| RawValue::from_string(text).ok()) {
             Some(snapshot) => self.tell(&mut inner, &AgentEvent::DaemonSnapshotReplaced(&snapshot)),
@@ -131,7 +163,11 @@ impl Hub {
     /// An event of the daemon.
     pub(crate) fn apply(&self, event: &EventBody, reached: Reached) -> Result<(), serde_json::Error> {
         let mut inner = self.write();
-        inner.projection.apply(event)?;
+        let Inner { projection, board, .. } = &mut *inner;
+        let changed = projection.apply(event)?;
+        if board.take(&changed, projection) {
+            self.noticed.send_replace(board.newest_notice());
+        }
         self.tell(&mut inner, &AgentEvent::Daemon(event));
         drop(inner);
         self.reached.send_replace(reached);
@@ -158,6 +194,18 @@ impl Hub {
             self.tell(&mut inner, &AgentEvent::PreferencesChanged(preferences));
             inner.preferences = preferences.clone();
         }
+    }
+
+    /// Other downloads wait for their user's word now.
+    pub(crate) fn pending_changed(&self, pending: Vec<PendingCaptureDto>) {
+        let mut inner = self.write();
+        self.tell(&mut inner, &AgentEvent::PendingCapturesChanged(&pending));
+        inner.pending = pending;
+    }
+
+    /// What was handed over is these tasks now.
+    pub(crate) fn captured(&self, tasks: &[String]) {
+        self.tell(&mut self.write(), &AgentEvent::CaptureTasksStarted(tasks));
     }
 
     fn tell(&self, inner: &mut Inner, event: &AgentEvent<'_>) {
@@ -220,9 +268,10 @@ impl Hub {
         let own = |value: Result<Box<RawValue>, serde_json::Error>| value.unwrap_or_else(|_| RawValue::NULL.to_owned());
         let gateway = own(to_raw_value(&inner.gateway));
         let preferences = own(to_raw_value(&inner.preferences));
+        let pending = own(to_raw_value(&inner.pending));
         let head = format!(
             "{head}{{\"epoch\":\"{}\",\"sequence\":{},\"body\":{{\"role\":\"agent\",\"snapshot\":{{\"daemonConnected\":{},\
-             \"gateway\":{gateway},\"preferences\":{preferences},\"linkedDevices\":[],\"pendingCaptures\":[],\
+             \"gateway\":{gateway},\"preferences\":{preferences},\"linkedDevices\":[],\"pendingCaptures\":{pending},\
              \"linkPairingRequests\":[],\"linkDiscovered\":[],\"daemon\":",
             self.epoch, inner.newest, inner.is_connected,
         );

@@ -10,6 +10,7 @@
 //! daemon, and how).
 
 mod agent;
+mod aria2;
 mod config;
 mod connect;
 mod daemon;
@@ -17,6 +18,8 @@ mod gate;
 mod hub;
 mod key;
 mod lexicon;
+mod mcp;
+mod metrics;
 mod problem;
 mod projection;
 mod rest;
@@ -25,13 +28,17 @@ mod serve;
 mod session;
 mod settings;
 mod shelf;
+mod socket;
+mod takeover;
 mod throttle;
 mod ticket;
 mod vault;
 
 pub use agent::{Agent, StartError};
+pub use aria2::Ending;
 pub use config::{Config, DEFAULT_PORT, Host, PresetKey};
 pub use connect::{ByteStream, Connect, ConnectError, Found};
 pub use key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
+pub use mcp::mcp_tools;
 pub use rest::openapi;
 pub use vault::{DirectoryError, Holder, Stored, holder, stored};

@@ -37,6 +37,10 @@ struct Members {
     status: TaskStatus,
     #[serde(default)]
     created_at: String,
+    #[serde(default)]
+    completed_at: String,
+    #[serde(default)]
+    queue_order: u32,
 }
 
 /// What is not tasks, as the daemon wrote it.
@@ -68,7 +72,7 @@ struct Tasks<'a> {
 }
 
 #[derive(Deserialize)]
-struct Changed<'a> {
+struct TasksChanged<'a> {
     #[serde(borrow, default)]
     tasks: Vec<&'a RawValue>,
     #[serde(rename = "deletedTaskIds", default)]
@@ -95,6 +99,25 @@ impl Filter {
 pub(crate) struct Page {
     pub(crate) tasks: Listing,
     pub(crate) next: Option<String>,
+}
+
+/// A task that came, went, or is another now.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) place: u64,
+    pub(crate) before: Option<Arc<Task>>,
+    pub(crate) after: Option<Arc<Task>>,
+}
+
+/// What an event changed of what is ordered by it.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    /// These tasks, maybe none.
+    Tasks(Vec<Change>),
+    /// The queues.
+    Queues,
+    /// Everything.
+    All,
 }
 
 /// The cursor is not one that a page gave.
@@ -133,24 +156,31 @@ impl Projection {
     }
 
     /// Brings in an event. Kinds that are not known change nothing.
-    pub(crate) fn apply(&mut self, event: &EventBody) -> Result<(), serde_json::Error> {
+    pub(crate) fn apply(&mut self, event: &EventBody) -> Result<Changed, serde_json::Error> {
         let data = event.data.get();
         let text = || Some(event.data.clone());
+        let mut changes = Vec::new();
         match event.kind.as_str() {
-            "snapshotReplaced" => *self = Self::read(data)?,
-            "taskChanged" => self.put(data)?,
+            "snapshotReplaced" => {
+                *self = Self::read(data)?;
+                return Ok(Changed::All);
+            }
+            "taskChanged" => changes.push(self.put(data)?),
             "tasksSnapshot" => {
-                let Changed { tasks, deleted } = serde_json::from_str(data)?;
+                let TasksChanged { tasks, deleted } = serde_json::from_str(data)?;
                 for task in tasks {
-                    self.put(task.get())?;
+                    changes.push(self.put(task.get())?);
                 }
                 for id in deleted {
-                    self.remove(&id);
+                    changes.extend(self.remove(&id));
                 }
             }
-            "taskDeleted" => self.remove(&serde_json::from_str::<TaskIdParams>(data)?.task_id),
+            "taskDeleted" => changes.extend(self.remove(&serde_json::from_str::<TaskIdParams>(data)?.task_id)),
             "taskRuntimeChanged" => self.sample(serde_json::from_str::<TaskIdParams>(data)?.task_id, data),
-            "queuesChanged" => self.rest.queues = text(),
+            "queuesChanged" => {
+                self.rest.queues = text();
+                return Ok(Changed::Queues);
+            }
             "groupsChanged" => self.rest.groups = text(),
             "pluginsChanged" => self.rest.plugins = text(),
             "configChanged" => self.rest.config = text(),
@@ -159,10 +189,10 @@ impl Projection {
             "runtimeStatsChanged" => self.rest.runtime_stats = text(),
             _ => {}
         }
-        Ok(())
+        Ok(Changed::Tasks(changes))
     }
 
-    fn put(&mut self, json: &str) -> Result<(), serde_json::Error> {
+    fn put(&mut self, json: &str) -> Result<Change, serde_json::Error> {
         let members: Members = serde_json::from_str(json)?;
         let packed = self.lexicon.pack(json)?;
         if !matches!(members.status, TaskStatus::Downloading | TaskStatus::Preparing) {
@@ -184,9 +214,17 @@ impl Projection {
             id,
             status: members.status,
             created_at: members.created_at.parse().unwrap_or(0),
+            completed_at: members.completed_at.parse().unwrap_or(0),
+            queue_order: members.queue_order,
         };
-        self.shelf.put(place, task);
-        Ok(())
+        let before = self.shelf.get(place).cloned();
+        let task = Arc::new(task);
+        self.shelf.put(place, Arc::clone(&task));
+        Ok(Change {
+            place,
+            before,
+            after: Some(task),
+        })
     }
 
     fn sample(&mut self, id: String, json: &str) {
@@ -213,11 +251,16 @@ impl Projection {
         name
     }
 
-    fn remove(&mut self, id: &str) {
-        if let Some(place) = self.places.remove(id) {
-            self.shelf.remove(place);
-        }
+    fn remove(&mut self, id: &str) -> Option<Change> {
         self.forget_sample(id);
+        let place = self.places.remove(id)?;
+        let before = self.shelf.get(place).cloned();
+        self.shelf.remove(place);
+        Some(Change {
+            place,
+            before,
+            after: None,
+        })
     }
 
     /// A task, with what its run said last.
@@ -226,6 +269,38 @@ impl Projection {
         let mut text = Vec::new();
         self.reader().write(task, &mut text);
         Some(String::from_utf8(text).expect("a task is packed as text"))
+    }
+
+    /// A task as it was, in this or an earlier state.
+    pub(crate) fn text_of(&self, task: &Task) -> String {
+        let mut text = Vec::new();
+        self.lexicon.words().unpack(&task.packed, &mut text);
+        String::from_utf8(text).expect("a task is packed as text")
+    }
+
+    /// The task at a place.
+    pub(crate) fn at(&self, place: u64) -> Option<&Arc<Task>> {
+        self.shelf.get(place)
+    }
+
+    /// All tasks with their places, oldest first.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (u64, Arc<Task>)> + use<> {
+        self.shelf.clone().before(u64::MAX)
+    }
+
+    /// What its run said last of a task.
+    pub(crate) fn runtime_of(&self, id: &str) -> Option<Arc<str>> {
+        self.runtime.get(id).cloned()
+    }
+
+    /// What tasks are read with, as of now.
+    pub(crate) fn words(&self) -> Words {
+        self.lexicon.words().clone()
+    }
+
+    /// The sums over the tasks.
+    pub(crate) fn stats(&self) -> &str {
+        text_or(self.rest.runtime_stats.as_deref(), "{}")
     }
 
     fn reader(&self) -> Reader {
@@ -285,6 +360,21 @@ impl Projection {
         let mut newest_first = self.shelf.clone().before(u64::MAX).rev();
         let not_newer = newest_first.find(|(_, task)| task.created_at <= created_at);
         Ok(not_newer.map_or(0, |(place, _)| place + 1))
+    }
+
+    /// Numbers of tasks, by the number of their status.
+    pub(crate) fn by_status(&self) -> [u64; TaskStatus::ALL.len()] {
+        let mut counts = [0; TaskStatus::ALL.len()];
+        for (_, task) in self.shelf.clone().before(u64::MAX) {
+            counts[task.status as usize] += 1;
+        }
+        counts
+    }
+
+    /// What the live runs said last.
+    pub(crate) fn runs(&self) -> Vec<TaskRuntimeDto> {
+        let samples = self.runtime.values();
+        samples.filter_map(|sample| serde_json::from_str(sample).ok()).collect()
     }
 
     /// Number of tasks.

@@ -1,6 +1,6 @@
 //! The routes: each with its handler, all of them in the `OpenAPI` description that is made from them.
 
-mod extract;
+pub(crate) mod extract;
 mod group;
 mod page;
 mod plugin;
@@ -23,17 +23,23 @@ use axum::{
 };
 use futures_util::stream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use utoipa::OpenApi;
+use utoipa::{
+    OpenApi,
+    openapi::{PathItem, RefOr},
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
+    aria2::{self, Dialect},
     daemon::Daemon,
     gate::{self, Gate},
     key::SetupCode,
+    mcp, metrics,
     problem::{Problem, ResultMessage},
     projection::Listing,
     rpc,
     settings::Listening,
+    takeover,
 };
 
 /// The largest body of any route.
@@ -44,6 +50,8 @@ pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 pub(crate) struct App {
     pub(crate) gate: Arc<Gate>,
     pub(crate) daemon: Daemon,
+    pub(crate) pending: Arc<takeover::Pending>,
+    pub(crate) aria2: Arc<Dialect>,
     pub(crate) setup_code: Option<SetupCode>,
     pub(crate) listening: Listening,
     pub(crate) version: Arc<str>,
@@ -96,21 +104,48 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(plugin::plugin_delete))
         .routes(routes!(plugin::plugin_set_enabled))
         .routes(routes!(plugin::plugin_update_settings))
+        .routes(routes!(plugin::plugin_roll_back))
+        .routes(routes!(plugin::plugin_choose_host))
+        .routes(routes!(plugin::plugin_journal))
         .routes(routes!(site::site_list, site::site_save))
         .routes(routes!(site::site_view, site::site_delete))
         .routes(routes!(web::blob_create))
         .routes(routes!(web::ticket_create))
         .routes(routes!(web::file_view))
         .routes(routes!(web::export_view))
-        .routes(routes!(rpc::connect))
+        .routes(routes!(rpc::connect, aria2::xml_call))
+        .routes(routes!(aria2::json_connect, aria2::json_call))
+        .routes(routes!(mcp::message))
+        .routes(routes!(metrics::metrics_view))
+        .routes(routes!(takeover::download_create))
+        .routes(routes!(takeover::download_batch))
 }
 
 /// The interface's description, as `GET /api/v1/openapi.json` gives it.
 pub fn openapi() -> String {
-    let (_, api) = described().split_for_parts();
+    let (_, mut api) = described().split_for_parts();
+    api.paths.paths.values_mut().for_each(complete);
     let mut text = api.to_pretty_json().expect("a description has text keys only");
     text.push('\n');
     text
+}
+
+/// Says of each answer what it is, as a description must: where nothing more is said, what its status means.
+fn complete(path: &mut PathItem) {
+    let operations = [&mut path.get, &mut path.put, &mut path.post, &mut path.delete];
+    let responses = operations
+        .into_iter()
+        .flatten()
+        .map(|operation| &mut operation.responses.responses);
+    for (status, response) in responses.flatten() {
+        if let RefOr::T(response) = response
+            && response.description.is_empty()
+        {
+            let status = status.parse().ok().and_then(|status| StatusCode::from_u16(status).ok());
+            let reason = status.as_ref().and_then(StatusCode::canonical_reason);
+            reason.unwrap_or("Answer").clone_into(&mut response.description);
+        }
+    }
 }
 
 /// Every route, behind the gate.

@@ -1,7 +1,5 @@
 //! `/rpc` for browsers and tools: reads are answered here, the rest goes on to the daemon, events come to everybody.
 
-mod socket;
-
 use std::sync::Arc;
 
 use axum::{
@@ -11,8 +9,8 @@ use axum::{
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use hyper::upgrade::Upgraded;
 use protocol::{
-    ErrorCode, HelloParams, HelloResult, Id, Method, OkResult, PROTOCOL_VERSION, Reply, Request, Role, RpcError,
-    SLOW_LANE, TaskIdParams,
+    CaptureResolveParams, CaptureSubmitParams, ErrorCode, HelloParams, HelloResult, Id, Method, OkResult,
+    PROTOCOL_VERSION, Reply, Request, Role, RpcError, SLOW_LANE, TaskIdParams,
     agent::{GatewayPatch, PreferencesPatch, PreferencesPatched, RevealedToken},
     close,
 };
@@ -21,9 +19,14 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-use self::socket::{End, Sender};
 use crate::{
-    hub::Hub, key::KeyDigest, problem::ResultMessage, projection::Listing, rest::App, session::CallError,
+    hub::Hub,
+    key::KeyDigest,
+    problem::ResultMessage,
+    projection::Listing,
+    rest::App,
+    socket::{self, End, Sender},
+    takeover,
     vault::ChangeError,
 };
 
@@ -41,6 +44,7 @@ const CAPABILITIES: &[&str] = &[
     "daemon.plugins",
     "daemon.config",
     "agent.gateway",
+    "agent.externalCapture",
 ];
 
 /// A WebSocket with one JSON-RPC 2.0 object per frame.
@@ -216,7 +220,7 @@ impl Connection {
 
     /// The projection, while it is current.
     fn known(&self) -> Result<&Hub, RpcError> {
-        self.app.daemon.known().map_err(refused)
+        self.app.daemon.known().map_err(RpcError::from)
     }
 
     fn hello(&mut self, request: &Request) -> Result<HelloResult, RpcError> {
@@ -270,13 +274,13 @@ impl Connection {
             .daemon
             .begin(method, request.params.as_deref())
             .await
-            .map_err(refused)?;
+            .map_err(RpcError::from)?;
         self.slow_calls += usize::from(is_slow);
         let hub = Arc::clone(&self.app.daemon.hub);
         self.calls.push(Box::pin(async move {
             let reply = Reply {
                 id: Some(id),
-                outcome: begun.finish(&hub).await.map_err(refused),
+                outcome: begun.finish(&hub).await.map_err(RpcError::from),
                 sequence: None,
             };
             (reply, is_slow)
@@ -311,6 +315,20 @@ impl Connection {
                     revision: changed.preferences.revision,
                 })
             }
+            Method::CaptureSubmit => {
+                let CaptureSubmitParams { request, silent } = request.params()?;
+                raw(&takeover::submit(&self.app, request, silent).await?)
+            }
+            Method::CaptureList => raw(&self.app.pending.list()),
+            Method::CaptureResolve => {
+                let params: CaptureResolveParams = request.params()?;
+                let CaptureResolveParams {
+                    transaction_id,
+                    accepted,
+                    request,
+                } = params;
+                raw(&takeover::resolve(&self.app, &transaction_id, accepted, request).await?)
+            }
             _ => Err(RpcError::method_not_found(method.name())),
         }
     }
@@ -337,16 +355,6 @@ fn raw(result: &impl Serialize) -> Result<Box<RawValue>, RpcError> {
 
 fn conflict(message: &str) -> RpcError {
     RpcError::application(ErrorCode::Conflict, message)
-}
-
-fn refused(error: CallError) -> RpcError {
-    let message = error.to_string();
-    match error {
-        CallError::Refused(error) => error,
-        CallError::NoDaemon(_) | CallError::Unavailable => RpcError::application(ErrorCode::Unavailable, message),
-        CallError::TimedOut => RpcError::application(ErrorCode::Timeout, message),
-        CallError::Unreadable => RpcError::internal(message),
-    }
 }
 
 fn not_changed(error: &ChangeError) -> RpcError {

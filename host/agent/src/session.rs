@@ -6,13 +6,13 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use protocol::{
-    EventBody, HelloParams, HelloResult, Id, MAX_REPLY_BYTES, Method, PROTOCOL_VERSION, Reply, Role, RpcError,
-    SERVICE_EVENT, ServerFrame, ServiceEventParams, agent, capability, encode_request,
+    ErrorCode, EventBody, HelloParams, HelloResult, Id, MAX_REPLY_BYTES, MAX_REQUEST_BYTES, Method, PROTOCOL_VERSION,
+    Reply, Role, RpcError, SERVICE_EVENT, ServerFrame, ServiceEventParams, agent, capability, encode_request,
     proof::{self, ChallengeParams, ChallengeResult, ProofRole, ProveParams, ProveResult},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -102,6 +102,18 @@ pub(crate) enum CallError {
     Unreadable,
 }
 
+impl From<CallError> for RpcError {
+    fn from(error: CallError) -> Self {
+        let message = error.to_string();
+        match error {
+            CallError::Refused(error) => error,
+            CallError::NoDaemon(_) | CallError::Unavailable => Self::application(ErrorCode::Unavailable, message),
+            CallError::TimedOut => Self::application(ErrorCode::Timeout, message),
+            CallError::Unreadable => Self::internal(message),
+        }
+    }
+}
+
 type Pending = Mutex<HashMap<i64, oneshot::Sender<Reply>>>;
 type Socket = WebSocketStream<Box<dyn ByteStream>>;
 
@@ -124,6 +136,8 @@ pub(crate) struct Begun {
     _turn: tokio::sync::OwnedSemaphorePermit,
     time: Duration,
     epoch: Arc<str>,
+    method: Method,
+    began: Instant,
 }
 
 impl Session {
@@ -133,6 +147,10 @@ impl Session {
         let turn = turn.map_err(|_| CallError::Unavailable)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let text = encode_request(&Id::Number(id), method.name(), params.as_ref())?;
+        if text.len() >= MAX_REQUEST_BYTES {
+            let message = format!("a call has less than {MAX_REQUEST_BYTES} bytes");
+            return Err(RpcError::application(ErrorCode::InvalidArgument, message).into());
+        }
         let (answer, reply) = oneshot::channel();
         let sent = self.outbox.send((id, text, answer)).await;
         sent.map_err(|_| CallError::Unavailable)?;
@@ -141,6 +159,8 @@ impl Session {
             _turn: turn,
             time: if method.is_slow() { SLOW_CALL_TIME } else { CALL_TIME },
             epoch: Arc::clone(&self.epoch),
+            method,
+            began: Instant::now(),
         })
     }
 }
@@ -148,6 +168,13 @@ impl Session {
 impl Begun {
     /// Waits for the reply, and until the projection holds what the call did.
     pub(crate) async fn finish(self, hub: &Hub) -> Result<Box<RawValue>, CallError> {
+        let (method, began) = (self.method, self.began);
+        let result = self.reply(hub).await;
+        hub.metrics.called(method, began.elapsed(), result.is_ok());
+        result
+    }
+
+    async fn reply(self, hub: &Hub) -> Result<Box<RawValue>, CallError> {
         let reply = tokio::time::timeout(self.time, self.reply).await;
         let reply = reply
             .map_err(|_| CallError::TimedOut)?
@@ -224,9 +251,7 @@ async fn hello(socket: &mut Socket, version: &str) -> Result<(), SessionError> {
             return Ok(());
         }
         Ok(greeted) => greeted.service_version,
-        Err(SessionError::Refused(error))
-            if error.application_code() == Some(protocol::ErrorCode::ProtocolIncompatible) =>
-        {
+        Err(SessionError::Refused(error)) if error.application_code() == Some(ErrorCode::ProtocolIncompatible) => {
             error.message
         }
         Err(error) => return Err(error),

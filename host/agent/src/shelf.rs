@@ -20,6 +20,10 @@ pub(crate) struct Task {
     pub(crate) group: Arc<str>,
     pub(crate) status: TaskStatus,
     pub(crate) created_at: u64,
+    /// 0 is not yet.
+    pub(crate) completed_at: u64,
+    /// Its place in its queue; 0 is by age.
+    pub(crate) queue_order: u32,
 }
 
 type Placed = (u64, Arc<Task>);
@@ -35,9 +39,8 @@ impl Shelf {
         Some(&tasks[index].1)
     }
 
-    pub(crate) fn put(&mut self, place: u64, task: Task) {
+    pub(crate) fn put(&mut self, place: u64, task: Arc<Task>) {
         let tasks = Arc::make_mut(self.0.entry(place / BOX).or_default());
-        let task = Arc::new(task);
         match tasks.binary_search_by_key(&place, |(place, _)| *place) {
             Ok(index) => tasks[index].1 = task,
             Err(index) => tasks.insert(index, (place, task)),

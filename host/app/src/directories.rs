@@ -18,6 +18,11 @@ pub fn compiled_plugins(data: &Path) -> PathBuf {
     data.join("plugins").join("cache")
 }
 
+/// Where the commands for authors of plugins keep what the compiler made; it may be thrown away.
+pub fn author_cache() -> Option<PathBuf> {
+    dirs::cache_dir().map(|dir| dir.join("svc").join("plugins"))
+}
+
 /// What the commands that talk to a service know of it: `$XDG_CONFIG_HOME/svc/config.json`, or what the system has in
 /// its place.
 pub fn client_file() -> Option<PathBuf> {

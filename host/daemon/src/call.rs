@@ -2,6 +2,7 @@
 
 mod configure;
 mod machine;
+mod plugin_journal;
 mod plugins;
 mod queues;
 mod sites;

@@ -1,11 +1,12 @@
 //! From what a client asks for to what the engine takes.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use data_encoding::BASE64;
-use engine::{ProxyChoice, QueueId, Site, TaskSpec};
-use protocol::{CreateTaskRequest, ErrorCode, RequestBody, RpcError};
-use transfer::{Checksum, Credentials, FileName, OnConflict, RequestOptions, SafeUrl, Secret};
+use engine::{ProxyChoice, QueueId, Site, Task, TaskSpec};
+use protocol::{CreateTaskRequest, ErrorCode, RequestBody, RpcError, Stranger};
+use serde_json::{Map, Value};
+use transfer::{Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
 
 use crate::refusal::{Refuse as _, invalid};
 
@@ -46,8 +47,126 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         start_paused: request.start_paused,
         speed_limit_bytes: request.speed_limit_bytes,
         on_conflict: on_conflict(&request.file_exists_behavior)?,
+        max_connections: request.max_connections,
+        min_split_bytes: request.min_split_bytes,
+        retry: retry(&request),
+        use_server_time: request.use_server_time,
         request: options(request)?,
         ..TaskSpec::default()
+    })
+}
+
+/// What is asked for of a task, as a request that asks for it. It holds the task's secrets.
+pub(crate) fn request(task: &Task) -> CreateTaskRequest {
+    let spec = task.spec();
+    let mut urls = spec.urls.iter().map(|url| url.expose().to_owned());
+    let options = &spec.request;
+    let (http_user, http_password) = match &options.credentials {
+        Some(pair) => (pair.user.clone(), pair.password.expose().to_owned()),
+        None => (String::new(), String::new()),
+    };
+    let headers = options
+        .headers
+        .iter()
+        .map(|(name, value)| (name.clone(), value.expose().to_owned()));
+    CreateTaskRequest {
+        url: urls.next().unwrap_or_default(),
+        mirrors: urls.collect(),
+        file_name: spec
+            .file_name
+            .as_ref()
+            .map(|name| name.as_str().to_owned())
+            .unwrap_or_default(),
+        save_dir: task.save_dir.display().to_string(),
+        segments: spec.segments.into(),
+        cookies: options.cookies.expose().to_owned(),
+        referrer: options.referrer.clone(),
+        user_agent: options.user_agent.clone(),
+        proxy_url: match &spec.proxy {
+            ProxyChoice::Settings => String::new(),
+            ProxyChoice::Direct => DIRECT.to_owned(),
+            ProxyChoice::Through(url) => url.expose().to_owned(),
+        },
+        queue_id: task.queue.to_string(),
+        checksum: spec.checksum.as_ref().map(ToString::to_string).unwrap_or_default(),
+        ignore_tls_errors: spec.ignore_tls_errors,
+        headers: (!options.headers.is_empty()).then(|| headers.collect()),
+        http_user,
+        http_password,
+        speed_limit_bytes: spec.speed_limit_bytes,
+        file_exists_behavior: match spec.on_conflict {
+            None => "",
+            Some(OnConflict::Rename) => "rename",
+            Some(OnConflict::Overwrite) => "overwrite",
+            Some(OnConflict::Skip) => "skip",
+        }
+        .to_owned(),
+        max_connections: spec.max_connections,
+        min_split_bytes: spec.min_split_bytes,
+        max_tries: spec.retry.map(|retry| retry.attempts.unwrap_or(0)),
+        retry_wait_secs: spec.retry.and_then(|retry| u32::try_from(retry.base.as_secs()).ok()),
+        use_server_time: spec.use_server_time,
+        ..CreateTaskRequest::default()
+    }
+}
+
+/// The request for those who ask what a task's options are: passwords, cookies and tokens stay here.
+pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
+    let is_secret = |name: &String| {
+        let names = ["authorization", "cookie", "proxy-authorization"];
+        names.into_iter().any(|secret| name.eq_ignore_ascii_case(secret))
+    };
+    let mut request = request(task);
+    request.cookies.clear();
+    request.http_password.clear();
+    request.headers = request
+        .headers
+        .map(|headers| headers.into_iter().filter(|(name, _)| !is_secret(name)).collect());
+    if let ProxyChoice::Through(url) = task.spec().proxy {
+        // Printed without user and password.
+        request.proxy_url = url.to_string();
+    }
+    request
+}
+
+/// The specification of a task after `change`, which names fields of a request. What no request names stays.
+pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpec, RpcError> {
+    let before = task.spec();
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(request(task)) else {
+        return Err(RpcError::internal("a request is an object"));
+    };
+    fields.extend(change);
+    let request: CreateTaskRequest = serde_json::from_value(Value::Object(fields))
+        .map_err(|error| RpcError::invalid_params(format!("change: {error}")))?;
+    let mut after = spec(request, None)?;
+    after.request.method = before.request.method;
+    after.request.body = before.request.body;
+    // Other URLs are another file of their resolver.
+    if after.urls == before.urls {
+        after.resolution = before.resolution;
+    }
+    Ok(TaskSpec {
+        given_by: before.given_by,
+        promised_size: before.promised_size,
+        promised_type: before.promised_type,
+        adopt: before.adopt,
+        ..after
+    })
+}
+
+fn retry(request: &CreateTaskRequest) -> Option<RetryPolicy> {
+    let usual = RetryPolicy::default();
+    if request.max_tries.is_none() && request.retry_wait_secs.is_none() {
+        return None;
+    }
+    let wait = Duration::from_secs(request.retry_wait_secs.unwrap_or(0).into());
+    let base = if wait.is_zero() { usual.base } else { wait };
+    Some(RetryPolicy {
+        attempts: request
+            .max_tries
+            .map_or(usual.attempts, |tries| (tries > 0).then_some(tries)),
+        base,
+        cap: usual.cap.max(base),
     })
 }
 
@@ -59,6 +178,13 @@ pub(crate) fn site_to_save(request: &CreateTaskRequest) -> Result<Option<(Site, 
     let url = SafeUrl::parse(&request.url).map_err(|error| invalid("url", error.to_string()))?;
     let site = Site::of(&url).ok_or_else(|| invalid("url", "the URL has no host to store credentials for"))?;
     Ok(Some((site, credentials(&request.http_user, &request.http_password))))
+}
+
+/// Who gave the URLs.
+pub(crate) fn given_by(stranger: Option<&Stranger>) -> GivenBy {
+    stranger.map_or(GivenBy::User, |stranger| GivenBy::Other {
+        user_host: optional(&stranger.user_host).map(|host| host.to_ascii_lowercase().into()),
+    })
 }
 
 fn options(request: CreateTaskRequest) -> Result<RequestOptions, RpcError> {

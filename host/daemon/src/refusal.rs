@@ -81,6 +81,7 @@ fn plugin(error: &plugin_host::CommandError) -> RpcError {
         | Plugin::Manifest(_)
         | Plugin::Load(_)
         | Plugin::Exports(_)
+        | Plugin::Fixture { .. }
         | Plugin::OtherPlugin { .. } => {
             let error = RpcError::application(ErrorCode::InvalidArgument, message);
             return error.with_reason(protocol::Reason::PluginPackageInvalid);

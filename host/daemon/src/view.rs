@@ -27,6 +27,7 @@ pub(crate) fn task(task: &Task) -> TaskDto {
     TaskDto {
         task_id: task.id.to_string(),
         url: task.url().expose().to_owned(),
+        mirrors: spec.urls.iter().skip(1).map(|url| url.expose().to_owned()).collect(),
         file_name: task.file_name(),
         save_dir: task.save_dir.display().to_string(),
         status: status(task.status()),

@@ -196,11 +196,13 @@ impl Engine {
         self.command(Command::IgnoreResolver(task)).await
     }
 
-    /// Replaces what was asked for in an unfinished task; a run starts over with it from the bytes it has. Directory,
-    /// queue, group and `start_paused` of `spec` do not count here.
-    pub async fn change_spec(&self, task: TaskId, spec: TaskSpec) -> Result<(), CommandError> {
+    /// Replaces what was asked for in an unfinished task; a run starts over with it from the bytes it has. Refused as
+    /// [`CommandError::Busy`] if it is no longer what it was in `task`. The directory changes only while the task has no
+    /// file; queue, group and `start_paused` of `spec` do not count here.
+    pub async fn change_spec(&self, task: &Task, spec: TaskSpec) -> Result<(), CommandError> {
         self.check(&spec)?;
-        self.command(Command::ChangeSpec(task, Box::new(spec))).await
+        let change = Command::ChangeSpec(task.id, Box::new(task.spec()), Box::new(spec));
+        self.command(change).await
     }
 
     /// Changes a task's own speed limit, at once; 0 is no limit.

@@ -16,6 +16,7 @@ mod file;
 mod group;
 mod handle;
 mod id;
+mod proxy;
 mod queue;
 mod resolver;
 mod runner;
@@ -32,6 +33,7 @@ pub use event::{Event, Events, Gap, Snapshot};
 pub use group::{Group, GroupSpec};
 pub use handle::{Engine, ShutdownReport, TaskProgress};
 pub use id::{GroupId, InvalidId, QueueId, RunId, TaskId, Timestamp};
+pub use proxy::Proxies;
 pub use queue::{Days, Queue, QueueSpec, Schedule};
 pub use resolver::{
     InvalidItem, Item, Link, List, ListedFile, Resolution, ResolveFuture, ResolveRequest, Resolved, Resolver,

@@ -2,7 +2,9 @@
 
 use std::{fmt, future::Future, pin::Pin, str::FromStr, sync::Arc};
 
-use transfer::{Checksum, Failure, FileName, GivenBy, RequestOptions, SafeUrl, Secret};
+use transfer::{Checksum, Failure, FileName, GivenBy, RequestOptions, SafeUrl, Secret, Segment};
+
+use crate::proxy::Proxies;
 
 /// The longest name of a resolver, and of an item or variant, in bytes.
 const MAX_NAME_BYTES: usize = 512;
@@ -89,8 +91,8 @@ pub struct ResolveRequest {
     pub given_by: GivenBy,
     /// How the user would ask for it: cookies, headers and credentials of the URL's own site.
     pub request: RequestOptions,
-    /// The proxy for the URL, if one is set.
-    pub proxy: Option<SafeUrl>,
+    /// Which proxy leads to the URL, and to whatever else is asked on its behalf.
+    pub proxies: Proxies,
 }
 
 /// What is behind a URL.
@@ -121,6 +123,8 @@ pub struct Link {
     pub is_whole_only: bool,
     /// The most connections that it bears.
     pub max_connections: Option<u16>,
+    /// What the file is joined from, in order; empty if it is what the URLs lead to.
+    pub segments: Arc<[Segment]>,
 }
 
 /// Files that belong together.

@@ -65,7 +65,7 @@ pub enum Command {
     ResumeAll,
     Rename(TaskId, FileName),
     ChangeUrl(TaskId, SafeUrl, Option<ResolverId>),
-    ChangeSpec(TaskId, Box<TaskSpec>),
+    ChangeSpec(TaskId, Box<TaskSpec>, Box<TaskSpec>),
     IgnoreResolver(TaskId),
     SetSpeedLimit(TaskId, u64),
     Boost(TaskId),
@@ -265,7 +265,7 @@ pub enum Row {
 #[derive(Debug)]
 pub struct State {
     download_dir: Arc<Path>,
-    system_proxy: SystemProxy,
+    system_proxy: Arc<SystemProxy>,
     settings: VersionedSettings,
     /// All tasks by their serial, which is the order of creation.
     tasks: BTreeMap<u64, Arc<Task>>,

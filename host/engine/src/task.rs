@@ -190,6 +190,11 @@ impl Asked {
         self.rare.as_ref()?.resolution.as_ref()
     }
 
+    /// Whether it says how often a run tries.
+    pub(crate) fn is_patient(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.retry.is_some())
+    }
+
     pub(crate) fn resolve(&mut self, resolution: Option<Resolution>) {
         if resolution.is_some() || self.rare.is_some() {
             self.rare.get_or_insert_default().resolution = resolution;

@@ -12,28 +12,26 @@ use transfer::Secret;
 use url::Url;
 
 use crate::{
+    ask::{Ask, Capability, preview},
     breaker::{Breaker, Change, SiteHealth},
+    capture::Capture,
     error::{CallError, CallFailure},
     fault::{Exceeded, GuestError, PluginFault},
+    fixture::watch,
     grant::Given,
     host::HostPattern,
     identity::Identity,
     journal::{Event, now_ms},
-    lifecycle::{Input, Status, Switch},
+    lifecycle::{Input, Source, Status, Switch},
     listing::{Link, Listing},
     manifest::Manifest,
     plugins::{Plugins, Shared},
-    registry::{Loaded, Running},
+    registry::{Idle, Loaded, Running},
     runtime::{Call, CallId, Called, Guest, Report},
-    settings::Secrets,
+    secret::Secrets,
     storage::Storage,
+    world::World,
 };
-
-/// How long a link may take: a download waits for it.
-const LINK_WALL: Duration = Duration::from_secs(10);
-
-/// How long a preview may take: a person waits for it.
-const PREVIEW_WALL: Duration = Duration::from_secs(5);
 
 /// How long a runtime may take beyond a call's time to end it and to say what it took.
 const GRACE: Duration = Duration::from_secs(1);
@@ -41,40 +39,6 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long and for how many calls a new version is watched; whichever is over first.
 const PROBATION: Duration = Duration::from_hours(24);
 const PROBATION_CALLS: u32 = 20;
-
-/// What a plugin is asked to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Action {
-    Resolve,
-    More,
-    LinkFor,
-    Preview,
-}
-
-impl Action {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Resolve => "resolve",
-            Self::More => "more",
-            Self::LinkFor => "linkFor",
-            Self::Preview => "preview",
-        }
-    }
-
-    /// What breaks as one.
-    fn capability(self) -> Capability {
-        match self {
-            Self::Resolve | Self::More | Self::LinkFor => Capability::Resolver,
-            Self::Preview => Capability::Preview,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Capability {
-    Resolver,
-    Preview,
-}
 
 /// A list, and whose it is.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +53,11 @@ impl Plugins {
     /// Who would be asked about a URL first.
     pub fn claim(&self, url: &Url) -> Option<Identity> {
         self.0.registry.snapshot().claims(url).into_iter().next()
+    }
+
+    /// Who would be asked about a URL, if the user agreed to what it asks for. Until then the URL is nobody's.
+    pub fn awaiting_consent(&self, url: &Url) -> Option<Identity> {
+        self.0.registry.snapshot().awaiting_consent(url)
     }
 
     /// Why a plugin cannot be called now, if it cannot.
@@ -108,19 +77,18 @@ impl Plugins {
     /// to be downloaded as if there were none.
     pub async fn resolve(&self, given: Given, password: Option<Secret>) -> Result<Option<Resolved>, CallError> {
         self.first_of(&given, |plugin| {
-            let password = password.clone();
-            let wall = |manifest: &Manifest| manifest.capabilities.resolver.as_ref().map(|resolver| resolver.wall);
+            let (ask, password) = (Ask::Resolve(password.clone()), password.clone());
             let call = |guest: Arc<dyn Guest>, call| async move { guest.resolve(call, password).await }.boxed();
-            self.0.call(plugin, Action::Resolve, &given, wall, call).boxed()
+            self.0.call(plugin, ask, &given, call).boxed()
         })
         .await
     }
 
     /// The next page of a list that `plugin` made.
     pub async fn more(&self, plugin: &Identity, given: Given, token: String) -> Result<Listing, CallError> {
-        let wall = |manifest: &Manifest| manifest.capabilities.resolver.as_ref().map(|resolver| resolver.wall);
+        let ask = Ask::More(token.clone());
         let call = |guest: Arc<dyn Guest>, call| async move { guest.more(call, token).await }.boxed();
-        self.0.call(plugin.clone(), Action::More, &given, wall, call).await
+        self.0.call(plugin.clone(), ask, &given, call).await
     }
 
     /// Where the bytes of an entry of a list of `plugin` are now.
@@ -131,9 +99,9 @@ impl Plugins {
         entry: String,
         variant: Option<String>,
     ) -> Result<Link, CallError> {
-        let wall = |manifest: &Manifest| manifest.capabilities.resolver.as_ref().map(|_| LINK_WALL);
+        let ask = Ask::LinkFor(entry.clone(), variant.clone());
         let call = |guest: Arc<dyn Guest>, call| async move { guest.link_for(call, entry, variant).await }.boxed();
-        self.0.call(plugin.clone(), Action::LinkFor, &given, wall, call).await
+        self.0.call(plugin.clone(), ask, &given, call).await
     }
 
     /// Shows what a URL holds. `None`: it is nobody's, or its plugin gives no lists.
@@ -150,18 +118,8 @@ impl Plugins {
             return Ok(None);
         }
         self.first_of(&given, |plugin| {
-            let wall = |_: &Manifest| Some(PREVIEW_WALL);
-            let call = |guest: Arc<dyn Guest>, call| {
-                async move {
-                    if guest.interface().exports.iter().any(|export| export == "previewer") {
-                        guest.preview(call).await
-                    } else {
-                        guest.resolve(call, None).await
-                    }
-                }
-                .boxed()
-            };
-            self.0.call(plugin, Action::Preview, &given, wall, call).boxed()
+            let call = |guest, call| preview(guest, call).boxed();
+            self.0.call(plugin, Ask::Preview, &given, call).boxed()
         })
         .await
     }
@@ -187,9 +145,8 @@ impl Shared {
     async fn call<T>(
         self: &Arc<Self>,
         plugin: Identity,
-        action: Action,
+        ask: Ask,
         given: &Given,
-        wall: impl FnOnce(&Manifest) -> Option<Duration>,
         make: impl FnOnce(Arc<dyn Guest>, Call) -> BoxFuture<'static, Called<T>>,
     ) -> Result<T, CallError> {
         let plugin = &plugin;
@@ -203,19 +160,28 @@ impl Shared {
             grantable: Vec::new(),
         };
         let loaded = loaded.ok_or_else(|| refused(CallFailure::NotInstalled))?;
+        let loaded = self.once_loaded(plugin, loaded, &ask).await.map_err(refused)?;
         let (running, manifest) = callable(&loaded).map_err(refused)?;
-        let wall = wall(manifest).ok_or_else(|| refused(CallFailure::Incapable))?;
+        let wall = ask.wall(manifest).ok_or_else(|| refused(CallFailure::Incapable))?;
         let slot = self.stop.run_until_cancelled(self.slots.take(plugin)).await;
         let slot = slot.ok_or_else(|| refused(CallFailure::Closed))?;
         let _slot = slot.map_err(|_| refused(PluginFault::Overloaded.into()))?;
-        let admitted = self.health.admit(plugin, action.capability());
+        let admitted = self.health.admit(plugin, ask.capability());
         admitted.map_err(|pause| refused(CallFailure::Resting(pause)))?;
         let call = self.prepare(plugin, &loaded, manifest, given, wall);
-        let (id, hosts) = (call.id, call.hosts.clone());
+        call.secrets.tell_all().await;
+        let (id, hosts, capture) = (call.id, call.hosts.clone(), Capture::of(&call));
         let called = self.run_call(make(Arc::clone(&running.guest), call), wall).await;
         let called = called.ok_or_else(|| refused(CallFailure::Closed))?;
-        self.learn(plugin, action, given, &running.guest, called.result.as_ref().err());
-        self.write_down(plugin, id, action, &called);
+        self.learn(
+            plugin,
+            ask.capability(),
+            given,
+            &running.guest,
+            called.result.as_ref().err(),
+        );
+        self.write_down(plugin, id, &ask, &called);
+        self.capture(&loaded, capture, &ask, called.result.as_ref().err());
         let denied = called.report.denied.iter();
         let grantable: BTreeSet<_> = denied.filter_map(|denial| hosts.grantable_for(denial)).collect();
         called.result.map_err(|fault| CallError {
@@ -225,13 +191,13 @@ impl Shared {
         })
     }
 
-    fn write_down<T>(&self, plugin: &Identity, call: CallId, action: Action, called: &Called<T>) {
+    fn write_down<T>(&self, plugin: &Identity, call: CallId, ask: &Ask, called: &Called<T>) {
         for denial in called.report.denied.iter().cloned() {
             self.journal.record(plugin, Event::Denied { call, denial });
         }
         let event = Event::Called {
             call,
-            action: action.name(),
+            action: ask.name(),
             report: called.report.clone(),
             fault: called.result.as_ref().err().map(PluginFault::code),
         };
@@ -253,9 +219,19 @@ impl Shared {
 
     fn prepare(&self, plugin: &Identity, loaded: &Loaded, manifest: &Manifest, given: &Given, wall: Duration) -> Call {
         let id = CallId(self.next_call.fetch_add(1, Ordering::Relaxed));
+        let given = &given.clone().with_login_apart();
         let once = self.health.take_once(plugin);
         let hosts = loaded.grant().for_call(&manifest.permissions, &once, given);
         let storage_bytes = manifest.permissions.storage_bytes;
+        // Whoever writes a plugin wants to see again what failed.
+        let world = match &loaded.installation.source {
+            Source::Development(_) => {
+                let watch = watch();
+                watch.keep_what_was(given);
+                World::Watched(Arc::new(watch))
+            }
+            Source::File | Source::Market(_) => World::Live,
+        };
         Call {
             id,
             plugin: plugin.clone(),
@@ -263,17 +239,34 @@ impl Shared {
             log: self.journal.of_call(plugin.clone(), id),
             hosts,
             settings: Arc::new(loaded.values.effective(&manifest.settings)),
-            secrets: Secrets::bind(&loaded.values.secret, &manifest.permissions.secrets),
+            secrets: self
+                .secrets(plugin, loaded, manifest)
+                .told_to(world.redactor().cloned()),
             storage: Storage::new(self.store.clone(), plugin.clone(), storage_bytes),
+            world,
             wall,
         }
+    }
+
+    /// What the plugin may use and not read. A name is bound to the hosts that the user allowed for it.
+    fn secrets(&self, plugin: &Identity, loaded: &Loaded, manifest: &Manifest) -> Secrets {
+        let bindings = loaded.grant().bindings(&manifest.permissions.secrets);
+        let keeper = (self.store.clone(), Arc::clone(&self.vault));
+        Secrets::new(loaded.values.secret.clone(), bindings, keeper, plugin.clone())
+    }
+
+    /// The secrets of a plugin that runs, for its links.
+    pub(crate) fn secrets_of(&self, plugin: &Identity) -> Option<Secrets> {
+        let loaded = self.registry.get(plugin)?;
+        let manifest = loaded.manifest.as_ref()?;
+        Some(self.secrets(plugin, &loaded, manifest))
     }
 
     /// Draws what follows from a call's end. What another version did long ago says nothing about this one.
     fn learn(
         self: &Arc<Self>,
         plugin: &Identity,
-        action: Action,
+        capability: Capability,
         given: &Given,
         called: &Arc<dyn Guest>,
         fault: Option<&PluginFault>,
@@ -288,9 +281,7 @@ impl Shared {
         {
             return;
         }
-        let verdict = self
-            .health
-            .record(plugin, action.capability(), given.url.as_str(), fault);
+        let verdict = self.health.record(plugin, capability, given.url.as_str(), fault);
         let input = match verdict {
             Verdict {
                 change: Change::None,
@@ -323,7 +314,7 @@ impl Shared {
 }
 
 /// What can be called of a plugin, if it may be.
-fn callable(loaded: &Loaded) -> Result<(&Running, &Arc<Manifest>), CallFailure> {
+pub(crate) fn callable(loaded: &Loaded) -> Result<(&Running, &Arc<Manifest>), CallFailure> {
     match loaded.installation.status() {
         Status::Enabled => {}
         Status::Disabled => return Err(CallFailure::Disabled),
@@ -332,7 +323,9 @@ fn callable(loaded: &Loaded) -> Result<(&Running, &Arc<Manifest>), CallFailure> 
     }
     match (&loaded.running, &loaded.manifest) {
         (Ok(running), Some(manifest)) => Ok((running, manifest)),
-        (Err(error), _) => Err(CallFailure::NotLoaded(error.clone())),
+        (Err(Idle::Loading), _) => Err(CallFailure::Loading),
+        (Err(Idle::ConsentPending), _) => Err(CallFailure::ConsentPending),
+        (Err(Idle::Failed(error)), _) => Err(CallFailure::NotLoaded(error.clone())),
         (Ok(_), None) => Err(CallFailure::NotLoaded("its manifest cannot be read".to_owned())),
     }
 }

@@ -19,8 +19,9 @@ use crate::{
     registry::{DevelopmentError, Loaded, Snapshot},
 };
 
-/// How often the files are looked at. A change is loaded when two looks agree, so within a second.
-const INTERVAL: Duration = Duration::from_millis(500);
+/// How often the files are looked at. A change is loaded when two looks agree: its author does not notice the wait, and
+/// nobody the looking, which is a small file and what the system says about a large one.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// What the files of a folder were at a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,8 +126,12 @@ fn look_at_code(path: PathBuf, known: Option<&Code>) -> io::Result<Code> {
 }
 
 impl Shared {
-    /// Loads a folder again. If that fails, what ran before goes on.
+    /// Loads a folder again. If that fails, what ran before goes on. Loading takes its time, in which the plugin can be
+    /// changed or uninstalled.
     async fn reload(&self, plugin: &Identity, folder: &Path) {
+        let loading = load::load_folder(&*self.runtime, folder)
+            .await
+            .map_err(|error| failure(&error));
         let turn = self.turn(plugin);
         let _turn = turn.lock().await;
         let source = Source::Development(folder.to_owned());
@@ -137,9 +142,6 @@ impl Shared {
         else {
             return;
         };
-        let loading = load::load_folder(&*self.runtime, folder)
-            .await
-            .map_err(|error| failure(&error));
         let after = match loading {
             Ok((manifest, _)) if manifest.identity != *plugin => Err(DevelopmentError {
                 step: "manifest",

@@ -41,6 +41,14 @@ pub enum CommandError {
     /// The code is not what the manifest says.
     #[error("plugin.json /capabilities: {0}")]
     Exports(String),
+    /// A recorded call does not give what it gave its author.
+    #[error("fixture {name:?}: {reason}")]
+    Fixture {
+        /// Which one.
+        name: String,
+        /// What differs.
+        reason: String,
+    },
     /// The package is another plugin than the one that was asked for.
     #[error("the package holds {found}, not {asked}")]
     OtherPlugin {
@@ -112,6 +120,9 @@ pub enum CallFailure {
     /// The user has not yet agreed to what it may do.
     #[error("it waits for your consent")]
     ConsentPending,
+    /// Its code was not loaded in time; it will be soon.
+    #[error("it is still being loaded; try again in a moment")]
+    Loading,
     /// It does not load.
     #[error("it does not load: {0}")]
     NotLoaded(String),
@@ -131,7 +142,7 @@ impl CallFailure {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Fault(fault) => fault.code(),
-            Self::Resting(_) | Self::Closed => "overloaded",
+            Self::Resting(_) | Self::Closed | Self::Loading => "overloaded",
             Self::Disabled | Self::Tripped => "disabled",
             Self::ConsentPending => "consentPending",
             Self::NotLoaded(_) => "notLoaded",
@@ -145,7 +156,7 @@ impl CallFailure {
         match self {
             Self::Fault(fault) => fault.retry(),
             Self::Resting(pause) => Retry::Backoff(Some(*pause)),
-            Self::Closed => Retry::Backoff(None),
+            Self::Closed | Self::Loading => Retry::Backoff(None),
             Self::ConsentPending => Retry::AfterUser,
             Self::Disabled | Self::Tripped | Self::NotLoaded(_) | Self::Incapable | Self::NotInstalled => Retry::Never,
         }

@@ -6,6 +6,10 @@ use std::{
     str::FromStr,
 };
 
+use engine::Proxies;
+use transfer::{RequestOptions, SafeUrl};
+use url::Url;
+
 use crate::{
     host::{Grants, HostPattern, InputHost},
     identity::Digest,
@@ -112,14 +116,17 @@ impl Permissions {
         let asked = &manifest.permissions;
         let imports = |is_it: fn(&str) -> bool| interface.imports.iter().any(|import| is_it(import));
         let mut needed = BTreeSet::new();
-        if imports(|import| matches!(import, "http.send" | "http.send-all")) {
-            needed.extend(asked.hosts.iter().cloned().map(Permission::Host));
+        let sends = imports(|import| matches!(import, "http.send" | "http.send-all"));
+        if sends || imports(|import| import == "listing.[method]link.secret-header") {
             needed.extend(asked.secrets.iter().flat_map(|(name, hosts)| {
                 hosts.iter().map(|host| Permission::Secret {
                     name: name.clone(),
                     host: host.clone(),
                 })
             }));
+        }
+        if sends {
+            needed.extend(asked.hosts.iter().cloned().map(Permission::Host));
             needed.extend(asked.input_host.then_some(Permission::InputHost));
             needed.extend(asked.reads_cookies.then_some(Permission::ReadCookies));
         }
@@ -184,6 +191,12 @@ impl HostChoice {
             Self::Never => "never",
         }
     }
+
+    /// The choice of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Once, Self::Always, Self::Never];
+        all.into_iter().find(|choice| choice.name() == name)
+    }
 }
 
 /// What the user agreed to.
@@ -195,23 +208,63 @@ pub struct Grant {
     pub optional: BTreeMap<HostPattern, bool>,
 }
 
-/// The URL of a call, and whether it is the user's own word.
+/// The URL of a call, whose word it is, and how the user would ask for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     /// The URL.
-    pub url: url::Url,
+    pub url: Url,
     /// Whether the user gave it, and not a feed, a page or another plugin.
     pub by_user: bool,
+    /// The user's cookies, headers and credentials for the URL's own site.
+    pub request: RequestOptions,
+    /// Which proxy leads to it, and to whatever else is asked on its behalf.
+    pub proxies: Proxies,
+}
+
+impl Given {
+    /// A URL of the user, without anything to it.
+    pub fn by_user(url: Url) -> Self {
+        Self {
+            url,
+            by_user: true,
+            request: RequestOptions::default(),
+            proxies: Proxies::none(),
+        }
+    }
+
+    /// The same with a login that stands in the URL taken out of it: plugins read URLs, and no login.
+    #[must_use]
+    pub(crate) fn with_login_apart(mut self) -> Self {
+        let in_url = SafeUrl::parse(self.url.as_str()).ok().and_then(|url| url.credentials());
+        self.request.credentials = self.request.credentials.or(in_url);
+        // A URL that cannot have a login has none.
+        let _none_to_remove = self.url.set_username("").and_then(|()| self.url.set_password(None));
+        self
+    }
 }
 
 impl Grant {
+    /// To which hosts each secret may go: those of `asked` that the user allowed.
+    pub fn bindings(&self, asked: &BTreeMap<String, Vec<HostPattern>>) -> BTreeMap<String, Vec<HostPattern>> {
+        let is_allowed = |name: &String, host: &&HostPattern| {
+            let host = (*host).clone();
+            let name = name.clone();
+            self.allows(Permission::Secret { name, host })
+        };
+        let allowed = asked.iter().map(|(name, hosts)| {
+            let hosts = hosts.iter().filter(|host| is_allowed(name, host));
+            (name.clone(), hosts.cloned().collect())
+        });
+        allowed.collect()
+    }
+
+    fn allows(&self, permission: Permission) -> bool {
+        Permissions([permission].into()).beyond(&self.allowed).is_empty()
+    }
+
     /// What a call may reach: what the manifest asks for and the user allowed, `once` and the host of the URL.
     pub fn for_call(&self, asked: &Asked, once: &[HostPattern], given: &Given) -> Grants {
-        let is_allowed = |host: &HostPattern| {
-            Permissions([Permission::Host(host.clone())].into())
-                .beyond(&self.allowed)
-                .is_empty()
-        };
+        let is_allowed = |host: &HostPattern| self.allows(Permission::Host(host.clone()));
         let is_chosen = |host: &HostPattern| once.contains(host) || self.optional.get(host) == Some(&true);
         let (chosen, open): (Vec<_>, Vec<_>) = asked.optional_hosts.iter().cloned().partition(is_chosen);
         let mut hosts: Vec<_> = asked.hosts.iter().filter(|host| is_allowed(host)).cloned().collect();
@@ -231,6 +284,7 @@ impl Grant {
                 .filter(|host| !self.optional.contains_key(host))
                 .collect(),
             input_host,
+            reads_cookies: asked.reads_cookies && self.allows(Permission::ReadCookies),
         }
     }
 }

@@ -120,6 +120,8 @@ pub struct Grants {
     pub grantable: Vec<HostPattern>,
     /// The host of the URL that the call is about, if the plugin may reach that.
     pub input_host: Option<InputHost>,
+    /// Whether the plugin may see which cookies sites set.
+    pub reads_cookies: bool,
 }
 
 /// The permission, for one call, to reach the host of the URL that the call is about: the same scheme, host and port,
@@ -172,7 +174,7 @@ pub enum Denial {
     #[error("plugins send requests to http and https URLs without user names only")]
     NotPlain,
     /// The host was not granted.
-    #[error("{0} was not granted")]
+    #[error("{0} is not among the hosts of its permissions")]
     Host(String),
     /// A host that is a number of a network that is not public.
     #[error("{0} is not a public address")]

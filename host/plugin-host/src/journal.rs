@@ -1,12 +1,11 @@
-//! What plugins did, for the user to read: a ring of events of all plugins, and a ring of each plugin's own lines.
+//! What plugins did, for the user to read: a ring of events of all plugins, and for each plugin a ring of its own lines
+//! and one of the requests that it sent.
 
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt::Write as _,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use crate::{
@@ -24,8 +23,11 @@ const MAX_LOG_BYTES: usize = 1024 * 1024;
 /// The longest line in bytes; the rest is cut.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// Lines and refusals of one call that are kept.
-const MAX_LINES_PER_CALL: u32 = 200;
+/// Requests kept, of each plugin: those of the last few calls.
+const MAX_REQUESTS: usize = 500;
+
+/// The longest address of a request in bytes; the rest is cut.
+const MAX_ADDRESS_BYTES: usize = 1024;
 
 /// What plugins did. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +37,7 @@ pub struct Journal(Arc<Mutex<Rings>>);
 struct Rings {
     events: VecDeque<Entry>,
     lines: BTreeMap<Identity, Lines>,
+    requests: BTreeMap<Identity, VecDeque<Sent>>,
 }
 
 #[derive(Debug, Default)]
@@ -128,6 +131,32 @@ pub struct Line {
     pub text: String,
 }
 
+/// A request that a plugin sent, without what may be secret about it: no query, no fields, no body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestLine {
+    /// Upper-case.
+    pub method: String,
+    /// Scheme, host and path.
+    pub address: String,
+    /// The status of the answer; none if there was no answer.
+    pub status: Option<u16>,
+    /// Bytes of the answer, as it unfolded.
+    pub received_bytes: u64,
+    /// From the question to the answer's end, with waiting for the plugin's turn.
+    pub elapsed: Duration,
+}
+
+/// A request, when and in which call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// When the answer was there, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// In which call.
+    pub call: CallId,
+    /// What.
+    pub line: RequestLine,
+}
+
 /// How loud a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LogLevel {
@@ -141,6 +170,19 @@ pub enum LogLevel {
     Warn,
     /// Something failed.
     Error,
+}
+
+impl LogLevel {
+    /// Its name in interfaces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
 }
 
 impl Journal {
@@ -177,9 +219,20 @@ impl Journal {
             .unwrap_or_default()
     }
 
-    /// Drops the lines of a plugin that is gone.
-    pub(crate) fn forget_lines(&self, plugin: &Identity) {
-        self.rings().lines.remove(plugin);
+    /// The requests that a plugin sent, the oldest first.
+    pub fn requests(&self, plugin: &Identity) -> Vec<Sent> {
+        let rings = self.rings();
+        let requests = rings.requests.get(plugin);
+        requests
+            .map(|requests| requests.iter().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// Drops the lines and requests of a plugin that is gone.
+    pub(crate) fn forget(&self, plugin: &Identity) {
+        let mut rings = self.rings();
+        rings.lines.remove(plugin);
+        rings.requests.remove(plugin);
     }
 
     /// Where a call writes.
@@ -188,7 +241,6 @@ impl Journal {
             journal: self.clone(),
             plugin,
             call,
-            written: Arc::default(),
         }
     }
 
@@ -203,15 +255,11 @@ pub struct CallLog {
     journal: Journal,
     plugin: Identity,
     call: CallId,
-    written: Arc<AtomicU32>,
 }
 
 impl CallLog {
-    /// Keeps a line; whatever is too long or too much is dropped.
+    /// Keeps a line, cut to its greatest length. How many a call may write is the runtime's to limit.
     pub fn write(&self, level: LogLevel, text: &str) {
-        if !self.may_write() {
-            return;
-        }
         let line = Line {
             at_ms: now_ms(),
             call: self.call,
@@ -229,8 +277,21 @@ impl CallLog {
         }
     }
 
-    fn may_write(&self) -> bool {
-        self.written.fetch_add(1, Ordering::Relaxed) < MAX_LINES_PER_CALL
+    /// Keeps a request.
+    pub fn sent(&self, mut line: RequestLine) {
+        line.address
+            .truncate(line.address.floor_char_boundary(MAX_ADDRESS_BYTES));
+        let sent = Sent {
+            at_ms: now_ms(),
+            call: self.call,
+            line,
+        };
+        let mut rings = self.journal.rings();
+        let requests = rings.requests.entry(self.plugin.clone()).or_default();
+        if requests.len() == MAX_REQUESTS {
+            requests.pop_front();
+        }
+        requests.push_back(sent);
     }
 }
 
@@ -264,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_escaped_cut_and_bounded_per_call_and_per_plugin() {
+    fn lines_are_escaped_cut_and_bounded_per_plugin() {
         let journal = Journal::default();
         let log = journal.of_call(plugin(), CallId(1));
         log.write(LogLevel::Info, "a\u{1b}[2Jb");
@@ -272,15 +333,32 @@ mod tests {
         let lines = journal.lines(&plugin());
         assert_eq!(lines[0].text, "a\\u{1b}[2Jb");
         assert_eq!(lines[1].text.len(), MAX_LINE_BYTES);
-        for _ in 0..2 * MAX_LINES_PER_CALL {
-            log.write(LogLevel::Info, "x");
-        }
-        assert_eq!(journal.lines(&plugin()).len(), MAX_LINES_PER_CALL as usize);
         for call in 0..10 {
             let log = journal.of_call(plugin(), CallId(call));
             (0..100).for_each(|_| log.write(LogLevel::Info, &"x".repeat(MAX_LINE_BYTES)));
         }
         assert_eq!(journal.lines(&plugin()).len(), MAX_LOG_BYTES / MAX_LINE_BYTES);
+    }
+
+    #[test]
+    fn the_newest_requests_are_kept() {
+        let journal = Journal::default();
+        let log = journal.of_call(plugin(), CallId(1));
+        for status in 0..600 {
+            log.sent(RequestLine {
+                method: "GET".to_owned(),
+                address: "ä".repeat(MAX_ADDRESS_BYTES),
+                status: Some(status),
+                received_bytes: 0,
+                elapsed: Duration::ZERO,
+            });
+        }
+        let requests = journal.requests(&plugin());
+        assert_eq!(requests.len(), MAX_REQUESTS);
+        assert_eq!(requests[0].line.status, Some(100));
+        assert_eq!(requests[0].line.address.len(), MAX_ADDRESS_BYTES);
+        journal.forget(&plugin());
+        assert!(journal.requests(&plugin()).is_empty());
     }
 
     #[test]

@@ -168,6 +168,12 @@ impl Installation {
         matches!(self.source, Source::Development(_))
     }
 
+    /// Whether the same code runs of both.
+    pub(crate) fn runs_as(&self, other: &Self) -> bool {
+        let digest = |it: &Self| it.active.as_ref().map(|active| active.digest);
+        self.source == other.source && digest(self) == digest(other)
+    }
+
     /// The packages it needs.
     pub(crate) fn digests(&self) -> BTreeSet<Digest> {
         let releases = [&self.active, &self.previous, &self.staged];

@@ -1,6 +1,7 @@
 //! What a resolver hands out. The runtime fills these records and keeps them within its limits; names and folders are
 //! safe components of paths by then.
 
+use transfer::Segment;
 use url::Url;
 
 /// What stands behind a URL.
@@ -98,6 +99,9 @@ pub struct Link {
     pub mirrors: Vec<Url>,
     /// Fields to send along.
     pub headers: Vec<(String, String)>,
+    /// Fields to send along whose values are templates with names of secrets in them. The plugin and its listing never
+    /// hold the values.
+    pub secret_headers: Vec<(String, String)>,
     /// Whether parts of it can be asked for, if that is known.
     pub supports_ranges: Option<bool>,
     /// Whether it works only once, so that nobody may try it out.
@@ -110,4 +114,6 @@ pub struct Link {
     pub audio: Option<Box<Link>>,
     /// `hls`, `dash` or `torrent`, if the URL leads to a description of the file instead of the file.
     pub manifest: Option<String>,
+    /// What the file is joined from, in order; empty if it is what the URL leads to.
+    pub segments: Vec<Segment>,
 }

@@ -8,45 +8,54 @@ use crate::{
     disk::Disk,
     error::CommandError,
     grant::Permissions,
+    identity::Digest,
     lifecycle::{Installation, Release, Source},
     manifest::{self, Manifest, Reading},
-    registry::Running,
+    registry::{Idle, Running},
     runtime::{Code, Guest, Language, Runtime},
 };
 
 /// What runs of an installation, and its manifest as far as there is one.
-pub(crate) type Loading = (Option<Arc<Manifest>>, Result<Running, String>);
+pub(crate) type Loading = (Option<Arc<Manifest>>, Result<Running, Idle>);
 
-/// Loads what is to run. Of what waits for consent only the manifest is read.
-pub(crate) async fn load(runtime: &dyn Runtime, disk: &Disk, installation: &Installation) -> Loading {
-    match (&installation.source, &installation.active, &installation.staged) {
-        (Source::Development(folder), ..) => match load_folder(runtime, folder).await {
-            Ok((manifest, running)) => (Some(manifest), Ok(running)),
-            Err(error) => (None, Err(chain(&error))),
-        },
-        (_, Some(release), _) => load_release(runtime, disk, release).await,
-        (_, None, staged) => {
-            let manifest = match staged {
-                Some(staged) => read_manifest(disk, staged).await.ok(),
-                None => None,
-            };
-            (manifest, Err("it waits for consent".to_owned()))
-        }
+/// What is known of an installation before any code is loaded: its manifest, and so its URLs.
+pub(crate) async fn announce(disk: &Disk, installation: &Installation) -> Loading {
+    let manifest = match (&installation.source, &installation.active, &installation.staged) {
+        (Source::Development(folder), ..) => read_folder_manifest(folder).await.map(Arc::new),
+        (_, Some(release), _) => read_manifest(disk, release).await,
+        (_, None, Some(staged)) => return (read_manifest(disk, staged).await.ok(), Err(Idle::ConsentPending)),
+        (_, None, None) => return (None, Err(Idle::ConsentPending)),
+    };
+    match manifest {
+        Ok(manifest) => (Some(manifest), Err(Idle::Loading)),
+        Err(error) => (None, Err(Idle::Failed(chain(&error)))),
     }
 }
 
-/// The manifest is given also when the code does not load: the plugin's URLs stay its own.
-async fn load_release(runtime: &dyn Runtime, disk: &Disk, release: &Release) -> Loading {
-    let manifest = match read_manifest(disk, release).await {
-        Ok(manifest) => manifest,
-        Err(error) => return (None, Err(chain(&error))),
+/// Loads what is to run. Of what waits for consent only the manifest is read. The manifest is given also when the code
+/// does not load: the plugin's URLs stay its own.
+pub(crate) async fn load(runtime: &dyn Runtime, disk: &Disk, installation: &Installation) -> Loading {
+    let announced = announce(disk, installation).await;
+    let (Some(manifest), Err(Idle::Loading)) = &announced else {
+        return announced;
     };
-    let (disk, digest, entry) = (disk.clone(), release.digest, manifest.entry.clone());
-    let running = match blocking(move || Ok(disk.read(digest, &entry)?)).await {
-        Ok(code) => load_code(runtime, &manifest, manifest.language, code).await,
+    let code = match (&installation.source, &installation.active) {
+        (Source::Development(folder), _) => read_code(folder, manifest).await,
+        (_, Some(release)) => read_entry(disk, release, manifest).await,
+        (_, None) => return announced,
+    };
+    let running = match code {
+        Ok((code, language)) => load_code(runtime, manifest, language, code).await,
         Err(error) => Err(error),
     };
-    (Some(manifest), running.map_err(|error| chain(&error)))
+    (announced.0, running.map_err(|error| Idle::Failed(chain(&error))))
+}
+
+/// The code of a package, and what it is.
+async fn read_entry(disk: &Disk, release: &Release, manifest: &Manifest) -> Result<(Bytes, Language), CommandError> {
+    let (disk, digest, entry) = (disk.clone(), release.digest, manifest.entry.clone());
+    let code = blocking(move || Ok(disk.read(digest, &entry)?)).await?;
+    Ok((code, manifest.language))
 }
 
 async fn read_manifest(disk: &Disk, release: &Release) -> Result<Arc<Manifest>, CommandError> {
@@ -65,14 +74,8 @@ pub(crate) async fn load_folder(
     runtime: &dyn Runtime,
     folder: &Path,
 ) -> Result<(Arc<Manifest>, Running), CommandError> {
-    let manifest = read_folder_manifest(folder).await?;
-    let path = folder.join(&manifest.entry);
-    let code = blocking(move || read_file(&path)).await?;
-    let language = match manifest.language {
-        Language::Component if is_core_module(&code) => Language::CoreModule,
-        other => other,
-    };
-    let manifest = Arc::new(manifest);
+    let manifest = Arc::new(read_folder_manifest(folder).await?);
+    let (code, language) = read_code(folder, &manifest).await?;
     let running = load_code(runtime, &manifest, language, code).await?;
     Ok((manifest, running))
 }
@@ -82,6 +85,22 @@ pub(crate) async fn read_folder_manifest(folder: &Path) -> Result<Manifest, Comm
     let path = folder.join(manifest::FILE);
     let text = blocking(move || read_file(&path)).await?;
     Ok(Manifest::parse(&text, Reading::Strict)?.0)
+}
+
+/// The code in an author's folder, and what it is.
+pub(crate) async fn read_code(folder: &Path, manifest: &Manifest) -> Result<(Bytes, Language), CommandError> {
+    let path = folder.join(&manifest.entry);
+    let code = blocking(move || read_file(&path)).await?;
+    let language = language(manifest, &code);
+    Ok((code, language))
+}
+
+/// What code is. Compilers make core modules where packages have components.
+pub(crate) fn language(manifest: &Manifest, code: &[u8]) -> Language {
+    match manifest.language {
+        Language::Component if is_core_module(code) => Language::CoreModule,
+        other => other,
+    }
 }
 
 fn read_file(path: &Path) -> Result<Bytes, CommandError> {
@@ -94,7 +113,7 @@ fn read_file(path: &Path) -> Result<Bytes, CommandError> {
     }
 }
 
-/// Compilers make core modules; whether a file is one or a component stands behind the magic number, in the upper half
+/// Whether a file is a core module or a component stands behind the magic number, in the upper half
 /// of the version.
 fn is_core_module(code: &[u8]) -> bool {
     code.starts_with(b"\0asm") && code.get(6..8) == Some(&[0, 0])
@@ -107,6 +126,7 @@ pub(crate) async fn load_code(
     language: Language,
     bytes: Bytes,
 ) -> Result<Running, CommandError> {
+    let digest = Digest::of(&bytes);
     let code = Code {
         plugin: manifest.identity.clone(),
         language,
@@ -114,13 +134,17 @@ pub(crate) async fn load_code(
         memory_bytes: manifest.permissions.memory_bytes,
     };
     let guest = runtime.load(code).await?;
-    check_exports(manifest, &*guest)?;
+    check_exports(manifest, language, &*guest)?;
     let needed = Permissions::needed(manifest, guest.interface());
-    Ok(Running { guest, needed })
+    Ok(Running {
+        guest,
+        needed,
+        code: digest,
+    })
 }
 
 /// A plugin exports exactly what its manifest claims: less would fail when it is called, more was never agreed to.
-fn check_exports(manifest: &Manifest, guest: &dyn Guest) -> Result<(), CommandError> {
+fn check_exports(manifest: &Manifest, language: Language, guest: &dyn Guest) -> Result<(), CommandError> {
     let capabilities = &manifest.capabilities;
     let claims = [
         ("resolver", "resolver", capabilities.resolver.is_some()),
@@ -133,10 +157,15 @@ fn check_exports(manifest: &Manifest, guest: &dyn Guest) -> Result<(), CommandEr
     for (capability, export, is_claimed) in claims {
         let is_exported = guest.interface().exports.iter().any(|exported| exported == export);
         if is_claimed != is_exported {
+            let export = match (language, export) {
+                (Language::Script, "resolver") => "a function \"resolve\"",
+                (Language::Script, "previewer") => "a function \"preview\"",
+                _ => export,
+            };
             let reason = if is_claimed {
-                format!("{capability} is claimed, but the code does not export {export}")
+                format!("/capabilities/{capability} is claimed, but the code does not export {export}")
             } else {
-                format!("the code exports {export}, but {capability} is not claimed")
+                format!("the code exports {export}, but /capabilities/{capability} is not claimed")
             };
             return Err(CommandError::Exports(reason));
         }

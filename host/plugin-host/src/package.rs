@@ -14,6 +14,10 @@ use transfer::FileName;
 
 use crate::{identity::Digest, manifest};
 
+mod pack;
+
+pub use pack::pack;
+
 /// The largest archive: what the interface accepts as a body.
 pub const MAX_ARCHIVE_BYTES: usize = 4 * 1024 * 1024;
 

@@ -17,16 +17,17 @@ use crate::{
     disk::Disk,
     error::{CommandError, StartError},
     fault_point::{FaultPoints, Step},
+    fixture,
     grant::HostChoice,
     host::HostPattern,
     identity::{Digest, Identity},
     journal::{Event, Journal, now_ms},
     keyed::Keyed,
     lifecycle::{self, Effect, Input, Installation, Release, Source, Switch},
-    load,
+    load, loading,
     manifest::{self, InvalidManifest, Manifest, Reading},
     package::Package,
-    registry::{Loaded, Registry},
+    registry::{Idle, Loaded, Registry, Running},
     runtime::Runtime,
     settings::Values,
     slots::Slots,
@@ -40,8 +41,8 @@ pub struct Plugins(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
     pub(crate) store: Store,
-    vault: Arc<Vault>,
-    disk: Disk,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) disk: Disk,
     faults: FaultPoints,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) registry: Registry,
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) next_call: AtomicU64,
     /// One change of a plugin at a time.
     changes: Keyed<Mutex<()>>,
+    /// One load of a plugin at a time, of those that wait for it since the start.
+    pub(crate) loads: Keyed<Mutex<()>>,
     /// Shared by whoever makes packages and rows for them, alone for whoever removes packages without a row.
     packages: RwLock<()>,
     pub(crate) tasks: TaskTracker,
@@ -79,8 +82,9 @@ pub struct Installed {
 }
 
 impl Plugins {
-    /// Opens the plugins of `store`, with their packages in `folder`, and loads them. One that does not load is listed
-    /// with its reason. What an installation left behind when it was cut off is removed.
+    /// Opens the plugins of `store`, with their packages in `folder`. Their URLs are theirs when this returns; their code
+    /// is loaded from then on, which takes long if it was not compiled before. One that does not load is listed with its
+    /// reason. What an installation left behind when it was cut off is removed.
     pub async fn open(
         store: Store,
         vault: Arc<Vault>,
@@ -112,12 +116,11 @@ impl Plugins {
         if let Ok(Err(error)) = cleaning {
             return Err(error.into());
         }
-        // All at once: each waits for the disk, and the runtime takes turns where it must.
-        let loading = rows.installations.into_iter().map(|(identity, installation)| {
+        let announcing = rows.installations.into_iter().map(|(identity, installation)| {
             let values = Arc::new(rows.values.remove(&identity).unwrap_or_default());
-            let (runtime, disk) = (&*runtime, &disk);
+            let disk = &disk;
             async move {
-                let (manifest, running) = load::load(runtime, disk, &installation).await;
+                let (manifest, running) = load::announce(disk, &installation).await;
                 let loaded = Loaded {
                     installation,
                     manifest,
@@ -128,7 +131,8 @@ impl Plugins {
                 (identity, Arc::new(loaded))
             }
         });
-        let plugins: BTreeMap<_, _> = join_all(loading).await.into_iter().collect();
+        let plugins: BTreeMap<_, _> = join_all(announcing).await.into_iter().collect();
+        let installed: Vec<_> = plugins.keys().cloned().collect();
         let plugins = Self(Arc::new(Shared {
             store,
             vault,
@@ -141,15 +145,13 @@ impl Plugins {
             health: Health::default(),
             next_call: AtomicU64::new(1),
             changes: Keyed::default(),
+            loads: Keyed::default(),
             packages: RwLock::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }));
-        let watching = development::watch(Arc::clone(&plugins.0));
-        plugins
-            .0
-            .tasks
-            .spawn(plugins.0.stop.clone().run_until_cancelled_owned(watching));
+        plugins.0.spawn(loading::load_all(Arc::clone(&plugins.0), installed));
+        plugins.0.spawn(development::watch(Arc::clone(&plugins.0)));
         Ok(plugins)
     }
 
@@ -292,6 +294,11 @@ impl Changes {
 }
 
 impl Shared {
+    /// Runs `work` to its end or until plugins are closed, which waits for it.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(self.stop.clone().run_until_cancelled_owned(work));
+    }
+
     pub(crate) fn turn(&self, plugin: &Identity) -> Arc<Mutex<()>> {
         self.changes.of(plugin, Mutex::default)
     }
@@ -316,6 +323,7 @@ impl Shared {
         let _turn = turn.lock().await;
         let code = package.file(&manifest.entry, "entry")?.clone();
         let running = load::load_code(&*self.runtime, &manifest, manifest.language, code).await?;
+        self.check_fixtures(&package, &manifest, &running).await?;
         let release = Release {
             digest: package.digest,
             version: manifest.version.clone(),
@@ -339,6 +347,19 @@ impl Shared {
             pending_consent: installed.map(|staged| staged.needed.digest()),
             unknown_keys,
         })
+    }
+
+    /// Has the plugin do what its author recorded, in this very sandbox and without a network.
+    async fn check_fixtures(
+        &self,
+        package: &Package,
+        manifest: &Manifest,
+        running: &Running,
+    ) -> Result<(), CommandError> {
+        let slot = self.stop.run_until_cancelled(self.slots.take(&manifest.identity)).await;
+        let _slot = slot.ok_or(CommandError::Closed)?;
+        let checked = fixture::check_package(package, manifest, &running.guest).await;
+        checked.map_err(|(name, reason)| CommandError::Fixture { name, reason })
     }
 
     async fn install_dev(self: Arc<Self>, folder: PathBuf) -> Result<Installed, CommandError> {
@@ -396,12 +417,18 @@ impl Shared {
             .write(move |transaction| rows::save_installation(transaction, &identity, saved.as_ref()))
             .await?;
         self.pass(Step::Activate)?;
-        let next = next.map(|installation| match loaded {
-            Some(loaded) => Loaded {
+        let next = next.map(|installation| {
+            let before = loaded.map_or_else(|| not_loaded(installation.clone()), |loaded| (*loaded).clone());
+            // Who calls it before it is loaded waits.
+            let running = match before.running {
+                Err(_) if effects.contains(&Effect::Load) => Err(Idle::Loading),
+                running => running,
+            };
+            Loaded {
                 installation,
-                ..(*loaded).clone()
-            },
-            None => not_loaded(installation),
+                running,
+                ..before
+            }
         });
         self.registry.put(plugin, next);
         Ok(effects)
@@ -415,7 +442,7 @@ impl Shared {
                 Effect::Collect => self.collect().await,
                 Effect::Tell(event) => {
                     if *event == Event::Uninstalled {
-                        self.journal.forget_lines(plugin);
+                        self.journal.forget(plugin);
                         self.health.remove(plugin);
                     }
                     self.journal.record(plugin, event.clone());
@@ -429,16 +456,22 @@ impl Shared {
             return;
         };
         let (manifest, running) = load::load(&*self.runtime, &self.disk, &loaded.installation).await;
-        let error = running.as_ref().err().cloned();
-        self.registry.put(
-            plugin,
-            Some(Loaded {
-                manifest,
-                running,
-                development_error: None,
-                ..(*loaded).clone()
-            }),
-        );
+        self.put_loaded(plugin, &loaded, (manifest, running));
+    }
+
+    /// Puts what was loaded into service. The caller has the plugin's turn, and `loaded` is what it is now.
+    pub(crate) fn put_loaded(&self, plugin: &Identity, loaded: &Loaded, (manifest, running): load::Loading) {
+        let error = match &running {
+            Err(Idle::Failed(error)) => Some(error.clone()),
+            _ => None,
+        };
+        let next = Loaded {
+            manifest,
+            running,
+            development_error: None,
+            ..loaded.clone()
+        };
+        self.registry.put(plugin, Some(next));
         self.journal.record(plugin, Event::Loaded { error });
     }
 
@@ -467,20 +500,20 @@ fn not_loaded(installation: Installation) -> Loaded {
     Loaded {
         installation,
         manifest: None,
-        running: Err("it is being loaded".to_owned()),
+        running: Err(Idle::Loading),
         values: Arc::new(Values::default()),
         development_error: None,
     }
 }
 
 /// The version of the host, which all its crates share.
-fn host_version() -> semver::Version {
+pub(crate) fn host_version() -> semver::Version {
     env!("CARGO_PKG_VERSION")
         .parse()
         .expect("cargo accepts semantic versions only")
 }
 
-fn parse(archive: &[u8], reading: Reading) -> Result<(Package, Manifest, Vec<String>), CommandError> {
+pub(crate) fn parse(archive: &[u8], reading: Reading) -> Result<(Package, Manifest, Vec<String>), CommandError> {
     let package = Package::open(archive)?;
     let (manifest, unknown) = Manifest::parse(package.file(manifest::FILE, "manifest")?, reading)?;
     if let Some(oldest) = manifest.min_host.as_ref().filter(|oldest| **oldest > host_version()) {

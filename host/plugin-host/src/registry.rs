@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::{
     grant::{Grant, Permissions},
-    identity::Identity,
+    identity::{Digest, Identity},
     lifecycle::{Installation, Status},
     manifest::Manifest,
     matching::Matcher,
@@ -22,7 +22,7 @@ pub(crate) struct Loaded {
     /// Of what runs, else of what waits for consent, as far as it can be read.
     pub(crate) manifest: Option<Arc<Manifest>>,
     /// What runs, or why nothing does.
-    pub(crate) running: Result<Running, String>,
+    pub(crate) running: Result<Running, Idle>,
     pub(crate) values: Arc<Values>,
     /// Why the folder's present state does not run; what ran before goes on.
     pub(crate) development_error: Option<DevelopmentError>,
@@ -34,6 +34,19 @@ pub(crate) struct Running {
     pub(crate) guest: Arc<dyn Guest>,
     /// What the code needs, as its imports show.
     pub(crate) needed: Permissions,
+    /// What the code is.
+    pub(crate) code: Digest,
+}
+
+/// Why nothing of a plugin runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Idle {
+    /// Its code is being loaded, or soon will be.
+    Loading,
+    /// The user has not yet agreed to what it asks for.
+    ConsentPending,
+    /// Its code or its manifest is not accepted.
+    Failed(String),
 }
 
 /// Why a plugin under development was not loaded again.
@@ -55,6 +68,11 @@ impl Loaded {
         grant
     }
 
+    /// Whether its code is still to come.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.running.as_ref().is_err_and(|idle| *idle == Idle::Loading)
+    }
+
     /// Whether its URLs are its own. A plugin that fails keeps them: nobody gets a page instead of the file it is
     /// about because a plugin is broken.
     fn claims(&self) -> bool {
@@ -66,7 +84,7 @@ impl std::fmt::Debug for Loaded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Loaded")
             .field("installation", &self.installation)
-            .field("error", &self.running.as_ref().err())
+            .field("idle", &self.running.as_ref().err())
             .finish_non_exhaustive()
     }
 }
@@ -79,6 +97,20 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
+    /// Who would claim a URL, if the user had agreed to what it asks for.
+    pub(crate) fn awaiting_consent(&self, url: &Url) -> Option<Identity> {
+        let knows = |loaded: &Loaded| {
+            let manifest = loaded.manifest.as_ref();
+            let resolver = manifest.and_then(|manifest| manifest.capabilities.resolver.as_ref());
+            resolver.is_some_and(|resolver| resolver.matches.iter().any(|pattern| pattern.claims(url)))
+        };
+        let mut waiting = self
+            .plugins
+            .iter()
+            .filter(|(_, loaded)| loaded.installation.status() == Status::PendingConsent && knows(loaded));
+        waiting.next().map(|(plugin, _)| plugin.clone())
+    }
+
     /// Who claims a URL, the first to be asked first.
     pub(crate) fn claims(&self, url: &Url) -> Vec<Identity> {
         self.matcher.claims(url)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::{
     Item, Link as EngineLink, List, ListedFile, ResolveFuture, ResolveRequest, Resolved as Answer, Resolver, ResolverId,
 };
-use transfer::{Checksum, Failure, FailureKind, FileName, GivenBy, SafeUrl, Secret};
+use transfer::{Checksum, Failure, FailureKind, FileName, GivenBy, SafeUrl, Secret, SegmentKey};
 use url::Url;
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     identity::Identity,
     listing::{Entry, Facts, FileKind, Link, Listing},
     plugins::Plugins,
+    secret::Template,
 };
 
 /// The most files of a list; the rest of an endless one is not asked for.
@@ -39,6 +40,8 @@ async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Fa
     let given = Given {
         url: request.url.as_url().clone(),
         by_user: request.given_by == GivenBy::User,
+        request: request.request,
+        proxies: request.proxies,
     };
     let plugin: Identity = request.resolution.resolver.as_str().parse().map_err(|error| {
         let message = format!("the task names a plugin that cannot be: {error}");
@@ -46,7 +49,7 @@ async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Fa
     })?;
     let Some(item) = request.resolution.item else {
         let error = match whole(plugins, given).await {
-            Ok(Some(resolved)) => return describe(resolved),
+            Ok(Some(resolved)) => return describe(plugins, resolved).await,
             // Nobody's, unless it is because the plugin that claimed it is switched off or gone.
             Ok(None) => plugins.unavailable(&plugin),
             Err(error) => Some(error),
@@ -54,7 +57,45 @@ async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Fa
         return error.map_or(Ok(Answer::Pass), |error| Err(failure(&error)));
     };
     let link = link_of(plugins, &plugin, given, &item).await?;
-    Ok(Answer::Link(Box::new(self::link(&link, None)?)))
+    let found = with_secrets(plugins, &plugin, &link, self::link(&link, None)?).await?;
+    Ok(Answer::Link(Box::new(found)))
+}
+
+/// `made`, which came of `link`, with the secrets that go along. One that may not go to all of the link's hosts is not
+/// sent to any of them.
+async fn with_secrets(
+    plugins: &Plugins,
+    plugin: &Identity,
+    link: &Link,
+    mut made: EngineLink,
+) -> Result<EngineLink, Failure> {
+    if link.secret_headers.is_empty() {
+        return Ok(made);
+    }
+    let refused = |error: String| Failure::new(FailureKind::Plugin, format!("plugin {plugin}: {error}"));
+    let secrets = plugins.0.secrets_of(plugin);
+    let secrets = secrets.ok_or_else(|| refused("it is not installed".to_owned()))?;
+    // What a link says is sent to all of its segments, and for their keys.
+    let keys = link
+        .segments
+        .iter()
+        .filter_map(|segment| match &*segment.cipher.as_ref()?.key {
+            SegmentKey::At(url) => Some(url.as_url()),
+            SegmentKey::Bytes(_) => None,
+        });
+    let segments = link.segments.iter().map(|segment| segment.url.as_url());
+    let own = std::iter::once(&link.url).chain(&link.mirrors);
+    let urls: Vec<_> = own.chain(segments).chain(keys).collect();
+    for (name, template) in &link.secret_headers {
+        let filled = secrets.fill(&Template::parse(template), &urls).await;
+        let value = filled.map_err(|error| refused(error.to_string()))?;
+        if value.expose().chars().any(char::is_control) {
+            return Err(refused(format!("the secret for the field {name} cannot be sent")));
+        }
+        made.headers.retain(|(other, _)| other != name);
+        made.headers.push((name.clone(), value));
+    }
+    Ok(made)
 }
 
 /// The list behind a URL, all its pages.
@@ -109,7 +150,7 @@ fn listed_link(listing: Listing, item: &Item) -> Option<Link> {
     }
 }
 
-fn describe(resolved: Resolved) -> Result<Answer, Failure> {
+async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failure> {
     let Resolved { plugin, listing } = resolved;
     if listing.password_prompt.is_some() && listing.entries.is_empty() {
         return Err(Failure::new(FailureKind::LoginRequired, "the share wants a password"));
@@ -122,7 +163,10 @@ fn describe(resolved: Resolved) -> Result<Answer, Failure> {
     if let [only] = wanted[..]
         && let Some(found) = &taken(only).link
     {
-        return Ok(Answer::Link(Box::new(link(found, Some(only))?)));
+        let made = link(found, Some(only))?;
+        return Ok(Answer::Link(Box::new(
+            with_secrets(plugins, &plugin, found, made).await?,
+        )));
     }
     Ok(Answer::List(List {
         resolver: ResolverId::new(plugin.as_str()),
@@ -193,6 +237,7 @@ fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
         max_connections: link
             .max_connections
             .map(|most| u16::try_from(most).unwrap_or(u16::MAX).max(1)),
+        segments: link.segments.as_slice().into(),
     })
 }
 
@@ -215,9 +260,10 @@ fn failure(error: &CallError) -> Failure {
             | GuestError::Internal(_)
             | GuestError::Denied(_) => FailureKind::Plugin,
         },
-        CallFailure::Fault(PluginFault::Overloaded) | CallFailure::Resting(_) | CallFailure::Closed => {
-            FailureKind::Busy
-        }
+        CallFailure::Fault(PluginFault::Overloaded)
+        | CallFailure::Resting(_)
+        | CallFailure::Loading
+        | CallFailure::Closed => FailureKind::Busy,
         CallFailure::Fault(_) => FailureKind::Plugin,
         CallFailure::Disabled
         | CallFailure::Tripped

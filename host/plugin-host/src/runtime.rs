@@ -14,8 +14,9 @@ use crate::{
     identity::Identity,
     journal::CallLog,
     listing::{Link, Listing},
-    settings::Secrets,
+    secret::Secrets,
     storage::Storage,
+    world::World,
 };
 
 /// Calls at once. A runtime has room for as many, and for one more that it tries out while it loads.
@@ -23,7 +24,8 @@ pub const MAX_CALLS: u32 = 32;
 
 /// Runs guest code.
 pub trait Runtime: fmt::Debug + Send + Sync + 'static {
-    /// Screens and compiles `code`. Nothing of the guest is run.
+    /// Screens and compiles `code`, and tries out whether it starts: what it does then is within the limits of a call
+    /// that reaches, remembers and is told nothing.
     fn load(&self, code: Code) -> BoxFuture<'_, Result<Arc<dyn Guest>, LoadError>>;
 }
 
@@ -119,12 +121,14 @@ pub struct Call {
     pub hosts: Grants,
     /// The values of its settings, without the secret ones.
     pub settings: Arc<BTreeMap<String, String>>,
-    /// Its secret settings, for requests to the hosts they are bound to.
+    /// What it may use and not read, for requests to the hosts that each is bound to.
     pub secrets: Secrets,
     /// What it remembers between calls.
     pub storage: Storage,
     /// Where what it says is written down.
     pub log: CallLog,
+    /// What it sees of the world.
+    pub world: World,
     /// How long it may take, with waiting. The runtime ends it then, as it sees to every other limit; the caller only
     /// gives up on a runtime that does not.
     pub wall: Duration,
@@ -154,6 +158,8 @@ pub struct Called<T> {
 pub struct Report {
     /// From start to end.
     pub wall: Duration,
+    /// Until its instance was there.
+    pub instantiate: Duration,
     /// How long guest code ran.
     pub cpu: Duration,
     /// The most memory it had.

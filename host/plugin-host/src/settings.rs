@@ -1,13 +1,10 @@
 //! What a user may set for a plugin. Values are texts; a change of many is checked whole and made whole. Secret values
 //! are never given back, neither to clients nor to the plugin: they only leave in requests to hosts they are bound to.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use regex::Regex;
 use transfer::Secret;
-use url::Url;
-
-use crate::host::HostPattern;
 
 /// The longest value in bytes: a text area with a long list fits.
 const MAX_VALUE_BYTES: usize = 16 * 1024;
@@ -183,44 +180,6 @@ impl Values {
                 Some((definition.key.clone(), value.clone()))
             })
             .collect()
-    }
-}
-
-/// Secrets that a call may use and not read.
-#[derive(Debug, Clone, Default)]
-pub struct Secrets(Arc<BTreeMap<String, (Secret, Vec<HostPattern>)>>);
-
-/// Why a secret is not sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SecretRefusal {
-    /// There is none of this name.
-    #[error("there is no such secret")]
-    Unknown,
-    /// It may not go to this host.
-    #[error("the secret is not bound to this host")]
-    NotBound,
-}
-
-impl Secrets {
-    /// `values`, each bound to the hosts that `bindings` name; one without a binding goes nowhere.
-    pub fn bind(values: &BTreeMap<String, Secret>, bindings: &BTreeMap<String, Vec<HostPattern>>) -> Self {
-        let bound = |name: &String| bindings.get(name).cloned().unwrap_or_default();
-        let values = values
-            .iter()
-            .map(|(name, value)| (name.clone(), (value.clone(), bound(name))));
-        Self(Arc::new(values.collect()))
-    }
-
-    /// Whether there is one of this name.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
-    }
-
-    /// The secret, to be put into a request to `url`.
-    pub fn for_url(&self, name: &str, url: &Url) -> Result<&Secret, SecretRefusal> {
-        let (value, bound) = self.0.get(name).ok_or(SecretRefusal::Unknown)?;
-        let is_bound = bound.iter().any(|pattern| pattern.covers(url));
-        is_bound.then_some(value).ok_or(SecretRefusal::NotBound)
     }
 }
 

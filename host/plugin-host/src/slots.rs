@@ -77,7 +77,8 @@ impl Slots {
         semaphore.available_permits() == PER_PLUGIN
     }
 
-    fn wait(&self) -> Result<Waiting<'_>, Full> {
+    /// A place among those that wait.
+    pub(crate) fn wait(&self) -> Result<Waiting<'_>, Full> {
         let waiting = Waiting(&self.waiting);
         if self.waiting.fetch_add(1, Ordering::Relaxed) < WAITING {
             Ok(waiting)
@@ -88,7 +89,7 @@ impl Slots {
 }
 
 /// Counted while it lives.
-struct Waiting<'a>(&'a AtomicUsize);
+pub(crate) struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {

@@ -19,7 +19,7 @@ use crate::{
 /// The migrations of the tables of plugins.
 pub const MIGRATIONS: MigrationSet = MigrationSet {
     namespace: "plugin",
-    steps: &[include_str!("store/version_1.sql")],
+    steps: &[include_str!("store/version_1.sql"), include_str!("store/version_2.sql")],
 };
 
 /// What was found in the database.
@@ -180,7 +180,7 @@ pub(crate) fn save_installation(
     installation: Option<&Installation>,
 ) -> sql::Result<()> {
     let Some(installation) = installation else {
-        for table in ["plugin", "plugin_setting", "plugin_storage"] {
+        for table in ["plugin", "plugin_setting", "plugin_storage", "plugin_secret"] {
             transaction.execute(&format!("DELETE FROM {table} WHERE identity = ?1"), [plugin.as_str()])?;
         }
         return Ok(());

@@ -8,11 +8,11 @@ use std::{
 
 use crate::{
     call::Health,
-    grant::{HostChoice, Permission},
+    grant::{HostChoice, Permission, Permissions},
     identity::{Digest, Identity},
     lifecycle::{Source, Status},
     manifest::Manifest,
-    registry::{DevelopmentError, Loaded},
+    registry::{DevelopmentError, Idle, Loaded},
 };
 
 /// What is known about one plugin.
@@ -26,11 +26,13 @@ pub struct PluginSummary {
     pub status: Status,
     /// Where it came from.
     pub source: Source,
-    /// Why nothing of it runs, although it should or could.
-    pub load_error: Option<String>,
+    /// The digest of the code that runs, as it is in the package or the folder.
+    pub code: Option<Digest>,
+    /// Why nothing of it runs, if nothing does.
+    pub idle: Option<Idle>,
     /// Why the present state of its author's folder does not run.
     pub development_error: Option<DevelopmentError>,
-    /// What the code that runs needs, as its imports show.
+    /// What the code that is to run needs, as its imports show.
     pub permissions: Vec<Permission>,
     /// What the user chose about hosts that it can do without; none chosen is not in it.
     pub host_choices: BTreeMap<String, HostChoice>,
@@ -64,23 +66,19 @@ impl PluginSummary {
         let installation = &loaded.installation;
         let staged = installation.staged.as_ref();
         let definitions = loaded.manifest.as_ref().map_or(&[][..], |manifest| &manifest.settings);
-        let status = installation.status();
+        let needed = match (&loaded.running, &installation.active) {
+            (Ok(running), _) => Some(&running.needed),
+            (Err(_), active) => active.as_ref().map(|active| &active.needed),
+        };
         let choices = installation.grant.optional.iter();
         Self {
             identity: identity.clone(),
-            status,
+            status: installation.status(),
             source: installation.source.clone(),
-            load_error: loaded
-                .running
-                .as_ref()
-                .err()
-                .filter(|_| status != Status::PendingConsent)
-                .cloned(),
+            code: loaded.running.as_ref().ok().map(|running| running.code),
+            idle: loaded.running.as_ref().err().cloned(),
             development_error: loaded.development_error.clone(),
-            permissions: match &loaded.running {
-                Ok(running) => running.needed.iter().cloned().collect(),
-                Err(_) => Vec::new(),
-            },
+            permissions: needed.into_iter().flat_map(Permissions::iter).cloned().collect(),
             host_choices: choices
                 .map(|(host, is_always)| {
                     let choice = if *is_always {

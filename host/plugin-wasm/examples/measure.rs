@@ -1,7 +1,8 @@
-//! Measures what a call costs, without any network: `cargo run --release --example measure -p plugin-wasm -- GUEST`,
+//! Measures what plugins cost, without any network: `cargo run --release --example measure -p plugin-wasm -- GUEST`,
 //! where GUEST is `open_directory.wasm` as cargo has built it. Also shows how an executable is its own compiler.
 
 #![expect(clippy::print_stdout, reason = "it is there to print")]
+#![expect(clippy::unwrap_used, reason = "the guests are those of the tests")]
 
 use std::{
     error::Error,
@@ -11,17 +12,32 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::future::join_all;
 use plugin_host::{InputHost, runtime::Language};
 use plugin_wasm::{
     Answer, CallContext, CompilerCommand, Exchange, Exchanged, Limits, Loaded, Network, Runtime, RuntimeConfig,
-    compile_child_main,
+    compile_child_main, componentise,
 };
+
+#[path = "../tests/it/guest.rs"]
+#[expect(dead_code, reason = "the tests need more of it")]
+mod guest;
 
 /// What this executable is told when it is to compile.
 const COMPILE: &str = "compile-plugin";
 
 /// Calls of each kind; the median is shown.
 const ROUNDS: usize = 300;
+
+/// Calls of one host function within a call.
+const HOST_CALLS: usize = 1_000_000;
+
+/// Plugins that are kept for nothing.
+const IDLE: usize = 50;
+
+/// Calls at once, and how long their site takes to answer.
+const AT_ONCE: usize = 50;
+const SITE_TAKES: Duration = Duration::from_millis(100);
 
 const URL: &str = "https://example.org/pub/";
 
@@ -44,7 +60,6 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn measure(guest: &str) -> Result<(), Box<dyn Error>> {
-    let bytes = std::fs::read(guest)?;
     let folder = tempfile::tempdir()?;
     let config = RuntimeConfig {
         cache_folder: folder.path().to_owned(),
@@ -57,32 +72,118 @@ async fn measure(guest: &str) -> Result<(), Box<dyn Error>> {
     };
     let started = Instant::now();
     let runtime = Runtime::start(config)?;
-    println!("start of the runtime             {:>9.1?}", started.elapsed());
+    row("start of the runtime", started.elapsed(), "");
+    let real = componentise(std::fs::read(guest)?)?;
+    let directory = loads(&runtime, &real).await?;
+    small(&runtime).await?;
+    for files in [0, 20, 1_000, 10_000] {
+        let (time, memory) = pages(&directory, files).await?;
+        let memory = format!("{} KiB", memory / 1024);
+        row(&format!("a page of {files} files read and listed"), time, &memory);
+    }
+    script(&runtime).await?;
+    spin(&runtime).await?;
+    crowd(&directory).await
+}
+
+fn row(what: &str, time: Duration, more: &str) {
+    println!("{what:<52} {time:>10.1?}   {more}");
+}
+
+/// Loads of a real plugin, and the memory of many that nobody calls.
+async fn loads(runtime: &Runtime, bytes: &[u8]) -> Result<Loaded, Box<dyn Error>> {
     let started = Instant::now();
-    let loaded = runtime.load(bytes.clone(), Language::CoreModule).await?;
-    println!("load, compiled in a process      {:>9.1?}", started.elapsed());
+    let loaded = runtime.load(bytes.to_vec(), Language::Component).await?;
+    row("load, compiled in a process", started.elapsed(), "");
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let started = Instant::now();
-        runtime.load(bytes.clone(), Language::CoreModule).await?;
+        runtime.load(bytes.to_vec(), Language::Component).await?;
         times.push(started.elapsed());
     }
-    println!("load, compiled before            {:>9.1?}", median(times));
-    for files in [0, 20, 1_000, 10_000] {
-        let (time, memory) = calls(&loaded, files).await?;
-        println!(
-            "list {files:>6} files, fresh instance {time:>8.1?}   {:>6} KiB",
-            memory / 1024
-        );
+    row("load, compiled before", median(times), "");
+    let before = resident_kib()?;
+    let mut idle = Vec::new();
+    for _ in 0..IDLE {
+        idle.push(runtime.load(bytes.to_vec(), Language::Component).await?);
     }
+    let each = resident_kib()?.saturating_sub(before) / idle.len();
+    println!("{:<52} {each:>7} KiB", format!("memory of each of {IDLE} idle plugins"));
+    Ok(loaded)
+}
+
+/// Guests by hand, which show what the host itself costs.
+async fn small(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
+    let listing = runtime.load(lists(20), Language::Component).await?;
+    let (mut times, mut instantiate) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        let called = listing.preview(URL, CallContext::isolated(), Limits::preview()).await;
+        times.push(started.elapsed());
+        instantiate.push(called.report.instantiate);
+        if called.result?.entries.len() != 20 {
+            return Err("the listing is not whole".into());
+        }
+    }
+    row("a fresh instance", median(instantiate), "");
+    row("a fresh instance that lists 20 files", median(times), "");
+    let time = host_calls(runtime, HOST_CALLS)
+        .await?
+        .saturating_sub(host_calls(runtime, 0).await?);
+    row("a call of the host", time / u32::try_from(HOST_CALLS)?, "");
     Ok(())
 }
 
-async fn calls(loaded: &Loaded, files: usize) -> Result<(Duration, usize), Box<dyn Error>> {
-    let network = Arc::new(OnePage(page(files)?));
-    let mut context = CallContext::isolated();
-    context.grants.input_host = Some(InputHost::found(URL.parse()?));
-    context.network = network;
+/// A guest that lists so many files with sizes.
+fn lists(count: usize) -> Vec<u8> {
+    let items = r#"
+        (import "svc:plugin/listing@0.1.0" "[method]listing.add" (func $add (param i32 i32 i32 i32 i32) (result i32)))
+        (import "svc:plugin/listing@0.1.0" "[method]entry.size" (func $size (param i32 i64)))
+        (import "svc:plugin/listing@0.1.0" "[resource-drop]entry" (func $drop_entry (param i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 0) "file-1.zip")"#;
+    let body = format!(
+        "(local $i i32) (local $entry i32)
+        (loop $next
+            (local.set $entry (call $add (local.get $listing)
+                (i32.const 0) (i32.const 10) (i32.const 0) (i32.const 10)))
+            (call $size (local.get $entry) (i64.const 1))
+            (call $drop_entry (local.get $entry))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $next (i32.lt_u (local.get $i) (i32.const {count}))))"
+    );
+    guest::previewer(&[], items, &body)
+}
+
+/// The time of a call that asks the host for the time left, so many times.
+async fn host_calls(runtime: &Runtime, count: usize) -> Result<Duration, Box<dyn Error>> {
+    let items = format!(
+        r#"(import "svc:plugin/env@0.1.0" "time-left-ms" (func $left (result i32))) {}"#,
+        guest::MEMORY
+    );
+    let body = format!(
+        "(local $i i32)
+        (loop $next
+            (drop (call $left))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $next (i32.lt_u (local.get $i) (i32.const {count}))))"
+    );
+    let loaded = runtime
+        .load(guest::previewer(&["env"], &items, &body), Language::Component)
+        .await?;
+    let mut times = Vec::new();
+    for _ in 0..9 {
+        let started = Instant::now();
+        let called = loaded.preview(URL, CallContext::isolated(), Limits::preview()).await;
+        called.result?;
+        times.push(started.elapsed());
+    }
+    Ok(median(times))
+}
+
+/// Calls on a page with so many files.
+async fn pages(loaded: &Loaded, files: usize) -> Result<(Duration, usize), Box<dyn Error>> {
+    let context = with_network(OnePage(page(files)?, Duration::ZERO))?;
     let (mut times, mut memory) = (Vec::new(), 0);
     for _ in 0..ROUNDS.min(300_000 / (files + 1)) {
         let (context, limits) = (context.clone(), Limits::preview());
@@ -95,6 +196,92 @@ async fn calls(loaded: &Loaded, files: usize) -> Result<(Duration, usize), Box<d
         }
     }
     Ok((median(times), memory))
+}
+
+/// A plugin in JavaScript: a fresh engine, the script handed over, twenty files listed.
+async fn script(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
+    let script = "export function resolve(call) {
+        const file = (_, i) => ({ name: `file-${i}.zip`, url: `${call.url}${i}`, size: i });
+        return { files: Array.from({ length: 20 }, file) };
+    }";
+    let loaded = runtime.load(script.into(), Language::Script).await?;
+    let (mut times, mut memory) = (Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        let called = loaded
+            .resolve(URL, None, CallContext::isolated(), Limits::resolve())
+            .await;
+        times.push(started.elapsed());
+        memory = called.report.peak_memory_bytes;
+        if called.result?.entries.len() != 20 {
+            return Err("the listing is not whole".into());
+        }
+    }
+    let memory = format!("{} KiB", memory / 1024);
+    row("a script: fresh engine, lists 20 files", median(times), &memory);
+    Ok(())
+}
+
+/// How late an endless loop is ended, and what it does to the calls of others.
+async fn spin(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
+    let spins = guest::previewer(&[], guest::MEMORY, "(loop $l (br $l))");
+    let spins = runtime.load(spins, Language::Component).await?;
+    let works = runtime.load(lists(20), Language::Component).await?;
+    let alone = one_after_the_other(&works, ROUNDS).await?;
+    let limits = Limits::preview();
+    let budget = limits.cpu;
+    #[expect(clippy::disallowed_methods, reason = "it is awaited below")]
+    let spinning = tokio::spawn(async move { spins.preview(URL, CallContext::isolated(), limits).await });
+    let beside = one_after_the_other(&works, ROUNDS).await?;
+    let called = spinning.await?;
+    if called.result.is_ok() {
+        return Err("an endless loop has ended".into());
+    }
+    row(
+        "an endless loop is ended after its budget",
+        called.report.wall.saturating_sub(budget),
+        "",
+    );
+    row("99 of 100 calls of another, alone", slow(alone), "");
+    row("99 of 100 calls of another, beside it", slow(beside), "");
+    Ok(())
+}
+
+async fn one_after_the_other(loaded: &Loaded, count: usize) -> Result<Vec<Duration>, Box<dyn Error>> {
+    let mut times = Vec::new();
+    for _ in 0..count {
+        let started = Instant::now();
+        loaded
+            .preview(URL, CallContext::isolated(), Limits::preview())
+            .await
+            .result?;
+        times.push(started.elapsed());
+    }
+    Ok(times)
+}
+
+/// Many calls at once that wait for their site.
+async fn crowd(loaded: &Loaded) -> Result<(), Box<dyn Error>> {
+    let context = with_network(OnePage(page(20)?, SITE_TAKES))?;
+    let started = Instant::now();
+    let calls = (0..AT_ONCE).map(|_| {
+        let (loaded, context) = (loaded.clone(), context.clone());
+        #[expect(clippy::disallowed_methods, reason = "it is awaited below")]
+        tokio::spawn(async move { loaded.preview(URL, context, Limits::preview()).await.result })
+    });
+    for listing in join_all(calls).await {
+        listing??;
+    }
+    let what = format!("{AT_ONCE} calls at once, whose site takes {SITE_TAKES:?}");
+    row(&what, started.elapsed(), "");
+    Ok(())
+}
+
+fn with_network(network: OnePage) -> Result<CallContext, Box<dyn Error>> {
+    let mut context = CallContext::isolated();
+    context.grants.input_host = Some(InputHost::found(URL.parse()?));
+    context.network = Arc::new(network);
+    Ok(context)
 }
 
 /// A page as nginx makes it.
@@ -114,13 +301,32 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// A network of one page.
+/// What 99 of 100 stay below.
+fn slow(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() * 99 / 100]
+}
+
+fn resident_kib() -> Result<usize, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .ok_or("no VmRSS")?;
+    let number = line.split_whitespace().nth(1).ok_or("no number")?;
+    Ok(number.parse()?)
+}
+
+/// A network of one page, and how long it takes.
 #[derive(Debug)]
-struct OnePage(String);
+struct OnePage(String, Duration);
 
 impl Network for OnePage {
     fn exchange(&self, _: Exchange) -> Exchanged<'_> {
         Box::pin(async {
+            if !self.1.is_zero() {
+                tokio::time::sleep(self.1).await;
+            }
             Ok(Answer {
                 status: 200,
                 headers: vec![("content-type".to_owned(), "text/html".to_owned())],

@@ -10,18 +10,20 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use plugin_host::{
-    CallLog, Link, Listing, LogLevel, StorageError,
+    BoundSecret, CallLog, Link, Listing, LogLevel, RequestLine, SecretError, Secrets, StorageError,
     runtime::{self as policy, Call, Called, Code, Interface},
 };
 use tokio::sync::OnceCell;
 use transfer::Secret;
+use url::Url;
 
 use crate::{
-    call::{Ambient, CallContext, LogSink, Pending, Storage},
+    call::{CallContext, LogSink, Pending, Storage, TaskSite, Vault},
     compile::{CompileError, CompilerCommand},
-    http::{Internet, InternetConfig, InternetError, Network},
+    http::{Internet, InternetConfig, InternetError, Network, Profile},
     limits::Limits,
     loaded::{Loaded, Wanted},
+    recording,
     runtime::{LoadError, Runtime, RuntimeConfig, StartError},
 };
 
@@ -48,7 +50,7 @@ pub struct LazyRuntime {
 
 struct Started {
     runtime: Runtime,
-    network: Arc<dyn Network>,
+    internet: Internet,
 }
 
 impl fmt::Debug for LazyRuntime {
@@ -84,7 +86,8 @@ impl LazyRuntime {
             loaded,
             memory_bytes: usize::try_from(code.memory_bytes).unwrap_or(usize::MAX),
             locale: self.config.locale.clone(),
-            network: Arc::clone(&started.network),
+            network: Arc::new(started.internet.for_plugin()),
+            profile: Arc::default(),
         }))
     }
 }
@@ -116,17 +119,18 @@ fn start(config: LazyConfig) -> Result<Started, LazyStartError> {
             compiler: config.compiler,
             host_version: config.host_version,
         })?,
-        network: Arc::new(Internet::new(&config.internet)?),
+        internet: Internet::new(&config.internet)?,
     })
 }
 
-/// The key in `path`; a new one, if there is none or not a whole one.
+/// The key in `path`; a new one, if there is none or not a whole one. Processes that start side by side have the same.
 fn cache_key(path: &Path) -> io::Result<[u8; 32]> {
-    match fs::read(path).map(<[u8; 32]>::try_from) {
+    let is_missing = match fs::read(path).map(<[u8; 32]>::try_from) {
         Ok(Ok(key)) => return Ok(key),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(Err(_)) | Err(_) => {}
-    }
+        Ok(Err(_)) => false,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(error),
+    };
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut key = [0; 32];
@@ -135,8 +139,15 @@ fn cache_key(path: &Path) -> io::Result<[u8; 32]> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(&key)?;
     file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(key)
+    if !is_missing {
+        file.persist(path)?;
+        return Ok(key);
+    }
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(key),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => cache_key(path),
+        Err(error) => Err(error.error),
+    }
 }
 
 fn failed(error: impl fmt::Display) -> policy::LoadError {
@@ -152,6 +163,7 @@ impl From<LoadError> for policy::LoadError {
         match error {
             LoadError::Screen(error) => refused("screen", &error),
             LoadError::NotComponent(_) => refused("kind", &error),
+            LoadError::Script(error) => refused("script", &error),
             LoadError::Compile(CompileError::Limit(limit)) => Self::CompileLimit(limit),
             LoadError::Compile(CompileError::Refused(reason)) => refused("compiler", &reason),
             LoadError::Compile(CompileError::Run { program, source }) => {
@@ -173,18 +185,23 @@ struct Guest {
     memory_bytes: usize,
     locale: String,
     network: Arc<dyn Network>,
+    profile: Arc<Profile>,
 }
 
 impl Guest {
     /// What `call` says, with `limits` for its kind.
     fn prepare(&self, call: Call, limits: Limits) -> (String, CallContext, Limits) {
+        let (network, ambient) = recording::around(call.world, Arc::clone(&self.network), &self.profile);
         let context = CallContext {
             settings: Arc::unwrap_or_clone(call.settings),
             locale: self.locale.clone(),
             grants: call.hosts,
-            task_cookies: None,
-            ambient: Ambient::System,
-            network: Arc::clone(&self.network),
+            task: Some(TaskSite::new(call.given.url.clone(), call.given.request)),
+            proxies: call.given.proxies,
+            vault: Arc::new(call.secrets),
+            profile: Arc::clone(&self.profile),
+            ambient,
+            network,
             storage: Arc::new(call.storage),
             log: Arc::new(call.log),
         };
@@ -233,6 +250,40 @@ impl policy::Guest for Guest {
     }
 }
 
+/// A plugin whose secrets cannot be read now is told that there are none.
+impl Vault for Secrets {
+    fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>> {
+        Box::pin(async move { or_none(self.find(&name).await) })
+    }
+
+    fn capture(&self, name: String, value: Secret, url: Url) -> Pending<'_, Result<(), String>> {
+        Box::pin(async move {
+            self.capture(&name, &value, &url)
+                .await
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    fn forget(&self, name: String) -> Pending<'_, ()> {
+        Box::pin(async move { or_none(self.forget(&name).await) })
+    }
+
+    fn cookies(&self) -> Pending<'_, Option<Vec<u8>>> {
+        Box::pin(async move { or_none(self.cookies().await) })
+    }
+
+    fn keep_cookies(&self, cookies: Vec<u8>) -> Pending<'_, ()> {
+        Box::pin(async move { or_none(self.keep_cookies(&cookies).await) })
+    }
+}
+
+fn or_none<T: Default>(found: Result<T, SecretError>) -> T {
+    found.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the secrets of a plugin cannot be used");
+        T::default()
+    })
+}
+
 /// A plugin that cannot be given what it remembers is told that there is nothing: it has to manage without.
 impl Storage for plugin_host::Storage {
     fn get(&self, key: String) -> Pending<'_, Option<Vec<u8>>> {
@@ -277,6 +328,10 @@ impl LogSink for CallLog {
         let total = total.map(|total| format!("/{total}")).unwrap_or_default();
         self.write(LogLevel::Debug, &format!("{done}{total} {note}"));
     }
+
+    fn exchanged(&self, line: RequestLine) {
+        self.sent(line);
+    }
 }
 
 #[cfg(test)]
@@ -292,6 +347,15 @@ mod tests {
         let key = cache_key(&path).unwrap();
         assert_eq!(cache_key(&path).unwrap(), key);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let other = folder.path().join("other/key");
+        let keys = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| cache_key(&other).unwrap())).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect::<std::collections::BTreeSet<_>>()
+        });
+        assert_eq!(keys.len(), 1, "made side by side");
         fs::write(&path, &key[..5]).unwrap();
         assert_ne!(cache_key(&path).unwrap(), key);
     }

@@ -2,18 +2,20 @@
 //! each that it calls. The interfaces that it does not give yet are in `capability/later.rs`.
 
 wasmtime::component::bindgen!({
-    path: "../../plugin-sdk/wit",
+    path: ["../../plugin-sdk/wit", "../../plugins/js-runtime/wit"],
     inline: "
         package svc:host;
         world sandbox {
             import svc:plugin/env@0.1.0;
             import svc:plugin/log@0.1.0;
             import svc:plugin/http@0.1.0;
+            import svc:plugin/vault@0.1.0;
             import svc:plugin/storage@0.1.0;
             import svc:plugin/text@0.1.0;
             import svc:plugin/listing@0.1.0;
             export svc:plugin/resolver@0.1.0;
             export svc:plugin/previewer@0.1.0;
+            export svc:script/script@0.1.0;
         }
     ",
     world: "svc:host/sandbox",
@@ -29,6 +31,11 @@ wasmtime::component::bindgen!({
         "svc:plugin/text.aes-decrypt-cbc": async | trappable,
         "svc:plugin/text.digest": async | trappable,
         "svc:plugin/text.sanitize-filename": async | trappable,
+        "svc:plugin/vault.has": async | trappable,
+        "svc:plugin/vault.forget": async | trappable,
+        "svc:plugin/vault.digest": async | trappable,
+        "svc:plugin/vault.hmac": async | trappable,
+        "svc:plugin/vault.rsa-encrypt": async | trappable,
         "svc:plugin/storage.get": async | trappable,
         "svc:plugin/storage.set": async | trappable,
         "svc:plugin/storage.remove": async | trappable,
@@ -41,6 +48,6 @@ wasmtime::component::bindgen!({
         "svc:plugin/http.response": crate::http::Response,
         "svc:plugin/listing.listing": crate::capability::listing::ListingHandle,
         "svc:plugin/listing.entry": crate::listing::Place,
-        "svc:plugin/listing.link": plugin_host::Link,
+        "svc:plugin/listing.link": crate::listing::LinkBuilder,
     },
 });

@@ -1,11 +1,14 @@
 //! Compiled plugins on the disk. Compiled code is native code, so none is used that was not written here: every file
-//! begins with a tag that only the holder of the key can make.
+//! begins with a tag that only the holder of the key can make. What nobody uses any more is removed.
 
 use std::{
-    fs,
+    collections::BTreeSet,
+    fs::{self, File, TryLockError},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, Write as _},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
 };
 
 use data_encoding::HEXLOWER;
@@ -14,6 +17,23 @@ use ring::{
     hmac,
 };
 use wasmtime::Engine;
+
+use crate::compile::MAX_WALL;
+
+/// How old a file is at least that is removed: who goes back to the version before does so soon.
+const MIN_AGE: Duration = Duration::from_hours(24);
+
+/// Plugins are loaded when the service starts; before that is over, nobody knows which files are in use.
+const SETTLED: Duration = Duration::from_mins(10);
+
+/// How long somebody else's compiling is waited for: longer than it may take.
+const PATIENCE: Duration = MAX_WALL.saturating_add(Duration::from_secs(5));
+
+/// How often it is looked whether somebody else has finished: the system wakes nobody who waits only for a time.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The file names of compiled code, also while it is written.
+const SUFFIX: &str = ".cwasm";
 
 /// Names a plugin by its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,10 +55,14 @@ impl std::fmt::Display for ContentHash {
 /// The folder of code for one build of the engine.
 #[derive(Debug)]
 pub(crate) struct Cache {
+    root: PathBuf,
     folder: PathBuf,
     /// Names the engine's build and settings; code of another one is another plugin's code.
     engine: [u8; 8],
     key: hmac::Key,
+    started: Instant,
+    /// What was loaded since then. A lock that is held for a moment only.
+    used: Mutex<BTreeSet<ContentHash>>,
 }
 
 impl Cache {
@@ -47,14 +71,18 @@ impl Cache {
         engine.precompile_compatibility_hash().hash(&mut hasher);
         let engine = hasher.finish().to_be_bytes();
         Self {
+            root: root.to_owned(),
             folder: root.join(HEXLOWER.encode(&engine)),
             engine,
             key: hmac::Key::new(hmac::HMAC_SHA256, key),
+            started: Instant::now(),
+            used: Mutex::default(),
         }
     }
 
     /// The code of a plugin, if it is here and unharmed.
     pub(crate) fn load(&self, plugin: ContentHash) -> Option<Vec<u8>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(plugin);
         let file = fs::read(self.path(plugin)).ok()?;
         let (tag, code) = file.split_at_checked(SHA256_OUTPUT_LEN)?;
         let is_ours = hmac::verify(&self.key, &self.tagged(plugin, code), tag).is_ok();
@@ -64,19 +92,63 @@ impl Cache {
         is_ours.then(|| code.to_vec())
     }
 
-    /// Keeps the code of a plugin. A file is there whole or not at all.
+    /// Keeps the code of a plugin that [`Cache::load`] did not find. A file is there whole or not at all.
     pub(crate) fn store(&self, plugin: ContentHash, code: &[u8]) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        let mut file = tempfile::Builder::new().suffix(SUFFIX).tempfile_in(&self.folder)?;
         file.write_all(hmac::sign(&self.key, &self.tagged(plugin, code)).as_ref())?;
         file.write_all(code)?;
         file.as_file().sync_all()?;
         file.persist(self.path(plugin))?;
+        if self.started.elapsed() > SETTLED {
+            self.collect(SystemTime::now() - MIN_AGE);
+        }
         Ok(())
     }
 
+    /// The turn to compile a plugin, among all processes that use this folder. It says who works and guards nothing:
+    /// `None` after a time, or if there are no locks here, is a turn too.
+    pub(crate) async fn turn(&self, plugin: ContentHash) -> Option<Turn> {
+        let path = self.folder.join(format!("{plugin}.lock"));
+        let waiting = async {
+            loop {
+                match Turn::take(&path) {
+                    Ok(Some(turn)) => return Some(turn),
+                    Ok(None) => tokio::time::sleep(LOOK_EVERY).await,
+                    Err(error) => {
+                        tracing::debug!(%error, "compiling without a lock");
+                        return None;
+                    }
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_default()
+    }
+
+    /// Removes what was written before `limit`, by this engine or another one, and was not loaded since the start. What
+    /// does not go stays for the next time.
+    fn collect(&self, limit: SystemTime) {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let used: BTreeSet<_> = used.into_iter().map(|plugin| self.path(plugin)).collect();
+        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+        for file in entries(&self.root).flat_map(|engine| entries(&engine.path())) {
+            let path = file.path();
+            let modified = file.metadata().and_then(|metadata| metadata.modified());
+            let is_old = modified.is_ok_and(|modified| modified < limit);
+            let is_ours = path
+                .extension()
+                .is_some_and(|extension| extension == "cwasm" || extension == "lock");
+            if is_old && is_ours && !used.contains(&path) {
+                match fs::remove_file(&path) {
+                    Ok(()) => tracing::debug!(path = %path.display(), "removed compiled code that nobody uses"),
+                    Err(error) => tracing::warn!(%error, "compiled code that nobody uses stays on the disk"),
+                }
+            }
+        }
+    }
+
     fn path(&self, plugin: ContentHash) -> PathBuf {
-        self.folder.join(format!("{plugin}.cwasm"))
+        self.folder.join(format!("{plugin}{SUFFIX}"))
     }
 
     /// What the tag stands for: this code, of this plugin, for this engine.
@@ -85,10 +157,89 @@ impl Cache {
     }
 }
 
+/// Held by who compiles a plugin. The system takes it back from a process that is killed.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Turn {
+    /// The turn, unless somebody has it.
+    fn take(path: &Path) -> io::Result<Option<Self>> {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self {
+                path: path.to_owned(),
+                _lock: file,
+            })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl Drop for Turn {
+    /// Who waits already has the file open and finds the code; who comes later makes another one.
+    fn drop(&mut self) {
+        let _next_time = fs::remove_file(&self.path);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use futures_util::poll;
+
     use super::*;
     use crate::engine;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_compiles_and_the_others_wait_for_it_but_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = engine::compiler().unwrap();
+        let cache = || Cache::new(folder.path(), &[1; 32], &engine);
+        let (first, second) = (cache(), cache());
+        let [plugin, other] = [b"1", b"2"].map(|bytes| ContentHash::of(bytes));
+        fs::create_dir_all(&first.folder).unwrap();
+        let left_behind = first.folder.join(format!("{plugin}.lock"));
+        fs::write(left_behind, "").unwrap();
+        let turn = first.turn(plugin).await.expect("who was killed holds nothing");
+        assert!(second.turn(other).await.is_some(), "of another plugin");
+        assert!(second.turn(plugin).await.is_none(), "time is up");
+        let mut waiting = Box::pin(second.turn(plugin));
+        assert!(poll!(&mut waiting).is_pending());
+        drop(turn);
+        assert!(waiting.await.is_some());
+        assert_eq!(fs::read_dir(&first.folder).unwrap().count(), 0, "nothing is left");
+        let nowhere = Cache::new(Path::new("/proc/nowhere"), &[1; 32], &engine);
+        assert!(nowhere.turn(plugin).await.is_none());
+    }
+
+    #[test]
+    fn only_what_is_old_and_not_in_use_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = engine::compiler().unwrap();
+        let before = Cache::new(folder.path(), &[1; 32], &engine);
+        let [used, unused, new] = [b"1", b"2", b"3"].map(|bytes| ContentHash::of(bytes));
+        let other_engine = folder.path().join("0123456789abcdef");
+        fs::create_dir(&other_engine).unwrap();
+        fs::write(other_engine.join("4.cwasm"), "").unwrap();
+        fs::write(folder.path().join("notes.txt"), "").unwrap();
+        before.store(used, b"code").unwrap();
+        before.store(unused, b"code").unwrap();
+        let limit = SystemTime::now() + Duration::from_secs(1);
+        before.store(new, b"code").unwrap();
+        let file = File::options().write(true).open(before.path(new)).unwrap();
+        file.set_modified(limit + Duration::from_secs(1)).unwrap();
+
+        let cache = Cache::new(folder.path(), &[1; 32], &engine);
+        cache.load(used).unwrap();
+        cache.collect(limit);
+        assert!(cache.load(used).is_some() && cache.load(new).is_some());
+        assert!(cache.load(unused).is_none() && fs::read_dir(other_engine).unwrap().next().is_none());
+        assert!(folder.path().join("notes.txt").exists());
+    }
 
     #[test]
     fn code_comes_back_only_as_it_was_written() {

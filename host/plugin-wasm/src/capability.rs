@@ -7,6 +7,7 @@ pub(crate) mod listing;
 mod log;
 mod storage;
 mod text;
+mod vault;
 
 use crate::{bindings::svc::plugin::types, state::CallState};
 

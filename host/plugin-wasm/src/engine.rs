@@ -14,11 +14,11 @@ use crate::meter::TICK;
 /// Instances at once: the calls that the caller lets run, and the one that is tried out.
 const MAX_INSTANCES: u32 = plugin_host::runtime::MAX_CALLS + 1;
 
-/// The stack of a guest. Recursion ends here.
-const WASM_STACK_BYTES: usize = 512 * 1024;
+/// The stack of a guest. Recursion ends here. An interpreter, as scripts need one, takes more than compiled code.
+const WASM_STACK_BYTES: usize = 1024 * 1024;
 
 /// The stack that guest and host functions share.
-const STACK_BYTES: usize = 1024 * 1024;
+const STACK_BYTES: usize = 2 * 1024 * 1024;
 
 /// The address space of each memory. With all that 32 bits can address, the hardware checks bounds.
 const MEMORY_RESERVATION_BYTES: usize = 4 << 30;
@@ -56,6 +56,9 @@ fn config() -> Config {
         .max_wasm_stack(WASM_STACK_BYTES)
         .async_stack_size(STACK_BYTES)
         .memory_reservation(MEMORY_RESERVATION_BYTES as u64)
+        // For debuggers; a crash names its functions without. It would be an eighth of what a plugin takes in memory.
+        .generate_address_map(false)
+        .native_unwind_info(false)
         .wasm_features(features_off(), false);
     config
 }

@@ -3,6 +3,8 @@
 pub(crate) mod header;
 pub(crate) mod network;
 mod pace;
+pub(crate) mod profile;
+pub(crate) mod secret;
 pub(crate) mod session;
 
 use std::{sync::Arc, time::Duration};
@@ -11,6 +13,7 @@ use bytes::Bytes;
 use url::Url;
 
 pub use network::{Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError};
+pub use profile::Profile;
 
 /// A request as a plugin has put it together. What is wrong with it is kept until it is sent, because the functions that
 /// build it answer nothing.
@@ -25,7 +28,10 @@ pub struct Request {
     pub(crate) max_bytes: Option<u64>,
     pub(crate) follows_redirects: bool,
     pub(crate) cookies: Cookies,
-    pub(crate) is_cached: bool,
+    /// For how long its response may be used again.
+    pub(crate) cached_for: Duration,
+    pub(crate) secrets: Vec<secret::Field>,
+    pub(crate) captures: Vec<secret::Capture>,
     pub(crate) invalid: Option<String>,
 }
 
@@ -34,9 +40,9 @@ pub struct Request {
 pub(crate) enum Cookies {
     /// None, and none are kept.
     None,
-    /// Those that sites have set during the call.
+    /// Those that sites have set in this call and in earlier ones.
     Jar,
-    /// Those and the ones that belong to the task, on the task's own site.
+    /// Those and what the user gave for the task, on the task's own site.
     JarAndTask,
 }
 
@@ -50,6 +56,8 @@ pub struct Response {
     pub(crate) body: Bytes,
     /// How much of the body has been read.
     pub(crate) position: usize,
+    /// Whether the plugin may read which cookies are set.
+    pub(crate) shows_cookies: bool,
     /// The body as text, once somebody asked for it.
     text: Option<Arc<str>>,
 }
@@ -65,7 +73,9 @@ impl Request {
             max_bytes: None,
             follows_redirects: true,
             cookies: Cookies::Jar,
-            is_cached: false,
+            cached_for: Duration::ZERO,
+            secrets: Vec::new(),
+            captures: Vec::new(),
             invalid: None,
         };
         if !matches!(
@@ -111,6 +121,7 @@ impl Response {
             headers: answer.headers,
             body: answer.body,
             position: 0,
+            shows_cookies: false,
             text: None,
         }
     }
@@ -122,7 +133,7 @@ impl Response {
             .iter()
             .filter(|(other, _)| other.eq_ignore_ascii_case(name));
         readable
-            .filter(|(other, _)| header::guest_may_read(other))
+            .filter(|(other, _)| self.shows_cookies || header::guest_may_read(other))
             .map(|(_, value)| value.clone())
             .collect()
     }

@@ -64,6 +64,8 @@ pub struct OutputLimits {
     pub url_bytes: usize,
     /// Request headers or mirrors of one link.
     pub link_parts: usize,
+    /// Segments of one link.
+    pub segments: usize,
 }
 
 impl Limits {
@@ -80,6 +82,14 @@ impl Limits {
     /// For the link of one file.
     pub fn link() -> Self {
         Self::within(Duration::from_secs(1), Duration::from_secs(10))
+    }
+
+    /// What a script gets where compiled code gets this: being interpreted takes longer.
+    pub(crate) fn of_script(self) -> Self {
+        Self {
+            cpu: self.cpu * 2,
+            ..self
+        }
     }
 
     fn within(cpu: Duration, wall: Duration) -> Self {
@@ -122,6 +132,8 @@ impl Default for OutputLimits {
             bytes: 16 * 1024 * 1024,
             url_bytes: 8 * 1024,
             link_parts: 32,
+            // Two days in segments of four seconds.
+            segments: 50_000,
         }
     }
 }

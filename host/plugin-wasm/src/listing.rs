@@ -1,7 +1,9 @@
 //! What a resolver hands out, checked and bounded while the plugin fills it in.
 
+use std::sync::Arc;
+
 use plugin_host::{Entry, Exceeded, Facts, Link, Listing, PluginFault, Variant};
-use transfer::FileName;
+use transfer::{ByteRange, Cipher, FileName, SafeUrl, Segment, SegmentKey};
 use url::Url;
 
 use crate::limits::OutputLimits;
@@ -134,9 +136,9 @@ impl ListingBuilder {
         Ok(())
     }
 
-    pub(crate) fn set_link(&mut self, at: Place, link: Link) -> Result<(), PluginFault> {
-        self.count(size_of::<Link>() + link.text_bytes())?;
-        self.facts_mut(at).link = Some(link);
+    pub(crate) fn set_link(&mut self, at: Place, link: LinkBuilder) -> Result<(), PluginFault> {
+        self.count(size_of::<Link>() + link.bytes)?;
+        self.facts_mut(at).link = Some(link.finish());
         Ok(())
     }
 
@@ -160,72 +162,167 @@ pub struct Place {
     pub(crate) variant: Option<usize>,
 }
 
-/// What a plugin may put into a link.
-pub(crate) trait BuildLink: Sized {
-    fn new(url: &str, limits: &OutputLimits) -> Result<Self, PluginFault>;
-    fn add_mirror(&mut self, url: &str, limits: &OutputLimits) -> Result<(), PluginFault>;
-    fn add_header(&mut self, name: &str, value: &str, limits: &OutputLimits) -> Result<(), PluginFault>;
-    fn set_audio(&mut self, audio: Self) -> Result<(), PluginFault>;
-    fn set_manifest(&mut self, kind: &str) -> Result<(), PluginFault>;
-    /// How long its texts are together.
-    fn text_bytes(&self) -> usize;
+/// Fills a link and keeps it within its limits.
+#[derive(Debug)]
+#[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
+pub struct LinkBuilder {
+    link: Link,
+    /// How long its texts are together, and its segments.
+    bytes: usize,
+    /// How the segments to come are encrypted.
+    cipher: Option<Cipher>,
 }
 
-impl BuildLink for Link {
-    fn new(url: &str, limits: &OutputLimits) -> Result<Self, PluginFault> {
-        Ok(Self {
+impl LinkBuilder {
+    pub(crate) fn new(url: &str, limits: &OutputLimits) -> Result<Self, PluginFault> {
+        let link = Link {
             url: parse_url("link", url, limits)?,
             mirrors: Vec::new(),
             headers: Vec::new(),
+            secret_headers: Vec::new(),
             supports_ranges: None,
             is_single_use: false,
             expires_ms: None,
             max_connections: None,
             audio: None,
             manifest: None,
+            segments: Vec::new(),
+        };
+        Ok(Self {
+            bytes: url.len(),
+            link,
+            cipher: None,
         })
     }
 
-    fn add_mirror(&mut self, url: &str, limits: &OutputLimits) -> Result<(), PluginFault> {
-        check_limit("mirrors", self.mirrors.len(), limits.link_parts)?;
-        self.mirrors.push(parse_url("mirror", url, limits)?);
-        Ok(())
+    pub(crate) fn finish(self) -> Link {
+        self.link
     }
 
-    fn add_header(&mut self, name: &str, value: &str, limits: &OutputLimits) -> Result<(), PluginFault> {
-        check_limit("headers", self.headers.len(), limits.link_parts)?;
+    /// The link, for what needs no check.
+    pub(crate) fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    pub(crate) fn add_mirror(&mut self, url: &str, limits: &OutputLimits) -> Result<(), PluginFault> {
+        check_limit("mirrors", self.link.mirrors.len(), limits.link_parts)?;
+        self.link.mirrors.push(parse_url("mirror", url, limits)?);
+        self.count(url.len(), limits)
+    }
+
+    pub(crate) fn add_header(&mut self, name: &str, value: &str, limits: &OutputLimits) -> Result<(), PluginFault> {
+        check_limit("headers", self.link.headers.len(), limits.link_parts)?;
         if !crate::http::header::guest_may_send(name) && !name.eq_ignore_ascii_case("cookie") {
             return Err(invalid("header", format!("{name} is not for plugins to set")));
         }
         if !crate::http::header::is_value(value) || value.len() > limits.url_bytes {
             return Err(invalid("header", format!("the value of {name} cannot be sent")));
         }
-        self.headers.push((name.to_ascii_lowercase(), value.to_owned()));
-        Ok(())
+        self.link.headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        self.count(name.len() + value.len(), limits)
     }
 
-    fn set_audio(&mut self, audio: Link) -> Result<(), PluginFault> {
-        if audio.audio.is_some() {
+    /// A field whose value the host fills in when the file is asked for.
+    pub(crate) fn add_secret_header(
+        &mut self,
+        name: &str,
+        template: &str,
+        limits: &OutputLimits,
+    ) -> Result<(), PluginFault> {
+        check_limit("headers", self.link.secret_headers.len(), limits.link_parts)?;
+        if !crate::http::header::guest_may_send(name) || template.len() > limits.url_bytes {
+            return Err(invalid("header", format!("{name} is not for plugins to set")));
+        }
+        let header = (name.to_ascii_lowercase(), template.to_owned());
+        self.link.secret_headers.push(header);
+        self.count(name.len() + template.len(), limits)
+    }
+
+    pub(crate) fn set_audio(&mut self, audio: Self, limits: &OutputLimits) -> Result<(), PluginFault> {
+        if audio.link.audio.is_some() {
             return Err(invalid("link", "the audio of a link has no audio of its own"));
         }
-        self.audio = Some(Box::new(audio));
-        Ok(())
+        self.link.audio = Some(Box::new(audio.link));
+        self.count(audio.bytes, limits)
     }
 
-    fn set_manifest(&mut self, kind: &str) -> Result<(), PluginFault> {
+    pub(crate) fn set_manifest(&mut self, kind: &str) -> Result<(), PluginFault> {
         if !matches!(kind, "hls" | "dash" | "torrent") {
             return Err(invalid("manifest", "hls, dash and torrent are known"));
         }
-        self.manifest = Some(kind.to_owned());
+        self.link.manifest = Some(kind.to_owned());
         Ok(())
     }
 
-    fn text_bytes(&self) -> usize {
-        let mirrors = self.mirrors.iter().map(|url| url.as_str().len());
-        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
-        let audio = self.audio.iter().map(|link| link.text_bytes());
-        self.url.as_str().len() + mirrors.chain(headers).chain(audio).sum::<usize>()
+    /// Adds a segment, or the part of one that begins at a byte and has a length.
+    pub(crate) fn add_segment(
+        &mut self,
+        url: &str,
+        part: Option<(u64, u64)>,
+        limits: &OutputLimits,
+    ) -> Result<(), PluginFault> {
+        check_limit("segments", self.link.segments.len(), limits.segments)?;
+        let part = part.map(|(first, length)| {
+            let end = first.checked_add(length).filter(|end| *end > first && *end < u64::MAX);
+            end.map(|end| ByteRange::new(first, end))
+                .ok_or_else(|| invalid("segment", "it has no bytes, or too many"))
+        });
+        let segment = Segment {
+            url: parse_web_url("segment", url, limits)?,
+            part: part.transpose()?,
+            cipher: self.cipher.clone(),
+        };
+        self.link.segments.push(segment);
+        self.count(size_of::<Segment>() + url.len(), limits)
     }
+
+    /// Says where the key of the segments to come is.
+    pub(crate) fn set_key_at(&mut self, url: &str, iv: &[u8], limits: &OutputLimits) -> Result<(), PluginFault> {
+        self.count(url.len(), limits)?;
+        let key = SegmentKey::At(parse_web_url("segment key", url, limits)?);
+        self.set_cipher(key, iv)
+    }
+
+    /// Says what the key of the segments to come is.
+    pub(crate) fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), PluginFault> {
+        self.set_cipher(SegmentKey::Bytes(block("segment key", key)?), iv)
+    }
+
+    fn set_cipher(&mut self, key: SegmentKey, iv: &[u8]) -> Result<(), PluginFault> {
+        // Many segments have one key and each a vector of its own.
+        let same = self
+            .cipher
+            .take()
+            .map(|before| before.key)
+            .filter(|before| **before == key);
+        self.cipher = Some(Cipher {
+            key: same.unwrap_or_else(|| Arc::new(key)),
+            iv: block("initialisation vector", iv)?,
+        });
+        Ok(())
+    }
+
+    pub(crate) fn set_no_key(&mut self) {
+        self.cipher = None;
+    }
+
+    fn count(&mut self, bytes: usize, limits: &OutputLimits) -> Result<(), PluginFault> {
+        self.bytes += bytes;
+        check_limit("bytes of a link", self.bytes, limits.bytes)
+    }
+}
+
+fn block(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], PluginFault> {
+    bytes.try_into().map_err(|_| invalid(field, "it needs 16 bytes"))
+}
+
+/// A URL of something that is put together with others while it is fetched.
+fn parse_web_url(field: &'static str, text: &str, limits: &OutputLimits) -> Result<SafeUrl, PluginFault> {
+    let url = parse_url(field, text, limits)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(invalid(field, "only http and https are joined"));
+    }
+    SafeUrl::parse(url.as_str()).map_err(|error| invalid(field, error))
 }
 
 fn parse_url(field: &'static str, text: &str, limits: &OutputLimits) -> Result<Url, PluginFault> {
@@ -267,6 +364,7 @@ mod tests {
             bytes: 4096,
             url_bytes: 100,
             link_parts: 2,
+            segments: 2,
         })
     }
 
@@ -313,13 +411,41 @@ mod tests {
     fn what_cannot_be_downloaded_is_no_link() {
         let limits = OutputLimits::default();
         for url in ["", "x", "file:///etc/passwd", "javascript:alert(1)", "data:,x"] {
-            assert!(Link::new(url, &limits).is_err(), "{url}");
+            assert!(LinkBuilder::new(url, &limits).is_err(), "{url}");
         }
-        let mut link = Link::new("https://example.org/a", &limits).unwrap();
+        let mut link = LinkBuilder::new("https://example.org/a", &limits).unwrap();
         assert!(link.add_header("Host", "x", &limits).is_err());
         assert!(link.add_header("X-A", "a\r\nb", &limits).is_err());
         assert!(link.add_header("Referer", "https://example.org/", &limits).is_ok());
         assert!(link.set_manifest("exe").is_err());
+    }
+
+    #[test]
+    fn segments_are_checked_counted_and_share_their_key() {
+        let limits = builder().limits;
+        let link = || LinkBuilder::new("https://example.org/a", &limits).unwrap();
+        let segment = |url, part| link().add_segment(url, part, &limits);
+        assert!(segment("https://example.org/1.ts", None).is_ok());
+        assert!(segment("ftp://example.org/1.ts", None).is_err());
+        assert!(segment("https://example.org/1.ts", Some((5, 0))).is_err());
+        assert!(segment("https://example.org/1.ts", Some((5, u64::MAX))).is_err());
+        assert!(link().set_key(&[0; 15], &[0; 16]).is_err());
+        assert!(link().set_key_at("https://example.org/key", &[0; 17], &limits).is_err());
+
+        let mut link = link();
+        for iv in [[1; 16], [2; 16]] {
+            link.set_key_at("https://example.org/key", &iv, &limits).unwrap();
+            link.add_segment("https://example.org/1.ts", Some((5, 10)), &limits)
+                .unwrap();
+        }
+        assert!(
+            link.add_segment("https://example.org/1.ts", None, &limits).is_err(),
+            "a third"
+        );
+        let segments = link.finish().segments;
+        assert_eq!(segments[1].part, Some(ByteRange::new(5, 15)));
+        let ciphers: Vec<_> = segments.iter().filter_map(|segment| segment.cipher.as_ref()).collect();
+        assert!(Arc::ptr_eq(&ciphers[0].key, &ciphers[1].key) && ciphers[0].iv != ciphers[1].iv);
     }
 
     #[test]

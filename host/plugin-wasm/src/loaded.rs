@@ -13,7 +13,10 @@ use wasmtime::{
 
 use crate::{
     bindings::{
-        exports::svc::plugin::{previewer, resolver},
+        exports::svc::{
+            plugin::{previewer, resolver},
+            script::script as scripting,
+        },
         svc::plugin::types::PluginError,
     },
     cache::ContentHash,
@@ -23,6 +26,7 @@ use crate::{
     meter::TICK,
     outcome,
     runtime::{LoadError, Runtime},
+    script::{self, Script, ScriptError},
     state::CallState,
 };
 
@@ -32,16 +36,29 @@ pub struct Loaded(Arc<Inner>);
 
 struct Inner {
     runtime: Runtime,
-    guest: Guest,
+    guest: Arc<Guest>,
+    /// What the guest runs, if it is the engine that runs scripts.
+    script: Option<Script>,
     hash: ContentHash,
     interface: Interface,
 }
 
-/// The linked component and the functions that are called.
+/// A linked component and the functions that are called.
 pub(crate) struct Guest {
     pub(crate) pre: InstancePre<CallState>,
     pub(crate) resolver: Option<resolver::GuestIndices>,
     pub(crate) previewer: Option<previewer::GuestIndices>,
+    pub(crate) script: Option<scripting::GuestIndices>,
+    pub(crate) hash: ContentHash,
+    pub(crate) interface: Interface,
+}
+
+impl fmt::Debug for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guest")
+            .field("hash", &self.hash)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Inner {
@@ -67,20 +84,18 @@ pub struct Wanted<'a> {
 }
 
 impl Loaded {
-    pub(crate) fn new(runtime: Runtime, guest: Guest, hash: ContentHash, interface: Interface) -> Self {
-        Self(Arc::new(Inner {
+    /// A plugin that is a component. Makes an instance and looks at the types of its functions, which nothing else
+    /// does before the first call.
+    pub(crate) async fn of_component(runtime: Runtime, guest: Arc<Guest>) -> Result<Self, LoadError> {
+        let inner = Inner {
             runtime,
-            guest,
-            hash,
-            interface,
-        }))
-    }
-
-    /// Makes an instance and looks at the types of its functions, which nothing else does before the first call.
-    pub(crate) async fn try_out(&self) -> Result<(), LoadError> {
-        let guest = &self.0.guest;
-        let (types, _, _) = self
-            .call(CallContext::isolated(), Limits::preview(), async |store, instance| {
+            script: None,
+            hash: guest.hash,
+            interface: guest.interface.clone(),
+            guest: Arc::clone(&guest),
+        };
+        let (types, _, _) = inner
+            .run(CallContext::isolated(), Limits::preview(), async |store, instance| {
                 let resolver = guest
                     .resolver
                     .as_ref()
@@ -97,7 +112,27 @@ impl Loaded {
                 .unwrap_or(Ok(()))
                 .map_err(|error| LoadError::abi(Some(interface.to_owned()), &error))?;
         }
-        Ok(())
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// A plugin that is a script. Its top level is run, which shows whether it can be parsed and which functions it
+    /// has. It can reach whatever its engine can: what a script calls cannot be seen from outside.
+    pub(crate) async fn of_script(runtime: Runtime, engine: Arc<Guest>, script: Script) -> Result<Self, LoadError> {
+        let mut inner = Inner {
+            runtime,
+            hash: ContentHash::of(script.text().as_bytes()),
+            interface: engine.interface.clone(),
+            script: Some(script),
+            guest: engine,
+        };
+        let limits = Limits::preview().of_script();
+        let (functions, _, _) = inner
+            .run(CallContext::isolated(), limits, async |store, instance| {
+                Ok(Ok(inner.hand_over(store, &instance).await?))
+            })
+            .await;
+        inner.interface.exports = script::exports(&functions??);
+        Ok(Self(Arc::new(inner)))
     }
 
     /// Names the plugin by its bytes.
@@ -118,7 +153,7 @@ impl Loaded {
         context: CallContext,
         limits: Limits,
     ) -> Called<Listing> {
-        let Some(resolver) = &self.0.guest.resolver else {
+        let Some(resolver) = self.0.exported("resolver", self.0.guest.resolver.as_ref()) else {
             return not_exported("resolver");
         };
         self.list(context, limits, async |store, instance, out| {
@@ -130,7 +165,7 @@ impl Loaded {
 
     /// More files behind `url`, from the page that `token` of an earlier listing names.
     pub async fn more(&self, url: &str, token: &str, context: CallContext, limits: Limits) -> Called<Listing> {
-        let Some(resolver) = &self.0.guest.resolver else {
+        let Some(resolver) = self.0.exported("resolver", self.0.guest.resolver.as_ref()) else {
             return not_exported("resolver");
         };
         self.list(context, limits, async |store, instance, out| {
@@ -142,7 +177,7 @@ impl Loaded {
 
     /// A quick look at what is behind `url`.
     pub async fn preview(&self, url: &str, context: CallContext, limits: Limits) -> Called<Listing> {
-        let Some(previewer) = &self.0.guest.previewer else {
+        let Some(previewer) = self.0.exported("previewer", self.0.guest.previewer.as_ref()) else {
             return not_exported("previewer");
         };
         self.list(context, limits, async |store, instance, out| {
@@ -154,7 +189,7 @@ impl Loaded {
 
     /// Where the bytes of a file are.
     pub async fn link(&self, wanted: Wanted<'_>, context: CallContext, limits: Limits) -> Called<Link> {
-        let Some(resolver) = &self.0.guest.resolver else {
+        let Some(resolver) = self.0.exported("resolver", self.0.guest.resolver.as_ref()) else {
             return not_exported("resolver");
         };
         let (result, _, report) = self
@@ -162,7 +197,7 @@ impl Loaded {
                 let guest = resolver.load(&mut *store, &instance)?;
                 let asked = guest.call_link_for(&mut *store, wanted.url, wanted.entry_id, wanted.variant_id);
                 Ok(match asked.await? {
-                    Ok(link) => Ok(store.data_mut().table.delete(link)?),
+                    Ok(link) => Ok(store.data_mut().table.delete(link)?.finish()),
                     Err(error) => Err(error),
                 })
             })
@@ -191,21 +226,64 @@ impl Loaded {
         }
     }
 
-    /// Runs `work` on a fresh instance within `limits`.
+    /// Runs `work` on a fresh instance within `limits`; if the plugin is a script, the instance has it.
     async fn call<T>(
         &self,
         context: CallContext,
         limits: Limits,
         work: impl AsyncFnOnce(&mut Store<CallState>, Instance) -> wasmtime::Result<Answer<T>>,
     ) -> (Result<T, PluginFault>, CallState, Report) {
-        let _ticking = self.0.runtime.0.ticker.run();
+        if self.0.script.is_none() {
+            return self.0.run(context, limits, work).await;
+        }
+        let with_script =
+            async |store: &mut Store<CallState>, instance| match self.0.hand_over(store, &instance).await? {
+                Ok(_) => work(store, instance).await,
+                Err(error) => Ok(Err(PluginError::Internal(error.to_string()))),
+            };
+        self.0.run(context, limits.of_script(), with_script).await
+    }
+}
+
+impl Inner {
+    /// The functions of an interface, if the plugin has it: the engine of scripts has more than most of them.
+    fn exported<T>(&self, interface: &str, functions: Option<T>) -> Option<T> {
+        let is_exported = self.interface.exports.iter().any(|export| export == interface);
+        functions.filter(|_| is_exported)
+    }
+
+    /// Hands the script to a fresh instance; answers with the script's functions.
+    async fn hand_over(
+        &self,
+        store: &mut Store<CallState>,
+        instance: &Instance,
+    ) -> wasmtime::Result<Result<Vec<String>, ScriptError>> {
+        let (Some(script), Some(engine)) = (&self.script, &self.guest.script) else {
+            return Err(wasmtime::format_err!("the engine of scripts takes no script"));
+        };
+        script.hand_over(engine, store, instance).await
+    }
+
+    /// Runs `work` on a fresh instance within `limits`.
+    async fn run<T>(
+        &self,
+        context: CallContext,
+        limits: Limits,
+        work: impl AsyncFnOnce(&mut Store<CallState>, Instance) -> wasmtime::Result<Answer<T>>,
+    ) -> (Result<T, PluginFault>, CallState, Report) {
+        let _ticking = self.runtime.0.ticker.run();
+        let (profile, vault) = (Arc::clone(&context.profile), Arc::clone(&context.vault));
+        profile.load(&*vault).await;
         let mut store = self.store(context, limits);
         let wall = store.data().limits.wall;
         let run = async {
-            let instance = self.0.guest.pre.instantiate_async(&mut store).await?;
+            let instance = self.guest.pre.instantiate_async(&mut store).await?;
+            let state = store.data_mut();
+            state.instantiated = state.started.elapsed();
             work(&mut store, instance).await
         };
         let ended = tokio::time::timeout(wall, run).await;
+        profile.save(&*vault).await;
         let state = store.into_data();
         let result = match ended {
             Ok(Ok(answer)) => answer.map_err(|error| PluginFault::Answer(error.into())),
@@ -218,7 +296,7 @@ impl Loaded {
 
     fn store(&self, context: CallContext, limits: Limits) -> Store<CallState> {
         let host_call_bytes = limits.host_call_bytes;
-        let shared = &self.0.runtime.0;
+        let shared = &self.runtime.0;
         let state = CallState::new(context, limits, shared.host.clone());
         let mut store = Store::new(&shared.engine, state);
         store.limiter(|state| state);

@@ -6,7 +6,11 @@ use plugin_host::{
     PluginFault,
     runtime::{Interface, Language},
 };
-use tokio::{sync::Semaphore, task::JoinError};
+use tokio::{
+    sync::{OnceCell, Semaphore},
+    task::JoinError,
+};
+use wasmparser::Parser;
 use wasmtime::{
     Engine,
     component::{Component, HasSelf, Linker},
@@ -15,7 +19,10 @@ use wasmtime::{
 use crate::{
     bindings::{
         Sandbox,
-        exports::svc::plugin::{previewer, resolver},
+        exports::svc::{
+            plugin::{previewer, resolver},
+            script::script as scripting,
+        },
     },
     cache::{Cache, ContentHash},
     capability::later,
@@ -24,6 +31,7 @@ use crate::{
     interface,
     loaded::{Guest, Loaded},
     screen::{Kind, ScreenError, screen},
+    script::{self, Script, ScriptError},
     state::{CallState, Host},
 };
 
@@ -72,6 +80,9 @@ pub enum LoadError {
     /// A core module, where only components are taken, or one that does not fit the contract.
     #[error("it is not a component: {0}")]
     NotComponent(String),
+    /// It is no script, or its top level fails.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
     /// It could not be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -111,6 +122,8 @@ pub(crate) struct Shared {
     compiler: CompilerCommand,
     /// One plugin is loaded at a time.
     loading: Semaphore,
+    /// What runs scripts. All share it; it is loaded with the first.
+    scripting: OnceCell<Arc<Guest>>,
 }
 
 impl fmt::Debug for Shared {
@@ -136,6 +149,7 @@ impl Runtime {
             cache: Cache::new(&config.cache_folder, &config.cache_key, &engine),
             compiler: config.compiler,
             loading: Semaphore::new(1),
+            scripting: OnceCell::new(),
             linker,
             engine,
         })))
@@ -144,39 +158,64 @@ impl Runtime {
     /// Loads a plugin from its bytes. The first time, it is compiled in a process of its own.
     pub async fn load(&self, bytes: Vec<u8>, language: Language) -> Result<Loaded, LoadError> {
         let _turn = self.0.loading.acquire().await.expect("it is never closed");
-        let shared = self.0.clone();
-        let (bytes, hash, cached) = blocking(move || {
-            let bytes = component(bytes, language)?;
-            let hash = ContentHash::of(&bytes);
-            let cached = shared.cache.load(hash);
-            Ok::<_, LoadError>((bytes, hash, cached))
-        })
-        .await??;
-        let (code, is_new) = match cached {
-            Some(code) => (code, false),
-            None => (self.compile(&bytes).await?, true),
-        };
-        let runtime = self.clone();
-        let loaded = blocking(move || {
-            if is_new && let Err(error) = runtime.0.cache.store(hash, &code) {
-                tracing::warn!(%error, "cannot keep a compiled plugin; it will be compiled again");
-            }
-            runtime.link(&code, hash)
-        })
-        .await??;
-        loaded.try_out().await?;
-        Ok(loaded)
+        if language == Language::Script {
+            let script = Script::new(bytes)?;
+            let engine = || async {
+                let engine = self.guest(script::ENGINE.to_vec(), Language::CoreModule).await;
+                engine.map(Arc::new)
+            };
+            let engine = self.0.scripting.get_or_try_init(engine).await?;
+            return Loaded::of_script(self.clone(), Arc::clone(engine), script).await;
+        }
+        let guest = self.guest(bytes, language).await?;
+        Loaded::of_component(self.clone(), Arc::new(guest)).await
     }
 
-    async fn compile(&self, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
-        compile(&self.0.compiler, bytes).await
+    /// The component that `bytes` are, compiled and linked.
+    async fn guest(&self, bytes: Vec<u8>, language: Language) -> Result<Guest, LoadError> {
+        let shared = self.0.clone();
+        let (hash, found) = blocking(move || {
+            let hash = ContentHash::of(&bytes);
+            // What is in the cache was screened before it was compiled.
+            let may_be_cached = language == Language::CoreModule || Parser::is_component(&bytes);
+            let found = match may_be_cached.then(|| shared.cache.load(hash)).flatten() {
+                Some(code) => Found::Code(code),
+                None => Found::Component(component(bytes, language)?),
+            };
+            Ok::<_, LoadError>((hash, found))
+        })
+        .await??;
+        let code = match found {
+            Found::Code(code) => code,
+            Found::Component(bytes) => self.compile(&bytes, hash).await?,
+        };
+        let runtime = self.clone();
+        blocking(move || runtime.link(&code, hash)).await?
+    }
+
+    /// The code of a plugin that the cache did not have. What another process compiles at this moment is waited for.
+    async fn compile(&self, bytes: &[u8], hash: ContentHash) -> Result<Vec<u8>, LoadError> {
+        let _turn = self.0.cache.turn(hash).await;
+        let shared = self.0.clone();
+        if let Some(code) = blocking(move || shared.cache.load(hash)).await? {
+            return Ok(code);
+        }
+        let code = compile(&self.0.compiler, bytes).await?;
+        let shared = self.0.clone();
+        blocking(move || {
+            if let Err(error) = shared.cache.store(hash, &code) {
+                tracing::warn!(%error, "cannot keep a compiled plugin; it will be compiled again");
+            }
+            code
+        })
+        .await
     }
 
     #[expect(
         unsafe_code,
         reason = "deserialised code is native code; this is what the compiler wrote, proved by the cache's tag"
     )]
-    fn link(self, code: &[u8], hash: ContentHash) -> Result<Loaded, LoadError> {
+    fn link(&self, code: &[u8], hash: ContentHash) -> Result<Guest, LoadError> {
         let engine = &self.0.engine;
         // SAFETY: `code` came out of our compiler's process just now, or of the cache, which has checked its tag over
         // these very bytes in memory.
@@ -190,18 +229,31 @@ impl Runtime {
             .map_err(|error| LoadError::abi(interface::stranger(engine, &component), &error))?;
         let resolver = indices(&interface, "resolver", || resolver::GuestIndices::new(&pre))?;
         let previewer = indices(&interface, "previewer", || previewer::GuestIndices::new(&pre))?;
-        let guest = Guest {
+        Ok(Guest {
+            script: scripting::GuestIndices::new(&pre).ok(),
             pre,
             resolver,
             previewer,
-        };
-        Ok(Loaded::new(self, guest, hash, interface))
+            hash,
+            interface,
+        })
     }
+}
+
+/// What there is of a plugin before it is linked.
+enum Found {
+    Code(Vec<u8>),
+    Component(Vec<u8>),
 }
 
 /// Runs what takes long on a thread for that.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LoadError> {
     tokio::task::spawn_blocking(work).await.map_err(LoadError::Host)
+}
+
+/// The component that a core module becomes; a component stays what it is.
+pub fn componentise(code: Vec<u8>) -> Result<Vec<u8>, LoadError> {
+    component(code, Language::CoreModule)
 }
 
 /// The component that `bytes` are, or become.
@@ -211,7 +263,7 @@ fn component(bytes: Vec<u8>, language: Language) -> Result<Vec<u8>, LoadError> {
     match (language, kind) {
         (Language::Component | Language::CoreModule, Kind::Component) => Ok(bytes),
         (Language::Component, Kind::Module) => Err(LoadError::NotComponent("it is a core module".to_owned())),
-        (Language::Script, _) => Err(LoadError::NotComponent("scripts do not run here".to_owned())),
+        (Language::Script, _) => unreachable!("scripts are loaded by their engine"),
         (Language::CoreModule, Kind::Module) => {
             let encoded = wit_component::ComponentEncoder::default()
                 .module(&bytes)

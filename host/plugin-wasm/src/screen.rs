@@ -3,8 +3,9 @@
 
 use wasmparser::{Encoding, FunctionBody, Operator, Parser, Payload, Validator, WasmFeatures};
 
-/// The largest plugin. The largest honest ones bring a JavaScript engine and have this size.
-pub const MAX_PLUGIN_BYTES: usize = 12 * 1024 * 1024;
+/// The largest plugin: what a file of a package may have. The largest honest ones bring a JavaScript engine that was made
+/// for browsers and have 12.4 MiB.
+pub const MAX_PLUGIN_BYTES: usize = 16 * 1024 * 1024;
 
 /// Core modules of a component.
 const MAX_MODULES: usize = 4;

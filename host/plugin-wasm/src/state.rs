@@ -25,6 +25,8 @@ pub(crate) struct CallState {
     pub(crate) http: Session,
     pub(crate) listing: ListingBuilder,
     pub(crate) started: Instant,
+    /// How long making the instance took.
+    pub(crate) instantiated: Duration,
     pub(crate) log_lines: u32,
     pub(crate) random_blocks: u64,
     wasi: WasiCtx,
@@ -42,12 +44,7 @@ impl CallState {
     pub(crate) fn new(context: CallContext, limits: Limits, host: Arc<Host>) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
-        let http = Session::new(
-            context.network.clone(),
-            context.grants.clone(),
-            limits.http.clone(),
-            context.task_cookies.clone(),
-        );
+        let http = Session::new(&context, limits.http.clone());
         Self {
             meter: Meter::new(limits.cpu, limits.memory_bytes, limits.table_elements),
             listing: ListingBuilder::new(limits.output.clone()),
@@ -57,10 +54,15 @@ impl CallState {
             host,
             limits,
             started: Instant::now(),
+            instantiated: Duration::ZERO,
             log_lines: 0,
             random_blocks: 0,
             // No arguments, environment, files or sockets; what is written goes nowhere.
-            wasi: WasiCtx::builder().build(),
+            wasi: WasiCtx::builder()
+                .allow_tcp(false)
+                .allow_udp(false)
+                .allow_ip_name_lookup(false)
+                .build(),
         }
     }
 
@@ -101,6 +103,7 @@ impl CallState {
         let traffic = self.http.traffic();
         Report {
             wall: self.started.elapsed(),
+            instantiate: self.instantiated,
             cpu: self.meter.cpu_used(),
             peak_memory_bytes: self.meter.peak_memory(),
             requests: traffic.requests,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::DaemonSnapshot;
+use crate::{capture::PendingCaptureDto, snapshot::DaemonSnapshot};
 
 /// The name under which the agent says hello to its daemon.
 pub const CLIENT_NAME: &str = "svc-agent";
@@ -138,7 +138,7 @@ pub struct AgentSnapshot {
     /// Paired devices.
     pub linked_devices: Vec<serde_json::Value>,
     /// Downloads that wait for their user's word.
-    pub pending_captures: Vec<serde_json::Value>,
+    pub pending_captures: Vec<PendingCaptureDto>,
     /// Devices that ask to be paired.
     pub link_pairing_requests: Vec<serde_json::Value>,
     /// Devices seen nearby.

@@ -27,6 +27,7 @@
 
 pub mod agent;
 pub mod capability;
+mod capture;
 pub mod close;
 mod config;
 pub mod endpoint;
@@ -44,6 +45,9 @@ mod site;
 mod snapshot;
 mod task;
 
+pub use capture::{
+    CaptureResolveParams, CaptureResolved, CaptureResult, CaptureSubmitParams, DownloadRequest, PendingCaptureDto,
+};
 pub use config::{ConfigPatch, ConfigSnapshot, ConnPolicyResult, ProxyTestParams, ProxyTestResult, SystemProxyResult};
 pub use envelope::{Id, Reply, Request, SERVICE_EVENT, ServerFrame, encode_notification, encode_request};
 pub use error::{ErrorCode, ErrorData, Reason, RpcError, code};
@@ -51,9 +55,11 @@ pub use event::{DaemonEvent, EventBody, Service, ServiceEvent, ServiceEventParam
 pub use group::{CreateGroupRequest, CreateGroupResponse, CreateGroupTasksParams, GroupDto};
 pub use method::Method;
 pub use plugin::{
-    DevErrorDto, GroupItemDto, InstallPluginDevRequest, InstallPluginParams, InstalledPlugin, PendingVersionDto,
-    PluginDto, PluginParams, PreviewItemDto, PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse,
-    SetPluginEnabledParams, SetPluginEnabledRequest, SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
+    ChoosePluginHostParams, ChoosePluginHostRequest, DevErrorDto, GroupItemDto, InstallPluginDevRequest,
+    InstallPluginFileParams, InstallPluginParams, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginCallDto,
+    PluginDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginParams, PluginRequestDto, PreviewItemDto,
+    PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse, SetPluginEnabledParams, SetPluginEnabledRequest,
+    SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
 };
 pub use queue::{
     BoostParams, MoveTaskParams, QueueDto, QueueFields, QueueIdParams, ReorderParams, ScheduleParams, UpdateQueueParams,
@@ -63,10 +69,10 @@ pub use session::{HelloParams, HelloResult, OkResult, PROTOCOL_VERSION, Role, Sh
 pub use site::{SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams, SiteUrlParams};
 pub use snapshot::{DaemonSnapshot, SnapshotBody};
 pub use task::{
-    ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeUrlParams, CreateTaskParams, CreateTaskRequest,
-    CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams, DeleteTasksParams, GroupDeleteParams,
-    GroupIdParams, RenameTaskParams, RequestBody, SegmentDto, SpeedLimitParams, TaskDto, TaskIdParams, TaskIdsParams,
-    TaskRuntimeDto, TaskStatus,
+    ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, CreateTaskParams,
+    CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams, DeleteTasksParams,
+    GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody, SegmentDto, SpeedLimitParams, Stranger, TaskDto,
+    TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus,
 };
 
 /// The largest frame that a server reads is one byte less: a frame of this many bytes is refused.

@@ -45,6 +45,8 @@ methods! {
     TaskCreateMany = "daemon.task.createMany",
     TaskPause = "daemon.task.pause",
     TaskResume = "daemon.task.resume",
+    TaskRequest = "daemon.task.request",
+    TaskChange = "daemon.task.change",
     TaskRename = "daemon.task.rename",
     TaskChangeUrl = "daemon.task.changeUrl",
     TaskDelete = "daemon.task.delete",
@@ -80,6 +82,9 @@ methods! {
     PluginSetEnabled = "daemon.plugin.setEnabled",
     PluginUpdateSettings = "daemon.plugin.updateSettings",
     PluginRollBack = "daemon.plugin.rollBack",
+    PluginChooseHost = "daemon.plugin.chooseHost",
+    PluginInstallFile = "daemon.plugin.installFile",
+    PluginJournal = "daemon.plugin.journal",
     PluginIgnoreRetry = "daemon.plugin.ignoreRetry",
     ConfigGet = "daemon.config.get",
     ConfigPatch = "daemon.config.patch",
@@ -101,6 +106,9 @@ methods! {
     GatewayPatch = "agent.gateway.patch",
     GatewayRevealToken = "agent.gateway.revealToken",
     PreferencesPatch = "agent.preferences.patch",
+    CaptureSubmit = "agent.capture.submit",
+    CaptureList = "agent.capture.list",
+    CaptureResolve = "agent.capture.resolve",
 }
 
 impl Method {
@@ -120,6 +128,7 @@ impl Method {
                 | Self::GroupResolvePreview
                 | Self::PluginInstall
                 | Self::PluginInstallDev
+                | Self::PluginInstallFile
         )
     }
 }

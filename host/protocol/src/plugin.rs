@@ -32,14 +32,19 @@ pub struct PluginDto {
     pub settings_values: BTreeMap<String, String>,
     /// What its code can do, as its imports show.
     pub permissions: Vec<String>,
+    /// Hosts that it can do without, and what the user chose about each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub optional_hosts: Vec<OptionalHostDto>,
     /// Whether one can log in through it.
     pub auth_supported: bool,
     /// Feeds that it can read.
     pub subscription_provider_ids: Vec<String>,
-    /// `Loaded`, `Failed`, or `PendingConsent`.
+    /// `Loaded`; `Loading`, after which it is `Loaded` or `Failed`; or `PendingConsent`.
     pub load_status: String,
     /// Why it is not loaded.
     pub load_error: String,
+    /// SHA-256 of the code that runs, in hexadecimal; empty if none does.
+    pub code_digest: String,
     /// Why the present state of its author's folder does not run; what ran before goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dev_error: Option<DevErrorDto>,
@@ -53,6 +58,128 @@ pub struct PluginDto {
     /// Who signed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
+}
+
+/// A host that a plugin can do without.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OptionalHostDto {
+    /// Which: `https://name` or `https://*.name`.
+    pub host: String,
+    /// `always` or `never`; empty while nothing is chosen, which is as `never`.
+    pub choice: String,
+}
+
+/// Params of `daemon.plugin.chooseHost`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChoosePluginHostParams {
+    /// `name@author`.
+    pub identity: String,
+    /// The host, as the plugin asks for it.
+    pub host: String,
+    /// `once`, `always` or `never`.
+    pub choice: String,
+}
+
+/// Whether a plugin may reach a host that it can do without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChoosePluginHostRequest {
+    /// The host, as the plugin asks for it.
+    pub host: String,
+    /// `once`, for its next call; `always`; or `never`.
+    pub choice: String,
+}
+
+/// Params of `daemon.plugin.installFile`: a ZIP on the service's own machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstallPluginFileParams {
+    /// The file; absolute.
+    pub path: String,
+}
+
+/// What a plugin did since the service started, as far as it is kept; the oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PluginJournalDto {
+    /// What happened to it, its calls among that.
+    pub events: Vec<PluginEventDto>,
+    /// What it wrote.
+    pub lines: Vec<PluginLineDto>,
+    /// The requests that it sent.
+    pub requests: Vec<PluginRequestDto>,
+}
+
+/// Something that happened to a plugin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginEventDto {
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// `installed`, `loaded`, `called`, `denied`, …
+    pub event: String,
+    /// More of it, for people.
+    pub detail: String,
+    /// What a call took, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<PluginCallDto>,
+}
+
+/// What a call of a plugin took.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginCallDto {
+    /// Names the call in lines and requests.
+    pub id: u64,
+    /// `resolve`, `more`, `linkFor` or `preview`.
+    pub action: String,
+    /// `ok`, or the code of its failure.
+    pub code: String,
+    /// Until its instance was there.
+    pub instantiate_micros: u64,
+    /// How long it computed.
+    pub cpu_ms: u64,
+    /// From start to end.
+    pub wall_ms: u64,
+    /// Requests that it sent.
+    pub requests: u32,
+    /// Bytes that came in.
+    pub received_bytes: u64,
+    /// The most memory it had.
+    pub peak_memory_bytes: u64,
+    /// Lines that were too many to be kept.
+    pub lost_lines: u32,
+}
+
+/// A line that a plugin wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginLineDto {
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// In which call.
+    pub call: u64,
+    /// `trace`, `debug`, `info`, `warn` or `error`.
+    pub level: String,
+    /// What, with control characters escaped.
+    pub text: String,
+}
+
+/// A request that a plugin sent: neither query nor fields nor body are told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginRequestDto {
+    /// When the answer was there, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// In which call.
+    pub call: u64,
+    /// The method.
+    pub method: String,
+    /// Scheme, host and path.
+    pub address: String,
+    /// The status of the answer; none if there was no answer.
+    pub status: Option<u16>,
+    /// Bytes of the answer.
+    pub received_bytes: u64,
+    /// How long it took.
+    pub elapsed_ms: u64,
 }
 
 /// Where loading an author's folder failed.
@@ -229,6 +356,12 @@ pub struct ResolvePreviewResponse {
     pub source_url: String,
     /// Why there is no list, for people.
     pub error: String,
+    /// Whether there might be one if the user allowed the plugin another host: one of `grantableHosts`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub grantable: bool,
+    /// The hosts that the plugin was refused and that the user could allow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grantable_hosts: Vec<String>,
     /// The files.
     pub items: Vec<PreviewItemDto>,
 }

@@ -58,6 +58,22 @@ pub struct CreateTaskRequest {
     /// `rename`, `overwrite` or `skip` if the name is taken; empty is the setting.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file_exists_behavior: String,
+    /// Connections of a run at most, 1 to 128; none is the setting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u16>,
+    /// A segment is never split finer than this; none is the usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_split_bytes: Option<u64>,
+    /// Failed attempts in a row, without progress between them, before the task fails for good; 0 never gives up, none is
+    /// the usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tries: Option<u32>,
+    /// Seconds between two attempts at least; none is the usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_wait_secs: Option<u32>,
+    /// Give the file the server's time; none is the setting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub use_server_time: Option<bool>,
 }
 
 impl fmt::Debug for CreateTaskRequest {
@@ -171,6 +187,9 @@ pub struct TaskDto {
     pub task_id: String,
     /// Its source.
     pub url: String,
+    /// Further sources of the same bytes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mirrors: Vec<String>,
     /// Its file's name, as far as known.
     pub file_name: String,
     /// Its file's directory.
@@ -332,6 +351,17 @@ pub struct CreateTaskParams {
     /// The id the task shall have; a UUID. With one, the same call again is a `conflict` and not a second task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
+    /// Who gave the URLs, if it was not the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stranger: Option<Stranger>,
+}
+
+/// Somebody else than the user, a web page for example. URLs of theirs lead to public addresses, and to one host more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Stranger {
+    /// The host that the user gave on the way to the URLs; empty is none.
+    pub user_host: String,
 }
 
 /// Params of `daemon.task.createMany`: all or none are made.
@@ -339,6 +369,9 @@ pub struct CreateTaskParams {
 pub struct CreateTasksParams {
     /// What is asked for, in order.
     pub requests: Vec<CreateTaskRequest>,
+    /// Who gave the URLs, if it was not the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stranger: Option<Stranger>,
 }
 
 /// Result of `daemon.task.create`.
@@ -377,6 +410,25 @@ pub struct ChangeUrlParams {
     pub task_id: String,
     /// The new source.
     pub url: String,
+}
+
+/// Params of `daemon.task.change`: what of a task's request becomes something else.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeTaskParams {
+    /// The task; it is not completed.
+    pub task_id: String,
+    /// Fields of a [`CreateTaskRequest`], and what they become.
+    pub change: serde_json::Map<String, serde_json::Value>,
+}
+
+impl fmt::Debug for ChangeTaskParams {
+    /// As of a request, almost every field may hold a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChangeTaskParams")
+            .field("task_id", &self.task_id)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Params of `daemon.task.setSpeedLimit`.

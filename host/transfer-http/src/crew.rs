@@ -7,11 +7,8 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use tokio::{
-    task::JoinHandle,
-    time::{MissedTickBehavior, interval, sleep},
-};
-use transfer::{Failure, RunEvent, failure::FailureKind};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use transfer::{Failure, Reporter, RunEvent, failure::FailureKind};
 
 use crate::{
     body::Body,
@@ -19,20 +16,9 @@ use crate::{
     plan::{Pace, WorkerId},
     ramp::{Ramp, Sample},
     session::Session,
+    upkeep::{SMOOTHING, TICK, Upkeep, as_f64},
     worker::{Worker, WorkerError},
 };
-
-/// How often rates are measured and progress is told.
-const TICK: Duration = Duration::from_millis(100);
-
-/// Weight of the newest tick in a smoothed rate: half of a change shows after 200 ms.
-const SMOOTHING: f64 = 0.3;
-
-/// Bytes after which the part file is synced, so that a power cut costs no more.
-const SYNC_BYTES: u64 = 256 * 1024 * 1024;
-
-/// Time after which the part file is synced if anything came.
-const SYNC_TIME: Duration = Duration::from_secs(10);
 
 /// A connection that brought at least this much before it broke is opened again at once.
 const FRUITFUL_BYTES: u64 = 16 * 1024;
@@ -70,15 +56,11 @@ pub(crate) struct Crew<'a> {
     is_splittable: bool,
     started: Instant,
     received_before: u64,
-    last_tick: (Instant, u64),
-    rate: f64,
-    syncing: Option<JoinHandle<Result<(), Failure>>>,
-    synced: (Instant, u64),
+    upkeep: Upkeep,
 }
 
 impl<'a> Crew<'a> {
     pub(crate) fn new(session: &'a Session, begun: Begun) -> Self {
-        let now = Instant::now();
         let received = session.received.get();
         let segments = if begun.is_splittable {
             session.connections.segments
@@ -91,12 +73,9 @@ impl<'a> Crew<'a> {
             rates: BTreeMap::new(),
             ramp: Ramp::new(segments, session.ceiling()),
             is_splittable: begun.is_splittable,
-            started: now,
+            started: Instant::now(),
             received_before: received,
-            last_tick: (now, received),
-            rate: 0.0,
-            syncing: None,
-            synced: (now, received),
+            upkeep: Upkeep::new(received),
         };
         crew.begin(begun);
         crew
@@ -125,10 +104,7 @@ impl<'a> Crew<'a> {
     /// Works until the file is complete or cannot be completed this way.
     pub(crate) async fn run(mut self) -> Result<Ended, Failure> {
         let ended = self.work().await;
-        if let Some(syncing) = self.syncing.take() {
-            // What it tells is told again by the sync at the end.
-            let _told_later = syncing.await;
-        }
+        self.upkeep.settle().await;
         ended
     }
 
@@ -154,10 +130,7 @@ impl<'a> Crew<'a> {
                     }
                 }
                 _ = ticker.tick() => self.on_tick()?,
-                synced = async { self.syncing.as_mut().expect("guarded").await }, if self.syncing.is_some() => {
-                    self.syncing = None;
-                    synced.map_err(|_| Failure::new(FailureKind::Internal, "syncing the part file panicked"))??;
-                }
+                synced = self.upkeep.synced() => synced?,
             }
         }
     }
@@ -234,7 +207,7 @@ impl<'a> Crew<'a> {
             let wait = self.session.budget.borrow_mut().take(&failure, jitter());
             return match wait {
                 Some(wait) => {
-                    self.session.tell_retry(failure, wait).await;
+                    tell_retry(&self.session.reporter, failure, wait).await;
                     Ok(Some(Ended::StartOver(wait)))
                 }
                 None => Err(failure),
@@ -263,7 +236,7 @@ impl<'a> Crew<'a> {
         match wait {
             Some(wait) => {
                 if !wait.is_zero() {
-                    self.session.tell_retry(failure, wait).await;
+                    tell_retry(&self.session.reporter, failure, wait).await;
                 }
                 let place = self.session.choose_mirror(self.ramp.wanted()).unwrap_or(mirror);
                 self.hire(place, wait);
@@ -279,22 +252,14 @@ impl<'a> Crew<'a> {
 
     fn on_tick(&mut self) -> Result<(), Failure> {
         let session = self.session;
-        let now = Instant::now();
         let received = session.received.get();
-        let seconds = now.duration_since(self.last_tick.0).as_secs_f64().max(0.001);
-        let newest = as_f64(received - self.last_tick.1) / seconds;
-        self.rate = if self.rate == 0.0 {
-            newest
-        } else {
-            self.rate + SMOOTHING * (newest - self.rate)
-        };
-        self.last_tick = (now, received);
+        let seconds = self.upkeep.measure(received);
         self.measure_workers(seconds);
         session.gained();
         session.check_reserved()?;
         if self.is_splittable {
             let missing = session.missing();
-            let at = now.duration_since(self.started);
+            let at = self.started.elapsed();
             let sample = Sample {
                 at,
                 received: received - self.received_before,
@@ -304,14 +269,8 @@ impl<'a> Crew<'a> {
             self.ramp.look(sample);
             session.retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
         }
-        session.tell_progress(self.rate, self.workers.len());
-        let is_due = received - self.synced.1 >= SYNC_BYTES
-            || (received > self.synced.1 && now.duration_since(self.synced.0) >= SYNC_TIME);
-        if is_due && self.syncing.is_none() {
-            self.synced = (now, received);
-            self.syncing = session.start_sync()?;
-        }
-        Ok(())
+        session.tell_progress(self.upkeep.rate, self.workers.len());
+        self.upkeep.sync(received, || session.start_sync())
     }
 
     fn measure_workers(&mut self, seconds: f64) {
@@ -329,7 +288,7 @@ impl<'a> Crew<'a> {
         }
         let count = u32::try_from(self.workers.len().max(1)).unwrap_or(u32::MAX);
         let pace = Pace {
-            rate: (self.rate / f64::from(count)).max(1.0),
+            rate: (self.upkeep.rate / f64::from(count)).max(1.0),
             delay: self.session.delay.get().as_secs_f64(),
         };
         self.session.pace.set(pace);
@@ -354,15 +313,8 @@ pub(crate) fn jitter() -> f64 {
     f64::from(byte[0]) / 255.0
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an estimate of a rate")]
-fn as_f64(bytes: u64) -> f64 {
-    bytes as f64
-}
-
-impl Session {
-    /// Tells that an attempt failed and when the next one is.
-    pub(crate) async fn tell_retry(&self, failure: Failure, wait: Duration) {
-        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        self.reporter.event(RunEvent::Retrying { failure, wait_ms }).await;
-    }
+/// Tells that an attempt failed and when the next one is.
+pub(crate) async fn tell_retry(reporter: &Reporter, failure: Failure, wait: Duration) {
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    reporter.event(RunEvent::Retrying { failure, wait_ms }).await;
 }

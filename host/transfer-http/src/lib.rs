@@ -7,7 +7,8 @@
 //! *Never* knows a task, a queue or a store; it sees one [`Job`] at a time.
 //!
 //! Start reading at [`HttpTransport`], then `run` (one run, start to end), `plan` and `ramp` (the pure heart: which
-//! connection fetches what, and how many pay), `verdict` (what a response is worth).
+//! connection fetches what, and how many pay), `verdict` (what a response is worth). Files that are joined from segments
+//! are `joined`, with `joined::window` for a heart.
 
 mod body;
 mod connect;
@@ -18,15 +19,18 @@ mod disposition;
 mod fetch;
 mod head;
 mod host_caps;
+mod joined;
 mod mirrors;
 mod name;
 mod opening;
+mod place;
 mod plan;
 mod proof;
 mod ramp;
 mod run;
 mod session;
 mod tls;
+mod upkeep;
 mod verdict;
 mod worker;
 
@@ -99,7 +103,13 @@ impl Transport for HttpTransport {
             let directory = job.target.directory.clone();
             let lanes = shared.lanes.clone();
             lanes
-                .run(&directory, move || run::run(shared, job))
+                .run(&directory, move || async move {
+                    if job.source.segments.is_empty() {
+                        run::run(shared, job).await
+                    } else {
+                        joined::run(shared, job).await
+                    }
+                })
                 .await
                 .unwrap_or_else(|panicked| Outcome::Failed(Failure::new(FailureKind::Internal, panicked.to_string())))
         })

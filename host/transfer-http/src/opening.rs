@@ -1,18 +1,18 @@
 //! Opening a source: the first request is already part of the download. Its answer says what the file is, gives it its
 //! name, and its body is the first segment.
 
-use std::{path::Path, pin::pin, time::Duration};
+use std::{pin::pin, time::Duration};
 
 use futures_util::future::{Either, select};
 
 use transfer::{
-    ByteRange, Claim, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, Recorded, RunEvent, SafeUrl,
-    failure::FailureKind, part_file,
+    ByteRange, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, SafeUrl, failure::FailureKind,
+    part_file,
 };
 
 use crate::{
     connection::{Response, now},
-    crew::{Begun, jitter},
+    crew::{Begun, jitter, tell_retry},
     decode::Decoder,
     fetch::{Fetched, RangeWish},
     mirrors::SAMPLE_BYTES,
@@ -85,7 +85,7 @@ impl Session {
             let wait = self.budget.borrow_mut().take(&failure, jitter());
             match wait {
                 Some(wait) => {
-                    self.tell_retry(failure, wait).await;
+                    tell_retry(&self.reporter, failure, wait).await;
                     tokio::time::sleep(wait).await;
                 }
                 None => return Err(failure),
@@ -112,26 +112,11 @@ impl Session {
         if self.part.borrow().is_some() {
             return Ok(None);
         }
-        let expected = self.expected_name();
-        let fallback = FileName::sanitise("");
-        let claim = self.claim(expected.as_ref().unwrap_or(&fallback));
-        let found = match &self.target.reserved {
-            Some(path) => match PartFile::reclaim(path, &claim, async |path| self.reserve(path).await).await? {
-                Claimed::New(part) => {
-                    self.adopt_part(part);
-                    None
-                }
-                Claimed::Begun(part, begun) => Some((part, begun)),
-                Claimed::Exists(existing) => return Ok(Some(Outcome::Skipped { existing })),
-            },
-            None if self.target.adopt && expected.is_some() => PartFile::find_begun(&claim)?,
-            None => None,
-        };
-        if let (None, Some((part, _))) = (&self.target.reserved, &found) {
-            self.reserve(&part.final_path()).await?;
-        }
-        if let Some((part, begun)) = found {
-            self.adopt_begun(part, begun).await?;
+        match self.place.find_begun(self.base_facts().total).await? {
+            None => {}
+            Some(Claimed::New(part)) => drop(self.adopt_part(part)),
+            Some(Claimed::Begun(part, begun)) => self.adopt_begun(part, begun).await?,
+            Some(Claimed::Exists(existing)) => return Ok(Some(Outcome::Skipped { existing })),
         }
         Ok(None)
     }
@@ -163,7 +148,7 @@ impl Session {
         // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine and to the
         // URL that the file now comes from.
         let origin = Origin {
-            source: self.source_id.clone(),
+            source: self.place.source_id.clone(),
             ..begun.origin
         };
         blocking("taking up a part file", move || {
@@ -177,41 +162,6 @@ impl Session {
         let part = std::sync::Arc::new(part);
         *self.part.borrow_mut() = Some(std::sync::Arc::clone(&part));
         part
-    }
-
-    /// Tells the path that is about to be taken. A run that adopts would find its part file again by itself; for
-    /// others nothing is made before the path is on record.
-    async fn reserve(&self, path: &Path) -> Result<Recorded, Failure> {
-        let is_on_record = self.target.reserved.as_deref() == Some(path);
-        let event = RunEvent::Reserved {
-            path: path.to_owned(),
-            total_bytes: self.base_facts().total,
-        };
-        if self.target.adopt || is_on_record {
-            self.reporter.event(event).await;
-            Ok(Recorded::Done)
-        } else {
-            self.reporter.record(event).await
-        }
-    }
-
-    /// The name that is known before the server is asked.
-    fn expected_name(&self) -> Option<FileName> {
-        let reserved = self.target.reserved.as_ref().and_then(|path| path.file_name());
-        let reserved = reserved.map(|name| FileName::sanitise(&name.to_string_lossy()));
-        reserved
-            .or_else(|| self.target.name.clone())
-            .or_else(|| name::of_url(&self.source.urls[0]))
-    }
-
-    fn claim<'a>(&'a self, name: &'a FileName) -> Claim<'a> {
-        Claim {
-            directory: &self.target.directory,
-            name,
-            on_conflict: self.target.on_conflict,
-            source: &self.source_id,
-            adopt: self.target.adopt,
-        }
     }
 
     /// Sends the first request and judges its answer.
@@ -337,7 +287,7 @@ impl Session {
     }
 
     fn check_promise(&self, response: &Response, total: Option<u64>) -> Result<(), Failure> {
-        let name = self.expected_name();
+        let name = self.place.expected_name();
         not_the_file(&self.source, name.as_ref(), &response.head, total).map_or(Ok(()), Err)
     }
 
@@ -352,8 +302,9 @@ impl Session {
         let facts = Facts::of(&response.head, verdict);
         self.check_promise(&response, facts.total)?;
         *self.media_type.borrow_mut() = response.head.media_type();
-        let expected = self.expected_name();
+        let expected = self.place.expected_name();
         let name = self
+            .place
             .target
             .name
             .clone()
@@ -408,7 +359,7 @@ impl Session {
 
     /// Claims the part file under `name`. Something is returned if the answer at hand is not the one to go on with.
     async fn claim_part(&self, name: &FileName) -> Result<Option<Opening>, Failure> {
-        match PartFile::claim(&self.claim(name), async |path| self.reserve(path).await).await? {
+        match self.place.claim(name, self.base_facts().total).await? {
             Claimed::New(part) => {
                 self.adopt_part(part);
                 Ok(None)
@@ -462,14 +413,14 @@ impl Session {
                 *self.reserving.borrow_mut() = Some(tokio::task::spawn_blocking(move || part.reserve(total)));
             }
         }
-        let is_worth = !self.target.adopt || total.is_none_or(|total| total >= SMALL_BYTES);
+        let is_worth = !self.place.target.adopt || total.is_none_or(|total| total >= SMALL_BYTES);
         if is_splittable && is_worth {
             let Facts {
                 total,
                 etag,
                 last_modified,
             } = self.base_facts();
-            let source = self.source_id.clone();
+            let source = self.place.source_id.clone();
             part.begin_journal(&Origin {
                 source,
                 total_bytes: total,

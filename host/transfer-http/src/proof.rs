@@ -36,15 +36,7 @@ impl Session {
         if brought.is_empty() {
             let part = self.part();
             part.discard();
-            return Err(Failure::new(
-                FailureKind::ChecksumMismatch,
-                format!(
-                    "the {} of what came is {}, not {}; it was deleted",
-                    wanted.algorithm().name(),
-                    found.hex(),
-                    wanted.hex()
-                ),
-            ));
+            return Err(mismatch(wanted, &found));
         }
         self.notice("the checksum does not match: fetching again what came from mirrors".to_owned())
             .await;
@@ -91,8 +83,16 @@ impl Session {
     }
 }
 
+/// What came is not what was asked for, and was deleted.
+pub(crate) fn mismatch(wanted: &Checksum, found: &Checksum) -> Failure {
+    let name = wanted.algorithm().name();
+    let (found, wanted) = (found.hex(), wanted.hex());
+    let message = format!("the {name} of what came is {found}, not {wanted}; it was deleted");
+    Failure::new(FailureKind::ChecksumMismatch, message)
+}
+
 /// Hashes the part file off this lane; stops early if nobody waits any more.
-async fn hash(part: Arc<PartFile>, wanted: Checksum) -> Result<Checksum, Failure> {
+pub(crate) async fn hash(part: Arc<PartFile>, wanted: Checksum) -> Result<Checksum, Failure> {
     struct SetOnDrop(Arc<AtomicBool>);
     impl Drop for SetOnDrop {
         fn drop(&mut self) {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tokio::{runtime::Handle, task::spawn_blocking};
-use transfer::{Failure, Finished, Job, Outcome, RunEvent, failure::FailureKind};
+use tokio::task::spawn_blocking;
+use transfer::{Failure, Finished, Job, Outcome, failure::FailureKind};
 
 use crate::{
     Shared,
@@ -122,20 +122,10 @@ impl Session {
     async fn finish(&self) -> Result<Finished, Failure> {
         let part = self.part();
         let size_bytes = self.plan.borrow().done_bytes();
-        let told = self.base_facts().last_modified.filter(|_| self.target.use_server_time);
+        let uses_server_time = self.place.target.use_server_time;
+        let told = self.base_facts().last_modified.filter(|_| uses_server_time);
         let modified = told.and_then(|date| httpdate::parse_http_date(&date).ok());
-        let path = if !self.target.adopt {
-            let reporter = self.reporter.clone();
-            let record = move |landing| {
-                let recording = reporter.record(RunEvent::Landing(landing));
-                Handle::current().block_on(recording).map(drop)
-            };
-            blocking("finishing", move || part.finish(size_bytes, modified, record)).await?
-        } else if part.has_disk() {
-            blocking("finishing", move || part.finish(size_bytes, modified, |_| Ok(()))).await?
-        } else {
-            part.finish(size_bytes, modified, |_| Ok(()))?
-        };
+        let path = self.place.finish(part, size_bytes, modified).await?;
         Ok(Finished {
             path,
             size_bytes,
@@ -144,12 +134,9 @@ impl Session {
     }
 
     /// Ends the run as failed, keeping what a later one can go on from.
-    async fn fail(&self, mut failure: Failure) -> Outcome {
-        if self.save().await {
-            let done = self.plan.borrow().done_bytes();
-            failure.message = format!("{failure} ({done} bytes are kept and can be resumed)");
-        }
-        Outcome::Failed(failure)
+    async fn fail(&self, failure: Failure) -> Outcome {
+        let kept = self.save().await.then(|| self.plan.borrow().done_bytes());
+        failed(failure, kept)
     }
 
     /// Keeps what a later run can go on from, on the disk, and removes what none can. Returns whether anything is kept.
@@ -158,17 +145,17 @@ impl Session {
             return false;
         };
         let is_recorded = self.release_all().is_ok();
-        if !part.has_journal() || self.plan.borrow().done_bytes() == 0 {
-            part.discard();
-            return false;
-        }
-        // On a full or failing disk the journal holds what could be recorded; more cannot be done.
-        let is_synced = blocking("saving", move || part.sync()).await;
-        if let Err(failure) = &is_synced {
-            tracing::warn!(%failure, "the state of a stopped download is not fully on the disk");
-        }
-        is_recorded
+        let done = self.plan.borrow().done_bytes();
+        self.place.keep(part, done).await && is_recorded
     }
+}
+
+/// The end of a run that gave up and kept so many bytes.
+pub(crate) fn failed(mut failure: Failure, kept: Option<u64>) -> Outcome {
+    if let Some(done) = kept {
+        failure.message = format!("{failure} ({done} bytes are kept and can be resumed)");
+    }
+    Outcome::Failed(failure)
 }
 
 /// Runs `work` where it may block for long.

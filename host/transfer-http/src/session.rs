@@ -8,19 +8,18 @@ use std::{
     time::Duration,
 };
 
-use data_encoding::HEXLOWER;
 use futures_util::FutureExt;
-use sha2::{Digest as _, Sha256};
 use tokio::task::{JoinHandle, spawn_blocking};
 use transfer::{
     ByteRange, ConnectionPlan, Failure, Job, PartFile, Progress, RangeSet, RateLimits, Reporter, RetryBudget, RunEvent,
-    Source, Stage, Target, failure::FailureKind,
+    Source, Stage, failure::FailureKind,
 };
 
 use crate::{
     Shared,
     fetch::Fetcher,
     mirrors::{Mirror, Mirrors},
+    place::Place,
     plan::{Pace, Plan, WorkerId},
     run::internal,
     verdict::{self, Facts},
@@ -36,9 +35,7 @@ const EXPECTED_RATE: f64 = 1_000_000.0;
 pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) source: Rc<Source>,
-    /// SHA-256 of the first URL: names the source without telling it.
-    pub(crate) source_id: String,
-    pub(crate) target: Target,
+    pub(crate) place: Place,
     pub(crate) connections: ConnectionPlan,
     pub(crate) limits: RateLimits,
     pub(crate) reporter: Reporter,
@@ -80,7 +77,6 @@ impl Session {
             stop: _,
         } = job;
         let source = Rc::new(source);
-        let source_id = HEXLOWER.encode(&Sha256::digest(source.urls[0].expose()));
         Ok(Self {
             fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
             budget: RefCell::new(RetryBudget::new(retry)),
@@ -101,10 +97,9 @@ impl Session {
             high_water: Cell::new(0),
             retired: RefCell::default(),
             next_worker: Cell::new(0),
+            place: Place::new(&source.urls[0], target, reporter.clone()),
             shared,
             source,
-            source_id,
-            target,
             connections,
             limits,
             reporter,

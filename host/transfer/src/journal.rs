@@ -48,6 +48,15 @@ pub struct Origin {
     pub last_modified: Option<String>,
 }
 
+/// How far a file has come that is joined from segments in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// Every byte before this one is there.
+    pub end: u64,
+    /// Names the segments that these bytes are, all of them whole.
+    pub segments: u64,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Header {
@@ -63,6 +72,8 @@ enum Record {
     Synced(u64),
     /// The bytes of this range are no longer believed.
     Dropped(ByteRange),
+    /// The part file has come so far.
+    Joined(Mark),
 }
 
 impl Record {
@@ -71,6 +82,7 @@ impl Record {
             Self::Written(range) => (1, range.start, range.end),
             Self::Synced(position) => (2, position, 0),
             Self::Dropped(range) => (4, range.start, range.end),
+            Self::Joined(mark) => (5, mark.end, mark.segments),
         };
         let mut bytes = [0; RECORD_BYTES];
         bytes[0] = kind;
@@ -91,6 +103,10 @@ impl Record {
             1 if one < other => Some(Self::Written(ByteRange::new(one, other))),
             2 => Some(Self::Synced(one)),
             4 if one < other => Some(Self::Dropped(ByteRange::new(one, other))),
+            5 => Some(Self::Joined(Mark {
+                end: one,
+                segments: other,
+            })),
             _ => None,
         }
     }
@@ -107,6 +123,15 @@ pub(crate) struct Journal {
 impl Journal {
     /// Writes a new journal in place of any old one, atomically. `done` must already be synced.
     pub(crate) fn create(path: &Path, origin: &Origin, done: &RangeSet) -> io::Result<Self> {
+        Self::create_with(path, origin, done.iter().map(Record::Written))
+    }
+
+    /// [`Journal::create`], for a file that is joined and has come as far as `mark`.
+    pub(crate) fn create_joined(path: &Path, origin: &Origin, mark: Mark) -> io::Result<Self> {
+        Self::create_with(path, origin, std::iter::once(Record::Joined(mark)))
+    }
+
+    fn create_with(path: &Path, origin: &Origin, synced: impl Iterator<Item = Record>) -> io::Result<Self> {
         let header = Header {
             origin: origin.clone(),
             boot: os::boot_id(),
@@ -116,14 +141,14 @@ impl Journal {
         bytes.extend(u32::try_from(json.len()).map_err(io::Error::other)?.to_le_bytes());
         bytes.extend(crc32fast::hash(&json).to_le_bytes());
         bytes.extend(json);
-        for range in done.iter() {
-            bytes.extend(Record::Written(range).encode());
-        }
+        let start = bytes.len();
+        bytes.extend(synced.flat_map(Record::encode));
+        let is_empty = bytes.len() == start;
         bytes.extend(Record::Synced(bytes.len() as u64).encode());
         let temporary = path.with_extension("journal-new");
         let mut file = private_file(&temporary)?;
         file.write_all(&bytes)?;
-        if !done.is_empty() {
+        if !is_empty {
             file.sync_data()?;
         }
         std::fs::rename(&temporary, path)?;
@@ -160,6 +185,10 @@ impl Journal {
 
     pub(crate) fn written(&mut self, range: ByteRange) -> io::Result<()> {
         self.append(Record::Written(range))
+    }
+
+    pub(crate) fn joined(&mut self, mark: Mark) -> io::Result<()> {
+        self.append(Record::Joined(mark))
     }
 
     /// On the disk when this returns: a power cut must not bring back bytes that are known to be wrong.
@@ -252,14 +281,19 @@ fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Begun, u64)> {
     let mut begun = Begun {
         origin: header.origin,
         done: RangeSet::new(),
+        mark: None,
     };
     for (record, at) in records.iter().zip((start..).step_by(RECORD_BYTES)) {
         match record {
             Record::Written(range) if at < believed => {
                 begun.done.insert(*range);
             }
+            Record::Joined(mark) if at < believed => {
+                begun.done.insert(ByteRange::new(0, mark.end));
+                begun.mark = Some(*mark);
+            }
             Record::Dropped(range) => begun.done.remove(*range),
-            Record::Written(_) | Record::Synced(_) => {}
+            Record::Written(_) | Record::Joined(_) | Record::Synced(_) => {}
         }
     }
     Some((begun, end))

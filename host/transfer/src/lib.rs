@@ -26,7 +26,7 @@ pub mod transport;
 pub use checksum::Checksum;
 pub use failure::{Failure, FailureKind};
 pub use file_name::FileName;
-pub use journal::Origin;
+pub use journal::{Mark, Origin};
 pub use lane::Lanes;
 pub use os::{CarryError, KernelPipe};
 pub use part_file::{Claim, Claimed, Landing, PartFile};
@@ -34,7 +34,7 @@ pub use range_set::{ByteRange, RangeSet};
 pub use rate::{RateLimiter, RateLimits};
 pub use retry::{RetryBudget, RetryPolicy};
 pub use safe_url::SafeUrl;
-pub use source::{Credentials, GivenBy, RequestBody, RequestOptions, Secret, Source};
+pub use source::{Cipher, Credentials, GivenBy, RequestBody, RequestOptions, Secret, Segment, SegmentKey, Source};
 pub use transport::{
     ConnectionPlan, Finished, Job, OnConflict, Outcome, Progress, Receipt, Recorded, Report, Reporter, Reports,
     RunEvent, RunFuture, SegmentView, Stage, Target, Transport,

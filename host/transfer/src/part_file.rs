@@ -16,7 +16,7 @@ use std::{
 use crate::{
     failure::{Failure, FailureKind},
     file_name::FileName,
-    journal::{Checkpoint, Journal, Origin},
+    journal::{Checkpoint, Journal, Mark, Origin},
     names, os,
     os::{CarryError, KernelPipe},
     range_set::{ByteRange, RangeSet},
@@ -71,6 +71,8 @@ pub struct Begun {
     pub origin: Origin,
     /// The bytes that are there.
     pub done: RangeSet,
+    /// The last mark of a file that is joined, if its bytes are there.
+    pub mark: Option<Mark>,
 }
 
 /// A proved part file that is about to become the file at `path`.
@@ -221,6 +223,14 @@ impl PartFile {
         Ok(())
     }
 
+    /// Writes the journal of a file that is joined anew; what `mark` says is on the disk.
+    pub fn rewrite_joined_journal(&self, origin: &Origin, mark: Mark) -> Result<(), Failure> {
+        let path = self.journal_path();
+        let rewritten = Journal::create_joined(&path, origin, mark);
+        *self.journal() = Some(rewritten.map_err(|error| Failure::disk("write", &path, &error))?);
+        Ok(())
+    }
+
     /// Whether a journal has been started.
     pub fn has_journal(&self) -> bool {
         self.journal().is_some()
@@ -268,6 +278,11 @@ impl PartFile {
     /// Records in the journal, if there is one, that `range` has been written.
     pub fn record(&self, range: ByteRange) -> Result<(), Failure> {
         self.append(|journal| journal.written(range))
+    }
+
+    /// Records in the journal, if there is one, how far a file that is joined has come.
+    pub fn record_joined(&self, mark: Mark) -> Result<(), Failure> {
+        self.append(|journal| journal.joined(mark))
     }
 
     /// Records in the journal, if there is one, that the bytes of `range` are no longer believed.
@@ -470,17 +485,15 @@ impl Paths {
 
     /// The part file in `file` with what its journal says, emptied if that says nothing.
     fn begun_or_new(self, file: File, name: FileName, replaces: bool) -> Claimed {
-        let Ok(Some((journal, Begun { origin, mut done }))) = Journal::open(&self.journal) else {
+        let Ok(Some((journal, mut begun))) = Journal::open(&self.journal) else {
             let _stale = fs::remove_file(&self.journal);
             let _emptied = file.set_len(0);
             return Claimed::New(self.part_file(file, name, replaces, None));
         };
         let length = file.metadata().map_or(0, |metadata| metadata.len());
-        done.remove(ByteRange::new(length, u64::MAX));
-        Claimed::Begun(
-            self.part_file(file, name, replaces, Some(journal)),
-            Begun { origin, done },
-        )
+        begun.done.remove(ByteRange::new(length, u64::MAX));
+        begun.mark = begun.mark.filter(|mark| mark.end <= length);
+        Claimed::Begun(self.part_file(file, name, replaces, Some(journal)), begun)
     }
 }
 

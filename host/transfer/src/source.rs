@@ -1,8 +1,8 @@
 //! What is to be moved: a file, everywhere it can be had from, and how to ask for it.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use crate::{checksum::Checksum, safe_url::SafeUrl};
+use crate::{checksum::Checksum, range_set::ByteRange, safe_url::SafeUrl};
 
 /// A secret that prints as `***` and is only read where it is used.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -118,6 +118,47 @@ pub struct Source {
     pub promised_size: Option<u64>,
     /// The media type somebody promised (`video/mp4`).
     pub promised_type: Option<String>,
+    /// What the file is joined from, in order. If there is anything, the first URL is not fetched: it says whose the
+    /// segments are, and what is secret of the request goes to its origin only.
+    pub segments: Arc<[Segment]>,
+}
+
+/// One of the resources, or parts of resources, that a file is joined from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it is.
+    pub url: SafeUrl,
+    /// Which bytes of what is there; `None` is all of it.
+    pub part: Option<ByteRange>,
+    /// How it is encrypted, if it is.
+    pub cipher: Option<Cipher>,
+}
+
+/// AES-128 in CBC mode with PKCS #7 padding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cipher {
+    /// The key, which segments share.
+    pub key: Arc<SegmentKey>,
+    /// The initialisation vector.
+    pub iv: [u8; 16],
+}
+
+/// Where the key of encrypted segments is. Prints without the key.
+#[derive(Clone, PartialEq, Eq)]
+pub enum SegmentKey {
+    /// It is what this URL leads to.
+    At(SafeUrl),
+    /// Here.
+    Bytes([u8; 16]),
+}
+
+impl fmt::Debug for SegmentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(url) => f.debug_tuple("At").field(url).finish(),
+            Self::Bytes(_) => f.write_str("Bytes(***)"),
+        }
+    }
 }
 
 impl Source {
@@ -132,6 +173,7 @@ impl Source {
             checksum: None,
             promised_size: None,
             promised_type: None,
+            segments: Arc::default(),
         }
     }
 }

@@ -1,22 +1,34 @@
-//! Programs of other people's making: the Python clients of `tests/clients`, with libraries that are not ours.
+//! Programs of other people's making: the clients of `tests/clients` in Python and JavaScript, with libraries that are
+//! not ours.
 
 use std::{path::Path, process::Command};
 
 use crate::service::KEY;
 
-/// Runs a script below `tests/` with its arguments; fails with what it said if it fails. The access key is in its
+/// Runs a Python script below `tests/` with its arguments; fails with what it said if it fails. The access key is in its
 /// environment.
 #[track_caller]
 pub fn run(script: &str, arguments: &[&str]) -> String {
+    run_with("python", script, arguments)
+}
+
+/// Runs a JavaScript module below `tests/` in the same way.
+#[track_caller]
+pub fn run_module(script: &str, arguments: &[&str]) -> String {
+    run_with("node", script, arguments)
+}
+
+#[track_caller]
+fn run_with(launcher: &str, script: &str, arguments: &[&str]) -> String {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("this crate lies in tests/");
-    let output = Command::new(tests.join("clients/python"))
+    let output = Command::new(tests.join("clients").join(launcher))
         .arg(tests.join(script))
         .args(arguments)
         .env("SVC_TOKEN", KEY)
         .output()
-        .expect("bash and Python are part of the system");
+        .expect("the launcher is a script of ours, and bash is part of the system");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),

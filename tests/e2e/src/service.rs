@@ -2,12 +2,13 @@
 
 use std::{
     fs,
+    net::TcpListener,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
@@ -87,6 +88,20 @@ impl Home {
     /// A server on a free port without an access key.
     pub fn new_server(&self) -> Svc {
         self.svc("serve").args(["--bind", "127.0.0.1:0"])
+    }
+
+    /// A desktop as it is installed, but for its port, which is a free one.
+    pub fn new_desktop(&self) -> Svc {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+        let port = listener.local_addr().expect("it listens").port();
+        let settings = json!({
+            "version": 1, "key": null, "takeover": true, "jsonrpc": true, "api": false, "mcp": false, "cors": false,
+            "lan": false, "port": port, "preferences": {"revision": 0, "values": {}},
+        });
+        let agent = self.data().join("agent");
+        fs::create_dir_all(&agent).expect("a temporary directory is writable");
+        fs::write(agent.join("settings.json"), settings.to_string()).expect("it is writable");
+        self.svc("agent")
     }
 
     /// Starts a server whose access key is [`KEY`] and waits until it is up.

@@ -1,5 +1,7 @@
 //! What a run of the tests can be told through the environment.
 
+use std::path::Path;
+
 /// The value of `SVC_BIN`: the executable to test, instead of the one that this workspace builds.
 pub fn executable() -> Option<String> {
     read("SVC_BIN")
@@ -18,6 +20,14 @@ pub fn case_filter() -> String {
 /// The value of `UPDATE_EXPECT`: whether generated files are rewritten rather than compared.
 pub fn updates_expected() -> bool {
     read("UPDATE_EXPECT").is_some_and(|text| text == "1")
+}
+
+/// What the tools of a Rust developer need of the environment, and that they put what they make into this folder.
+pub fn toolchain(target: &Path) -> Vec<(&'static str, String)> {
+    let names = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
+    let mut variables: Vec<_> = names.into_iter().filter_map(|name| Some((name, read(name)?))).collect();
+    variables.push(("CARGO_TARGET_DIR", target.display().to_string()));
+    variables
 }
 
 #[expect(

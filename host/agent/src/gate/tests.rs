@@ -33,14 +33,15 @@ fn decide(case: Case, kind: Host, is_loopback_only: bool, settings: &Settings) -
         Method2::Options => Method::OPTIONS,
     };
     let facts = Facts {
-        surface: Surface::of(case.path),
+        surface: Surface::of(&method, case.path),
         method: &method,
         host: Some(case.host),
         forwarded_host: None,
         origin: case.origin,
+        has_client: true,
     };
     match judge(&facts, kind, is_loopback_only, settings) {
-        Verdict::Pass => 200,
+        Verdict::Pass | Verdict::OwnKeys => 200,
         Verdict::NeedsKey(_) => 401,
         Verdict::Preflight => 204,
         Verdict::Refused(status, _) => status.as_u16(),
@@ -53,6 +54,15 @@ fn post(path: &'static str, origin: Option<&'static str>) -> Case {
         method: Method2::Post,
         host: "svc.test:17800",
         origin,
+    }
+}
+
+/// As a client of this path asks: `/rpc` is a WebSocket.
+fn ask(path: &'static str, origin: Option<&'static str>) -> Case {
+    let method = if path == "/rpc" { Method2::Get } else { Method2::Post };
+    Case {
+        method,
+        ..post(path, origin)
     }
 }
 
@@ -69,8 +79,8 @@ fn foreign_origins_are_kept_out_where_it_matters() {
     let headless = settings(Host::Headless, Some("access-key-1"));
     let rows: [(&str, [u16; 5]); 7] = [
         ("/jsonrpc", [200, 200, 200, 403, 403]),
-        ("/download", [200, 200, 200, 403, 403]),
-        ("/download/batch", [200, 200, 200, 403, 403]),
+        ("/download", [401, 401, 401, 403, 403]),
+        ("/download/batch", [401, 401, 401, 403, 403]),
         ("/mcp", [401, 401, 401, 403, 403]),
         ("/api/v1/setup", [200, 200, 200, 403, 403]),
         ("/rpc", [401, 401, 403, 403, 403]),
@@ -78,14 +88,14 @@ fn foreign_origins_are_kept_out_where_it_matters() {
     ];
     for (path, expect) in rows {
         for (origin, expect) in ORIGINS.into_iter().zip(expect) {
-            let got = decide(post(path, origin), Host::Headless, false, &headless);
+            let got = decide(ask(path, origin), Host::Headless, false, &headless);
             assert_eq!(got, expect, "{path} from {origin:?}");
         }
     }
     let mut open = headless;
     open.cors = true;
     for (path, expect) in [("/jsonrpc", 200), ("/mcp", 401), ("/api/v1/setup", 403), ("/rpc", 403)] {
-        let got = decide(post(path, Some("https://evil.test")), Host::Headless, false, &open);
+        let got = decide(ask(path, Some("https://evil.test")), Host::Headless, false, &open);
         assert_eq!(got, expect, "{path} with everybody allowed");
     }
 }
@@ -106,25 +116,55 @@ fn without_a_key_a_server_is_closed_but_for_its_set_up() {
         ("/mcp", 403),
     ];
     for (path, expect) in rows {
-        assert_eq!(
-            decide(post(path, None), Host::Headless, false, &fresh),
-            expect,
-            "{path}"
-        );
+        assert_eq!(decide(ask(path, None), Host::Headless, false, &fresh), expect, "{path}");
     }
     let desktop = settings(Host::Desktop, None);
     for (path, expect) in [
         ("/api/v1/info", 403),
         ("/rpc", 403),
         ("/jsonrpc", 200),
+        ("/download", 200),
         ("/api/v1/setup", 404),
     ] {
-        assert_eq!(
-            decide(post(path, None), Host::Desktop, false, &desktop),
-            expect,
-            "{path}"
-        );
+        let mut case = ask(path, None);
+        case.host = "localhost:17800";
+        assert_eq!(decide(case, Host::Desktop, true, &desktop), expect, "{path}");
     }
+}
+
+#[test]
+fn without_a_key_a_desktop_that_others_can_reach_takes_nothing() {
+    let mut desktop = settings(Host::Desktop, None);
+    let mut case = post("/download", None);
+    case.host = "127.0.0.1:17800";
+    for path in ["/download", "/download/batch", "/jsonrpc"] {
+        case.path = path;
+        desktop.cors = false;
+        assert_eq!(
+            decide(case, Host::Desktop, false, &desktop),
+            403,
+            "{path} from the network"
+        );
+        desktop.cors = true;
+        assert_eq!(decide(case, Host::Desktop, true, &desktop), 403, "{path} from any page");
+    }
+}
+
+#[test]
+fn xml_rpc_is_posted_where_our_own_rpc_is_and_guarded_as_json_rpc_is() {
+    let settings = settings(Host::Headless, Some("access-key-1"));
+    for (origin, expect) in ORIGINS.into_iter().zip([200, 200, 200, 403, 403]) {
+        for path in ["/rpc", "/jsonrpc"] {
+            assert_eq!(
+                decide(post(path, origin), Host::Headless, false, &settings),
+                expect,
+                "{path} from {origin:?}"
+            );
+        }
+    }
+    let mut off = settings;
+    off.jsonrpc = false;
+    assert_eq!(decide(post("/rpc", None), Host::Headless, false, &off), 404);
 }
 
 #[test]
@@ -139,9 +179,9 @@ fn what_is_switched_off_does_not_exist() {
         "/download",
         "/nothing",
     ] {
-        assert_eq!(decide(post(path, None), Host::Headless, false, &off), 404, "{path}");
+        assert_eq!(decide(ask(path, None), Host::Headless, false, &off), 404, "{path}");
     }
-    assert_eq!(decide(post("/rpc", None), Host::Headless, false, &off), 401);
+    assert_eq!(decide(ask("/rpc", None), Host::Headless, false, &off), 401);
 }
 
 #[test]

@@ -8,8 +8,9 @@ use axum::{
     response::Response,
 };
 use protocol::{
-    InstallPluginDevRequest, InstallPluginParams, InstalledPlugin, Method, OkResult, PluginDto, PluginParams,
-    SetPluginEnabledParams, SetPluginEnabledRequest, UpdatePluginSettingsParams,
+    ChoosePluginHostParams, ChoosePluginHostRequest, InstallPluginDevRequest, InstallPluginParams, InstalledPlugin,
+    Method, OkResult, PluginDto, PluginJournalDto, PluginParams, SetPluginEnabledParams, SetPluginEnabledRequest,
+    UpdatePluginSettingsParams,
 };
 
 use super::{
@@ -95,4 +96,40 @@ pub(super) async fn plugin_update_settings(
     let params = UpdatePluginSettingsParams { identity, entries };
     let _: OkResult = app.daemon.call(Method::PluginUpdateSettings, &params).await?;
     Ok(super::ok())
+}
+
+/// Go back to the version of a plugin that ran before.
+#[utoipa::path(post, path = "/api/v1/plugins/{identity}/rollback", params(("identity" = String, Path)), responses(
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(super) async fn plugin_roll_back(State(app): State<App>, Path(identity): Path<String>) -> Ack {
+    let _: OkResult = app
+        .daemon
+        .call(Method::PluginRollBack, &PluginParams { identity })
+        .await?;
+    Ok(super::ok())
+}
+
+/// Choose whether a plugin may reach a host that it can do without. Nothing chosen is as `never`.
+#[utoipa::path(put, path = "/api/v1/plugins/{identity}/hosts", params(("identity" = String, Path)),
+    request_body = ChoosePluginHostRequest, responses(
+    (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
+pub(super) async fn plugin_choose_host(
+    State(app): State<App>,
+    Path(identity): Path<String>,
+    Body(ChoosePluginHostRequest { host, choice }): Body<ChoosePluginHostRequest>,
+) -> Ack {
+    let params = ChoosePluginHostParams { identity, host, choice };
+    let _: OkResult = app.daemon.call(Method::PluginChooseHost, &params).await?;
+    Ok(super::ok())
+}
+
+/// What a plugin did: what happened to it, what it wrote, and which requests it sent.
+#[utoipa::path(get, path = "/api/v1/plugins/{identity}/journal", params(("identity" = String, Path)), responses(
+    (status = 200, body = PluginJournalDto), Gated, Named, Called))]
+pub(super) async fn plugin_journal(
+    State(app): State<App>,
+    Path(identity): Path<String>,
+) -> Result<Json<PluginJournalDto>, Problem> {
+    let params = PluginParams { identity };
+    Ok(Json(app.daemon.call(Method::PluginJournal, &params).await?))
 }

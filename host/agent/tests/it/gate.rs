@@ -26,6 +26,14 @@ enum Guard {
     Rpc,
     /// Needs the key as Bearer or `token`; headless only.
     Web,
+    /// Needs the key in `X-Svc-Token` if there is one, and is refused to foreign origins.
+    Takeover,
+    /// Needs the key, and is refused to foreign origins.
+    Mcp,
+    /// Refused to foreign origins; calls bring the key themselves, so the gate asks for none.
+    Aria2,
+    /// As before, and there must be a key.
+    Aria2Query,
 }
 
 const ROUTES: &[(&str, &str, Guard)] = &[
@@ -59,6 +67,9 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("DELETE", "/api/v1/plugins/{identity}", Guard::Key),
     ("PUT", "/api/v1/plugins/{identity}/enabled", Guard::Key),
     ("PUT", "/api/v1/plugins/{identity}/settings", Guard::Key),
+    ("POST", "/api/v1/plugins/{identity}/rollback", Guard::Key),
+    ("PUT", "/api/v1/plugins/{identity}/hosts", Guard::Key),
+    ("GET", "/api/v1/plugins/{identity}/journal", Guard::Key),
     ("GET", "/api/v1/site-auth", Guard::Key),
     ("PUT", "/api/v1/site-auth", Guard::Key),
     ("GET", "/api/v1/site-auth/{site}", Guard::Key),
@@ -68,6 +79,13 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("GET", "/api/web/files/tasks/{id}", Guard::Web),
     ("GET", "/api/web/exports/{id}", Guard::Web),
     ("GET", "/rpc", Guard::Rpc),
+    ("POST", "/mcp", Guard::Mcp),
+    ("GET", "/metrics", Guard::Key),
+    ("POST", "/download", Guard::Takeover),
+    ("POST", "/download/batch", Guard::Takeover),
+    ("POST", "/rpc", Guard::Aria2),
+    ("POST", "/jsonrpc", Guard::Aria2),
+    ("GET", "/jsonrpc", Guard::Aria2Query),
 ];
 
 #[test]
@@ -94,12 +112,14 @@ enum Setting {
     FreshDesktop,
     /// Open to the network, with a key and the management API on.
     LanDesktop,
+    /// With a key, and with aria2's dialect off.
+    NoAria2,
 }
 
 impl Setting {
     fn host(self) -> Host {
         match self {
-            Self::Headless | Self::Unset => Host::Headless,
+            Self::Headless | Self::Unset | Self::NoAria2 => Host::Headless,
             Self::Desktop | Self::FreshDesktop | Self::LanDesktop => Host::Desktop,
         }
     }
@@ -124,6 +144,11 @@ impl Setting {
                 .call("agent.gateway.patch", json!({"apiEnabled": true, "mcpEnabled": true}))
                 .await;
             assert_eq!(on["result"]["apiEnabled"], true, "{on}");
+            if self == Self::NoAria2 {
+                client
+                    .call("agent.gateway.patch", json!({"jsonrpcEnabled": false}))
+                    .await;
+            }
             for _ in 0..10 {
                 let wrong = [("Authorization", "Bearer wrong-key-1"), ("X-Forwarded-For", THROTTLED)];
                 assert_eq!(world.send("GET /api/v1/info", &wrong, "").await.status, 401);
@@ -185,24 +210,31 @@ fn expect(path: &str, guard: Guard, asked: Asked) -> Option<u16> {
         return Some(403);
     }
     let is_headless_only = matches!(guard, Guard::Setup | Guard::SetupWrite | Guard::Web);
-    let is_management = path.starts_with("/api/v1/") && !is_headless_only;
-    if (is_desktop && is_headless_only) || (asked.setting == Setting::FreshDesktop && is_management) {
+    let is_off_at_first = path.starts_with("/api/v1/") && !is_headless_only || ["/mcp", "/metrics"].contains(&path);
+    if (is_desktop && is_headless_only) || (asked.setting == Setting::FreshDesktop && is_off_at_first) {
         return Some(404);
     }
     let is_foreign = matches!(asked.from, From::Foreign | From::Null);
+    let is_aria2 = matches!(guard, Guard::Aria2 | Guard::Aria2Query);
+    if is_aria2 && asked.setting == Setting::NoAria2 {
+        return Some(404);
+    }
     match guard {
         Guard::Open | Guard::Setup => return None,
         Guard::SetupWrite => return is_foreign.then_some(403),
         Guard::Rpc if is_foreign || asked.from == From::Extension => return Some(403),
-        Guard::Rpc | Guard::Key | Guard::Web => {}
+        Guard::Takeover | Guard::Mcp | Guard::Aria2 | Guard::Aria2Query if is_foreign => return Some(403),
+        Guard::Takeover | Guard::Aria2 if asked.setting == Setting::FreshDesktop => return None,
+        Guard::Rpc | Guard::Key | Guard::Web | Guard::Takeover | Guard::Mcp | Guard::Aria2 | Guard::Aria2Query => {}
     }
     match asked.key {
         _ if !asked.setting.has_key() => Some(403),
         Key::Throttled => Some(429),
-        Key::Right => None,
-        Key::Header if guard == Guard::Key => None,
+        _ if is_aria2 => None,
+        Key::Right if guard != Guard::Takeover => None,
+        Key::Header if matches!(guard, Guard::Key | Guard::Takeover | Guard::Mcp) => None,
         Key::Query if guard == Guard::Web => None,
-        Key::None | Key::Empty | Key::Wrong | Key::Header | Key::Query => Some(401),
+        Key::None | Key::Empty | Key::Wrong | Key::Right | Key::Header | Key::Query => Some(401),
     }
 }
 
@@ -253,6 +285,7 @@ fn headers(asked: Asked, host: &str, source: &str) -> Vec<(&'static str, String)
         ("Host", host.to_owned()),
         ("Content-Type", "application/json".to_owned()),
         ("X-Forwarded-For", source.to_owned()),
+        ("X-Svc-Client", "test".to_owned()),
     ];
     match asked.from {
         From::Nowhere => {}
@@ -266,7 +299,11 @@ fn headers(asked: Asked, host: &str, source: &str) -> Vec<(&'static str, String)
         Key::Header => headers.push(("X-Svc-Token", KEY.to_owned())),
         Key::Empty => headers.push(("Authorization", "Bearer ".to_owned())),
         Key::Wrong => headers.push(("Authorization", "Bearer wrong-key-1".to_owned())),
-        Key::Right | Key::Throttled => headers.push(("Authorization", format!("Bearer {KEY}"))),
+        Key::Right => headers.push(("Authorization", format!("Bearer {KEY}"))),
+        Key::Throttled => headers.extend([
+            ("Authorization", format!("Bearer {KEY}")),
+            ("X-Svc-Token", KEY.to_owned()),
+        ]),
     }
     headers
 }
@@ -296,19 +333,42 @@ async fn a_desktop_that_is_open_to_the_network() {
     check(Setting::LanDesktop).await;
 }
 
+/// A key in both of its headers.
+fn shown(key: &str) -> [(&'static str, &str); 3] {
+    let bearer = if key == KEY {
+        "Bearer the-access-key-1"
+    } else {
+        "Bearer wrong-key-1"
+    };
+    [
+        ("Authorization", bearer),
+        ("X-Svc-Token", key),
+        ("X-Svc-Client", "test"),
+    ]
+}
+
+#[tokio::test]
+async fn a_server_without_aria2() {
+    check(Setting::NoAria2).await;
+}
+
 #[tokio::test]
 async fn wrong_keys_are_counted_on_every_surface() {
     for (method, path, guard) in ROUTES {
-        if !matches!(guard, Guard::Key | Guard::Rpc | Guard::Web) {
+        if matches!(
+            guard,
+            Guard::Open | Guard::Setup | Guard::SetupWrite | Guard::Aria2 | Guard::Aria2Query
+        ) {
             continue;
         }
         let world = World::alone(Host::Headless, Some(KEY)).await;
         let line = format!("{method} {path}");
         for _ in 0..10 {
-            let wrong = world.send(&line, &[("Authorization", "Bearer wrong-key-1")], "").await;
+            let wrong = world.send(&line, &shown("wrong-key-1"), "").await;
             assert_eq!(wrong.status, 401, "{line}");
+            assert!(wrong.header("www-authenticate").is_some());
         }
-        let right = world.ask(&line, "").await;
+        let right = world.send(&line, &shown(KEY), "").await;
         assert_eq!(right.status, 429, "{line}");
         assert!(right.header("retry-after").is_some());
         world.end().await;

@@ -5,11 +5,14 @@
     reason = "helpers of tests, outside of the test functions that clippy knows"
 )]
 
+mod aria2;
 mod client;
 mod document;
 mod gate;
 mod limits;
 mod lock;
+mod mcp;
+mod metrics;
 mod middleman;
 mod openapi;
 mod outage;
@@ -19,4 +22,5 @@ mod rest;
 mod rpc;
 mod scripted;
 mod setup;
+mod takeover;
 mod world;

@@ -116,6 +116,80 @@ async fn a_plugin_is_installed_agreed_to_switched_and_removed() {
 }
 
 #[tokio::test]
+async fn a_host_that_a_plugin_can_do_without_is_chosen_about_and_all_is_in_the_journal() {
+    let world = World::new().await;
+    let (preview, hosts) = ("POST /api/v1/resolve/preview", format!("PUT {ONE}/hosts"));
+    let url = json!({"url": "https://share.test/1"}).to_string();
+    let asks = plugin("https://share.test/*", "asks https://mirror.test/\nfile a.bin");
+    assert_eq!(world.ask(INSTALL, asks).await.status, 200);
+    let mirror = "https://mirror.test";
+    let choice = |choice: &str| json!({"host": mirror, "choice": choice}).to_string();
+    let grantable = || async { world.ask(preview, &url).await.json()["grantable"] == true };
+
+    let refused = world.ask(preview, &url).await.json();
+    assert_eq!(refused["grantableHosts"], json!([mirror]));
+    assert!(refused["grantable"] == true && !refused["error"].as_str().unwrap().is_empty());
+    assert_eq!(world.ask(&hosts, choice("once")).await.status, 200);
+    assert_eq!(world.ask(preview, &url).await.json()["items"][0]["name"], "a.bin");
+    assert!(grantable().await, "once is once");
+    assert_eq!(world.ask(&hosts, choice("never")).await.status, 200);
+    assert!(!grantable().await, "nobody is asked again");
+    assert_eq!(
+        plugins(&world).await[0]["optionalHosts"],
+        json!([{"host": mirror, "choice": "never"}])
+    );
+    assert_eq!(world.ask(&hosts, choice("always")).await.status, 200);
+    assert_eq!(world.ask(preview, &url).await.json()["error"], "");
+    for (body, status) in [
+        (choice("perhaps"), 400),
+        (
+            json!({"host": "https://evil.test", "choice": "always"}).to_string(),
+            400,
+        ),
+        (json!({"host": "*", "choice": "always"}).to_string(), 400),
+    ] {
+        assert_eq!(world.ask(&hosts, &body).await.status, status, "{body}");
+    }
+
+    let journal = world.get(&format!("{ONE}/journal")).await.json();
+    let events = journal["events"].as_array().unwrap();
+    let of = |kind: &str| events.iter().filter(|event| event["event"] == kind).count();
+    assert_eq!((of("called"), of("denied"), of("hostChosen")), (5, 3, 3));
+    let called = events.iter().find(|event| event["event"] == "called").unwrap();
+    assert_eq!(
+        (&called["call"]["action"], &called["call"]["code"]),
+        (&json!("preview"), &json!("denied"))
+    );
+    assert_eq!(world.get("/api/v1/plugins/none@test/journal").await.status, 404);
+
+    let roll_back = format!("POST {ONE}/rollback");
+    assert_eq!(
+        world.ask(&roll_back, "").await.status,
+        409,
+        "there is no version before"
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_archive_on_the_service_s_own_machine_is_installed_from_there() {
+    let world = World::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, large) = (folder.path().join("share.zip"), folder.path().join("large.zip"));
+    std::fs::write(&archive, plugin("https://share.test/*", "")).unwrap();
+    std::fs::write(&large, vec![0; 4 * 1024 * 1024 + 1]).unwrap();
+    let mut client = Client::open(&world).await;
+    let missing = folder.path().join("none.zip");
+    for path in [large.as_path(), missing.as_path(), "share.zip".as_ref()] {
+        let refused = client.call("daemon.plugin.installFile", json!({"path": path})).await;
+        assert_eq!(refused["error"]["data"]["code"], "invalidArgument", "{refused}");
+    }
+    let installed = client.call("daemon.plugin.installFile", json!({"path": archive})).await;
+    assert_eq!(installed["result"]["identity"], "share@test", "{installed}");
+    world.end().await;
+}
+
+#[tokio::test]
 async fn an_archive_that_is_no_plugin_is_refused_by_check_file_and_limit() {
     let world = World::new().await;
     let claims = "https://share.test/*";

@@ -11,7 +11,7 @@ use serde_json::json;
 use transfer::Secret;
 
 /// Runs guests whose code is lines: `imports x` is what it can reach, `refuse` does not load, and when it is called,
-/// `file folder/name` is in its list, `links url` is where its files are, and `fail` is all that it does.
+/// `file folder/name` is in its list, `links url` is where its files are, `asks url` is what it would have to reach, and `fail` is all that it does.
 #[derive(Debug)]
 pub(crate) struct Scripted;
 
@@ -88,8 +88,20 @@ impl Guest for Script {
         &self.interface
     }
 
-    fn resolve(&self, _: Call, _: Option<Secret>) -> BoxFuture<'_, Called<Listing>> {
-        self.answer(|| self.listing())
+    fn resolve(&self, call: Call, _: Option<Secret>) -> BoxFuture<'_, Called<Listing>> {
+        let denied: Vec<_> = self
+            .said("asks ")
+            .filter_map(|url| call.hosts.check(&url.parse().unwrap()).err())
+            .collect();
+        if denied.is_empty() {
+            return self.answer(|| self.listing());
+        }
+        let result = Err(PluginFault::Answer(GuestError::Denied(denied[0].to_string())));
+        let report = Report {
+            denied,
+            ..Report::default()
+        };
+        Box::pin(async move { Called { result, report } })
     }
 
     fn more(&self, _: Call, _: String) -> BoxFuture<'_, Called<Listing>> {
@@ -103,12 +115,14 @@ impl Guest for Script {
                 url: base.join(&entry).unwrap(),
                 mirrors: Vec::new(),
                 headers: Vec::new(),
+                secret_headers: Vec::new(),
                 supports_ranges: None,
                 is_single_use: false,
                 expires_ms: None,
                 max_connections: None,
                 audio: None,
                 manifest: None,
+                segments: Vec::new(),
             }
         })
     }
@@ -128,7 +142,7 @@ pub(crate) fn manifest(claims: &str) -> Vec<u8> {
     let manifest = json!({
         "manifestVersion": 1, "identity": "share@test", "name": "Share", "version": "1.2.3", "entry": "plugin.wasm",
         "capabilities": { "resolver": { "match": [claims], "multi": true } },
-        "permissions": { "hosts": ["https://api.share.test"] },
+        "permissions": { "hosts": ["https://api.share.test"], "optionalHosts": ["https://mirror.test"] },
         "settings": [
             { "key": "quality", "type": "string", "default": "hd" },
             { "key": "count", "type": "number", "min": 1 },

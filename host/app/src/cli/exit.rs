@@ -41,11 +41,13 @@ pub enum Exit {
     Usage,
     /// The finished bytes do not have the checksum asked for.
     Checksum,
+    /// A plugin does not do what its author recorded, or is not fit to be packed.
+    Unfit,
 }
 
 impl Exit {
     /// Every exit, in the order of the codes.
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Success,
         Self::Internal,
         Self::Timeout,
@@ -62,6 +64,7 @@ impl Exit {
         Self::Unauthorized,
         Self::Usage,
         Self::Checksum,
+        Self::Unfit,
     ];
 
     /// The code that the process ends with.
@@ -108,6 +111,7 @@ impl Exit {
             Self::Unauthorized => (24, "credentials missing or refused (401, 403)"),
             Self::Usage => (32, "wrong usage: bad option, URL or input file"),
             Self::Checksum => (33, "checksum mismatch"),
+            Self::Unfit => (34, "a plugin fails its own fixtures or checks"),
         }
     }
 }

@@ -1,4 +1,13 @@
-//! `svc plugin`: the plugins of a service.
+//! `svc plugin`: the plugins of a service, and the tools of those who write them.
+
+mod build;
+mod dev;
+mod inspect;
+mod lint;
+mod new;
+mod pack;
+mod test;
+mod workshop;
 
 use super::{Exit, remote};
 use crate::environment::Environment;
@@ -10,18 +19,58 @@ pub(super) const EXAMPLES: &str = "Examples:
   svc plugin settings site@author quality=hd
   svc plugin rollback site@author                  the version before, if the new one does not work
 
-A plugin is named as \"svc plugin list\" shows it.";
+A plugin is named as \"svc plugin list\" shows it.
+
+To write one:
+  svc plugin new my-site                           a folder to begin with; --lang js needs no compiler
+  svc plugin test my-site                          play its recorded calls in the sandbox
+  svc plugin dev my-site                           run it in your service and load every change
+  svc plugin pack my-site                          the ZIP that others install";
 
 /// A command about plugins.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum PluginCommand {
     #[command(flatten)]
     Installed(remote::PluginCommand),
+    /// Make the folder of a new plugin
+    #[command(after_help = new::EXAMPLES)]
+    New(new::NewArgs),
+    /// Build a plugin's component, and show what it can do
+    #[command(after_help = build::EXAMPLES)]
+    Build(build::BuildArgs),
+    /// Run a plugin from its folder in a service, and load every change
+    #[command(after_help = dev::EXAMPLES)]
+    Dev(dev::DevArgs),
+    /// Play a plugin's recorded calls in the sandbox, or record one
+    #[command(after_help = test::EXAMPLES)]
+    Test(test::TestArgs),
+    /// Look for what users of a plugin would stumble over
+    #[command(after_help = lint::EXAMPLES)]
+    Lint(lint::LintArgs),
+    /// Make the ZIP of a plugin that others install
+    #[command(after_help = pack::EXAMPLES)]
+    Pack(pack::PackArgs),
+    /// Show what users of a plugin will be asked to allow, as its code shows it
+    #[command(after_help = inspect::EXAMPLES)]
+    Inspect(inspect::InspectArgs),
 }
 
 /// Carries out the command.
 pub(super) fn run(command: PluginCommand, environment: &Environment) -> anyhow::Result<Exit> {
-    match command {
-        PluginCommand::Installed(command) => remote::run_plugin(command, environment),
-    }
+    let command = match command {
+        PluginCommand::Installed(command) => return remote::run_plugin(command, environment),
+        PluginCommand::New(args) => return new::run(&args),
+        command => command,
+    };
+    remote::runtime()?.block_on(async {
+        match command {
+            PluginCommand::Build(args) => build::run(&args, environment).await,
+            PluginCommand::Dev(args) => dev::run(&args, environment).await,
+            PluginCommand::Test(args) => test::run(&args, environment).await,
+            PluginCommand::Lint(args) => lint::run(&args, environment).await,
+            PluginCommand::Pack(args) => pack::run(&args, environment).await,
+            PluginCommand::Inspect(args) => inspect::run(&args, environment).await,
+            PluginCommand::Installed(_) | PluginCommand::New(_) => unreachable!("they ran above"),
+        }
+    })
 }

@@ -1,6 +1,6 @@
 //! What runs the code of plugins in a daemon, and the process of its compiler.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use plugin_wasm::{CompilerCommand, InternetConfig, LazyConfig, LazyRuntime};
@@ -16,10 +16,16 @@ const LANGUAGE: &str = "en";
 
 /// The runtime of a daemon. It starts with the first plugin.
 pub(super) fn runtime(places: &Places, environment: &Environment) -> anyhow::Result<Arc<LazyRuntime>> {
-    let proxy = &environment.system_proxy;
-    let proxy = proxy.https.as_ref().or(proxy.all.as_ref()).or(proxy.http.as_ref());
-    Ok(Arc::new(LazyRuntime::new(LazyConfig {
-        cache_folder: directories::compiled_plugins(&places.data),
+    Ok(Arc::new(runtime_in(
+        directories::compiled_plugins(&places.data),
+        environment,
+    )?))
+}
+
+/// A runtime that keeps what it compiles in `cache_folder`.
+pub(super) fn runtime_in(cache_folder: PathBuf, environment: &Environment) -> anyhow::Result<LazyRuntime> {
+    Ok(LazyRuntime::new(LazyConfig {
+        cache_folder,
         compiler: CompilerCommand {
             program: std::env::current_exe().context("cannot find this executable")?,
             args: vec![COMPILE.into()],
@@ -28,8 +34,7 @@ pub(super) fn runtime(places: &Places, environment: &Environment) -> anyhow::Res
         locale: environment.language.clone().unwrap_or_else(|| LANGUAGE.to_owned()),
         internet: InternetConfig {
             user_agent: concat!("Svc/", env!("CARGO_PKG_VERSION")).to_owned(),
-            proxy: proxy.map(|proxy| proxy.as_url().clone()),
             ..InternetConfig::default()
         },
-    })))
+    }))
 }

@@ -29,7 +29,9 @@ use super::{Exit, get::render};
 use crate::environment::Environment;
 
 pub(super) use address::Address;
+pub(super) use attend::{Audience, attend};
 pub(super) use client::Client;
+pub(super) use config::{parse_pair, read_value};
 pub(super) use error::RemoteError;
 pub(super) use greet::greet;
 pub(super) use plugin::PluginCommand;

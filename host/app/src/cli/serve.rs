@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use agent::{AccessKey, Agent, Config, DEFAULT_PORT, Host, PresetKey, StartError};
+use agent::{AccessKey, Agent, Config, DEFAULT_PORT, Ending, Host, PresetKey, StartError};
 use anyhow::Context as _;
 
 use super::{
@@ -23,6 +23,9 @@ use crate::{
 
 /// How long the greeting waits for the daemon: who reads it shall find everything up, or read why not.
 const GREETING_WAIT: Duration = Duration::from_secs(10);
+
+/// How long answers may take that are under way when a client has the service end at once: its own is one of them.
+const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// What people want to know, below the options.
 pub(super) const SERVE_HELP: &str = "\
@@ -110,9 +113,16 @@ async fn run(config: Config, places: &Places, sibling: Sibling) -> anyhow::Resul
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
     let host = config.host;
     let agent = Agent::start(config, sibling.clone()).await?;
+    let mut grace = GRACE;
     let refused = tokio::select! {
         refused = welcome(&agent, host, places, &sibling) => refused?,
         () = stop.next() => None,
+        ending = agent.asked_to_end() => {
+            if ending == Ending::AtOnce {
+                grace = AT_ONCE;
+            }
+            None
+        }
     };
     if let Some(Refused { code }) = refused {
         // It has said why.
@@ -121,7 +131,7 @@ async fn run(config: Config, places: &Places, sibling: Sibling) -> anyhow::Resul
     }
     let was_connected = agent.is_connected();
     let ending = async {
-        agent.shutdown(GRACE).await;
+        agent.shutdown(grace).await;
         // A daemon that could not be reached was not asked either.
         sibling
             .ended(if was_connected { 2 * GRACE } else { Duration::ZERO })

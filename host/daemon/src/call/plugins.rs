@@ -1,18 +1,26 @@
 //! Plugins, what they make of a URL, and the groups that come of it.
 
-use engine::{GroupSpec, Item, Resolution, ResolverId, TaskSpec};
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use engine::{GroupSpec, Item, Proxies, ProxyChoice, Resolution, ResolverId, TaskSpec};
 use plugin_host::{
-    Given, Identity, Installed, PluginSummary, Plugins, Resolved, Source, Status, Variant, settings::Definition,
+    Given, HostChoice, HostPattern, Identity, Idle, Installed, InvalidHostPattern, PluginSummary, Plugins, Resolved,
+    Source, Status, Variant, manifest::Manifest, settings::Definition,
 };
 use protocol::{
-    CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, DevErrorDto, ErrorCode, GroupItemDto,
-    InstallPluginDevRequest, InstallPluginParams, InstalledPlugin, Method, PendingVersionDto, PluginDto, PluginParams,
-    PreviewItemDto, PreviewVariantDto, Request, ResolvePreviewRequest, ResolvePreviewResponse, RpcError,
-    SetPluginEnabledParams, SettingFieldDto, SettingOptionDto, TaskIdParams, UpdatePluginSettingsParams,
+    ChoosePluginHostParams, CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, DevErrorDto, ErrorCode,
+    GroupItemDto, InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams, InstalledPlugin,
+    MAX_BLOB_BYTES, Method, OptionalHostDto, PendingVersionDto, PluginDto, PluginParams, PreviewItemDto,
+    PreviewVariantDto, Request, ResolvePreviewRequest, ResolvePreviewResponse, RpcError, SetPluginEnabledParams,
+    SettingFieldDto, SettingOptionDto, TaskIdParams, UpdatePluginSettingsParams,
 };
-use transfer::{FileName, SafeUrl};
+use transfer::{FileName, RequestOptions, SafeUrl, Secret};
 
-use super::{Answer, done, read, tasks::task_id, wrote};
+use super::{Answer, done, plugin_journal, read, tasks::task_id, wrote};
 use crate::{
     create,
     refusal::{Refuse as _, closing, invalid},
@@ -53,11 +61,27 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
         }
         Method::PluginInstallDev => {
             let params: InstallPluginDevRequest = request.params()?;
-            let folder = std::path::PathBuf::from(params.dir_path);
+            let folder = PathBuf::from(params.dir_path);
             if !folder.is_absolute() {
                 return Err(invalid("dirPath", "dirPath must be an absolute path"));
             }
             installed(&plugins.install_dev(folder).await.refused()?)
+        }
+        Method::PluginInstallFile => {
+            let params: InstallPluginFileParams = request.params()?;
+            let archive = read_archive(params.path.into()).await?;
+            installed(&plugins.install_zip(archive, Source::File).await.refused()?)
+        }
+        Method::PluginJournal => {
+            let plugin = one(request)?;
+            if plugins.get(&plugin).is_none() {
+                return Err(not_found(plugin.as_str()));
+            }
+            return read(&plugin_journal::of(plugins, &plugin));
+        }
+        Method::PluginChooseHost => {
+            choose_host(plugins, &request.params()?).await?;
+            done()
         }
         Method::PluginUninstall => {
             plugins.uninstall(one(request)?).await.refused()?;
@@ -68,15 +92,7 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
             done()
         }
         Method::PluginSetEnabled => {
-            let params: SetPluginEnabledParams = request.params()?;
-            let plugin = identity(&params.identity)?;
-            if let Some(digest) = params.consent {
-                let digest = digest
-                    .parse()
-                    .map_err(|_| invalid("consent", "consent must be the digest that was shown"))?;
-                plugins.consent(plugin.clone(), digest).await.refused()?;
-            }
-            plugins.set_enabled(plugin, params.enabled).await.refused()?;
+            set_enabled(plugins, request.params()?).await?;
             done()
         }
         Method::PluginUpdateSettings => {
@@ -94,9 +110,55 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
 }
 
 fn identity(text: &str) -> Result<Identity, RpcError> {
-    text.parse().map_err(|_| {
-        RpcError::application(ErrorCode::NotFound, format!("plugin not found: {text}")).with_field("identity")
-    })
+    text.parse().map_err(|_| not_found(text))
+}
+
+fn not_found(plugin: &str) -> RpcError {
+    RpcError::application(ErrorCode::NotFound, format!("plugin not found: {plugin}")).with_field("identity")
+}
+
+async fn set_enabled(plugins: &Plugins, params: SetPluginEnabledParams) -> Result<(), RpcError> {
+    let plugin = identity(&params.identity)?;
+    if let Some(digest) = params.consent {
+        let digest = digest
+            .parse()
+            .map_err(|_| invalid("consent", "consent must be the digest that was shown"))?;
+        plugins.consent(plugin.clone(), digest).await.refused()?;
+    }
+    plugins.set_enabled(plugin, params.enabled).await.refused()
+}
+
+async fn choose_host(plugins: &Plugins, params: &ChoosePluginHostParams) -> Result<(), RpcError> {
+    let host: HostPattern = params
+        .host
+        .parse()
+        .map_err(|error: InvalidHostPattern| invalid("host", error.to_string()))?;
+    let choice = HostChoice::named(&params.choice);
+    let choice = choice.ok_or_else(|| invalid("choice", "choice must be once, always or never"))?;
+    let plugin = identity(&params.identity)?;
+    plugins.choose_host(plugin, host, choice).await.refused()
+}
+
+/// The archive in a file of this machine.
+async fn read_archive(path: PathBuf) -> Result<Vec<u8>, RpcError> {
+    if !path.is_absolute() {
+        return Err(invalid("path", "path must be absolute"));
+    }
+    let read = move || {
+        let mut archive = Vec::new();
+        let file = std::fs::File::open(path)?;
+        file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut archive)?;
+        Ok::<_, std::io::Error>(archive)
+    };
+    let archive = tokio::task::spawn_blocking(read).await.map_err(|_| closing())?;
+    let archive = archive.map_err(|error| invalid("path", format!("the file cannot be read: {error}")))?;
+    if archive.len() > MAX_BLOB_BYTES {
+        return Err(invalid(
+            "path",
+            format!("the file is larger than {MAX_BLOB_BYTES} bytes"),
+        ));
+    }
+    Ok(archive)
 }
 
 fn one(request: &Request) -> Result<Identity, RpcError> {
@@ -125,10 +187,11 @@ pub(crate) fn all(plugins: Option<&Plugins>) -> Vec<PluginDto> {
 
 fn plugin(summary: &PluginSummary) -> PluginDto {
     let manifest = summary.manifest.as_deref();
-    let (load_status, load_error) = match (&summary.load_error, summary.status) {
-        (Some(error), _) => ("Failed", error.clone()),
-        (None, Status::PendingConsent) => ("PendingConsent", String::new()),
-        (None, _) => ("Loaded", String::new()),
+    let (load_status, load_error) = match &summary.idle {
+        None => ("Loaded", String::new()),
+        Some(Idle::Loading) => ("Loading", String::new()),
+        Some(Idle::ConsentPending) => ("PendingConsent", String::new()),
+        Some(Idle::Failed(error)) => ("Failed", error.clone()),
     };
     PluginDto {
         identity: summary.identity.to_string(),
@@ -156,10 +219,14 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
             .unwrap_or_default(),
         settings_values: summary.values.clone(),
         permissions: summary.permissions.iter().map(ToString::to_string).collect(),
+        optional_hosts: manifest
+            .map(|manifest| optional_hosts(manifest, summary))
+            .unwrap_or_default(),
         auth_supported: manifest.is_some_and(|manifest| !manifest.capabilities.login.is_empty()),
         subscription_provider_ids: Vec::new(),
         load_status: load_status.to_owned(),
         load_error,
+        code_digest: summary.code.map(|code| code.to_string()).unwrap_or_default(),
         dev_error: summary.development_error.as_ref().map(|error| DevErrorDto {
             step: error.step.to_owned(),
             message: error.message.clone(),
@@ -179,6 +246,20 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
         },
         signed_by: None,
     }
+}
+
+fn optional_hosts(manifest: &Manifest, summary: &PluginSummary) -> Vec<OptionalHostDto> {
+    let hosts = manifest.permissions.optional_hosts.iter();
+    hosts
+        .map(|host| {
+            let host = host.to_string();
+            let choice = summary.host_choices.get(&host).map_or("", |choice| choice.name());
+            OptionalHostDto {
+                choice: choice.to_owned(),
+                host,
+            }
+        })
+        .collect()
 }
 
 fn setting(definition: &Definition) -> SettingFieldDto {
@@ -206,16 +287,33 @@ fn setting(definition: &Definition) -> SettingFieldDto {
     }
 }
 
+/// How the user would ask for the URL.
+fn own_request(request: &ResolvePreviewRequest) -> RequestOptions {
+    let headers = request.extra_headers.iter();
+    RequestOptions {
+        headers: headers
+            .map(|(name, value)| (name.clone(), Secret::new(value.clone())))
+            .collect(),
+        cookies: Secret::new(request.cookies.clone()),
+        referrer: request.referrer.clone(),
+        user_agent: request.user_agent.clone(),
+        ..RequestOptions::default()
+    }
+}
+
 /// What is behind a URL. Every failure is an answer too: people read it beside the field they typed the URL into.
 pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -> Result<Answer, RpcError> {
     let url = TaskSpec::parse(&request.url).refused()?.urls.remove(0);
+    let settings = service.engine.settings().settings;
+    let system_proxy = Arc::new(service.system_proxy.clone());
+    let given = Given {
+        request: own_request(&request),
+        proxies: Proxies::new(ProxyChoice::Settings, settings, system_proxy),
+        ..Given::by_user(url.as_url().clone())
+    };
     let mut response = ResolvePreviewResponse {
         source_url: request.url,
         ..ResolvePreviewResponse::default()
-    };
-    let given = Given {
-        url: url.as_url().clone(),
-        by_user: true,
     };
     let previewed = match &service.plugins {
         Some(plugins) => plugins.preview(given).await,
@@ -226,8 +324,17 @@ pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -
             response.name = listing.title.unwrap_or_default();
             response.items = listing.entries.into_iter().map(item).collect();
         }
-        Ok(None) => {}
-        Err(error) => response.error = error.to_string(),
+        Ok(None) => {
+            let plugins = service.plugins.as_ref();
+            if let Some(waiting) = plugins.and_then(|plugins| plugins.awaiting_consent(url.as_url())) {
+                response.error = format!("{waiting} knows this URL; it waits for consent to what it asks for");
+            }
+        }
+        Err(error) => {
+            response.error = error.to_string();
+            response.grantable = !error.grantable.is_empty();
+            response.grantable_hosts = error.grantable;
+        }
     }
     read(&response)
 }
@@ -300,12 +407,7 @@ fn common(request: &CreateGroupRequest) -> CreateTaskRequest {
     }
 }
 
-fn member(
-    item: &GroupItemDto,
-    resolver: &ResolverId,
-    root: &std::path::Path,
-    common: &TaskSpec,
-) -> Result<TaskSpec, RpcError> {
+fn member(item: &GroupItemDto, resolver: &ResolverId, root: &Path, common: &TaskSpec) -> Result<TaskSpec, RpcError> {
     let wanted: Item = item
         .resolver_item
         .parse()
@@ -329,7 +431,7 @@ fn member(
 }
 
 /// `path` below `root`, and nowhere else.
-fn below(root: &std::path::Path, path: &str) -> Result<std::path::PathBuf, RpcError> {
+fn below(root: &Path, path: &str) -> Result<PathBuf, RpcError> {
     let parts: Vec<_> = path
         .split(['/', '\\'])
         .filter(|part| !part.is_empty() && *part != ".")
@@ -346,7 +448,6 @@ fn below(root: &std::path::Path, path: &str) -> Result<std::path::PathBuf, RpcEr
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use engine::{FileFate, TaskId, TaskSpec};
 use protocol::{
-    ActivityPage, ActivityParams, ChangeUrlParams, CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask,
-    CreatedTasks, DeleteTaskParams, DeleteTasksParams, ErrorCode, Method, RenameTaskParams, Request, RpcError,
-    SpeedLimitParams, TaskIdParams, TaskIdsParams,
+    ActivityPage, ActivityParams, ChangeTaskParams, ChangeUrlParams, CreateTaskParams, CreateTaskRequest,
+    CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams, DeleteTasksParams, ErrorCode, Method,
+    RenameTaskParams, Request, RpcError, SpeedLimitParams, TaskIdParams, TaskIdsParams,
 };
 use transfer::SafeUrl;
 
@@ -33,6 +33,8 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
         Method::TaskCreateMany => create_many(service, request.params()?).await,
         Method::TaskPause => finish(engine.pause(one(request)?).await),
         Method::TaskResume => finish(engine.resume(one(request)?).await),
+        Method::TaskRequest => read(&create::public_request(&*engine.task(one(request)?).await.refused()?)),
+        Method::TaskChange => change(service, request.params()?).await,
         Method::TaskRename => {
             let params: RenameTaskParams = request.params()?;
             finish(engine.rename(task_id(&params.task_id)?, &params.file_name).await)
@@ -122,7 +124,8 @@ async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answe
     let id = params.task_id.as_deref().map(str::parse::<TaskId>).transpose();
     let id = id.map_err(|error| invalid("taskId", error.to_string()))?;
     let site = create::site_to_save(&params.request)?;
-    let spec = create::spec(params.request, params.hint_file_size)?;
+    let mut spec = create::spec(params.request, params.hint_file_size)?;
+    spec.given_by = create::given_by(params.stranger.as_ref());
     let task = match id {
         Some(id) => service.engine.create_as(id, spec).await,
         None => service.engine.create(spec).await,
@@ -142,7 +145,11 @@ async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Ans
         .iter()
         .map(create::site_to_save)
         .collect::<Result<_, _>>()?;
-    let tasks = service.engine.create_many(specs(params.requests)?).await.refused()?;
+    let mut specs = specs(params.requests)?;
+    for spec in &mut specs {
+        spec.given_by = create::given_by(params.stranger.as_ref());
+    }
+    let tasks = service.engine.create_many(specs).await.refused()?;
     for (site, credentials) in sites.into_iter().flatten() {
         service.engine.site_save(site, credentials).await.refused()?;
     }
@@ -167,6 +174,23 @@ pub(super) fn specs(requests: Vec<CreateTaskRequest>) -> Result<Vec<TaskSpec>, R
         })
     });
     specs.collect()
+}
+
+/// Changes what was asked for. A file that has begun gets its new name on the disk.
+async fn change(service: &Service, params: ChangeTaskParams) -> Result<Answer, RpcError> {
+    let engine = &service.engine;
+    let id = task_id(&params.task_id)?;
+    let before = engine.task(id).await.refused()?;
+    let after = create::changed(&before, params.change.clone())?;
+    match &after.file_name {
+        Some(name) if before.path.is_some() && before.file_name() != name.as_str() => {
+            engine.rename(id, name.as_str()).await.refused()?;
+            let renamed = engine.task(id).await.refused()?;
+            let after = create::changed(&renamed, params.change)?;
+            finish(engine.change_spec(&renamed, after).await)
+        }
+        _ => finish(engine.change_spec(&before, after).await),
+    }
 }
 
 async fn activity(service: &Service, params: ActivityParams) -> Result<Answer, RpcError> {

@@ -41,6 +41,53 @@ async fn a_task_lives_through_its_calls() {
 }
 
 #[tokio::test]
+async fn what_was_asked_for_is_told_without_its_secrets_and_changed_field_by_field() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let request = json!({"url": "fake://held/a", "mirrors": ["fake://held/m"], "startPaused": true, "segments": 3,
+        "maxConnections": 4, "minSplitBytes": 1_048_576, "maxTries": 2, "retryWaitSecs": 7, "useServerTime": true,
+        "httpUser": "u", "httpPassword": "hidden", "cookies": "c=hidden", "headers": {"A": "b", "authorization": "hidden"}});
+    let made = client
+        .call(Method::TaskCreate, json!({"request": request}))
+        .await
+        .unwrap();
+    let id = json!({"taskId": made["taskId"]});
+    let told = client.call(Method::TaskRequest, id.clone()).await.unwrap();
+    for name in [
+        "url",
+        "mirrors",
+        "segments",
+        "maxConnections",
+        "minSplitBytes",
+        "maxTries",
+        "retryWaitSecs",
+        "httpUser",
+    ] {
+        assert_eq!(told[name], request[name], "{name}");
+    }
+    assert_eq!(told["headers"], json!({"A": "b"}));
+    assert!(!told.to_string().contains("hidden"));
+    let change = json!({"segments": 5, "mirrors": [], "saveDir": "/elsewhere", "fileName": "n"});
+    let mut params = id.clone();
+    params["change"] = change.clone();
+    client.call(Method::TaskChange, params.clone()).await.unwrap();
+    let changed = client.call(Method::TaskRequest, id.clone()).await.unwrap();
+    for name in ["segments", "mirrors", "saveDir", "fileName"] {
+        let is_gone = change[name] == json!([]) && changed.get(name).is_none();
+        assert!(changed[name] == change[name] || is_gone, "{name}");
+    }
+    assert_eq!((&changed["httpUser"], &changed["maxTries"]), (&json!("u"), &json!(2)));
+    params["change"] = json!({"segments": 99_999});
+    let error = client.call(Method::TaskChange, params.clone()).await.unwrap_err();
+    assert_eq!(why(&error), (ErrorCode::InvalidArgument, "segments"));
+    params["change"] = json!({"segments": "many"});
+    let error = client.call(Method::TaskChange, params).await.unwrap_err();
+    assert_eq!(error.code, protocol::code::INVALID_PARAMS);
+    let task = client.call(Method::TaskGet, id).await.unwrap();
+    assert_eq!((&task["saveDir"], task.get("mirrors")), (&json!("/elsewhere"), None));
+}
+
+#[tokio::test]
 async fn a_chosen_id_makes_one_task_only() {
     let world = World::new().await;
     let mut client = world.client().await;

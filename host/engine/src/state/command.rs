@@ -61,7 +61,7 @@ impl State {
                 self.change_asked(task, effects, |asked| asked.resolve(None))?;
                 self.resume(task, effects)?;
             }
-            Command::ChangeSpec(task, spec) => self.change_asked(task, effects, |asked| *asked = Asked::pack(*spec))?,
+            Command::ChangeSpec(task, before, spec) => self.change_spec(task, *before, *spec, effects)?,
             Command::SetSpeedLimit(task, limit) => self.set_speed_limit(task, limit, effects)?,
             Command::Boost(task) => self.toggle_boost(task, effects)?,
             Command::GroupPause(group) => self.pause_each(&self.of_group(group)?, effects),
@@ -439,6 +439,32 @@ impl State {
             Phase::Running(_) => self.stop_run(serial, After::Requeue, effects),
             Phase::Retrying(_) => self.edit(serial, |task| task.phase = Phase::Pending),
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Replaces what was asked for, if it is still what the change was made of.
+    fn change_spec(
+        &mut self,
+        id: TaskId,
+        before: TaskSpec,
+        mut spec: TaskSpec,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        let task = &self.tasks[&serial];
+        let dir = spec.save_dir.take().filter(|dir| **dir != *task.save_dir);
+        if *task.asked != Asked::pack(before) {
+            return Err(CommandError::Busy);
+        }
+        if dir.is_some() && (task.path.is_some() || task.run().is_some()) {
+            return Err(CommandError::InvalidField(
+                "the directory of a task cannot change once its file has begun",
+            ));
+        }
+        self.change_asked(id, effects, |asked| *asked = Asked::pack(spec))?;
+        if let Some(dir) = dir {
+            self.edit_whole(serial, |task| task.save_dir = dir.into());
         }
         Ok(())
     }

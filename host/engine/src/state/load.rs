@@ -41,7 +41,7 @@ impl State {
         });
         let mut state = Self {
             download_dir: download_dir.into(),
-            system_proxy,
+            system_proxy: Arc::new(system_proxy),
             settings,
             tasks: BTreeMap::new(),
             index: HashMap::with_capacity(loaded.tasks.len()),

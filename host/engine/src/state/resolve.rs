@@ -31,12 +31,7 @@ impl State {
     }
 
     fn ask(&self, task: &Task, run: RunId, resolution: Resolution) -> Effect {
-        let Source {
-            given_by,
-            request,
-            proxy,
-            ..
-        } = self.source(task, task.spec());
+        let Source { given_by, request, .. } = self.source(task, task.spec());
         Effect::Resolve(Box::new(Resolve {
             task: task.id,
             run,
@@ -45,7 +40,7 @@ impl State {
                 url: task.url().clone(),
                 given_by,
                 request,
-                proxy,
+                proxies: self.proxies(&task.spec().proxy),
             },
         }))
     }
@@ -179,6 +174,7 @@ impl State {
         spec.promised_size = spec.promised_size.or(link.promised_size);
         Source {
             urls: link.urls.clone(),
+            segments: Arc::clone(&link.segments),
             proxy: self.proxy(&spec.proxy, url),
             ..self.source(task, spec)
         }

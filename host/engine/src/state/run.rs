@@ -8,6 +8,7 @@ use super::{Effect, FileState, Start, State};
 use crate::{
     error::CommandError,
     id::{RunId, TaskId, Timestamp},
+    proxy::Proxies,
     resolver::Link,
     settings::FileMissingAction,
     site::Site,
@@ -109,16 +110,19 @@ impl State {
             checksum: spec.checksum,
             promised_size: spec.promised_size,
             promised_type: spec.promised_type,
+            segments: Arc::default(),
         }
     }
 
     /// The proxy for `url`.
     pub(super) fn proxy(&self, choice: &ProxyChoice, url: &SafeUrl) -> Option<SafeUrl> {
-        match choice {
-            ProxyChoice::Settings => self.settings.settings.proxy_for(url, &self.system_proxy),
-            ProxyChoice::Direct => None,
-            ProxyChoice::Through(proxy) => Some(proxy.clone()),
-        }
+        self.proxies(choice).for_url(url)
+    }
+
+    /// The proxies for whatever is asked on behalf of a task.
+    pub(super) fn proxies(&self, choice: &ProxyChoice) -> Proxies {
+        let settings = Arc::clone(&self.settings.settings);
+        Proxies::new(choice.clone(), settings, Arc::clone(&self.system_proxy))
     }
 
     /// Tells a live run to stop, or changes what follows when it does. Nothing takes a deletion back.
@@ -314,7 +318,9 @@ impl State {
     pub(super) fn failed(&mut self, now: Timestamp, serial: u64, failure: Failure) {
         let settings = &self.settings.settings;
         let attempts = self.tasks[&serial].attempts;
-        let may_retry = failure.kind.is_transient() && self.may_retry(serial);
+        // Who said how patient a run is has said how often the task is tried.
+        let is_tried_again = !self.tasks[&serial].asked.is_patient() && self.may_retry(serial);
+        let may_retry = failure.kind.is_transient() && is_tried_again;
         let step = Duration::from_secs(settings.auto_retry_delay_secs.into());
         let wait = step.saturating_mul(attempts.saturating_add(1)).min(LONGEST_RETRY_WAIT);
         let wait = wait.max(failure.retry_after.unwrap_or_default().min(LONGEST_SERVER_WAIT));

@@ -351,6 +351,49 @@ fn transient_failures_are_retried_with_growing_waits_and_then_stay() {
 }
 
 #[test]
+fn who_says_how_patient_a_run_is_is_not_tried_again_by_the_engine() {
+    let mut world = World::new();
+    let task = world.create_with(1, |spec| spec.retry = Some(RetryPolicy::default()));
+    world.end(task, failed(FailureKind::Network));
+    assert_eq!((world.status(task), world.state.next_retry()), (Status::Error, None));
+}
+
+#[test]
+fn what_was_asked_for_is_replaced_only_if_it_is_still_that() {
+    let mut world = World::new();
+    let task = world.create_with(1, |spec| spec.start_paused = true);
+    let before = world.state.task(task).unwrap().spec();
+    let change = |segments, dir: &str| TaskSpec {
+        segments,
+        save_dir: Some(dir.into()),
+        ..before.clone()
+    };
+    let replace = |spec: TaskSpec| Command::ChangeSpec(task, Box::new(before.clone()), Box::new(spec));
+    world.command(replace(change(3, "/other"))).unwrap();
+    let changed = world.state.task(task).unwrap();
+    assert_eq!((changed.spec().segments, &*changed.save_dir), (3, Path::new("/other")));
+    assert_eq!(world.command(replace(change(4, "/other"))), Err(CommandError::Busy));
+    // Once there is a file, it stays where it is.
+    let now = Box::new(changed.spec());
+    world.command(Command::Resume(task)).unwrap();
+    let run = world.live.values().next().unwrap().run;
+    world
+        .apply(Input::Reserved(task, run, "/other/f".into(), None))
+        .unwrap();
+    let moved = Command::ChangeSpec(task, now.clone(), Box::new(change(3, "/third")));
+    assert!(matches!(world.command(moved), Err(CommandError::InvalidField(_))));
+    let faster = Command::ChangeSpec(task, now, Box::new(change(5, "/other")));
+    world.command(faster).unwrap();
+    assert!(matches!(
+        world.phase(task),
+        Phase::Stopping {
+            then: After::Requeue,
+            ..
+        }
+    ));
+}
+
+#[test]
 fn what_will_not_heal_fails_at_once_and_keeps_what_it_has() {
     for kind in [
         FailureKind::NotFound,

@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use transfer::{Credentials, Secret};
+
 use super::*;
 use crate::host::Reach;
 
@@ -92,8 +94,8 @@ fn a_permission_reads_what_it_prints() {
 
 fn given(url: &str, by_user: bool) -> Given {
     Given {
-        url: url.parse().unwrap(),
         by_user,
+        ..Given::by_user(url.parse().unwrap())
     }
 }
 
@@ -123,6 +125,24 @@ fn a_call_reaches_what_was_asked_for_and_allowed() {
     assert_eq!(check("http://192.168.1.2/y"), Ok(Reach::Anywhere));
     let found = grant.for_call(&asked, &[], &given("http://192.168.1.2/x", false));
     assert!(found.check(&"http://192.168.1.2/y".parse().unwrap()).is_err());
+}
+
+#[test]
+fn a_plugin_reads_no_login_in_its_url_and_the_one_that_was_given_apart_counts() {
+    let check = |url: &str, apart: Option<(&str, &str)>, expected: Option<(&str, &str)>| {
+        let login = |(user, password): (&str, &str)| Credentials {
+            user: user.to_owned(),
+            password: Secret::new(password),
+        };
+        let mut given = Given::by_user(url.parse().unwrap());
+        given.request.credentials = apart.map(login);
+        let given = given.with_login_apart();
+        assert_eq!(given.url.as_str(), "https://a.test/x", "{url}");
+        assert_eq!(given.request.credentials, expected.map(login), "{url}");
+    };
+    check("https://a.test/x", None, None);
+    check("https://me:p%40ss@a.test/x", None, Some(("me", "p@ss")));
+    check("https://me:p%40ss@a.test/x", Some(("i", "other")), Some(("i", "other")));
 }
 
 fn any_permission() -> impl Strategy<Value = Permission> {

@@ -21,14 +21,19 @@ use crate::{
 
 mod calls;
 mod development;
+mod fixtures;
 mod installing;
+mod loading;
 
 /// Runs guests whose code is a script: words that say what each call does.
 ///
-/// `imports http.send` and `exports x` are what it shows; `refuse` does not load; `list`, `trap`, `parse`, `no`, `hang`,
-/// `wait` and `reach URL` are what it does when it is called.
+/// `imports http.send` and `exports x` are what it shows; `sends x` is what its links carry; `refuse` does not load and
+/// `slow` not while loads are held; `list`, `trap`, `parse`, `no`, `hang`, `wait` and `reach URL` are what it does when it
+/// is called.
 #[derive(Debug, Default)]
 pub(super) struct Scripted {
+    /// Whether slow scripts wait with loading.
+    pub(super) holds_loads: tokio::sync::watch::Sender<bool>,
     /// Calls of scripts that `wait` go on after this.
     pub(super) go_on: Arc<Notify>,
     pub(super) loads: std::sync::atomic::AtomicU32,
@@ -57,7 +62,11 @@ impl Runtime for Scripted {
         };
         let is_refused = lines.iter().any(|line| line == "refuse");
         let go_on = Arc::clone(&self.go_on);
+        let mut held = self.holds_loads.subscribe();
         Box::pin(async move {
+            if lines.iter().any(|line| line == "slow") {
+                held.wait_for(|is_held| !is_held).await.unwrap();
+            }
             if is_refused {
                 return Err(LoadError::Refused {
                     check: "features",
@@ -140,12 +149,19 @@ impl Guest for Script {
                 url: url.join(&entry).unwrap(),
                 mirrors: Vec::new(),
                 headers: Vec::new(),
+                secret_headers: self
+                    .lines
+                    .iter()
+                    .filter_map(|line| line.strip_prefix("sends "))
+                    .map(|template| ("authorization".to_owned(), template.to_owned()))
+                    .collect(),
                 supports_ranges: None,
                 is_single_use: false,
                 expires_ms: None,
                 max_connections: None,
                 audio: None,
                 manifest: None,
+                segments: Vec::new(),
             };
             Called {
                 result: called.result.map(|_| link),
@@ -171,14 +187,14 @@ pub(super) struct World {
 
 impl World {
     pub(super) async fn new() -> Self {
-        Self::open(tempfile::tempdir().unwrap()).await
+        Self::open(tempfile::tempdir().unwrap(), Scripted::default()).await
     }
 
-    async fn open(root: tempfile::TempDir) -> Self {
+    async fn open(root: tempfile::TempDir, runtime: Scripted) -> Self {
         let dir = DataDir::lock(root.path().join("data")).unwrap();
         let store = Store::open(dir.join("svc.db"), &[crate::MIGRATIONS]).unwrap();
         let vault = Arc::new(Vault::open(&dir).unwrap());
-        let (runtime, faults) = (Arc::new(Scripted::default()), FaultPoints::default());
+        let (runtime, faults) = (Arc::new(runtime), FaultPoints::default());
         let plugins = Plugins::open_with(
             store.clone(),
             vault,
@@ -199,10 +215,38 @@ impl World {
 
     /// Ends everything and starts it again, as after a crash: nothing is in memory any more.
     pub(super) async fn restart(self) -> Self {
+        self.restart_on(Scripted::default()).await
+    }
+
+    /// The same, and slow scripts are not loaded before they are let go.
+    pub(super) async fn restart_held(self) -> Self {
+        let runtime = Scripted::default();
+        runtime.holds_loads.send_replace(true);
+        self.restart_on(runtime).await
+    }
+
+    async fn restart_on(self, runtime: Scripted) -> Self {
         self.plugins.close().await;
         self.store.close().await;
         drop(self.dir);
-        Self::open(self.root).await
+        Self::open(self.root, runtime).await
+    }
+
+    /// Lets the loads go on that are held.
+    pub(super) fn let_go(&self) {
+        self.runtime.holds_loads.send_replace(false);
+    }
+
+    /// What is known of a plugin once it is loaded or cannot be.
+    pub(super) async fn settled(&self, name: &str) -> Option<PluginSummary> {
+        let mut changes = self.plugins.changes();
+        loop {
+            let summary = self.plugins.get(&identity(name))?;
+            if summary.idle != Some(Idle::Loading) {
+                return Some(summary);
+            }
+            assert!(changes.changed().await);
+        }
     }
 
     pub(super) fn packages(&self) -> usize {
@@ -221,7 +265,7 @@ impl World {
 
     pub(super) fn version(&self, name: &str) -> Option<String> {
         let summary = self.plugins.get(&identity(name))?;
-        assert_eq!(summary.load_error, None);
+        assert!(!matches!(summary.idle, Some(Idle::Failed(_))), "{:?}", summary.idle);
         Some(summary.manifest?.version.to_string())
     }
 }
@@ -242,7 +286,8 @@ pub(super) fn manifest(name: &str, version: &str, script: &str) -> String {
             "resolver": { "match": [format!("https://{name}.test/*")], "multi": script.contains("multi") },
             "preview": script.contains("exports previewer"),
         },
-        "permissions": { "hosts": hosts("host "), "optionalHosts": hosts("optional ") },
+        "permissions": { "hosts": hosts("host "), "optionalHosts": hosts("optional "),
+            "secrets": { "token": hosts("secret ") } },
         "settings": [
             { "key": "quality", "type": "string", "default": "hd" },
             { "key": "count", "type": "number", "min": 1 },
@@ -261,10 +306,7 @@ pub(super) fn zip(name: &str, version: &str, script: &str) -> Vec<u8> {
 }
 
 pub(super) fn given(url: &str) -> Given {
-    Given {
-        url: url.parse().unwrap(),
-        by_user: true,
-    }
+    Given::by_user(url.parse().unwrap())
 }
 
 pub(super) fn batch(values: &[(&str, &str)]) -> BTreeMap<String, String> {

@@ -89,24 +89,3 @@ fn a_plugin_reads_defaults_and_values_that_still_fit_and_no_secret() {
     };
     assert_eq!(stale.effective(&definitions), batch(&[("count", "4"), ("other", "x")]));
 }
-
-#[test]
-fn a_secret_goes_only_to_the_hosts_it_is_bound_to() {
-    let url = |host: &str| Url::parse(&format!("https://{host}/")).unwrap();
-    let value = |name: &str| (name.to_owned(), Secret::new("hunter2"));
-    let values = [value("token"), value("unbound")].into();
-    let bindings = [("token".to_owned(), vec!["https://api.acme.com".parse().unwrap()])].into();
-    let secrets = Secrets::bind(&values, &bindings);
-    assert_eq!(
-        secrets.for_url("token", &url("api.acme.com")).unwrap().expose(),
-        "hunter2"
-    );
-    for (name, host, refusal) in [
-        ("token", "evil.com", SecretRefusal::NotBound),
-        ("unbound", "api.acme.com", SecretRefusal::NotBound),
-        ("none", "api.acme.com", SecretRefusal::Unknown),
-    ] {
-        assert_eq!(secrets.for_url(name, &url(host)), Err(refusal), "{name} {host}");
-    }
-    assert!(!format!("{secrets:?}").contains("hunter2"));
-}

@@ -13,12 +13,13 @@ use crate::{
         http::{self, HttpError},
         types::Node,
     },
-    http::{Cookies, NetworkError, Request, Response, session::FetchError},
+    http::{
+        Cookies, NetworkError, Request, Response,
+        secret::{Capture, Place},
+        session::FetchError,
+    },
     state::CallState,
 };
-
-/// What requests say that want something from the vault, which this host does not have yet.
-const NO_VAULT: &str = "this host keeps no secrets for plugins";
 
 impl http::Host for CallState {
     async fn send(&mut self, req: Resource<Request>) -> wasmtime::Result<Result<Resource<Response>, HttpError>> {
@@ -117,8 +118,10 @@ impl http::HostRequest for CallState {
         Ok(())
     }
 
-    fn account(&mut self, request: Resource<Request>, _: String) -> wasmtime::Result<()> {
-        self.request(&request)?.reject("this host has no accounts for plugins");
+    fn account(&mut self, request: Resource<Request>, slot: String) -> wasmtime::Result<()> {
+        if !slot.is_empty() {
+            self.request(&request)?.reject("nobody is logged in to this account");
+        }
         Ok(())
     }
 
@@ -130,32 +133,36 @@ impl http::HostRequest for CallState {
     }
 
     fn cache_seconds(&mut self, request: Resource<Request>, s: u32) -> wasmtime::Result<()> {
-        self.request(&request)?.is_cached = s > 0;
+        self.request(&request)?.cached_for = Duration::from_secs(s.into());
         Ok(())
     }
 
-    fn capture_json(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
-        self.request(&request)?.reject(NO_VAULT);
+    fn capture_json(&mut self, request: Resource<Request>, what: String, secret: String) -> wasmtime::Result<()> {
+        let capture = Capture::Json(what, secret);
+        self.request(&request)?.add_capture(capture);
         Ok(())
     }
 
-    fn capture_header(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
-        self.request(&request)?.reject(NO_VAULT);
+    fn capture_header(&mut self, request: Resource<Request>, what: String, secret: String) -> wasmtime::Result<()> {
+        let capture = Capture::Header(what, secret);
+        self.request(&request)?.add_capture(capture);
         Ok(())
     }
 
-    fn secret_header(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
-        self.request(&request)?.reject(NO_VAULT);
+    fn secret_header(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
+        self.request(&request)?.add_secret(Place::Header, &name, &template);
         Ok(())
     }
 
-    fn secret_query(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
-        self.request(&request)?.reject(NO_VAULT);
+    fn secret_query(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
+        self.request(&request)?.add_secret(Place::Query, &name, &template);
         Ok(())
     }
 
-    fn secret_form(&mut self, request: Resource<Request>, _: String, _: String) -> wasmtime::Result<()> {
-        self.request(&request)?.reject(NO_VAULT);
+    fn secret_form(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
+        let request = self.request(&request)?;
+        request.set_header("content-type", "application/x-www-form-urlencoded");
+        request.add_secret(Place::Form, &name, &template);
         Ok(())
     }
 
@@ -242,6 +249,7 @@ impl From<FetchError> for HttpError {
         match error {
             FetchError::Denied(Denial::Address(_)) => Self::BlockedAddress,
             FetchError::Denied(denial) => Self::Denied(denial.to_string()),
+            FetchError::Secret(reason) => Self::Denied(reason),
             FetchError::TooManyRequests => Self::TooManyRequests,
             FetchError::Invalid(reason) => Self::Invalid(reason),
             FetchError::Network(NetworkError::BlockedAddress) => Self::BlockedAddress,

@@ -11,8 +11,7 @@ use crate::{interface, state::CallState};
 
 /// Interfaces of our package, and what they stand for.
 const LATER: &[(&str, &str)] = &[
-    ("vault", "the vault"),
-    ("vault-reveal", "the vault"),
+    ("vault-reveal", "reading secrets"),
     ("login-ui", "logins"),
     ("feed-sink", "feeds"),
     ("workspace", "finished files"),

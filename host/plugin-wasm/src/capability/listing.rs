@@ -1,11 +1,11 @@
 //! The listing that a resolver fills in.
 
-use plugin_host::{FileKind, Link, PluginFault};
+use plugin_host::{FileKind, PluginFault};
 use wasmtime::component::Resource;
 
 use crate::{
     bindings::svc::plugin::listing,
-    listing::{BuildLink as _, Place},
+    listing::{LinkBuilder, Place},
     state::CallState,
 };
 
@@ -124,7 +124,7 @@ impl listing::HostEntry for CallState {
         Ok(self.table.push(variant)?)
     }
 
-    fn link(&mut self, entry: Resource<Place>, l: Resource<Link>) -> wasmtime::Result<()> {
+    fn link(&mut self, entry: Resource<Place>, l: Resource<LinkBuilder>) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         let link = self.table.delete(l)?;
         Ok(self.listing.set_link(at, link)?)
@@ -137,60 +137,86 @@ impl listing::HostEntry for CallState {
 }
 
 impl listing::HostLink for CallState {
-    fn new(&mut self, url: String) -> wasmtime::Result<Resource<Link>> {
-        let link = Link::new(&url, &self.limits.output)?;
+    fn new(&mut self, url: String) -> wasmtime::Result<Resource<LinkBuilder>> {
+        let link = LinkBuilder::new(&url, &self.limits.output)?;
         Ok(self.table.push(link)?)
     }
 
-    fn mirror(&mut self, link: Resource<Link>, url: String) -> wasmtime::Result<()> {
+    fn mirror(&mut self, link: Resource<LinkBuilder>, url: String) -> wasmtime::Result<()> {
         Ok(self.table.get_mut(&link)?.add_mirror(&url, &self.limits.output)?)
     }
 
-    fn header(&mut self, link: Resource<Link>, name: String, value: String) -> wasmtime::Result<()> {
+    fn header(&mut self, link: Resource<LinkBuilder>, name: String, value: String) -> wasmtime::Result<()> {
         Ok(self
             .table
             .get_mut(&link)?
             .add_header(&name, &value, &self.limits.output)?)
     }
 
-    fn secret_header(&mut self, _: Resource<Link>, _: String, _: String) -> wasmtime::Result<()> {
-        Err(PluginFault::Unsupported("the vault").into())
+    fn secret_header(&mut self, link: Resource<LinkBuilder>, name: String, template: String) -> wasmtime::Result<()> {
+        Ok(self
+            .table
+            .get_mut(&link)?
+            .add_secret_header(&name, &template, &self.limits.output)?)
     }
 
-    fn account(&mut self, _: Resource<Link>, _: String) -> wasmtime::Result<()> {
+    fn account(&mut self, _: Resource<LinkBuilder>, slot: String) -> wasmtime::Result<()> {
+        if slot.is_empty() {
+            return Ok(());
+        }
         Err(PluginFault::Unsupported("accounts").into())
     }
 
-    fn range_supported(&mut self, link: Resource<Link>, b: bool) -> wasmtime::Result<()> {
-        self.table.get_mut(&link)?.supports_ranges = Some(b);
+    fn range_supported(&mut self, link: Resource<LinkBuilder>, b: bool) -> wasmtime::Result<()> {
+        self.table.get_mut(&link)?.link_mut().supports_ranges = Some(b);
         Ok(())
     }
 
-    fn single_use(&mut self, link: Resource<Link>, b: bool) -> wasmtime::Result<()> {
-        self.table.get_mut(&link)?.is_single_use = b;
+    fn single_use(&mut self, link: Resource<LinkBuilder>, b: bool) -> wasmtime::Result<()> {
+        self.table.get_mut(&link)?.link_mut().is_single_use = b;
         Ok(())
     }
 
-    fn expires_ms(&mut self, link: Resource<Link>, t: u64) -> wasmtime::Result<()> {
-        self.table.get_mut(&link)?.expires_ms = Some(t);
+    fn expires_ms(&mut self, link: Resource<LinkBuilder>, t: u64) -> wasmtime::Result<()> {
+        self.table.get_mut(&link)?.link_mut().expires_ms = Some(t);
         Ok(())
     }
 
-    fn max_connections(&mut self, link: Resource<Link>, n: u32) -> wasmtime::Result<()> {
-        self.table.get_mut(&link)?.max_connections = Some(n);
+    fn max_connections(&mut self, link: Resource<LinkBuilder>, n: u32) -> wasmtime::Result<()> {
+        self.table.get_mut(&link)?.link_mut().max_connections = Some(n);
         Ok(())
     }
 
-    fn pair_audio(&mut self, link: Resource<Link>, l: Resource<Link>) -> wasmtime::Result<()> {
+    fn pair_audio(&mut self, link: Resource<LinkBuilder>, l: Resource<LinkBuilder>) -> wasmtime::Result<()> {
         let audio = self.table.delete(l)?;
-        Ok(self.table.get_mut(&link)?.set_audio(audio)?)
+        Ok(self.table.get_mut(&link)?.set_audio(audio, &self.limits.output)?)
     }
 
-    fn manifest(&mut self, link: Resource<Link>, kind: String) -> wasmtime::Result<()> {
+    fn manifest(&mut self, link: Resource<LinkBuilder>, kind: String) -> wasmtime::Result<()> {
         Ok(self.table.get_mut(&link)?.set_manifest(&kind)?)
     }
 
-    fn drop(&mut self, link: Resource<Link>) -> wasmtime::Result<()> {
+    fn segment(&mut self, link: Resource<LinkBuilder>, url: String, part: Option<(u64, u64)>) -> wasmtime::Result<()> {
+        Ok(self
+            .table
+            .get_mut(&link)?
+            .add_segment(&url, part, &self.limits.output)?)
+    }
+
+    fn segment_key_at(&mut self, link: Resource<LinkBuilder>, url: String, iv: Vec<u8>) -> wasmtime::Result<()> {
+        Ok(self.table.get_mut(&link)?.set_key_at(&url, &iv, &self.limits.output)?)
+    }
+
+    fn segment_key(&mut self, link: Resource<LinkBuilder>, key: Vec<u8>, iv: Vec<u8>) -> wasmtime::Result<()> {
+        Ok(self.table.get_mut(&link)?.set_key(&key, &iv)?)
+    }
+
+    fn no_segment_key(&mut self, link: Resource<LinkBuilder>) -> wasmtime::Result<()> {
+        self.table.get_mut(&link)?.set_no_key();
+        Ok(())
+    }
+
+    fn drop(&mut self, link: Resource<LinkBuilder>) -> wasmtime::Result<()> {
         self.table.delete(link)?;
         Ok(())
     }

@@ -13,18 +13,22 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use plugin_host::Reach;
 use reqwest::{
-    Client, Proxy,
+    Client, ClientBuilder, Proxy,
     dns::{Addrs, Name, Resolve, Resolving},
     redirect::Policy,
 };
 use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer};
-use tokio::time::Instant;
+use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use transfer::SafeUrl;
 use url::Url;
 
 use super::pace::Pace;
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Proxies for which a client is kept: tasks may have their own besides the one of the settings.
+const MAX_PROXIES: usize = 4;
 
 /// Idle connections kept for each host.
 const IDLE_CONNECTIONS: usize = 4;
@@ -42,6 +46,8 @@ pub struct Exchange {
     pub body: Bytes,
     /// To which addresses it may connect.
     pub reach: Reach,
+    /// What it goes through; names are then looked up there.
+    pub proxy: Option<SafeUrl>,
     /// The longest body, inflated, that is taken.
     pub max_bytes: u64,
 }
@@ -91,8 +97,6 @@ pub trait Network: Send + Sync + fmt::Debug {
 pub struct InternetConfig {
     /// What requests say they come from, unless the plugin says something else.
     pub user_agent: String,
-    /// The proxy that all requests go through. It then looks names up, so only numbers are checked here.
-    pub proxy: Option<Url>,
     /// Authorities to trust (DER), besides the usual ones.
     pub extra_roots: Vec<Vec<u8>>,
 }
@@ -104,6 +108,9 @@ pub struct Internet {
     guarded: Client,
     /// Connects anywhere: for the host that the user named.
     open: Client,
+    /// Clients for the proxies that were used last, the latest at the end. Users change their proxy now and then.
+    proxied: Arc<Mutex<Vec<(SafeUrl, Client)>>>,
+    settings: ClientSettings,
     /// A lock, since requests run side by side; it is held for a moment only.
     pace: Arc<Mutex<Pace>>,
 }
@@ -116,30 +123,42 @@ pub struct InternetError(#[source] Box<dyn Error + Send + Sync>);
 impl Internet {
     /// A network that is used so.
     pub fn new(config: &InternetConfig) -> Result<Self, InternetError> {
-        let tls = tls_config(&config.extra_roots).map_err(|error| InternetError(error.into()))?;
-        let build = |is_guarded: bool| {
-            let mut builder = Client::builder()
-                .no_proxy()
-                .redirect(Policy::none())
-                .referer(false)
-                .user_agent(config.user_agent.as_str())
-                .http1_only()
-                .connect_timeout(CONNECT_TIMEOUT)
-                .pool_max_idle_per_host(IDLE_CONNECTIONS)
-                .tls_backend_preconfigured(tls.clone());
-            if let Some(proxy) = &config.proxy {
-                builder = builder.proxy(Proxy::all(proxy.as_str())?);
-            } else if is_guarded {
-                builder = builder.dns_resolver(PublicAddresses);
-            }
-            builder.build()
+        let settings = ClientSettings {
+            user_agent: config.user_agent.clone(),
+            tls: tls_config(&config.extra_roots).map_err(|error| InternetError(error.into()))?,
         };
-        let client = |is_guarded| build(is_guarded).map_err(|error| InternetError(error.into()));
+        let build = |builder: ClientBuilder| builder.build().map_err(|error| InternetError(error.into()));
         Ok(Self {
-            guarded: client(true)?,
-            open: client(false)?,
+            guarded: build(settings.client().dns_resolver(PublicAddresses))?,
+            open: build(settings.client())?,
+            proxied: Arc::default(),
+            settings,
             pace: Arc::default(),
         })
+    }
+
+    /// The client for a request, connections of which lead where the request may go.
+    fn client(&self, exchange: &Exchange) -> Result<Client, NetworkError> {
+        let Some(proxy) = &exchange.proxy else {
+            return Ok(match exchange.reach {
+                Reach::Public => self.guarded.clone(),
+                Reach::Anywhere => self.open.clone(),
+            });
+        };
+        if exchange.reach == Reach::Public && is_this_machine(&exchange.url) {
+            return Err(NetworkError::BlockedAddress);
+        }
+        let mut proxied = self.proxied.lock().expect("nobody panics while holding the clients");
+        let known = proxied.iter().position(|(known, _)| known == proxy);
+        let client = match known {
+            Some(at) => proxied.remove(at).1,
+            None => through(&self.settings, proxy)?,
+        };
+        if proxied.len() == MAX_PROXIES {
+            proxied.remove(0);
+        }
+        proxied.push((proxy.clone(), client.clone()));
+        Ok(client)
     }
 
     /// The same network for one more plugin: connections are shared, the pace at which it may ask sites is its own.
@@ -151,14 +170,60 @@ impl Internet {
         }
     }
 
-    async fn wait_for_turn(&self, url: &Url) {
-        let (site, now) = (url.origin().ascii_serialization(), Instant::now());
-        let wait = {
-            let mut pace = self.pace.lock().expect("nobody panics while holding the pace");
-            pace.take(&site, now.into_std())
-        };
+    /// Waits until the site may be asked once more. Others may be while what is returned lives.
+    async fn wait_for_turn(&self, url: &Url) -> OwnedSemaphorePermit {
+        let site = url.origin().ascii_serialization();
+        let pace = || self.pace.lock().expect("nobody panics while holding the pace");
+        let connections = pace().connections(&site, Instant::now().into_std());
+        let connection = connections.acquire_owned().await.expect("it is never closed");
+        let now = Instant::now();
+        let wait = pace().take(&site, now.into_std());
         tokio::time::sleep_until(now + wait).await;
+        connection
     }
+}
+
+/// What all clients have in common.
+#[derive(Debug, Clone)]
+struct ClientSettings {
+    user_agent: String,
+    tls: ClientConfig,
+}
+
+impl ClientSettings {
+    fn client(&self) -> ClientBuilder {
+        Client::builder()
+            .no_proxy()
+            .redirect(Policy::none())
+            .referer(false)
+            .user_agent(self.user_agent.as_str())
+            .http1_only()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .tls_backend_preconfigured(self.tls.clone())
+    }
+}
+
+/// A client for requests through `proxy`, which is told names as they are: looking them up here would tell our own name
+/// server.
+fn through(settings: &ClientSettings, proxy: &SafeUrl) -> Result<Client, NetworkError> {
+    let mut address = proxy.expose().to_owned();
+    match proxy.scheme() {
+        "socks5" => address.replace_range(.."socks5".len(), "socks5h"),
+        "http" | "https" | "socks5h" => {}
+        scheme => {
+            let reason = format!("a proxy of scheme {scheme} is not supported; http, https and socks5 are");
+            return Err(NetworkError::Failed(reason));
+        }
+    }
+    let client = Proxy::all(address).and_then(|proxy| settings.client().proxy(proxy).build());
+    client.map_err(|_| NetworkError::Failed(format!("the proxy {proxy} cannot be used")))
+}
+
+/// Whether a name means the machine that looks it up, which is the proxy's then.
+fn is_this_machine(url: &Url) -> bool {
+    let name = url.domain().map(|name| name.trim_end_matches('.'));
+    name.is_some_and(|name| name == "localhost" || name.ends_with(".localhost"))
 }
 
 fn tls_config(extra_roots: &[Vec<u8>]) -> Result<ClientConfig, rustls::Error> {
@@ -176,12 +241,9 @@ fn tls_config(extra_roots: &[Vec<u8>]) -> Result<ClientConfig, rustls::Error> {
 impl Network for Internet {
     fn exchange(&self, exchange: Exchange) -> Exchanged<'_> {
         Box::pin(async move {
-            self.wait_for_turn(&exchange.url).await;
-            let client = match exchange.reach {
-                Reach::Public => &self.guarded,
-                Reach::Anywhere => &self.open,
-            };
-            run(client, exchange).await
+            let client = self.client(&exchange)?;
+            let _connection = self.wait_for_turn(&exchange.url).await;
+            run(&client, exchange).await
         })
     }
 }

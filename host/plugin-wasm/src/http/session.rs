@@ -1,24 +1,34 @@
 //! The requests of one call: grants, redirects, cookies and limits, over whatever [`Network`] there is.
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
 };
 
 use bytes::Bytes;
-use cookie_store::CookieStore;
 use futures_util::{StreamExt as _, stream};
-use plugin_host::{Denial, Grants};
-use url::Url;
+use plugin_host::{Denial, Grants, Proxies, RequestLine};
+use tokio::time::Instant;
+use transfer::SafeUrl;
+use url::{Url, form_urlencoded};
 
-use super::{Answer, Cookies, Exchange, Network, NetworkError, Request, Response, header};
-use crate::{call::TaskCookies, limits::HttpLimits};
+use super::{
+    Answer, Cookies, Exchange, Network, NetworkError, Profile, Request, Response, header,
+    profile::{CacheKey, cache_key},
+    secret::{Place, Unlocked},
+};
+use crate::{
+    call::{CallContext, LogSink, TaskSite, Vault},
+    limits::HttpLimits,
+};
 
 /// Why a request got no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FetchError {
     /// The host, or one that a redirect leads to, was not granted.
     Denied(Denial),
+    /// A secret may not go there.
+    Secret(String),
     /// The call has made all the requests it may make.
     TooManyRequests,
     /// The request cannot be sent, or the redirects lead nowhere.
@@ -33,22 +43,14 @@ pub(crate) struct Session {
     network: Arc<dyn Network>,
     grants: Grants,
     limits: HttpLimits,
-    task_cookies: Option<TaskCookies>,
+    task: Option<TaskSite>,
+    proxies: Proxies,
+    vault: Arc<dyn Vault>,
+    profile: Arc<Profile>,
+    log: Arc<dyn LogSink>,
     /// A lock, because requests of one call run side by side; it is never held while waiting.
-    ledger: Mutex<Ledger>,
+    ledger: Mutex<Traffic>,
 }
-
-/// What the requests of a call share.
-#[derive(Debug, Default)]
-struct Ledger {
-    requests: u32,
-    bytes: u64,
-    jar: CookieStore,
-    cached: HashMap<CacheKey, Response>,
-    denied: Vec<Denial>,
-}
-
-type CacheKey = (Url, Vec<(String, String)>);
 
 /// What a call did over the network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,26 +60,27 @@ pub(crate) struct Traffic {
     pub(crate) denied: Vec<Denial>,
 }
 
-/// One step of a request on its way through redirects.
+/// One step of a request on its way through redirects. It has no secrets in it: they are put in for each step anew.
 struct Hop {
     method: String,
     url: Url,
     headers: Vec<(String, String)>,
     body: Bytes,
+    /// Whether the body is still sent, and with it the secrets that belong into it.
+    sends_body: bool,
 }
 
 impl Session {
-    pub(crate) fn new(
-        network: Arc<dyn Network>,
-        grants: Grants,
-        limits: HttpLimits,
-        task_cookies: Option<TaskCookies>,
-    ) -> Self {
+    pub(crate) fn new(context: &CallContext, limits: HttpLimits) -> Self {
         Self {
-            network,
-            grants,
+            network: context.network.clone(),
+            grants: context.grants.clone(),
             limits,
-            task_cookies,
+            task: context.task.clone(),
+            proxies: context.proxies.clone(),
+            vault: context.vault.clone(),
+            profile: context.profile.clone(),
+            log: context.log.clone(),
             ledger: Mutex::default(),
         }
     }
@@ -87,12 +90,7 @@ impl Session {
     }
 
     pub(crate) fn traffic(&self) -> Traffic {
-        let ledger = self.ledger();
-        Traffic {
-            requests: ledger.requests,
-            bytes: ledger.bytes,
-            denied: ledger.denied.clone(),
-        }
+        self.ledger().clone()
     }
 
     /// Sends all of them, some at a time; the results are in the order of the requests.
@@ -111,21 +109,49 @@ impl Session {
             .clone()
             .ok_or_else(|| FetchError::Invalid("not a URL".to_owned()))?;
         self.check_size(&request)?;
-        let key = (request.is_cached && request.method == "GET").then(|| (url.clone(), request.headers.clone()));
-        if let Some(cached) = key.as_ref().and_then(|key| self.ledger().cached.get(key).cloned()) {
-            return Ok(cached);
-        }
         let timeout = request
             .timeout
             .unwrap_or(self.limits.timeout)
             .min(self.limits.max_timeout);
-        let response = tokio::time::timeout(timeout, self.follow(&request, url))
+        tokio::time::timeout(timeout, self.fetch(&request, url))
             .await
-            .unwrap_or(Err(FetchError::Network(NetworkError::Timeout)))?;
-        if let Some(key) = key {
-            self.ledger().cached.insert(key, response.clone());
+            .unwrap_or(Err(FetchError::Network(NetworkError::Timeout)))
+    }
+
+    async fn fetch(&self, request: &Request, url: Url) -> Result<Response, FetchError> {
+        let mut unlocked = Unlocked::of(request, &url, &*self.vault).await?;
+        let key = self.cache_key(request, &url);
+        let cached = key.as_ref().and_then(|key| self.profile.cached(key));
+        if let Some(cached) = cached.filter(|cached| self.may_still_reach(&url, cached)) {
+            return Ok(cached);
+        }
+        let (mut answer, mut url) = self.follow(request, url, &unlocked).await?;
+        let from = (&answer, &url);
+        unlocked.capture(&request.captures, from, &*self.vault).await?;
+        unlocked.scrub(&mut answer, &mut url);
+        let mut response = Response::new(answer, url);
+        response.shows_cookies = self.grants.reads_cookies;
+        if let Some(key) = key.filter(|_| response.status < 400) {
+            self.profile.keep(key, &response, request.cached_for);
         }
         Ok(response)
+    }
+
+    /// Names a request whose response may be used again. One with secrets is always sent.
+    fn cache_key(&self, request: &Request, url: &Url) -> Option<CacheKey> {
+        let is_plain = request.secrets.is_empty() && request.captures.is_empty() && request.follows_redirects;
+        let is_cached = request.cached_for > Duration::ZERO && request.method == "GET" && is_plain;
+        is_cached.then(|| {
+            cache_key(
+                url,
+                &self.with_site_fields(request.cookies, url, request.headers.clone()),
+            )
+        })
+    }
+
+    /// What was granted may have been taken back since the response was kept.
+    fn may_still_reach(&self, url: &Url, cached: &Response) -> bool {
+        self.grants.check(url).is_ok() && self.grants.check(&cached.final_url).is_ok()
     }
 
     fn check_size(&self, request: &Request) -> Result<(), FetchError> {
@@ -141,43 +167,54 @@ impl Session {
             .ok_or_else(|| FetchError::Invalid("the request is larger than plugins may send".to_owned()))
     }
 
-    async fn follow(&self, request: &Request, url: Url) -> Result<Response, FetchError> {
+    async fn follow(&self, request: &Request, url: Url, unlocked: &Unlocked) -> Result<(Answer, Url), FetchError> {
         let mut hop = Hop {
             method: request.method.clone(),
             url,
             headers: request.headers.clone(),
             body: request.body.clone(),
+            sends_body: true,
         };
         let mut redirects = 0;
         loop {
-            let answer = self.exchange(request, &hop).await?;
+            let answer = self.exchange(request, &hop, unlocked).await?;
             let target = request
                 .follows_redirects
                 .then(|| redirect_target(&answer, &hop.url))
                 .flatten();
             let Some(target) = target else {
-                return Ok(Response::new(answer, hop.url));
+                return Ok((answer, hop.url));
             };
             redirects += 1;
             if redirects > self.limits.redirects {
                 return Err(FetchError::Invalid("too many redirects".to_owned()));
             }
-            hop = hop.redirected(answer.status, target)?;
+            if let Some(name) = unlocked.carried_by(&target) {
+                let host = target.host_str().unwrap_or_default();
+                let reason = format!("a redirect would carry the secret {name} to {host}");
+                return Err(FetchError::Secret(reason));
+            }
+            hop = hop.redirected(answer.status, target, request.has_secret_form())?;
         }
     }
 
-    async fn exchange(&self, request: &Request, hop: &Hop) -> Result<Answer, FetchError> {
+    async fn exchange(&self, request: &Request, hop: &Hop, unlocked: &Unlocked) -> Result<Answer, FetchError> {
         let reach = self.grants.check(&hop.url).map_err(|denial| self.deny(denial))?;
-        let max_bytes = self.reserve(request)?;
-        let exchange = Exchange {
+        let proxy = SafeUrl::parse(hop.url.as_str()).ok();
+        let mut exchange = Exchange {
             method: hop.method.clone(),
             url: hop.url.clone(),
-            headers: self.with_cookies(request.cookies, hop),
+            headers: self.with_site_fields(request.cookies, &hop.url, hop.headers.clone()),
             body: hop.body.clone(),
             reach,
-            max_bytes,
+            proxy: proxy.and_then(|url| self.proxies.for_url(&url)),
+            max_bytes: self.reserve(request)?,
         };
-        let answer = self.network.exchange(exchange).await.map_err(FetchError::Network)?;
+        put_secrets(&mut exchange, request, hop, unlocked)?;
+        let started = Instant::now();
+        let answer = self.network.exchange(exchange).await;
+        self.log.exchanged(line(hop, &answer, started.elapsed()));
+        let answer = answer.map_err(FetchError::Network)?;
         self.account(request, &hop.url, &answer)?;
         Ok(answer)
     }
@@ -218,31 +255,32 @@ impl Session {
                 .iter()
                 .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
             for (_, cookie) in fields {
-                // A cookie that the jar refuses (another domain, malformed) is one the site may not set.
-                let _ = ledger.jar.parse(cookie, url);
+                self.profile.set_cookie(cookie, url);
             }
         }
         Ok(())
     }
 
-    fn with_cookies(&self, cookies: Cookies, hop: &Hop) -> Vec<(String, String)> {
-        let mut values = Vec::new();
-        if cookies != Cookies::None {
-            let ledger = self.ledger();
-            values.extend(
-                ledger
-                    .jar
-                    .get_request_values(&hop.url)
-                    .map(|(name, value)| format!("{name}={value}")),
-            );
+    /// `headers` with what belongs to the site of `url`: its cookies, and what the user gave for the task.
+    fn with_site_fields(&self, mode: Cookies, url: &Url, mut headers: Vec<(String, String)>) -> Vec<(String, String)> {
+        let mut cookies = Vec::new();
+        if mode != Cookies::None {
+            cookies = self.profile.cookies_for(url);
         }
-        if cookies == Cookies::JarAndTask {
-            let task = self.task_cookies.as_ref().filter(|task| task.belong_to(&hop.url));
-            values.extend(task.map(|task| task.value().to_owned()));
+        if mode == Cookies::JarAndTask
+            && let Some(task) = &self.task
+        {
+            let (of_task, fields) = task.fields_for(url);
+            cookies.extend(of_task.map(str::to_owned));
+            for (name, value) in fields {
+                // What the plugin says itself counts.
+                if !headers.iter().any(|(known, _)| *known == name) {
+                    headers.push((name, value));
+                }
+            }
         }
-        let mut headers = hop.headers.clone();
-        if !values.is_empty() {
-            headers.push(("cookie".to_owned(), values.join("; ")));
+        if !cookies.is_empty() {
+            headers.push(("cookie".to_owned(), cookies.join("; ")));
         }
         headers
     }
@@ -255,17 +293,18 @@ impl Session {
         FetchError::Denied(denial)
     }
 
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+    fn ledger(&self) -> MutexGuard<'_, Traffic> {
         self.ledger.lock().expect("nobody panics while holding the ledger")
     }
 }
 
 impl Hop {
     /// The next step. Another origin gets neither credentials nor a body.
-    fn redirected(self, status: u16, url: Url) -> Result<Self, FetchError> {
+    fn redirected(self, status: u16, url: Url, has_secret_form: bool) -> Result<Self, FetchError> {
         let keeps_method = matches!(status, 307 | 308) || matches!(self.method.as_str(), "GET" | "HEAD");
         let crosses = self.url.origin() != url.origin();
-        if keeps_method && crosses && !self.body.is_empty() {
+        let has_body = self.sends_body && (has_secret_form || !self.body.is_empty());
+        if keeps_method && crosses && has_body {
             let reason = "a redirect would send the body to another origin";
             return Err(FetchError::Invalid(reason.to_owned()));
         }
@@ -275,15 +314,63 @@ impl Hop {
             ("GET".to_owned(), Bytes::new())
         };
         let stays = |name: &str| !crosses || header::crosses_origins(name);
-        let has_body = keeps_method;
-        let fits = |name: &str| has_body || name != "content-type";
+        let fits = |name: &str| keeps_method || name != "content-type";
         let headers = self.headers.into_iter().filter(|(name, _)| stays(name) && fits(name));
         Ok(Self {
             method,
             url,
             headers: headers.collect(),
             body,
+            sends_body: self.sends_body && keeps_method,
         })
+    }
+}
+
+/// Puts the secrets of a request into one step of it, those that may go where it goes.
+fn put_secrets(exchange: &mut Exchange, request: &Request, hop: &Hop, unlocked: &Unlocked) -> Result<(), FetchError> {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    for (place, name, value) in unlocked.fill(&request.secrets, &hop.url) {
+        let value = value.expose();
+        match place {
+            Place::Header if !header::is_value(value) => {
+                return Err(FetchError::Invalid(format!(
+                    "the secret for the field {name} cannot be sent"
+                )));
+            }
+            Place::Header => {
+                exchange.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
+                exchange.headers.push((name.to_ascii_lowercase(), value.to_owned()));
+            }
+            // The first step has what the plugin built; a redirect leads to a URL of its own.
+            Place::Query if Some(&hop.url) == request.url.as_ref() => {
+                exchange.url.query_pairs_mut().append_pair(&name, value);
+            }
+            Place::Form if hop.sends_body => drop(form.append_pair(&name, value)),
+            Place::Query | Place::Form => {}
+        }
+    }
+    let form = form.finish();
+    if !form.is_empty() {
+        let before = String::from_utf8_lossy(&exchange.body);
+        let parts = [&*before, &form].into_iter().filter(|part| !part.is_empty());
+        exchange.body = parts.collect::<Vec<_>>().join("&").into();
+    }
+    Ok(())
+}
+
+/// What the user may read about a request: neither queries nor fields nor bodies.
+fn line(hop: &Hop, answer: &Result<Answer, NetworkError>, elapsed: Duration) -> RequestLine {
+    let mut address = hop.url.clone();
+    let _no_password_to_remove = address.set_password(None);
+    let _no_user_to_remove = address.set_username("");
+    address.set_query(None);
+    address.set_fragment(None);
+    RequestLine {
+        method: hop.method.clone(),
+        address: address.into(),
+        status: answer.as_ref().ok().map(|answer| answer.status),
+        received_bytes: answer.as_ref().map_or(0, |answer| answer.body.len() as u64),
+        elapsed,
     }
 }
 

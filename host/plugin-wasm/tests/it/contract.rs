@@ -54,6 +54,31 @@ async fn what_a_plugin_does_not_export_is_said_when_it_is_called() {
 }
 
 #[tokio::test]
+async fn interfaces_that_are_added_do_not_hurt_older_plugins() {
+    let start = WIT.find("interface storage {").unwrap();
+    let end = start + WIT[start..].find("\n}\n").unwrap() + "\n}\n".len();
+    let older = [&WIT[..start], &WIT[end..]].concat().replace(" import storage;", "");
+    let loaded = load(dummy(&older, "everything")).await.unwrap();
+    let mut imports = loaded.interface().imports.iter();
+    assert!(
+        !imports.any(|import| import.starts_with("storage.")),
+        "{:?}",
+        loaded.interface()
+    );
+    // Older than previews, and still a resolver.
+    let loaded = load(dummy(&older, "resolver-world")).await.unwrap();
+    let url = "https://example.org/";
+    let resolved = loaded.resolve(url, None, context().0, Limits::resolve()).await;
+    assert!(
+        matches!(resolved.result, Err(PluginFault::Trap { .. })),
+        "the function runs: {:?}",
+        resolved.result
+    );
+    let previewed = loaded.preview(url, context().0, Limits::preview()).await;
+    assert_eq!(previewed.result.unwrap_err(), PluginFault::NotExported("previewer"));
+}
+
+#[tokio::test]
 async fn functions_added_to_exported_interfaces_break_older_plugins_loudly() {
     let older = changed(
         "  more: func(url: string, token: string, out: borrow<listing>) -> result<_, plugin-error>;\n",
@@ -91,18 +116,17 @@ async fn a_newer_plugin_runs_on_an_older_host_unless_it_uses_what_is_new() {
 
 #[tokio::test]
 async fn what_this_host_does_not_offer_yet_says_so_when_it_is_called() {
-    let items =
-        format!(r#"(import "svc:plugin/vault@0.1.0" "forget" (func $forget (param i32 i32 i32 i32))) {MEMORY}"#);
-    let guest = previewer(
-        &["vault"],
-        &items,
-        "(call $forget (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))",
+    let items = format!(
+        r#"(import "svc:plugin/vault-reveal@0.1.0" "reveal" (func $reveal (param i32 i32 i32 i32 i32))) {MEMORY}"#
     );
+    let zero = "(i32.const 0)";
+    let body = format!("(call $reveal {zero} {zero} {zero} {zero} (i32.const 64))");
+    let guest = previewer(&["vault-reveal"], &items, &body);
     let loaded = load(guest).await.unwrap();
     let called = loaded
         .preview("https://example.org/", context().0, Limits::preview())
         .await;
-    assert_eq!(called.result.unwrap_err(), PluginFault::Unsupported("the vault"));
+    assert_eq!(called.result.unwrap_err(), PluginFault::Unsupported("reading secrets"));
 }
 
 #[tokio::test]

@@ -27,12 +27,15 @@ pub(crate) fn previewer(imports: &[&str], items: &str, body: &str) -> Vec<u8> {
     component_of(&previewer_world(&imports), items, body)
 }
 
-/// The same with what a process usually has: an environment, arguments, folders.
+/// The same with what a process usually has: an environment, arguments, folders, sockets.
 pub(crate) fn previewer_with_wasi(items: &str, body: &str) -> Vec<u8> {
     let imports = [
         "listing",
         "wasi:cli/environment@0.2.0",
         "wasi:filesystem/preopens@0.2.0",
+        "wasi:sockets/instance-network@0.2.0",
+        "wasi:sockets/tcp-create-socket@0.2.0",
+        "wasi:sockets/ip-name-lookup@0.2.0",
     ];
     component_of(&format!("{}{WASI}", previewer_world(&imports)), items, body)
 }
@@ -84,5 +87,42 @@ const WASI: &str = "
         interface preopens {
             use types.{descriptor};
             get-directories: func() -> list<tuple<descriptor, string>>;
+        }
+    }
+    package wasi:sockets@0.2.0 {
+        interface network {
+            resource network;
+            enum error-code {
+                unknown, access-denied, not-supported, invalid-argument, out-of-memory, timeout, concurrency-conflict,
+                not-in-progress, would-block, invalid-state, new-socket-limit, address-not-bindable, address-in-use,
+                remote-unreachable, connection-refused, connection-reset, connection-aborted, datagram-too-large,
+                name-unresolvable, temporary-resolver-failure, permanent-resolver-failure
+            }
+            enum ip-address-family { ipv4, ipv6 }
+            type ipv4-address = tuple<u8, u8, u8, u8>;
+            type ipv6-address = tuple<u16, u16, u16, u16, u16, u16, u16, u16>;
+            record ipv4-socket-address { port: u16, address: ipv4-address }
+            record ipv6-socket-address { port: u16, flow-info: u32, address: ipv6-address, scope-id: u32 }
+            variant ip-socket-address { ipv4(ipv4-socket-address), ipv6(ipv6-socket-address) }
+        }
+        interface instance-network {
+            use network.{network};
+            instance-network: func() -> network;
+        }
+        interface tcp {
+            use network.{network, error-code, ip-socket-address};
+            resource tcp-socket {
+                start-connect: func(network: borrow<network>, remote: ip-socket-address) -> result<_, error-code>;
+            }
+        }
+        interface tcp-create-socket {
+            use network.{error-code, ip-address-family};
+            use tcp.{tcp-socket};
+            create-tcp-socket: func(family: ip-address-family) -> result<tcp-socket, error-code>;
+        }
+        interface ip-name-lookup {
+            use network.{network, error-code};
+            resource resolve-address-stream;
+            resolve-addresses: func(network: borrow<network>, name: string) -> result<resolve-address-stream, error-code>;
         }
     }";

@@ -174,6 +174,40 @@ async fn more_calls_than_can_run_at_once_take_turns() {
 }
 
 #[tokio::test]
+async fn wasi_connects_nowhere_and_looks_nothing_up() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let params = "i32 ".repeat(15);
+    let items = format!(
+        r#"
+        (import "wasi:sockets/instance-network@0.2.0" "instance-network" (func $network (result i32)))
+        (import "wasi:sockets/tcp-create-socket@0.2.0" "create-tcp-socket" (func $create (param i32 i32)))
+        (import "wasi:sockets/tcp@0.2.0" "[method]tcp-socket.start-connect" (func $connect (param {params})))
+        (import "wasi:sockets/ip-name-lookup@0.2.0" "resolve-addresses" (func $look_up (param i32 i32 i32 i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 128) "localhost")"#
+    );
+    let unused = "(i32.const 0)".repeat(6);
+    // An address is a port and four bytes, or what is longer. The first byte of an answer is 0 if all went well.
+    let body = format!(
+        "(call $create (i32.const 0) (i32.const 64))
+        (if (i32.eqz (i32.load8_u (i32.const 64))) (then
+            (call $connect (i32.load (i32.const 68)) (call $network) (i32.const 0) (i32.const {port})
+                (i32.const 127) (i32.const 0) (i32.const 0) (i32.const 1) {unused} (i32.const 80))
+            (if (i32.eqz (i32.load8_u (i32.const 80))) (then unreachable))))
+        (call $look_up (call $network) (i32.const 128) (i32.const 9) (i32.const 96))
+        (if (i32.eqz (i32.load8_u (i32.const 96))) (then unreachable))"
+    );
+    let guest = crate::guest::previewer_with_wasi(&items, &body);
+    let loaded = Rig::new().load(guest).await;
+    let called = loaded.preview("https://example.org/", context().0, Limits::preview());
+    called.await.result.unwrap();
+    let accepted = listener.accept().map_err(|error| error.kind());
+    assert!(matches!(accepted, Err(std::io::ErrorKind::WouldBlock)), "{accepted:?}");
+}
+
+#[tokio::test]
 async fn wasi_gives_nothing_away() {
     // The environment and the folders of a process: both lists must be empty.
     let items = r#"

@@ -46,6 +46,29 @@ async fn a_compiled_plugin_is_not_compiled_again() {
 }
 
 #[tokio::test]
+async fn what_several_load_side_by_side_is_compiled_once() {
+    let notes = tempfile::tempdir().unwrap();
+    let notes = notes.path().join("notes");
+    let command = format!(
+        "echo compiled >> {}; exec {}",
+        notes.display(),
+        env!("CARGO_BIN_EXE_compile-plugin")
+    );
+    let rig = Rig::with_compiler("/bin/sh".into(), &["-c", &command]);
+    // Each has its own runtime, as processes have.
+    let others: Vec<_> = (0..3)
+        .map(|_| rig.restarted_with("/bin/sh", &["-c", &command]))
+        .collect();
+    let runtimes = others.iter().chain([&rig.runtime]);
+    let loads = runtimes.map(|runtime| runtime.load(working(), Language::Component));
+    for loaded in futures_util::future::join_all(loads).await {
+        loaded.unwrap();
+    }
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "compiled\n");
+    assert_eq!(compiled(&rig).len(), 1, "no lock is left");
+}
+
+#[tokio::test]
 async fn a_compiled_plugin_that_was_changed_is_not_used() {
     let rig = Rig::new();
     rig.load(working()).await;
@@ -70,7 +93,7 @@ async fn a_compiler_that_is_killed_takes_nobody_along() {
         matches!(refused, Err(LoadError::Compile(CompileError::Limit(_)))),
         "{refused:?}"
     );
-    assert!(compiled_nothing(&rig));
+    assert_eq!(compiled(&rig), Vec::<PathBuf>::new());
 }
 
 #[tokio::test]
@@ -144,8 +167,4 @@ fn a_bomb_ends_the_compiler_s_process_within_its_limits() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.signal().is_some(), "{:?}", output.status);
     assert!(output.stdout.is_empty());
-}
-
-fn compiled_nothing(rig: &Rig) -> bool {
-    fs::read_dir(rig.folder.path()).unwrap().next().is_none()
 }

@@ -3,9 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
 
 mod contract;
+mod foreign;
 mod guest;
 mod hostile;
+mod hostile_table;
 mod loading;
 mod network;
 mod open_directory;
+mod release_assets;
 mod rig;
+mod script;

@@ -7,6 +7,7 @@ use data_encoding::BASE64;
 use plugin_host::Reach;
 use plugin_wasm::{Answer, Exchange, Internet, InternetConfig, Network as _, NetworkError};
 use support::{Certificate, Content, Origin, Proxy, Resource, behaviour};
+use transfer::SafeUrl;
 
 const PATH: &str = "/page";
 
@@ -31,6 +32,7 @@ fn exchange(url: &str, reach: Reach, max_bytes: u64) -> Exchange {
         headers: Vec::new(),
         body: Bytes::new(),
         reach,
+        proxy: None,
         max_bytes,
     }
 }
@@ -141,14 +143,64 @@ async fn a_proxy_looks_names_up_itself() {
     let origin = origin();
     let proxy = Proxy::http(&[("site.test", origin.port())], None);
     let config = InternetConfig {
-        proxy: Some(format!("http://127.0.0.1:{}", proxy.port()).parse().unwrap()),
         user_agent: "Svc/1".to_owned(),
         ..InternetConfig::default()
     };
-    let answer = get(&config, format!("http://site.test{PATH}"), Reach::Public, 10)
+    let internet = Internet::new(&config).unwrap();
+    let through = |url: &str, proxy: String| {
+        let proxy = Some(SafeUrl::parse(&proxy).unwrap());
+        let exchange = exchange(url, Reach::Public, 10);
+        internet.exchange(Exchange { proxy, ..exchange })
+    };
+    let address = format!("http://127.0.0.1:{}", proxy.port());
+    let answer = through(&format!("http://site.test{PATH}"), address.clone())
         .await
         .unwrap();
     assert_eq!(&answer.body[..], b"hello");
     assert_eq!(proxy.requests().len(), 1);
     assert_eq!(origin.requests()[0].header("user-agent"), Some("Svc/1"));
+
+    for own in ["http://localhost/", "http://x.localhost./"] {
+        let blocked = through(own, address.clone()).await;
+        assert_eq!(blocked, Err(NetworkError::BlockedAddress), "{own}");
+    }
+    let strange = through("http://site.test/", "socks4://127.0.0.1:1".to_owned()).await;
+    assert!(matches!(strange, Err(NetworkError::Failed(reason)) if reason.contains("socks4")));
+    assert_eq!(proxy.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn another_proxy_takes_over_at_once_and_none_means_none() {
+    let origin = origin();
+    let internet = Internet::new(&InternetConfig::default()).unwrap();
+    let sites = [("site.test", origin.port())];
+    let proxies = [Proxy::http(&sites, None), Proxy::http(&sites, Some(("user", "p@ss")))];
+    let addresses = [
+        format!("http://127.0.0.1:{}", proxies[0].port()),
+        format!("http://user:p%40ss@127.0.0.1:{}", proxies[1].port()),
+    ];
+    let url = format!("http://site.test{PATH}");
+    for (turn, address) in [0, 1, 0, 1].into_iter().map(|turn| (turn, &addresses[turn])) {
+        let proxy = Some(SafeUrl::parse(address).unwrap());
+        let exchange = exchange(&url, Reach::Public, 10);
+        let answer = internet.exchange(Exchange { proxy, ..exchange }).await.unwrap();
+        assert_eq!(answer.status, 200, "{turn}");
+    }
+    assert_eq!(proxies.each_ref().map(|proxy| proxy.requests().len()), [2, 2]);
+    let direct = internet
+        .exchange(exchange(&origin.url(PATH), Reach::Anywhere, 10))
+        .await;
+    assert_eq!(direct.unwrap().status, 200);
+    assert_eq!(proxies.each_ref().map(|proxy| proxy.requests().len()), [2, 2]);
+}
+
+#[tokio::test]
+async fn a_site_is_asked_over_a_few_connections_only() {
+    let origin = Origin::start(vec![resource().with(behaviour::paced(20))]);
+    let internet = Internet::new(&InternetConfig::default()).unwrap();
+    let asked = (0..12).map(|_| internet.exchange(exchange(&origin.url(PATH), Reach::Anywhere, 10)));
+    for answer in futures_util::future::join_all(asked).await {
+        answer.unwrap();
+    }
+    assert_eq!(origin.max_connections_seen(), 6);
 }

@@ -2,17 +2,19 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use plugin_host::{Grants, LogLevel, runtime::Language};
+use plugin_host::{BoundSecret, Grants, LogLevel, RequestLine, runtime::Language};
 use plugin_wasm::{
     Ambient, CallContext, CompilerCommand, Internet, InternetConfig, Loaded, LogSink, Pending, Runtime, RuntimeConfig,
-    Storage,
+    Storage, Vault,
 };
 use tempfile::TempDir;
+use transfer::Secret;
+use url::Url;
 
 pub(crate) struct Rig {
     pub(crate) runtime: Runtime,
@@ -27,13 +29,18 @@ impl Rig {
 
     pub(crate) fn with_compiler(program: PathBuf, args: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let runtime = runtime(&folder, program, args);
+        let runtime = runtime(folder.path(), program, args);
         Self { runtime, folder }
     }
 
     /// Another runtime on the same folder.
     pub(crate) fn restarted(&self, program: &str) -> Runtime {
-        runtime(&self.folder, program.into(), &[])
+        self.restarted_with(program, &[])
+    }
+
+    /// The same, whose compiler is told this.
+    pub(crate) fn restarted_with(&self, program: &str, args: &[&str]) -> Runtime {
+        runtime(self.folder.path(), program.into(), args)
     }
 
     pub(crate) async fn load(&self, bytes: Vec<u8>) -> Loaded {
@@ -41,9 +48,15 @@ impl Rig {
     }
 }
 
-fn runtime(folder: &TempDir, program: PathBuf, args: &[&str]) -> Runtime {
+/// A runtime whose compiled code stays: the engine of scripts is compiled once for all tests.
+pub(crate) fn scripts() -> Runtime {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scripts");
+    runtime(&folder, env!("CARGO_BIN_EXE_compile-plugin").into(), &[])
+}
+
+fn runtime(folder: &Path, program: PathBuf, args: &[&str]) -> Runtime {
     Runtime::start(RuntimeConfig {
-        cache_folder: folder.path().to_owned(),
+        cache_folder: folder.to_owned(),
         cache_key: [7; 32],
         compiler: CompilerCommand {
             program,
@@ -61,11 +74,11 @@ pub(crate) fn context() -> (CallContext, Arc<Log>) {
         settings: BTreeMap::new(),
         locale: "en".to_owned(),
         grants: Grants::default(),
-        task_cookies: None,
         ambient: Ambient::System,
         network: Arc::new(Internet::new(&InternetConfig::default()).unwrap()),
         storage: Arc::new(Memory::default()),
         log: log.clone(),
+        ..CallContext::isolated()
     };
     (context, log)
 }
@@ -81,6 +94,10 @@ impl LogSink for Log {
 
     fn progress(&self, done: u32, _: Option<u32>, note: &str) {
         self.0.lock().unwrap().push(format!("{done} {note}"));
+    }
+
+    fn exchanged(&self, line: RequestLine) {
+        self.0.lock().unwrap().push(format!("{} {}", line.method, line.address));
     }
 }
 
@@ -111,5 +128,36 @@ impl Storage for Memory {
             let values = self.0.lock().unwrap();
             values.keys().filter(|key| key.starts_with(&prefix)).cloned().collect()
         })
+    }
+}
+
+/// One secret, `token`, for `bound.example` and this machine.
+#[derive(Debug)]
+pub(crate) struct Keys;
+
+impl Vault for Keys {
+    fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>> {
+        let secret = || {
+            let here = "http://127.0.0.1/".parse().unwrap();
+            let bound = vec!["https://bound.example".parse().unwrap()];
+            BoundSecret::captured(Secret::new("hunter2"), &here, bound)
+        };
+        Box::pin(async move { (name == "token").then(secret) })
+    }
+
+    fn capture(&self, _: String, _: Secret, _: Url) -> Pending<'_, Result<(), String>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn forget(&self, _: String) -> Pending<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn cookies(&self) -> Pending<'_, Option<Vec<u8>>> {
+        Box::pin(async { None })
+    }
+
+    fn keep_cookies(&self, _: Vec<u8>) -> Pending<'_, ()> {
+        Box::pin(async {})
     }
 }

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod joined;
+
 use std::{path::PathBuf, time::Duration};
 
 use support::{Content, Origin, Resource, Version, behaviour};

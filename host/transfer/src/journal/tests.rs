@@ -70,6 +70,22 @@ fn dropped_bytes_are_not_believed_again() {
 }
 
 #[test]
+fn a_mark_holds_after_a_kill_and_after_a_power_cut_if_it_was_synced() {
+    let mark = |end| Mark { end, segments: end * 7 };
+    let records = [
+        Record::Joined(mark(10)),
+        Record::Synced(u64::MAX),
+        Record::Joined(mark(20)),
+    ];
+    let bytes = journal_bytes(&records, "one");
+    for (boot, end) in [("one", 20), ("two", 10)] {
+        let begun = parse(&bytes, Some(boot)).unwrap().0;
+        assert_eq!(begun.mark, Some(mark(end)));
+        assert!(begun.done.iter().eq([ByteRange::new(0, end)]));
+    }
+}
+
+#[test]
 fn a_journal_survives_being_reopened_and_appended_to() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("f.svcpart.journal");

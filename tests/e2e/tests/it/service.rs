@@ -1,7 +1,13 @@
 //! The service: agent and daemon as processes, and everybody who talks to them.
 
+mod author;
 mod foreign;
+mod guest;
+mod hls;
 mod kill_loop;
+mod metalink;
+mod plugin_kill_loop;
+mod plugin_sites;
 mod plugins;
 mod setup;
 mod start;

@@ -172,7 +172,13 @@ async fn create(client: &mut Client<'_>, requests: Vec<CreateTaskRequest>) -> an
     let mut ids = Vec::with_capacity(requests.len());
     for requests in chunks(requests)? {
         let created = client
-            .call(Method::TaskCreateMany, &CreateTasksParams { requests })
+            .call(
+                Method::TaskCreateMany,
+                &CreateTasksParams {
+                    requests,
+                    ..CreateTasksParams::default()
+                },
+            )
             .await;
         let CreatedTasks { task_ids } = created.map_err(|error| match ids.len() {
             0 => anyhow::Error::new(error),

@@ -16,7 +16,7 @@ use crate::cli::stop::StopRequests;
 const QUIET_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Who is told.
-pub(super) trait Audience {
+pub(in crate::cli) trait Audience {
     /// How often [`Audience::look`] is wanted.
     fn interval(&self) -> Option<Duration>;
 
@@ -41,7 +41,7 @@ pub(super) trait Audience {
 
 /// Why there is no more to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(in crate::cli) enum End {
     /// The audience has heard all it wanted.
     Done,
     /// The user wants to stop.
@@ -53,7 +53,11 @@ pub(super) enum End {
 }
 
 /// Tells `audience` what the service does.
-pub(super) async fn attend(target: &Target, client: Client<'_>, audience: &mut dyn Audience) -> anyhow::Result<End> {
+pub(in crate::cli) async fn attend(
+    target: &Target,
+    client: Client<'_>,
+    audience: &mut dyn Audience,
+) -> anyhow::Result<End> {
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
     let period = audience.interval().unwrap_or(QUIET_INTERVAL);
     let mut ticks = tokio::time::interval_at(Instant::now() + period, period);

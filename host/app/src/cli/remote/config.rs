@@ -84,7 +84,7 @@ enum ServerCommand {
     },
 }
 
-pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
+pub(in crate::cli) fn parse_pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
     let (key, value) = pair.ok_or("write KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
@@ -147,7 +147,7 @@ fn change(
 }
 
 /// A value from standard input.
-pub(super) fn read_value() -> anyhow::Result<String> {
+pub(in crate::cli) fn read_value() -> anyhow::Result<String> {
     let mut value = String::new();
     std::io::stdin().take(MAX_VALUE_BYTES).read_to_string(&mut value)?;
     Ok(value.trim().to_owned())

@@ -8,13 +8,16 @@ use std::{
 };
 
 use protocol::{
-    InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult, PendingVersionDto, PluginDto, PluginParams,
+    ChoosePluginHostParams, InstallPluginFileParams, InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult,
+    PendingVersionDto, PluginCallDto, PluginDto, PluginJournalDto, PluginParams, PluginRequestDto,
     SetPluginEnabledParams, UpdatePluginSettingsParams,
 };
 use serde::Serialize;
 
 use super::{
-    Client, Exit, ServiceArgs, config, http,
+    Client, Exit, ServiceArgs, config,
+    error::RemoteError,
+    http,
     ids::Known,
     print_done, print_json, print_lines,
     table::{Align, Table},
@@ -35,6 +38,11 @@ pub(in crate::cli) enum PluginCommand {
     Disable(OneArgs),
     /// Show what a plugin asks for, or agree to it
     Consent(ConsentArgs),
+    /// Let a plugin reach a host that it can do without, or do not
+    Allow(AllowArgs),
+    /// Show what a plugin did, wrote and asked for
+    #[command(visible_alias = "journal")]
+    Log(OneArgs),
     /// Go back to the version before
     Rollback(OneArgs),
     /// Remove a plugin with its settings
@@ -75,6 +83,20 @@ pub(in crate::cli) struct ConsentArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(in crate::cli) struct AllowArgs {
+    #[command(flatten)]
+    which: OneArgs,
+    /// The host, as "svc plugin list" shows it
+    host: String,
+    /// Only for its next call
+    #[arg(long)]
+    once: bool,
+    /// Never, and do not ask again
+    #[arg(long, conflicts_with = "once")]
+    never: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SettingsArgs {
     #[command(flatten)]
     which: OneArgs,
@@ -101,6 +123,21 @@ pub(super) async fn run(command: PluginCommand, environment: &Environment) -> an
             act(&args, environment, Method::PluginSetEnabled, switch(false), "disabled").await
         }
         PluginCommand::Consent(args) => consent(&args, environment).await,
+        PluginCommand::Allow(args) => {
+            let (choice, what) = match (args.once, args.never) {
+                (true, _) => ("once", "allowed the host for the next call of"),
+                (_, true) => ("never", "will not ask again about the host for"),
+                _ => ("always", "allowed the host for"),
+            };
+            let host = args.host.clone();
+            let params = |identity| ChoosePluginHostParams {
+                identity,
+                host,
+                choice: choice.to_owned(),
+            };
+            act(&args.which, environment, Method::PluginChooseHost, params, what).await
+        }
+        PluginCommand::Log(args) => log(&args, environment).await,
         PluginCommand::Rollback(args) => {
             act(
                 &args,
@@ -185,8 +222,16 @@ fn state(plugin: &PluginDto) -> String {
 async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let archive = read(&args.file)?;
     let target = args.service.target(environment)?;
-    let answer = http::upload(&target, "/api/v1/plugins/install", archive).await?;
-    let installed: InstalledPlugin = answer.read(&target)?;
+    let installed = match http::upload(&target, "/api/v1/plugins/install", archive).await {
+        // A desktop takes no uploads as it is installed; it reads the file itself.
+        Err(RemoteError::Refused { status: 404, .. } | RemoteError::NoKey { .. }) if target.address.is_loopback() => {
+            let path = std::path::absolute(&args.file)?.display().to_string();
+            let mut client = Client::connect(&target).await?;
+            let params = InstallPluginFileParams { path };
+            client.call(Method::PluginInstallFile, &params).await?
+        }
+        answer => answer?.read::<InstalledPlugin>(&target)?,
+    };
     if args.service.json {
         return print_json(&installed);
     }
@@ -197,6 +242,57 @@ async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Resul
         lines.extend(asked(&find(&mut client, identity).await?));
     }
     print_lines(lines)
+}
+
+async fn log(args: &OneArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let PluginDto { identity, .. } = find(&mut client, &args.plugin).await?;
+    let journal: PluginJournalDto = client.call(Method::PluginJournal, &PluginParams { identity }).await?;
+    if args.service.json {
+        return print_json(&journal);
+    }
+    print_lines(log_lines(&journal))
+}
+
+/// Everything that a plugin did, in the order in which it happened.
+fn log_lines(journal: &PluginJournalDto) -> Vec<String> {
+    let events = journal.events.iter().map(|event| {
+        let took = event.call.as_ref().map(|call| {
+            let PluginCallDto {
+                id, wall_ms, cpu_ms, requests, received_bytes, peak_memory_bytes, ..
+            } = call;
+            format!(
+                " (call {id}: {wall_ms} ms, {cpu_ms} ms computing, {requests} requests, {received_bytes} bytes, {peak_memory_bytes} bytes of memory)"
+            )
+        });
+        (event.at_ms, format!("{} {}{}", event.event, event.detail, took.unwrap_or_default()))
+    });
+    let lines = journal.lines.iter();
+    let lines = lines.map(|line| (line.at_ms, format!("{} {}", line.level, line.text)));
+    let requests = journal.requests.iter().map(|request| {
+        let status = request
+            .status
+            .map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+        let PluginRequestDto {
+            method,
+            address,
+            received_bytes,
+            elapsed_ms,
+            ..
+        } = request;
+        (
+            request.at_ms,
+            format!("request {method} {address}: {status}, {received_bytes} bytes, {elapsed_ms} ms"),
+        )
+    });
+    let mut all: Vec<_> = events.chain(lines).chain(requests).collect();
+    all.sort_by_key(|(at_ms, _)| *at_ms);
+    let stamped = |(at_ms, text): (i64, String)| {
+        let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
+        format!("{} {text}", at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
+    };
+    all.into_iter().map(stamped).collect()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, UsageError> {

@@ -25,6 +25,7 @@ fn link(url: &str) -> Link {
         is_single_use: false,
         is_whole_only: false,
         max_connections: Some(3),
+        segments: Arc::default(),
     }
 }
 

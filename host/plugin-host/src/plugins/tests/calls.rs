@@ -1,4 +1,8 @@
+use engine::{Resolution, ResolveRequest, Resolved as Answer, Resolver, ResolverId};
+use transfer::{GivenBy, RequestOptions, SafeUrl};
+
 use super::*;
+use crate::Proxies;
 
 #[tokio::test]
 async fn a_claimed_url_fails_closed_and_an_unclaimed_one_runs_nothing() {
@@ -86,6 +90,46 @@ async fn settings_reach_the_plugin_and_secrets_do_not_come_back() {
     let raw = std::fs::read(world.path().join("data/svc.db")).unwrap();
     assert!(raw.windows(9).any(|window| window == b"acme@test"));
     assert!(!raw.windows(7).any(|window| window == b"hunter2"), "sealed on the disk");
+}
+
+#[tokio::test]
+async fn a_link_carries_a_secret_only_to_hosts_that_the_user_allowed_for_it() {
+    let world = World::new().await;
+    let script = "imports listing.[method]link.secret-header\nhost https://acme.test\nsecret https://acme.test\nsends Bearer {token}";
+    let installed = world.install("acme", "1.0.0", script).await.unwrap();
+    let consent = installed.pending_consent.expect("the user is asked");
+    world.plugins.consent(identity("acme"), consent).await.unwrap();
+    let token = batch(&[("token", "hunter2")]);
+    let link_to = |entry: &str| {
+        let request = ResolveRequest {
+            resolution: Resolution {
+                resolver: ResolverId::new("acme@test"),
+                item: Some(entry.parse().unwrap()),
+            },
+            url: SafeUrl::parse("https://acme.test/x").unwrap(),
+            given_by: GivenBy::User,
+            request: RequestOptions::default(),
+            proxies: Proxies::none(),
+        };
+        Resolver::resolve(&world.plugins, request)
+    };
+    let unset = link_to("file").await.unwrap_err();
+    assert!(unset.message.contains("no secret token"), "{}", unset.message);
+    world.plugins.update_settings(identity("acme"), token).await.unwrap();
+    let Answer::Link(link) = link_to("file").await.unwrap() else {
+        panic!("it is a link")
+    };
+    let [(name, value)] = &link.headers[..] else {
+        panic!("{link:?}")
+    };
+    assert_eq!((name.as_str(), value.expose()), ("authorization", "Bearer hunter2"));
+    assert!(!format!("{link:?}").contains("hunter2"));
+    let refused = link_to("https://evil.test/file").await.unwrap_err();
+    assert!(
+        refused.message.contains("not bound to evil.test"),
+        "{}",
+        refused.message
+    );
 }
 
 #[tokio::test]

@@ -27,7 +27,10 @@ async fn a_plugin_that_asks_for_something_waits_for_consent_and_an_update_that_a
     let script = "imports http.send\nhost https://a.acme.com";
     let first = world.install("acme", "1.0.0", script).await.unwrap();
     let summary = world.plugins.get(&identity("acme")).unwrap();
-    assert_eq!((summary.status, &summary.load_error), (Status::PendingConsent, &None));
+    assert_eq!(
+        (summary.status, summary.idle),
+        (Status::PendingConsent, Some(Idle::ConsentPending))
+    );
     assert_eq!(summary.pending.unwrap().added[0].to_string(), "host https://a.acme.com");
     assert_eq!(world.plugins.claim(&given("https://acme.test/x").url), None);
 
@@ -149,8 +152,8 @@ async fn packages_that_nobody_needs_go_away_and_damaged_ones_are_told() {
         std::fs::write(package.unwrap().path().join("plugin.wasm"), "list b").unwrap();
     }
     let world = world.restart().await;
-    let summary = world.plugins.get(&identity("acme")).unwrap();
-    assert!(summary.load_error.unwrap().contains("missing or damaged"));
+    let idle = world.settled("acme").await.unwrap().idle;
+    assert!(matches!(idle, Some(Idle::Failed(error)) if error.contains("missing or damaged")));
     let error = world
         .plugins
         .resolve(given("https://acme.test/x"), None)

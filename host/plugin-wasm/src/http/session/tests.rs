@@ -2,11 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
-use plugin_host::{InputHost, Reach};
-use transfer::Secret;
+use plugin_host::{BoundSecret, InputHost, Reach};
+use transfer::{Credentials, RequestOptions, Secret};
 
 use super::*;
-use crate::http::Exchanged;
+use crate::{
+    call::Pending,
+    http::{Exchanged, secret::Capture},
+};
 
 /// Sites that answer from a table, and what they were asked.
 #[derive(Debug, Default)]
@@ -55,6 +58,7 @@ impl Network for Sites {
 struct Bench {
     sites: Arc<Sites>,
     session: Session,
+    context: CallContext,
 }
 
 fn bench(sites: Sites, limits: HttpLimits) -> Bench {
@@ -71,9 +75,61 @@ fn bench(sites: Sites, limits: HttpLimits) -> Bench {
         input_host: Some(InputHost::found("https://input.example/".parse().unwrap())),
         ..Grants::default()
     };
-    let cookies = TaskCookies::new(task, Secret::new("task=1".to_owned()));
-    let session = Session::new(sites.clone(), grants, limits, Some(cookies));
-    Bench { sites, session }
+    let login = Credentials {
+        user: "me".to_owned(),
+        password: Secret::new("pw"),
+    };
+    let request = RequestOptions {
+        cookies: Secret::new("task=1"),
+        headers: vec![("X-Of-User".to_owned(), Secret::new("yes"))],
+        credentials: Some(login),
+        ..RequestOptions::default()
+    };
+    let context = CallContext {
+        grants,
+        network: sites.clone(),
+        vault: Arc::new(Keys::default()),
+        task: Some(TaskSite::new(task, request)),
+        ..CallContext::isolated()
+    };
+    let session = Session::new(&context, limits);
+    Bench {
+        sites,
+        session,
+        context,
+    }
+}
+
+/// One secret, `token`, for `a.example` and its CDN, and what was captured.
+#[derive(Debug, Default)]
+struct Keys(Mutex<BTreeMap<String, BoundSecret>>);
+
+impl Vault for Keys {
+    fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>> {
+        let hosts = ["https://a.example", "https://*.cdn.example"].map(|host| host.parse().unwrap());
+        let token = || BoundSecret::new(Secret::new("hunter2&x"), hosts.into());
+        let captured = self.0.lock().unwrap().get(&name).cloned();
+        Box::pin(async move { captured.or_else(|| (name == "token").then(token)) })
+    }
+
+    fn capture(&self, name: String, value: Secret, url: Url) -> Pending<'_, Result<(), String>> {
+        let secret = BoundSecret::captured(value, &url, Vec::new());
+        self.0.lock().unwrap().insert(name, secret);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn forget(&self, name: String) -> Pending<'_, ()> {
+        self.0.lock().unwrap().remove(&name);
+        Box::pin(async {})
+    }
+
+    fn cookies(&self) -> Pending<'_, Option<Vec<u8>>> {
+        Box::pin(async { None })
+    }
+
+    fn keep_cookies(&self, _: Vec<u8>) -> Pending<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
 impl Bench {
@@ -231,7 +287,7 @@ async fn a_site_that_never_answers_is_given_up() {
     let bench = of(Sites::default());
     let mut request = Request::new("GET", "https://a.example/");
     request.timeout = Some(Duration::from_hours(1));
-    let started = tokio::time::Instant::now();
+    let started = Instant::now();
     let given_up = bench.session.send(request).await;
     assert_eq!(given_up.unwrap_err(), FetchError::Network(NetworkError::Timeout));
     assert_eq!(started.elapsed(), HttpLimits::default().max_timeout);
@@ -264,7 +320,7 @@ async fn a_cached_response_is_not_asked_for_again() {
     let bench = of(Sites::default().page("https://a.example/", "a"));
     let request = || {
         let mut request = Request::new("GET", "https://a.example/");
-        request.is_cached = true;
+        request.cached_for = Duration::from_mins(1);
         request
     };
     bench.session.send(request()).await.unwrap();
@@ -274,6 +330,169 @@ async fn a_cached_response_is_not_asked_for_again() {
     other.set_header("accept", "x");
     bench.session.send(other).await.unwrap();
     assert_eq!(bench.asked().len(), 2);
+
+    // The plugin's next call, and one that may no longer reach the host.
+    let next = Session::new(&bench.context, HttpLimits::default());
+    next.send(request()).await.unwrap();
+    assert_eq!(bench.asked().len(), 2);
+    let context = CallContext {
+        grants: Grants::default(),
+        ..bench.context.clone()
+    };
+    let denied = Session::new(&context, HttpLimits::default()).send(request()).await;
+    assert!(matches!(denied, Err(FetchError::Denied(_))));
+}
+
+#[tokio::test]
+async fn cookies_are_there_in_the_next_call() {
+    let bench = of(Sites::default()
+        .answer("https://a.example/", 200, &[("set-cookie", "s=1")], "")
+        .page("https://a.example/again", ""));
+    bench.get("https://a.example/").await.unwrap();
+    let next = Session::new(&bench.context, HttpLimits::default());
+    next.send(Request::new("GET", "https://a.example/again")).await.unwrap();
+    assert_eq!(bench.header(1, "cookie").as_deref(), Some("s=1"));
+}
+
+#[tokio::test]
+async fn who_may_read_cookies_is_shown_them() {
+    let sites = Sites::default().answer("https://a.example/", 200, &[("set-cookie", "s=1")], "");
+    let bench = of(sites);
+    let mut context = bench.context.clone();
+    context.grants.reads_cookies = true;
+    let session = Session::new(&context, HttpLimits::default());
+    let response = session.send(Request::new("GET", "https://a.example/")).await.unwrap();
+    assert_eq!(response.header_all("set-cookie"), ["s=1"]);
+}
+
+#[tokio::test]
+async fn what_the_user_gave_for_the_task_goes_to_its_site_only_and_only_if_asked_for() {
+    let bench = of(Sites::default()
+        .page("https://a.example/", "")
+        .page("https://b.example/", ""));
+    for (mode, url) in [
+        (Cookies::JarAndTask, "https://a.example/"),
+        (Cookies::JarAndTask, "https://b.example/"),
+        (Cookies::Jar, "https://a.example/"),
+    ] {
+        let mut request = Request::new("GET", url);
+        request.cookies = mode;
+        bench.session.send(request).await.unwrap();
+    }
+    assert_eq!(bench.header(0, "cookie").as_deref(), Some("task=1"));
+    assert_eq!(bench.header(0, "authorization").as_deref(), Some("Basic bWU6cHc="));
+    assert_eq!(bench.header(0, "x-of-user").as_deref(), Some("yes"));
+    for other in [1, 2] {
+        for name in ["cookie", "authorization", "x-of-user"] {
+            assert_eq!(bench.header(other, name), None, "{other} {name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_put_in_where_it_is_bound_and_nowhere_else() {
+    let bench = of(Sites::default()
+        .redirect("https://a.example/", 302, "https://x.cdn.example/")
+        .redirect("https://x.cdn.example/", 302, "https://b.example/")
+        .page("https://b.example/", ""));
+    let mut request = Request::new("GET", "https://a.example/");
+    request.add_secret(Place::Header, "Authorization", "Bearer {token}");
+    let response = bench.session.send(request).await.unwrap();
+    assert_eq!(response.final_url.as_str(), "https://b.example/");
+    for bound in [0, 1] {
+        assert_eq!(
+            bench.header(bound, "authorization").as_deref(),
+            Some("Bearer hunter2&x")
+        );
+    }
+    assert_eq!(bench.header(2, "authorization"), None);
+
+    for (url, template) in [("https://b.example/", "{token}"), ("https://a.example/", "{other}")] {
+        let mut request = Request::new("GET", url);
+        request.add_secret(Place::Header, "X-Key", template);
+        let refused = bench.session.send(request).await;
+        assert!(
+            matches!(refused, Err(FetchError::Secret(_) | FetchError::Invalid(_))),
+            "{url}"
+        );
+    }
+    assert_eq!(bench.asked().len(), 3);
+}
+
+#[tokio::test]
+async fn a_secret_in_a_query_or_a_form_is_written_as_such() {
+    let bench = of(Sites::default()
+        .page("https://a.example/?a=1&key=hunter2%26x", "")
+        .page("https://a.example/login", "")
+        .redirect("https://a.example/307", 307, "https://b.example/"));
+    let mut query = Request::new("GET", "https://a.example/?a=1");
+    query.add_secret(Place::Query, "key", "{token}");
+    let response = bench.session.send(query).await.unwrap();
+    assert_eq!(response.final_url.as_str(), "https://a.example/?a=1");
+    let form = |url: &str| {
+        let mut form = Request::new("POST", url);
+        form.body = Bytes::from_static(b"user=me");
+        form.add_secret(Place::Form, "password", "{token}");
+        form
+    };
+    bench.session.send(form("https://a.example/login")).await.unwrap();
+    assert_eq!(&bench.asked()[1].body[..], b"user=me&password=hunter2%26x");
+    let refused = bench.session.send(form("https://a.example/307")).await;
+    assert!(matches!(refused, Err(FetchError::Invalid(_))));
+    assert_eq!(bench.asked().len(), 3);
+}
+
+#[tokio::test]
+async fn a_secret_that_comes_back_is_not_shown_nor_carried_on_by_a_redirect() {
+    let echo = "{\"q\": \"hunter2&x\", \"u\": \"https://a.example/?k=hunter2%26x\"}";
+    let bench = of(Sites::default()
+        .answer("https://a.example/", 200, &[("x-echo", "hunter2&x")], echo)
+        .redirect("https://a.example/away", 302, "https://b.example/?k=hunter2%26x")
+        .redirect("https://a.example/stay", 302, "/?k=hunter2%26x")
+        .page("https://a.example/?k=hunter2%26x", "ok"));
+    let with_token = |url: &str| {
+        let mut request = Request::new("GET", url);
+        request.add_secret(Place::Header, "X-Key", "{token}");
+        request
+    };
+    let mut response = bench.session.send(with_token("https://a.example/")).await.unwrap();
+    let text = response.text();
+    assert!(!text.contains("hunter2") && text.contains("‹secret:token›"), "{text}");
+    assert_eq!(response.header_all("x-echo"), ["‹secret:token›"]);
+    let carried = bench.session.send(with_token("https://a.example/away")).await;
+    assert!(matches!(carried, Err(FetchError::Secret(_))), "{carried:?}");
+    assert!(
+        bench
+            .asked()
+            .iter()
+            .all(|asked| asked.url.host_str() == Some("a.example"))
+    );
+    let stayed = bench.session.send(with_token("https://a.example/stay")).await.unwrap();
+    assert!(!stayed.final_url.as_str().contains("hunter2"), "{}", stayed.final_url);
+}
+
+#[tokio::test]
+async fn a_captured_value_is_replaced_and_can_be_used() {
+    let body = "{\"user\": \"me\", \"access\": \"eyJh\\/Y2Nlc3M\", \"n\": 1}";
+    let bench = of(Sites::default()
+        .answer("https://a.example/login", 200, &[("x-session", "s3ss10n")], body)
+        .page("https://a.example/api", "")
+        .page("https://b.example/", ""));
+    let mut login = Request::new("POST", "https://a.example/login");
+    login.add_capture(Capture::Json("/access".to_owned(), "access".to_owned()));
+    login.add_capture(Capture::Header("X-Session".to_owned(), "session".to_owned()));
+    let mut response = bench.session.send(login).await.unwrap();
+    let text = response.text();
+    assert_eq!(&*text, "{\"user\": \"me\", \"access\": \"‹secret:access›\", \"n\": 1}");
+    assert_eq!(response.header_all("x-session"), ["‹secret:session›"]);
+
+    let mut api = Request::new("GET", "https://a.example/api");
+    api.add_secret(Place::Header, "Authorization", "Bearer {access}");
+    bench.session.send(api).await.unwrap();
+    assert_eq!(bench.header(1, "authorization").as_deref(), Some("Bearer eyJh/Y2Nlc3M"));
+    let mut other = Request::new("GET", "https://b.example/");
+    other.add_secret(Place::Header, "X-Stolen", "{access}");
+    assert!(matches!(bench.session.send(other).await, Err(FetchError::Secret(_))));
 }
 
 #[tokio::test]

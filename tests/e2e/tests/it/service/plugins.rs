@@ -5,17 +5,15 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
-    sync::OnceLock,
 };
 
-use e2e::{
-    Home, Service, http,
-    service::{KEY, wait_until},
-};
+use e2e::{Home, Service, http, service::wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use super::guest;
 
 /// The plugin of these tests.
 const PLUGIN: &str = "open-directory@svc";
@@ -27,49 +25,21 @@ const FILES: [(&str, &[u8]); 3] = [
     ("a/b c/deep.bin", &[7; 100_000]),
 ];
 
-/// Our plugin for open directories, built from its source, as the archive that its users install.
-fn archive() -> &'static Path {
-    static ARCHIVE: OnceLock<PathBuf> = OnceLock::new();
-    ARCHIVE.get_or_init(|| {
-        let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins");
-        let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let target = scratch.join("guests");
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--release", "--locked", "--target", "wasm32-unknown-unknown"]);
-        build.args(["-p", "open-directory", "--target-dir"]).arg(&target);
-        assert!(
-            build.current_dir(&plugins).status().unwrap().success(),
-            "cannot build a plugin; if the target is missing: rustup target add wasm32-unknown-unknown"
-        );
-        let module = fs::read(target.join("wasm32-unknown-unknown/release/open_directory.wasm")).unwrap();
-        let mut encoder = wit_component::ComponentEncoder::default().module(&module).unwrap();
-        let package = tempfile::tempdir_in(scratch).unwrap();
-        fs::write(package.path().join("plugin.wasm"), encoder.encode().unwrap()).unwrap();
-        let manifest = plugins.join("open-directory/plugin.json");
-        fs::copy(manifest, package.path().join("plugin.json")).unwrap();
-        let made = package.path().join("made.zip");
-        let mut zip = Command::new("python3");
-        zip.args(["-m", "zipfile", "-c"]).arg(&made);
-        zip.args(["plugin.json", "plugin.wasm"]).current_dir(package.path());
-        assert!(zip.status().unwrap().success());
-        // Tests run side by side and each makes one; whole ones take each other's place.
-        let archive = scratch.join("open-directory.zip");
-        fs::rename(made, &archive).unwrap();
-        archive
-    })
-}
-
-/// Python's file server on a directory with [`FILES`], ended with the test.
-struct Server {
+/// Python's file server on a directory with files, ended with the test.
+pub(super) struct Server {
     child: Child,
-    url: String,
+    pub(super) url: String,
     _folder: TempDir,
 }
 
 impl Server {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
+        Self::with(&FILES)
+    }
+
+    pub(super) fn with(files: &[(&str, &[u8])]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for (path, bytes) in FILES {
+        for (path, bytes) in files {
             let path = folder.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
@@ -101,32 +71,8 @@ impl Drop for Server {
     }
 }
 
-/// Installs the plugin and gives what its user is to agree to.
-fn install(service: &Service) -> String {
-    let answer = Command::new("curl")
-        .args([
-            "--silent",
-            "--show-error",
-            "--fail-with-body",
-            "-H",
-            "Content-Type: application/zip",
-        ])
-        .args(["-H", &format!("Authorization: Bearer {KEY}"), "--data-binary"])
-        .arg(format!("@{}", archive().display()))
-        .arg(format!("{}/api/v1/plugins/install", service.url()))
-        .output()
-        .expect("curl is part of the system");
-    let installed: Value = serde_json::from_slice(&answer.stdout).expect("the answer is JSON");
-    assert_eq!(installed["identity"], PLUGIN, "{installed}");
-    installed["pendingConsent"]
-        .as_str()
-        .expect("its user is asked")
-        .to_owned()
-}
-
 fn switch(service: &Service, body: &Value) -> http::Answer {
-    let path = format!("/api/v1/plugins/{PLUGIN}/enabled");
-    service.ask("PUT", &path, Some(body)).expect("it answers")
+    guest::switch(service, PLUGIN, body)
 }
 
 fn plugin(service: &Service) -> Value {
@@ -135,13 +81,7 @@ fn plugin(service: &Service) -> Value {
 
 /// A service with the plugin, agreed to.
 fn with_plugin(home: &Home) -> Service {
-    let service = home.serve();
-    service.wait_until_ready();
-    let consent = install(&service);
-    let agreed = switch(&service, &json!({"enabled": true, "consent": consent}));
-    assert_eq!(agreed.status, 200, "{}", agreed.body);
-    wait_until("the plugin is loaded", || plugin(&service)["loadStatus"] == "Loaded");
-    service
+    guest::with_plugin(home, PLUGIN)
 }
 
 fn tasks(service: &Service) -> Vec<Value> {
@@ -154,14 +94,16 @@ fn a_plugin_does_nothing_until_its_user_agrees_to_what_it_asks_for() {
     let (home, server) = (Home::new(), Server::start());
     let service = home.serve();
     service.wait_until_ready();
-    let consent = install(&service);
+    let consent = guest::install(&service, PLUGIN);
     let waiting = plugin(&service);
     assert_eq!(
         (&waiting["loadStatus"], &waiting["enabled"]),
         (&json!("PendingConsent"), &json!(false))
     );
     let preview = || service.call("POST", "/api/v1/resolve/preview", Some(&json!({"url": server.url})));
-    assert_eq!(preview()["items"], json!([]));
+    let (nothing, told) = (preview()["items"].take(), preview()["error"].take());
+    assert_eq!(nothing, json!([]));
+    assert!(told.as_str().unwrap().contains("waits for consent"), "{told}");
     let other = switch(
         &service,
         &json!({"enabled": true, "consent": "0".repeat(consent.len())}),

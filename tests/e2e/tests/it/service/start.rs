@@ -184,19 +184,8 @@ fn a_server_may_be_asked_for_in_three_ways() {
 #[test]
 fn a_desktop_listens_on_its_own_port_and_offers_no_management() {
     let home = Home::new();
-    let port = TcpListener::bind("127.0.0.1:0")
-        .expect("there is a free port")
-        .local_addr()
-        .expect("it listens")
-        .port();
-    let settings = json!({
-        "version": 1, "key": null, "takeover": true, "jsonrpc": true, "api": false, "mcp": false, "cors": false,
-        "lan": false, "port": port, "preferences": {"revision": 0, "values": {}},
-    });
-    fs::create_dir_all(home.data().join("agent")).expect("a temporary directory is writable");
-    fs::write(home.data().join("agent/settings.json"), settings.to_string()).expect("it is writable");
-    let service = Service::start(home.svc("agent"));
-    assert_eq!(service.address(), format!("127.0.0.1:{port}"));
+    let service = Service::start(home.new_desktop());
+    assert!(service.address().starts_with("127.0.0.1:"));
     let status = |path: &str, headers: &[(&str, &str)]| {
         http::ask(service.address(), "GET", path, headers, None)
             .expect("it answers")

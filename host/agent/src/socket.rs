@@ -1,4 +1,4 @@
-//! The WebSocket below `/rpc`: the upgrade, and messages in frames that are small enough for a thousand readers.
+//! The WebSocket of both dialects: the upgrade, and messages in frames that are small enough for a thousand readers.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ const SEND_TIME: Duration = Duration::from_mins(1);
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Why a connection ends.
-pub(super) enum End {
+pub(crate) enum End {
     /// The other side is gone.
     Gone,
     Close(u16, &'static str),
@@ -52,7 +52,7 @@ pub(super) enum End {
 type Raw = WebSocketStream<TokioIo<Upgraded>>;
 
 /// The answer to a request for an upgrade, and what follows it, unless it is a refusal.
-pub(super) fn accept(request: &mut Request) -> (Response, Option<OnUpgrade>) {
+pub(crate) fn accept(request: &mut Request) -> (Response, Option<OnUpgrade>) {
     let mut response = match create_response_with_body(request, Body::empty) {
         Ok(response) => response,
         Err(error) => {
@@ -75,7 +75,7 @@ pub(super) fn accept(request: &mut Request) -> (Response, Option<OnUpgrade>) {
 }
 
 /// The two halves of an upgraded connection.
-pub(super) async fn open(upgraded: Upgraded) -> (Sender, Receiver) {
+pub(crate) async fn open(upgraded: Upgraded) -> (Sender, Receiver) {
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(BUFFER_BYTES)
@@ -87,17 +87,17 @@ pub(super) async fn open(upgraded: Upgraded) -> (Sender, Receiver) {
 }
 
 /// The sending half.
-pub(super) struct Sender(SplitSink<Raw, Message>);
+pub(crate) struct Sender(SplitSink<Raw, Message>);
 
 impl Sender {
     /// Sends one message.
-    pub(super) async fn send(&mut self, text: impl Into<Bytes>) -> Result<(), End> {
+    pub(crate) async fn send(&mut self, text: impl Into<Bytes>) -> Result<(), End> {
         self.feed(frames(text.into())).await?;
         self.flush().await
     }
 
     /// Hands one message over, frame by frame; it may wait until [`Sender::flush`].
-    pub(super) async fn feed(&mut self, pieces: impl Iterator<Item = Bytes>) -> Result<(), End> {
+    pub(crate) async fn feed(&mut self, pieces: impl Iterator<Item = Bytes>) -> Result<(), End> {
         let mut pieces = pieces.peekable();
         let mut kind = Data::Text;
         while let Some(piece) = pieces.next() {
@@ -108,12 +108,12 @@ impl Sender {
         Ok(())
     }
 
-    pub(super) async fn flush(&mut self) -> Result<(), End> {
+    pub(crate) async fn flush(&mut self) -> Result<(), End> {
         in_time(self.0.flush()).await
     }
 
     /// Says why nothing follows, and waits until the other side heard it.
-    pub(super) async fn close(mut self, code: u16, reason: &'static str, mut frames: Receiver) {
+    pub(crate) async fn close(mut self, code: u16, reason: &'static str, mut frames: Receiver) {
         let frame = CloseFrame {
             code: code.into(),
             reason: reason.into(),
@@ -126,7 +126,7 @@ impl Sender {
 }
 
 /// A text as the payloads of small frames. What is sent is copied once more on its way; so only a little of it is.
-pub(super) fn frames(text: Bytes) -> impl Iterator<Item = Bytes> {
+pub(crate) fn frames(text: Bytes) -> impl Iterator<Item = Bytes> {
     let starts = (0..text.len()).step_by(PIECE_BYTES);
     starts.map(move |start| text.slice(start..text.len().min(start + PIECE_BYTES)))
 }
@@ -137,11 +137,11 @@ async fn in_time(sending: impl Future<Output = Result<(), Error>>) -> Result<(),
 }
 
 /// The receiving half.
-pub(super) struct Receiver(SplitStream<Raw>);
+pub(crate) struct Receiver(SplitStream<Raw>);
 
 impl Receiver {
     /// The next text. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Result<Utf8Bytes, End> {
+    pub(crate) async fn next(&mut self) -> Result<Utf8Bytes, End> {
         loop {
             return match self.0.next().await {
                 Some(Ok(Message::Text(text))) => Ok(text),

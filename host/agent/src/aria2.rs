@@ -1,0 +1,190 @@
+//! aria2's dialect: JSON-RPC over POST, GET and WebSocket on `/jsonrpc`, XML-RPC on `POST /rpc`. A peer of the management
+//! API over the same session with the daemon and the same projection.
+//!
+//! `call` says who may call and which method does what; `json` and `xml_rpc` read and write messages; `tell` answers from
+//! the projection in the orders of `board`; `add` and `control` have the daemon do things; `option` knows aria2's options.
+
+mod add;
+mod board;
+mod call;
+mod connection;
+mod control;
+mod fault;
+mod gid;
+mod json;
+mod metalink;
+mod option;
+mod params;
+mod status;
+mod tell;
+mod xml;
+mod xml_rpc;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension,
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+
+pub(crate) use self::board::Board;
+use self::{
+    call::{Caller, shown_key},
+    json::Asked,
+    option::Options,
+    tell::Answers,
+};
+use crate::{
+    gate::{self, Sender},
+    problem::{Problem, ResultMessage},
+    rest::{App, extract::Raw},
+    socket,
+};
+
+/// Bytes of a session's name.
+const SESSION_BYTES: usize = 20;
+
+/// How a client wants the service to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Connections finish what they are at.
+    InOrder,
+    /// At once.
+    AtOnce,
+}
+
+/// What is known of this dialect beyond the tasks, as long as the process lives.
+#[derive(Debug)]
+pub(crate) struct Dialect {
+    /// Names this start of the agent, in hexadecimal.
+    session: String,
+    /// Options for downloads to come that no setting stands for.
+    template: watch::Sender<Arc<Options>>,
+    answers: Answers,
+    ending: watch::Sender<Option<Ending>>,
+}
+
+impl Dialect {
+    /// Begins a session; `epoch` names this start of the agent.
+    pub(crate) fn new(epoch: &str) -> Self {
+        let digest = Sha256::digest(epoch.as_bytes());
+        Self {
+            session: HEXLOWER.encode(&digest[..SESSION_BYTES]),
+            template: watch::Sender::default(),
+            answers: Answers::default(),
+            ending: watch::Sender::default(),
+        }
+    }
+
+    fn template(&self) -> Arc<Options> {
+        Arc::clone(&self.template.borrow())
+    }
+
+    fn change_template(&self, options: Options) {
+        self.template
+            .send_modify(|template| *template = Arc::new(options.over(template)));
+    }
+
+    fn ask_to_end(&self, is_forced: bool) {
+        let ending = if is_forced { Ending::AtOnce } else { Ending::InOrder };
+        self.ending.send_replace(Some(ending));
+    }
+
+    /// Resolves once a client asked that the service ends.
+    pub(crate) async fn asked_to_end(&self) -> Ending {
+        let mut ending = self.ending.subscribe();
+        let asked = ending.wait_for(Option::is_some).await.map(|ending| *ending);
+        match asked {
+            Ok(Some(ending)) => ending,
+            // The sender is this very value.
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+fn answered(text: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json-rpc")], text).into_response()
+}
+
+/// Calls of aria2's clients: a JSON-RPC object, or an array of them. Errors are in the answer.
+#[utoipa::path(post, path = "/jsonrpc", request_body(content = serde_json::Value, content_type = "application/json"),
+    responses((status = 200, description = "The answers", content_type = "application/json-rpc"),
+    (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
+    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage)))]
+pub(crate) async fn json_call(
+    State(app): State<App>,
+    Extension(sender): Extension<Sender>,
+    headers: HeaderMap,
+    Raw(body): Raw,
+) -> Response {
+    let caller = Caller::new(app, sender.source, shown_key(&headers));
+    answered(caller.answer(Asked::read(&body)).await)
+}
+
+/// A WebSocket with aria2's calls and notifications; without an upgrade, a call in the query, its `params` in base64.
+#[utoipa::path(get, path = "/jsonrpc", params(("method" = Option<String>, Query), ("id" = Option<String>, Query),
+    ("params" = Option<String>, Query)), responses((status = 101, description = "A WebSocket"),
+    (status = 200, description = "The answers", content_type = "application/json-rpc"),
+    (status = 403, body = ResultMessage), (status = 404, body = ResultMessage), (status = 426, body = ResultMessage),
+    (status = 429, body = ResultMessage)))]
+pub(crate) async fn json_connect(
+    State(app): State<App>,
+    Extension(sender): Extension<Sender>,
+    mut request: Request,
+) -> Response {
+    if !request.headers().contains_key(header::UPGRADE) {
+        let (parts, _) = request.into_parts();
+        return json_query(app, sender, &parts.headers, parts.uri.query().unwrap_or_default()).await;
+    }
+    let (response, upgrade) = socket::accept(&mut request);
+    let Some(upgrade) = upgrade else { return response };
+    let (tracker, cut) = (app.tracker.clone(), app.cut.clone());
+    // A header does not count here: every call says the key itself.
+    let caller = Caller::new(app, sender.source, None);
+    tracker.spawn(cut.run_until_cancelled_owned(async move {
+        match upgrade.await {
+            Ok(upgraded) => connection::serve(caller, upgraded).await,
+            Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
+        }
+    }));
+    response
+}
+
+/// A page can have a browser send such a request without saying where it comes from. So it needs the key, always, and a
+/// browser that does say so is believed.
+async fn json_query(app: App, sender: Sender, headers: &HeaderMap, query: &str) -> Response {
+    let is_foreign = gate::text(headers, "sec-fetch-site").is_some_and(|site| site.ends_with("-site"));
+    if is_foreign || app.gate.vault.settings().key.is_none() {
+        let message = "calls in a query need an access key, and a browser only sends its own page's";
+        return Problem::new(StatusCode::FORBIDDEN, message).into_response();
+    }
+    let caller = Caller::new(app, sender.source, shown_key(headers));
+    answered(caller.answer(Asked::read_query(query)).await)
+}
+
+/// A call as XML-RPC. Errors are in the answer.
+#[utoipa::path(post, path = "/rpc", request_body(content = String, content_type = "text/xml"),
+    responses((status = 200, description = "The answer", content_type = "text/xml"),
+    (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
+    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage)))]
+pub(crate) async fn xml_call(
+    State(app): State<App>,
+    Extension(sender): Extension<Sender>,
+    headers: HeaderMap,
+    Raw(body): Raw,
+) -> Response {
+    let call = std::str::from_utf8(&body)
+        .ok()
+        .and_then(|text| xml_rpc::read(text).ok());
+    let Some((method, params)) = call else {
+        return Problem::invalid("invalid body: it must be an XML-RPC call").into_response();
+    };
+    let caller = Caller::new(app, sender.source, shown_key(&headers)).for_xml();
+    let outcome = caller.one(method, params).await;
+    ([(header::CONTENT_TYPE, "text/xml")], xml_rpc::answer(&outcome)).into_response()
+}

@@ -1,0 +1,353 @@
+//! Calls: who may make them, which method does what, and many of them in one message.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use protocol::{CreateTaskRequest, Method, OkResult};
+use serde::Serialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{
+    Dialect,
+    fault::Fault,
+    json::{self, Asked, BadCall, Call},
+    params::Params,
+};
+use crate::{gate, hub::Hub, key::KeyDigest, rest::App, throttle::Source};
+
+/// How a call went.
+pub(super) type Outcome = Result<Arc<RawValue>, Fault>;
+
+/// Every method, in aria2's order.
+pub(super) const METHODS: [&str; 36] = [
+    "aria2.addUri",
+    "aria2.addTorrent",
+    "aria2.getPeers",
+    "aria2.addMetalink",
+    "aria2.remove",
+    "aria2.pause",
+    "aria2.forcePause",
+    "aria2.pauseAll",
+    "aria2.forcePauseAll",
+    "aria2.unpause",
+    "aria2.unpauseAll",
+    "aria2.forceRemove",
+    "aria2.changePosition",
+    "aria2.tellStatus",
+    "aria2.getUris",
+    "aria2.getFiles",
+    "aria2.getServers",
+    "aria2.tellActive",
+    "aria2.tellWaiting",
+    "aria2.tellStopped",
+    "aria2.getOption",
+    "aria2.changeUri",
+    "aria2.changeOption",
+    "aria2.getGlobalOption",
+    "aria2.changeGlobalOption",
+    "aria2.purgeDownloadResult",
+    "aria2.removeDownloadResult",
+    "aria2.getVersion",
+    "aria2.getSessionInfo",
+    "aria2.shutdown",
+    "aria2.forceShutdown",
+    "aria2.getGlobalStat",
+    "aria2.saveSession",
+    "system.multicall",
+    "system.listMethods",
+    "system.listNotifications",
+];
+
+const NOTIFICATIONS: [&str; 6] = [
+    "aria2.onDownloadStart",
+    "aria2.onDownloadPause",
+    "aria2.onDownloadStop",
+    "aria2.onDownloadComplete",
+    "aria2.onDownloadError",
+    "aria2.onBtDownloadComplete",
+];
+
+/// The version of aria2 whose methods these are.
+const VERSION: &str = "1.37.0";
+
+/// What of aria2 there is here.
+const FEATURES: [&str; 5] = ["Async DNS", "HTTPS", "Message Digest", "Metalink", "XML-RPC"];
+
+const MULTICALL: &str = "system.multicall";
+
+/// Tasks that are made at once when a message asks for many.
+const MADE_AT_ONCE: usize = 1000;
+
+/// The result as JSON.
+pub(super) fn raw(result: &impl Serialize) -> Outcome {
+    let result = serde_json::value::to_raw_value(result).map_err(|error| Fault::new(error.to_string()))?;
+    Ok(result.into())
+}
+
+pub(super) fn ok() -> Outcome {
+    raw(&"OK")
+}
+
+/// Somebody who calls, for one message or one connection.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    pub(super) app: App,
+    source: Source,
+    /// The key came in a header: calls need not say it again.
+    has_key: bool,
+    /// What code and text of a fault are called within a result.
+    fault_names: [&'static str; 2],
+}
+
+/// A call of a message, without its id.
+type Named = (String, Params);
+
+impl Caller {
+    /// Somebody from `source` who showed this key in a header, if any.
+    pub(super) fn new(app: App, source: Source, shown: Option<&str>) -> Self {
+        let mut caller = Self {
+            app,
+            source,
+            has_key: false,
+            fault_names: ["code", "message"],
+        };
+        caller.has_key = shown.is_some_and(|shown| caller.knows_key(shown));
+        caller
+    }
+
+    /// The same, answered in XML-RPC.
+    pub(super) fn for_xml(mut self) -> Self {
+        self.fault_names = ["faultCode", "faultString"];
+        self
+    }
+
+    /// Whether `shown` is the access key. Wrong ones are counted, and after too many nothing is right for a while.
+    fn knows_key(&self, shown: &str) -> bool {
+        let gate = &self.app.gate;
+        let Some(key) = gate.vault.settings().key_digest() else {
+            return true;
+        };
+        if gate.wait(self.source).is_some() {
+            return false;
+        }
+        let is_right = KeyDigest::of(shown) == key;
+        gate.count(self.source, is_right);
+        is_right
+    }
+
+    /// Whether too many wrong keys came from there.
+    pub(super) fn must_wait(&self) -> bool {
+        self.app.gate.wait(self.source).is_some()
+    }
+
+    fn may_call(&self, token: Option<&str>) -> bool {
+        let needs_key = self.app.gate.vault.settings().key.is_some();
+        !needs_key || self.has_key || token.is_some_and(|token| self.knows_key(token))
+    }
+
+    pub(super) fn hub(&self) -> Result<&Hub, Fault> {
+        Ok(self.app.daemon.known()?)
+    }
+
+    pub(super) fn dialect(&self) -> &Dialect {
+        &self.app.aria2
+    }
+
+    /// Has the daemon do something; what it did can be read afterwards.
+    pub(super) async fn tell(&self, method: Method, params: &(impl Serialize + Sync)) -> Result<(), Fault> {
+        let _: OkResult = self.app.daemon.call(method, params).await?;
+        Ok(())
+    }
+
+    /// The answer to a message, as JSON.
+    pub(super) async fn answer(&self, asked: Asked) -> Vec<u8> {
+        let mut answer = Vec::new();
+        match asked {
+            Asked::One(Ok(Call { id, method, params })) => {
+                let outcome = self.one(method, params).await;
+                json::write(&mut answer, &id, &outcome);
+            }
+            Asked::One(Err(BadCall { id, fault })) => json::write(&mut answer, &id, &Err(fault)),
+            Asked::Batch(calls) => {
+                let (ids, calls): (Vec<_>, Vec<_>) = calls.into_iter().map(split).unzip();
+                let outcomes = self.in_order(calls, true).await;
+                answer.push(b'[');
+                for (number, (id, outcome)) in ids.iter().zip(&outcomes).enumerate() {
+                    if number > 0 {
+                        answer.push(b',');
+                    }
+                    json::write(&mut answer, id, outcome);
+                }
+                answer.push(b']');
+            }
+        }
+        answer
+    }
+
+    /// One call.
+    pub(super) async fn one(&self, method: String, params: Params) -> Outcome {
+        let outcome = self.in_order(vec![Ok((method, params))], true).await.pop();
+        outcome.unwrap_or_else(|| Err(Fault::invalid_request()))
+    }
+
+    /// Calls in order. Downloads that are added one after the other are made together.
+    async fn in_order(&self, calls: Vec<Result<Named, Fault>>, allows_multicall: bool) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(calls.len());
+        let mut adds = Vec::new();
+        for call in calls {
+            let (method, mut params) = match call {
+                Ok(call) => call,
+                Err(fault) => {
+                    outcomes.extend(self.make(&mut adds).await);
+                    outcomes.push(Err(fault));
+                    continue;
+                }
+            };
+            let token = params.take_token();
+            let is_open = matches!(
+                method.as_str(),
+                "system.listMethods" | "system.listNotifications" | MULTICALL
+            );
+            let checked = if is_open || self.may_call(token.as_deref()) {
+                Ok(())
+            } else {
+                Err(Fault::unauthorized())
+            };
+            if checked.is_ok()
+                && method == "aria2.addUri"
+                && let Some(request) = self.plain_add(&params)
+            {
+                adds.push(request);
+                if adds.len() >= MADE_AT_ONCE {
+                    outcomes.extend(self.make(&mut adds).await);
+                }
+                continue;
+            }
+            outcomes.extend(self.make(&mut adds).await);
+            outcomes.push(match checked {
+                Err(fault) => Err(fault),
+                Ok(()) if method == MULTICALL && allows_multicall => Box::pin(self.multicall(params)).await,
+                Ok(()) => self.dispatch(&method, &params).await,
+            });
+        }
+        outcomes.extend(self.make(&mut adds).await);
+        outcomes
+    }
+
+    async fn make(&self, adds: &mut Vec<CreateTaskRequest>) -> Vec<Outcome> {
+        let adds = std::mem::take(adds);
+        if adds.is_empty() {
+            Vec::new()
+        } else {
+            self.make_all(adds).await
+        }
+    }
+
+    /// Calls within a call, each with a token of its own.
+    async fn multicall(&self, mut params: Params) -> Outcome {
+        let Value::Array(calls) = params.0.first_mut().map(Value::take).unwrap_or_default() else {
+            // It says what is missing or wrong.
+            return params.list(0).map(|_| ()).and_then(|()| Err(Fault::invalid_request()));
+        };
+        let outcomes = self.in_order(calls.into_iter().map(child).collect(), false).await;
+        let mut text = String::from("[");
+        for (number, outcome) in outcomes.iter().enumerate() {
+            text.push_str(if number == 0 { "" } else { "," });
+            match outcome {
+                Ok(result) => text.extend(["[", result.get(), "]"]),
+                Err(fault) => {
+                    let [code, message] = self.fault_names;
+                    let fault = serde_json::json!({code: fault.code, message: fault.message});
+                    text.push_str(&fault.to_string());
+                }
+            }
+        }
+        text.push(']');
+        let result = RawValue::from_string(text).map_err(|error| Fault::new(error.to_string()))?;
+        Ok(result.into())
+    }
+
+    async fn dispatch(&self, method: &str, params: &Params) -> Outcome {
+        match method {
+            "aria2.addUri" => self.add_uri(params).await,
+            "aria2.addTorrent" => Self::add_torrent(params),
+            "aria2.addMetalink" => self.add_metalink(params).await,
+            "aria2.remove" | "aria2.forceRemove" => self.remove(params).await,
+            "aria2.pause" | "aria2.forcePause" => self.pause(params).await,
+            "aria2.pauseAll" | "aria2.forcePauseAll" => self.pause_all().await,
+            "aria2.unpause" => self.unpause(params).await,
+            "aria2.unpauseAll" => self.unpause_all().await,
+            "aria2.changePosition" => self.change_position(params).await,
+            "aria2.tellStatus" => self.tell_status(params),
+            "aria2.tellActive" => self.tell_active(params),
+            "aria2.tellWaiting" => self.tell_waiting(params),
+            "aria2.tellStopped" => self.tell_stopped(params),
+            "aria2.getUris" => self.get_uris(params),
+            "aria2.getFiles" => self.get_files(params),
+            "aria2.getServers" => self.get_servers(params),
+            "aria2.getPeers" => self.get_peers(params),
+            "aria2.getOption" => self.get_option(params).await,
+            "aria2.changeOption" => self.change_option(params).await,
+            "aria2.changeUri" => self.change_uri(params).await,
+            "aria2.getGlobalOption" => self.get_global_option(),
+            "aria2.changeGlobalOption" => self.change_global_option(params).await,
+            "aria2.getGlobalStat" => self.get_global_stat(),
+            "aria2.purgeDownloadResult" => self.purge_download_result().await,
+            "aria2.removeDownloadResult" => self.remove_download_result(params).await,
+            "aria2.getVersion" => raw(&serde_json::json!({"enabledFeatures": FEATURES, "version": VERSION})),
+            "aria2.getSessionInfo" => raw(&serde_json::json!({"sessionId": self.dialect().session})),
+            "aria2.shutdown" | "aria2.forceShutdown" => self.shutdown(method == "aria2.forceShutdown"),
+            // Everything is on the disk when it is answered.
+            "aria2.saveSession" => ok(),
+            "system.listMethods" => raw(&METHODS.as_slice()),
+            "system.listNotifications" => raw(&NOTIFICATIONS),
+            MULTICALL => Err(Fault::new("Recursive system.multicall forbidden.")),
+            _ => Err(Fault::new(format!("No such method: {method}"))),
+        }
+    }
+}
+
+/// A call's id, and the rest of it.
+fn split(call: Result<Call, BadCall>) -> (Value, Result<Named, Fault>) {
+    match call {
+        Ok(Call { id, method, params }) => (id, Ok((method, params))),
+        Err(BadCall { id, fault }) => (id, Err(fault)),
+    }
+}
+
+/// A call within a call.
+fn child(call: Value) -> Result<Named, Fault> {
+    let Value::Object(mut members) = call else {
+        return Err(Fault::new("system.multicall expected struct."));
+    };
+    let take = |members: &mut Map<String, Value>, name: &str| members.remove(name).unwrap_or_default();
+    let Value::String(method) = take(&mut members, "methodName") else {
+        return Err(Fault::new("Missing methodName."));
+    };
+    let params = match take(&mut members, "params") {
+        Value::Array(params) => Params(params),
+        _ => Params::default(),
+    };
+    Ok((method, params))
+}
+
+/// The key of a request for aria2's methods: only this header carries one.
+pub(super) fn shown_key(headers: &HeaderMap) -> Option<&str> {
+    gate::text(headers, "x-svc-token").filter(|key| !key.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_child_of_a_call_makes_it_panic(text in "[\\[\\]{}\",:a-zA-Z0-9 ]{0,80}") {
+            if let Ok(call) = serde_json::from_str(&text) {
+                let _any = child(call);
+            }
+        }
+    }
+}

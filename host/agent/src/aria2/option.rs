@@ -1,0 +1,299 @@
+//! aria2's options: which there are, what values they take, and what becomes of them here. Pure.
+
+mod request;
+mod table;
+
+use std::collections::BTreeMap;
+
+use protocol::{ConfigSnapshot, MAX_REQUEST_BYTES};
+use serde_json::{Map, Value};
+
+pub(super) use request::{apply, change, shown};
+use table::ROWS;
+
+use super::{fault::Fault, gid::Gid};
+
+/// What an option's value is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Flag,
+    /// A whole number within bounds.
+    Number(u64, u64),
+    /// The same with `K` or `M` behind it, for 1024 and its square.
+    Size(u64, u64),
+    /// A number that is not negative.
+    Float,
+    OneOf(&'static [&'static str]),
+    Text,
+    /// A text, or several in a list.
+    Lines,
+    /// `algorithm=hex`.
+    Checksum,
+    Gid,
+}
+
+/// Where an option can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// With a download, and as the usual for those to come.
+    Request,
+    /// For everything only.
+    Global,
+}
+
+/// What an option does here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// What it does in aria2.
+    Acts,
+    /// Nothing: it is about what does not exist here (torrents, FTP), or about how aria2 does what is done otherwise here.
+    /// The file is the same.
+    Inert,
+    /// Any value but the default is refused: without the option, something else would happen than was asked for.
+    Refused,
+}
+
+/// An option.
+#[derive(Debug)]
+struct Row {
+    name: &'static str,
+    kind: Kind,
+    default: Option<&'static str>,
+    scope: Scope,
+    effect: Effect,
+}
+
+/// The algorithms that a checksum may have, and their digits.
+const CHECKSUMS: [(&str, usize); 5] = [
+    ("sha-1", 40),
+    ("sha-256", 64),
+    ("sha-512", 128),
+    ("md5", 32),
+    ("adler32", 8),
+];
+
+/// Options of a download that cannot be the usual for all.
+const NOT_GLOBAL: [&str; 6] = ["checksum", "gid", "index-out", "out", "pause", "select-file"];
+
+/// Options that cannot change once there is a download.
+const NOT_CHANGEABLE: [&str; 7] = [
+    "dry-run",
+    "gid",
+    "metalink-base-uri",
+    "parameterized-uri",
+    "pause",
+    "piece-length",
+    "rpc-save-upload-metadata",
+];
+
+/// Where options are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given {
+    WithDownload,
+    ToDownload,
+    ToAll,
+}
+
+impl Row {
+    fn of(name: &str) -> Option<&'static Self> {
+        ROWS.iter().find(|row| row.name == name)
+    }
+
+    fn allows(&self, given: Given) -> bool {
+        match given {
+            Given::WithDownload => self.scope == Scope::Request,
+            Given::ToDownload => self.scope == Scope::Request && !NOT_CHANGEABLE.contains(&self.name),
+            Given::ToAll => !NOT_GLOBAL.contains(&self.name),
+        }
+    }
+
+    /// The value as aria2 keeps it.
+    fn read(&self, text: &str) -> Result<String, Fault> {
+        let bad = || Fault::bad_option(self.name);
+        let within = |number: u64, least, most| {
+            if (least..=most).contains(&number) {
+                Ok(number.to_string())
+            } else {
+                Err(bad())
+            }
+        };
+        let value = match self.kind {
+            Kind::Flag if matches!(text, "true" | "false") => text.to_owned(),
+            Kind::Flag => return Err(bad()),
+            Kind::Number(least, most) => within(text.parse().map_err(|_| bad())?, least, most)?,
+            Kind::Size(least, most) => within(size(text).ok_or_else(bad)?, least, most)?,
+            Kind::Float if text.parse::<f64>().is_ok_and(|number| number >= 0.0) => text.to_owned(),
+            Kind::Float => return Err(bad()),
+            Kind::OneOf(allowed) if allowed.contains(&text) => text.to_owned(),
+            Kind::OneOf(_) => return Err(bad()),
+            Kind::Text | Kind::Lines => text.to_owned(),
+            Kind::Checksum => checksum(text).ok_or_else(bad)?,
+            Kind::Gid => Gid::chosen(text).ok_or_else(bad)?.to_string(),
+        };
+        if self.effect == Effect::Refused && value != self.default.unwrap_or("") {
+            return Err(Fault::new(format!(
+                "The option '--{}' is not supported by Svc.",
+                self.name
+            )));
+        }
+        Ok(value)
+    }
+}
+
+fn size(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 1024),
+        b'M' | b'm' => (&text[..text.len() - 1], 1024 * 1024),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+fn checksum(text: &str) -> Option<String> {
+    let (name, digest) = text.split_once('=')?;
+    let name = name.to_ascii_lowercase();
+    let (_, digits) = CHECKSUMS.iter().find(|(known, _)| *known == name)?;
+    let is_hex = digest.len() == *digits && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then(|| format!("{name}={}", digest.to_ascii_lowercase()))
+}
+
+/// Options and their values, each as aria2 keeps it; lists with a line for each item.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Options(BTreeMap<&'static str, String>);
+
+impl Options {
+    /// Reads what a client gave. What aria2 does not know, or does not take here, does not count, as it does there.
+    pub(super) fn read(given: Option<&Map<String, Value>>, place: Given) -> Result<Self, Fault> {
+        let mut options = Self::default();
+        for (name, value) in given.into_iter().flatten() {
+            let Some(row) = Row::of(name).filter(|row| row.allows(place)) else {
+                continue;
+            };
+            let value = match value {
+                Value::String(text) => row.read(text)?,
+                Value::Number(number) => row.read(&number.to_string())?,
+                Value::Bool(is_true) => row.read(if *is_true { "true" } else { "false" })?,
+                Value::Array(lines) if matches!(row.kind, Kind::Lines) => {
+                    let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
+                    lines.join("\n")
+                }
+                _ => continue,
+            };
+            options.0.insert(row.name, value);
+        }
+        let bytes: usize = options.0.values().map(String::len).sum();
+        if bytes > MAX_REQUEST_BYTES / 2 {
+            return Err(Fault::new("The options are too large."));
+        }
+        Ok(options)
+    }
+
+    /// These for a file of a document, which names it and may say what it hashes to.
+    pub(super) fn of_file(&self, name: &str, checksum: Option<String>) -> Self {
+        let mut options = self.clone();
+        options.0.insert("out", name.to_owned());
+        if let Some(checksum) = checksum {
+            options.0.entry("checksum").or_insert(checksum);
+        }
+        options
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        self.get(name) == Some("true")
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it has this option and no other.
+    pub(super) fn is_only(&self, name: &str) -> bool {
+        self.0.len() == 1 && self.0.contains_key(name)
+    }
+
+    /// These, and those below that are not among them.
+    pub(super) fn over(mut self, below: &Self) -> Self {
+        for (name, value) in &below.0 {
+            self.0.entry(name).or_insert_with(|| value.clone());
+        }
+        self
+    }
+
+    /// The usual options of downloads, or all of them with those of the service itself.
+    pub(super) fn usual(is_global: bool) -> Self {
+        let rows = ROWS.iter().filter(|row| is_global || row.scope == Scope::Request);
+        Self(
+            rows.filter_map(|row| Some((row.name, row.default?.to_owned())))
+                .collect(),
+        )
+    }
+
+    /// The options that are settings of the service, as the settings have them.
+    pub(super) fn of_settings(config: &ConfigSnapshot, dir: &str, is_global: bool) -> Self {
+        let value = |key: &str| config.values.get(key).map_or("", String::as_str);
+        let ceiling = Some(value("auto_max_connections"))
+            .filter(|most| *most != "0")
+            .unwrap_or("16");
+        let split = Some(value("default_segments"))
+            .filter(|segments| *segments != "0")
+            .unwrap_or(ceiling);
+        let mut options = Self::default();
+        let mut put = |name: &'static str, value: &str| drop(options.0.insert(name, value.to_owned()));
+        put("dir", dir);
+        put("split", split);
+        put("max-connection-per-server", ceiling);
+        put("user-agent", value("global_user_agent"));
+        put("remote-time", value("use_server_time"));
+        let rule = value("file_exists_behavior");
+        put("allow-overwrite", if rule == "overwrite" { "true" } else { "false" });
+        put("auto-file-renaming", if rule == "skip" { "false" } else { "true" });
+        if is_global {
+            put("max-concurrent-downloads", value("max_concurrent_tasks"));
+            put("max-overall-download-limit", value("speed_limit_bytes"));
+            put("max-overall-upload-limit", value("upload_limit_bytes"));
+        }
+        options
+    }
+
+    /// Takes out the options that are settings of the service, and says which settings become what.
+    pub(super) fn take_settings(&mut self) -> BTreeMap<String, String> {
+        let most = |text: String, most: u64| text.parse().map_or(text, |number: u64| number.min(most).to_string());
+        let mut settings = BTreeMap::new();
+        for (name, key, limit) in [
+            ("dir", "default_save_dir", None),
+            ("split", "default_segments", Some(MAX_SEGMENTS)),
+            ("max-connection-per-server", "auto_max_connections", None),
+            ("user-agent", "global_user_agent", None),
+            ("remote-time", "use_server_time", None),
+            ("max-concurrent-downloads", "max_concurrent_tasks", Some(MAX_CONCURRENT)),
+            ("max-overall-download-limit", "speed_limit_bytes", None),
+            ("max-overall-upload-limit", "upload_limit_bytes", None),
+        ] {
+            if let Some(value) = self.0.remove(name) {
+                let value = limit.map_or_else(|| value.clone(), |limit| most(value.clone(), limit));
+                settings.insert(key.to_owned(), value);
+            }
+        }
+        settings
+    }
+
+    /// The options as an object.
+    pub(super) fn into_value(self) -> Value {
+        self.0
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), Value::from(value)))
+            .collect::<Map<_, _>>()
+            .into()
+    }
+}
+
+/// The most segments and tasks at once that the service has; aria2 has no such limit.
+const MAX_SEGMENTS: u64 = 64;
+const MAX_CONCURRENT: u64 = 1024;
+
+#[cfg(test)]
+mod tests;

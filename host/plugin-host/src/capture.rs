@@ -1,0 +1,100 @@
+//! Calls that failed while their plugin was being written, kept in its author's folder as fixtures: what went wrong once
+//! can be played until it goes right.
+
+use std::{fs, io, path::Path, sync::Arc};
+
+use crate::{
+    ask::Ask,
+    fault::{GuestError, PluginFault},
+    fixture,
+    lifecycle::Source,
+    plugins::Shared,
+    registry::Loaded,
+    runtime::{Call, CallId},
+    world::World,
+};
+
+/// Where they are in the folder; no `tests` of a manifest names it by itself.
+const FOLDER: &str = "fixtures/_captured";
+
+/// How many are kept; the oldest go.
+const MAX_CAPTURED: usize = 50;
+
+/// A call that is written down if it fails.
+#[derive(Debug, Clone)]
+pub(crate) struct Capture {
+    world: World,
+    id: CallId,
+    settings: Arc<std::collections::BTreeMap<String, String>>,
+    url: url::Url,
+}
+
+impl Capture {
+    pub(crate) fn of(call: &Call) -> Self {
+        Self {
+            world: call.world.clone(),
+            id: call.id,
+            settings: Arc::clone(&call.settings),
+            url: call.given.url.clone(),
+        }
+    }
+}
+
+impl Shared {
+    /// Keeps a call that failed, if its plugin runs from its author's folder. That a URL is not the plugin's is no
+    /// failure.
+    pub(crate) fn capture(&self, loaded: &Loaded, capture: Capture, ask: &Ask, fault: Option<&PluginFault>) {
+        let (Source::Development(folder), World::Watched(watch)) = (&loaded.installation.source, capture.world) else {
+            return;
+        };
+        let Some(fault) = fault.filter(|fault| **fault != PluginFault::Answer(GuestError::NotMatched)) else {
+            return;
+        };
+        let (call, input) = ask.in_fixture(&capture.url);
+        let settings = (*capture.settings).clone();
+        let found = fixture::failed(fault);
+        let (folder, id) = (folder.join(FOLDER), capture.id);
+        self.tasks.spawn_blocking(move || {
+            let written = fixture::written_down(&watch, call, input, settings, &found)
+                .map_err(io::Error::other)
+                .and_then(|fixture| keep(&folder, id, &serde_json::to_vec_pretty(&fixture)?));
+            if let Err(error) = written {
+                tracing::warn!(call.id = %id, %error, "a call that failed could not be kept as a fixture");
+            }
+        });
+    }
+}
+
+/// Writes a fixture so that it is there whole or not at all, and makes room.
+fn keep(folder: &Path, id: CallId, text: &[u8]) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let written = folder.join(format!(".{id}.new"));
+    fs::write(&written, text)?;
+    fs::rename(&written, folder.join(format!("{id}.json")))?;
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.path().extension().is_some_and(|extension| extension == "json") {
+            kept.push((entry.metadata()?.modified()?, entry.path()));
+        }
+    }
+    kept.sort();
+    let excess = kept.len().saturating_sub(MAX_CAPTURED);
+    kept.iter().take(excess).try_for_each(|(_, path)| fs::remove_file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join(FOLDER);
+        for id in 0..MAX_CAPTURED as u64 + 3 {
+            keep(&at, CallId(id), b"{}").unwrap();
+        }
+        assert_eq!(fs::read_dir(&at).unwrap().count(), MAX_CAPTURED);
+        assert!(at.join(format!("{}.json", MAX_CAPTURED + 2)).exists());
+    }
+}

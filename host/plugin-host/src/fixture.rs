@@ -1,0 +1,404 @@
+//! Recorded calls of a plugin: which there are, playing one in the sandbox, and making one of a call. Playing needs no
+//! network and nothing of the machine, so it gives the same everywhere.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use store::{Store, Vault};
+pub use svc_plugin_fixture::{
+    Asked, Call as FixtureCall, Exchange, Fixture, FixtureError, Input, Mismatch, Response, SCHEMA,
+};
+use transfer::Secret;
+use url::Url;
+
+use crate::{
+    ask::{Ask, preview},
+    fault::PluginFault,
+    grant::{Given, Grant, Permissions},
+    identity::Identity,
+    journal::{Journal, Line, now_ms},
+    lifecycle,
+    manifest::Manifest,
+    package::Package,
+    redact::Redactor,
+    runtime::{Call, CallId, Called, Guest, Report},
+    secret::Secrets,
+    settings::Values,
+    storage::Storage,
+    store as rows,
+    world::{Gap, Moment, Replay, Watch, World},
+};
+
+mod result;
+
+/// Where fixtures are unless the manifest says so.
+const DEFAULT_TESTS: &str = "fixtures/*.json";
+
+/// How many fixtures are played when a plugin is installed; what a plugin of many sites has.
+const MAX_PLAYED: usize = 20;
+
+/// How long playing them may take. A fixture takes milliseconds; whoever installs a plugin is waiting.
+const MAX_PLAYING: Duration = Duration::from_secs(10);
+
+/// How a fixture went.
+#[derive(Debug, Clone)]
+pub struct Replayed {
+    /// What was not as it should be; nothing, if all is well.
+    pub problems: Vec<String>,
+    /// What the call gave.
+    pub found: Value,
+    /// What it took.
+    pub report: Report,
+    /// What the plugin said.
+    pub lines: Vec<Line>,
+}
+
+/// Why a fixture is not played.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The URL is none.
+    #[error("not a URL: {0}")]
+    Url(String),
+    /// The values do not fit the manifest's settings.
+    #[error(transparent)]
+    Setting(#[from] crate::settings::InvalidSetting),
+    /// What was exchanged cannot be played.
+    #[error(transparent)]
+    Gap(#[from] Gap),
+    /// The plugin cannot be asked that.
+    #[error("the plugin is no resolver")]
+    Incapable,
+    /// There is no place for what the plugin remembers.
+    #[error("cannot make a memory for the plugin: {0}")]
+    Memory(String),
+}
+
+/// A call that was made and written down.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The call, with its result as what is expected.
+    pub fixture: Fixture,
+    /// What it took.
+    pub report: Report,
+    /// What the plugin said.
+    pub lines: Vec<Line>,
+}
+
+/// The manifest's `tests`: a folder, and a pattern of names in it.
+fn tests(manifest: &Manifest) -> (&str, &str) {
+    let tests = manifest.tests.as_deref().unwrap_or(DEFAULT_TESTS);
+    tests.rsplit_once('/').unwrap_or(("", tests))
+}
+
+/// The folder that fixtures are in.
+pub(crate) fn folder(manifest: &Manifest) -> &str {
+    tests(manifest).0
+}
+
+/// Whether the manifest's `tests` name the file at `path`.
+pub(crate) fn is_fixture(manifest: &Manifest, path: &str) -> bool {
+    let (folder, name) = tests(manifest);
+    let (in_folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_named = match name.split_once('*') {
+        Some((start, end)) => file.len() >= start.len() + end.len() && file.starts_with(start) && file.ends_with(end),
+        None => file == name,
+    };
+    folder == in_folder && is_named
+}
+
+/// The fixtures among `files`, by their paths.
+pub(crate) fn of_files(
+    manifest: &Manifest,
+    files: &BTreeMap<String, Bytes>,
+) -> Vec<(String, Result<Fixture, FixtureError>)> {
+    let read = |path: &Path| {
+        let bytes = path.to_str().and_then(|path| files.get(path));
+        bytes
+            .map(|bytes| bytes.to_vec())
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    };
+    let paths = files.keys().filter(|path| is_fixture(manifest, path));
+    paths
+        .map(|path| (path.clone(), Fixture::read_with(Path::new(path), read)))
+        .collect()
+}
+
+/// Plays the fixtures of a package; the error is what the first one that fails says. What time does not allow to be
+/// played is not: a slow machine is no reason to refuse a plugin.
+pub(crate) async fn check_package(
+    package: &Package,
+    manifest: &Manifest,
+    guest: &Arc<dyn Guest>,
+) -> Result<(), (String, String)> {
+    let check = async {
+        for (path, fixture) in of_files(manifest, &package.files).into_iter().take(MAX_PLAYED) {
+            let fixture = fixture.map_err(|error| (path.clone(), crate::load::chain(&error)))?;
+            let replayed = replay(manifest, guest, &fixture).await;
+            if !replayed.problems.is_empty() {
+                return Err((fixture.name, replayed.problems.join("; ")));
+            }
+        }
+        Ok(())
+    };
+    tokio::time::timeout(MAX_PLAYING, check).await.unwrap_or(Ok(()))
+}
+
+/// Plays a fixture.
+pub(crate) async fn replay(manifest: &Manifest, guest: &Arc<dyn Guest>, fixture: &Fixture) -> Replayed {
+    let redactor = Redactor::default();
+    let moment = Moment {
+        now_ms: fixture.now,
+        seed: fixture.seed,
+    };
+    let player = Arc::new(Replay::new(moment, fixture.exchanges.clone(), redactor.clone()));
+    let values = match stand_ins(manifest, &fixture.settings) {
+        Ok(values) => values,
+        Err(error) => return not_played(&error),
+    };
+    let stage = Stage {
+        manifest,
+        guest,
+        values,
+        world: World::Recorded(Arc::clone(&player)),
+    };
+    let played = match stage.play(fixture.call, &fixture.input).await {
+        Ok(played) => played,
+        Err(error) => return not_played(&error),
+    };
+    let mut problems = player.problems();
+    problems.extend(unexpected(&fixture.expect, &played.found));
+    Replayed {
+        problems,
+        found: played.found,
+        report: played.report,
+        lines: played.lines,
+    }
+}
+
+fn not_played(error: &RecordError) -> Replayed {
+    Replayed {
+        problems: vec![error.to_string()],
+        found: Value::Null,
+        report: Report::default(),
+        lines: Vec::new(),
+    }
+}
+
+/// How a result differs from what is expected. That a call failed is said as such, not by what is missing.
+fn unexpected(expected: &Value, found: &Value) -> Vec<String> {
+    if let (None, Some(code)) = (expected.get("error"), found.get("error")) {
+        let message = found["message"].as_str().unwrap_or_default();
+        return vec![format!(
+            "it failed with {}: {message}",
+            code.as_str().unwrap_or_default()
+        )];
+    }
+    let differences = svc_plugin_fixture::mismatches(expected, found);
+    differences.iter().map(Mismatch::to_string).collect()
+}
+
+/// Makes a call to the real world and writes it down. Its settings may hold secrets; the fixture does not.
+pub(crate) async fn record(
+    manifest: &Manifest,
+    guest: &Arc<dyn Guest>,
+    call: FixtureCall,
+    input: Input,
+    settings: &BTreeMap<String, String>,
+) -> Result<Recorded, RecordError> {
+    let watch = Arc::new(watch());
+    let stage = Stage {
+        manifest,
+        guest,
+        values: Values::default().with(&manifest.settings, settings)?,
+        world: World::Watched(Arc::clone(&watch)),
+    };
+    let played = stage.play(call, &input).await?;
+    let is_secret = |key: &String| manifest.settings.iter().any(|it| it.key == *key && it.is_secret);
+    let plain = settings.iter().filter(|(key, _)| !is_secret(key));
+    let settings = plain.map(|(key, value)| (key.clone(), value.clone())).collect();
+    Ok(Recorded {
+        fixture: written_down(&watch, call, input, settings, &played.found)?,
+        report: played.report,
+        lines: played.lines,
+    })
+}
+
+/// Writes a call down from now on.
+pub(crate) fn watch() -> Watch {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let moment = Moment {
+        now_ms: u64::try_from(now_ms()).unwrap_or_default(),
+        // Not to be guessed by the plugin's site, and different in every call.
+        // Numbers of JSON are exact up to 53 bits everywhere.
+        seed: std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now) >> 11,
+    };
+    Watch::new(moment, Redactor::default())
+}
+
+/// The fixture of a call that is over. `found` is what it gave, in the words of fixtures.
+pub(crate) fn written_down(
+    watch: &Watch,
+    call: FixtureCall,
+    input: Input,
+    settings: BTreeMap<String, String>,
+    found: &Value,
+) -> Result<Fixture, Gap> {
+    let redactor = watch.redactor();
+    if let Some(password) = &input.password {
+        redactor.learn("password", password);
+    }
+    let mut expect = match found.get("error") {
+        Some(code) => json!({ "error": code }),
+        None => result::pattern(found),
+    };
+    redactor.value(&mut expect);
+    let clean = |text: String| redactor.text(&text);
+    let moment = watch.moment();
+    let exchanges = watch.exchanges()?;
+    Ok(Fixture {
+        schema: None,
+        name: format!("{} of {}", Ask::of(call, &input).name(), clean(input.url.clone())),
+        call,
+        input: Input {
+            url: clean(input.url),
+            password: input.password.map(clean),
+            token: clean(input.token),
+            entry: clean(input.entry),
+            variant: input.variant.map(clean),
+        },
+        settings,
+        now: moment.now_ms,
+        seed: moment.seed,
+        exchanges,
+        expect,
+    })
+}
+
+/// What failed, in the words of fixtures.
+pub(crate) fn failed(fault: &PluginFault) -> Value {
+    json!({ "error": fault.code(), "message": fault.to_string() })
+}
+
+/// A fixture's settings. A secret one has a stand-in, which no request shows: it is taken for the secret.
+fn stand_ins(manifest: &Manifest, settings: &BTreeMap<String, String>) -> Result<Values, RecordError> {
+    let mut values = Values::default().with(&manifest.settings, settings)?;
+    for definition in manifest.settings.iter().filter(|definition| definition.is_secret) {
+        let key = &definition.key;
+        if settings.get(key).is_none_or(|value| !value.is_empty()) {
+            values
+                .secret
+                .insert(key.clone(), Secret::new(format!("stand-in-for-{key}")));
+        }
+    }
+    Ok(values)
+}
+
+/// Everything around a call that is made for itself: nothing of it stays.
+struct Stage<'s> {
+    manifest: &'s Manifest,
+    guest: &'s Arc<dyn Guest>,
+    values: Values,
+    world: World,
+}
+
+struct Played {
+    found: Value,
+    report: Report,
+    lines: Vec<Line>,
+}
+
+impl Stage<'_> {
+    async fn play(&self, call: FixtureCall, input: &Input) -> Result<Played, RecordError> {
+        let journal = Journal::default();
+        let ask = Ask::of(call, input);
+        let prepared = self.prepare(&ask, input, &journal).await?;
+        if let (Some(redactor), Some(password)) = (self.world.redactor(), &input.password) {
+            redactor.learn("password", password);
+        }
+        let (mut found, report) = answer(Arc::clone(self.guest), prepared, ask).await;
+        if let (World::Recorded(_), Some(redactor)) = (&self.world, self.world.redactor()) {
+            redactor.value(&mut found);
+        }
+        Ok(Played {
+            found,
+            report,
+            lines: journal.lines(&self.manifest.identity),
+        })
+    }
+
+    async fn prepare(&self, ask: &Ask, input: &Input, journal: &Journal) -> Result<Call, RecordError> {
+        let manifest = self.manifest;
+        let url = Url::parse(&input.url).map_err(|_| RecordError::Url(input.url.clone()))?;
+        let given = Given::by_user(url).with_login_apart();
+        if let World::Watched(watch) = &self.world {
+            watch.keep_what_was(&given);
+        }
+        let grant = everything(manifest, &**self.guest);
+        let hosts = grant.for_call(&manifest.permissions, &[], &given);
+        let id = CallId(0);
+        let (store, vault) = memory(&manifest.identity).await?;
+        let secrets = Secrets::new(
+            self.values.secret.clone(),
+            grant.bindings(&manifest.permissions.secrets),
+            (store.clone(), vault),
+            manifest.identity.clone(),
+        );
+        Ok(Call {
+            id,
+            plugin: manifest.identity.clone(),
+            given,
+            hosts,
+            settings: Arc::new(self.values.effective(&manifest.settings)),
+            secrets: secrets.told_to(self.world.redactor().cloned()),
+            storage: Storage::new(store, manifest.identity.clone(), manifest.permissions.storage_bytes),
+            log: journal.of_call(manifest.identity.clone(), id),
+            wall: ask.wall(manifest).ok_or(RecordError::Incapable)?,
+            world: self.world.clone(),
+        })
+    }
+}
+
+/// All that a manifest asks for.
+fn everything(manifest: &Manifest, guest: &dyn Guest) -> Grant {
+    let hosts = manifest.permissions.optional_hosts.iter();
+    Grant {
+        allowed: Permissions::needed(manifest, guest.interface()),
+        optional: hosts.map(|host| (host.clone(), true)).collect(),
+    }
+}
+
+/// A memory for one call.
+async fn memory(plugin: &Identity) -> Result<(Store, Arc<Vault>), RecordError> {
+    let store = Store::in_memory(&[rows::MIGRATIONS]).map_err(|error| RecordError::Memory(error.to_string()))?;
+    let vault = Vault::ephemeral().map_err(|error| RecordError::Memory(error.to_string()))?;
+    // Memory is kept for plugins that are installed.
+    let develop = lifecycle::Input::Develop(PathBuf::new());
+    let (installed, _effects) =
+        lifecycle::apply(None, develop).map_err(|error| RecordError::Memory(error.to_string()))?;
+    let plugin = plugin.clone();
+    store
+        .write(move |transaction| rows::save_installation(transaction, &plugin, installed.as_ref()))
+        .await
+        .map_err(|error| RecordError::Memory(error.to_string()))?;
+    Ok((store, Arc::new(vault)))
+}
+
+/// Asks, and gives the result in the words of fixtures.
+async fn answer(guest: Arc<dyn Guest>, call: Call, ask: Ask) -> (Value, Report) {
+    fn words<T>(called: Called<T>, words: impl FnOnce(&T) -> Value) -> (Value, Report) {
+        (called.result.as_ref().map_or_else(failed, words), called.report)
+    }
+    match ask {
+        Ask::Resolve(password) => words(guest.resolve(call, password).await, result::listing),
+        Ask::More(token) => words(guest.more(call, token).await, result::listing),
+        Ask::LinkFor(entry, variant) => words(guest.link_for(call, entry, variant).await, result::link),
+        Ask::Preview => words(preview(guest, call).await, result::listing),
+    }
+}

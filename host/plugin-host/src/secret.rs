@@ -1,0 +1,398 @@
+//! Secrets that plugins use and never read: the user's secret settings, what was taken out of responses, and cookies.
+//! Each goes only where it is bound to.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use store::{
+    ReadError, SealError, Store, Vault, WriteError,
+    sql::{self, OptionalExtension as _},
+};
+use transfer::Secret;
+use url::Url;
+
+use crate::{host::HostPattern, identity::Identity, redact::Redactor};
+
+/// The longest name in bytes.
+const MAX_NAME_BYTES: usize = 64;
+
+/// The least bytes of a captured value: what is shorter is found by trying, and all over a page by chance.
+const MIN_VALUE_BYTES: usize = 4;
+
+/// The most bytes of a captured value: the longest tokens of sites have some 2 KiB.
+const MAX_VALUE_BYTES: usize = 4096;
+
+/// How many captured values an account has at most.
+const MAX_SECRETS: i64 = 32;
+
+/// The account of a plugin that nobody logged into.
+const NO_ACCOUNT: &str = "";
+
+/// The two kinds of rows.
+const SECRET: &str = "secret";
+const COOKIES: &str = "cookies";
+
+/// The secrets of one plugin. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    settings: Arc<BTreeMap<String, Secret>>,
+    /// For each name the hosts that the manifest asks for and the user allowed.
+    bindings: Arc<BTreeMap<String, Vec<HostPattern>>>,
+    store: Store,
+    vault: Arc<Vault>,
+    plugin: Identity,
+    /// Who has to know every value that is used, so that it is not written down.
+    redactor: Option<Redactor>,
+}
+
+/// Why a secret is not used or kept. No message has a value in it.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// There is none of this name.
+    #[error("there is no secret {0}")]
+    Unknown(String),
+    /// It may not go there.
+    #[error("the secret {name} is not bound to {host}")]
+    NotBound {
+        /// Which one.
+        name: String,
+        /// Where it was to go.
+        host: String,
+    },
+    /// A name that no secret can have, or that a setting has.
+    #[error(
+        "a captured secret has a name of 1 to {MAX_NAME_BYTES} letters, digits, _ and -, and not that of a setting"
+    )]
+    Name,
+    /// A value that is not kept.
+    #[error("a captured secret has {MIN_VALUE_BYTES} to {MAX_VALUE_BYTES} bytes, not {0}")]
+    Value(usize),
+    /// There are as many as there may be.
+    #[error("a plugin keeps at most {MAX_SECRETS} captured secrets")]
+    Full,
+    /// The database does not take it.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The database does not give it.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It does not open, or cannot be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// It opens and holds something that no version wrote.
+    #[error("a sealed secret cannot be read")]
+    Content,
+}
+
+/// A secret, and where it may go.
+#[derive(Debug, Clone)]
+pub struct BoundSecret {
+    value: Secret,
+    hosts: Vec<HostPattern>,
+    captured: Option<Captured>,
+}
+
+/// Where a value was taken out of a response: the site, not only the host, because sites log in on one host and serve
+/// on another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Captured {
+    site: String,
+    is_https: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SecretRecord {
+    value: String,
+    captured: Captured,
+}
+
+impl BoundSecret {
+    /// A value that may go to these hosts.
+    pub fn new(value: Secret, hosts: Vec<HostPattern>) -> Self {
+        Self {
+            value,
+            hosts,
+            captured: None,
+        }
+    }
+
+    /// A value that was in a response from `url`: it may go back to that site, and to these hosts.
+    pub fn captured(value: Secret, url: &Url, hosts: Vec<HostPattern>) -> Self {
+        Self {
+            value,
+            hosts,
+            captured: Some(Captured::from(url)),
+        }
+    }
+
+    /// The value, to be sent to `url`, if it may go there.
+    pub fn for_url(&self, url: &Url) -> Option<&Secret> {
+        let is_bound = self.hosts.iter().any(|host| host.covers(url))
+            || self.captured.as_ref().is_some_and(|captured| captured.covers(url));
+        is_bound.then_some(&self.value)
+    }
+
+    /// The value, for work on it that stays in the host.
+    pub fn value(&self) -> &Secret {
+        &self.value
+    }
+}
+
+impl Captured {
+    fn from(url: &Url) -> Self {
+        Self {
+            site: site(url),
+            is_https: url.scheme() == "https",
+        }
+    }
+
+    /// Whoever is on the same site, and never over a less safe connection.
+    fn covers(&self, url: &Url) -> bool {
+        (url.scheme() == "https" || !self.is_https) && site(url) == self.site
+    }
+}
+
+/// The registrable domain of a URL; its host, if that has none.
+fn site(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let domain = url.domain().and_then(psl::domain_str);
+    domain.unwrap_or(host).to_owned()
+}
+
+/// Whether anybody may register names right below this domain, so that its names have many owners.
+pub fn is_public_suffix(domain: &str) -> bool {
+    psl::suffix_str(domain).is_some_and(|suffix| suffix == domain)
+}
+
+impl Secrets {
+    pub(crate) fn new(
+        settings: BTreeMap<String, Secret>,
+        bindings: BTreeMap<String, Vec<HostPattern>>,
+        (store, vault): (Store, Arc<Vault>),
+        plugin: Identity,
+    ) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            bindings: Arc::new(bindings),
+            store,
+            vault,
+            plugin,
+            redactor: None,
+        }
+    }
+
+    /// The same secrets; whatever is used or captured is told to `redactor`.
+    pub(crate) fn told_to(self, redactor: Option<Redactor>) -> Self {
+        Self { redactor, ..self }
+    }
+
+    fn tell(&self, name: &str, value: &Secret) {
+        if let Some(redactor) = &self.redactor {
+            redactor.learn(name, value.expose());
+        }
+    }
+
+    /// Tells whoever writes the call down all secrets that there are: a site may show also those that are not sent.
+    pub(crate) async fn tell_all(&self) {
+        if self.redactor.is_none() {
+            return;
+        }
+        self.settings.iter().for_each(|(name, value)| self.tell(name, value));
+        let plugin = self.plugin.to_string();
+        let read = move |connection: &sql::Connection| {
+            let query = "SELECT name FROM plugin_secret WHERE identity = ?1 AND account = ?2 AND kind = ?3";
+            let mut statement = connection.prepare_cached(query)?;
+            let names = statement.query_map((plugin, NO_ACCOUNT, SECRET), |row| row.get(0))?;
+            names.collect::<sql::Result<Vec<String>>>()
+        };
+        for name in self.store.read(read).await.unwrap_or_default() {
+            // One that cannot be read now cannot be used in the call either, nor told.
+            let _told = self.find(&name).await;
+        }
+    }
+
+    /// The secret of this name.
+    pub async fn find(&self, name: &str) -> Result<Option<BoundSecret>, SecretError> {
+        let hosts = self.bindings.get(name).cloned().unwrap_or_default();
+        if let Some(value) = self.settings.get(name) {
+            self.tell(name, value);
+            return Ok(Some(BoundSecret::new(value.clone(), hosts)));
+        }
+        let Some(plain) = self.read(SECRET, name).await? else {
+            return Ok(None);
+        };
+        let record: SecretRecord = serde_json::from_slice(&plain).map_err(|_| SecretError::Content)?;
+        let value = Secret::new(record.value);
+        self.tell(name, &value);
+        Ok(Some(BoundSecret {
+            value,
+            hosts,
+            captured: Some(record.captured),
+        }))
+    }
+
+    /// Keeps a value that was in a response from `url`.
+    pub async fn capture(&self, name: &str, value: &Secret, url: &Url) -> Result<(), SecretError> {
+        self.tell(name, value);
+        let is_name = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.chars().all(is_name_character);
+        if !is_name || self.settings.contains_key(name) {
+            return Err(SecretError::Name);
+        }
+        let len = value.expose().len();
+        if !(MIN_VALUE_BYTES..=MAX_VALUE_BYTES).contains(&len) {
+            return Err(SecretError::Value(len));
+        }
+        let record = SecretRecord {
+            value: value.expose().to_owned(),
+            captured: Captured::from(url),
+        };
+        let plain = serde_json::to_vec(&record).map_err(|_| SecretError::Content)?;
+        self.write(SECRET, name, &plain).await
+    }
+
+    /// Forgets a captured value. Settings are the user's to empty.
+    pub async fn forget(&self, name: &str) -> Result<(), SecretError> {
+        let key = (self.plugin.to_string(), NO_ACCOUNT, SECRET, name.to_owned());
+        let delete = "DELETE FROM plugin_secret WHERE identity = ?1 AND account = ?2 AND kind = ?3 AND name = ?4";
+        let write = move |transaction: &sql::Transaction<'_>| transaction.execute(delete, key).map(drop);
+        Ok(self.store.write(write).await?)
+    }
+
+    /// The cookies of the plugin's sites, as they were kept.
+    pub async fn cookies(&self) -> Result<Option<Vec<u8>>, SecretError> {
+        self.read(COOKIES, "").await
+    }
+
+    /// Keeps the cookies of the plugin's sites.
+    pub async fn keep_cookies(&self, cookies: &[u8]) -> Result<(), SecretError> {
+        self.write(COOKIES, "", cookies).await
+    }
+
+    /// `template` with its secrets in it, to be sent to all of `urls`.
+    pub(crate) async fn fill(&self, template: &Template, urls: &[&Url]) -> Result<Secret, SecretError> {
+        let mut found = BTreeMap::new();
+        for name in template.names() {
+            let secret = self.find(name).await?;
+            let secret = secret.ok_or_else(|| SecretError::Unknown(name.to_owned()))?;
+            if let Some(url) = urls.iter().find(|url| secret.for_url(url).is_none()) {
+                return Err(not_bound(name, url));
+            }
+            found.insert(name, secret);
+        }
+        template.fill(|name| found.get(name).map(BoundSecret::value))
+    }
+
+    /// What the sealed value of a row is bound to.
+    fn context(&self, kind: &str, name: &str) -> String {
+        format!("plugin.{kind}/{}/{NO_ACCOUNT}/{name}", self.plugin)
+    }
+
+    async fn read(&self, kind: &'static str, name: &str) -> Result<Option<Vec<u8>>, SecretError> {
+        let key = (self.plugin.to_string(), NO_ACCOUNT, kind, name.to_owned());
+        let query = "SELECT sealed FROM plugin_secret WHERE identity = ?1 AND account = ?2 AND kind = ?3 AND name = ?4";
+        let read = move |connection: &sql::Connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            statement.query_row(key, |row| row.get::<_, Vec<u8>>(0)).optional()
+        };
+        let sealed = self.store.read(read).await?;
+        let open = |sealed: Vec<u8>| self.vault.unseal(&self.context(kind, name), &sealed);
+        Ok(sealed.map(open).transpose()?)
+    }
+
+    /// A call may outlive its plugin; then nothing is written, so that nothing of it is left behind.
+    async fn write(&self, kind: &'static str, name: &str, plain: &[u8]) -> Result<(), SecretError> {
+        let sealed = self.vault.seal(&self.context(kind, name), plain)?;
+        let (plugin, name) = (self.plugin.to_string(), name.to_owned());
+        let write = move |transaction: &sql::Transaction<'_>| {
+            let others = "SELECT count(*) FROM plugin_secret
+                          WHERE identity = ?1 AND account = ?2 AND kind = ?3 AND name <> ?4";
+            let others: i64 = transaction
+                .prepare_cached(others)?
+                .query_row((&plugin, NO_ACCOUNT, kind, &name), |row| row.get(0))?;
+            if others >= MAX_SECRETS {
+                return Ok(false);
+            }
+            let insert = "INSERT OR REPLACE INTO plugin_secret (identity, account, kind, name, sealed)
+                          SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM plugin WHERE identity = ?1)";
+            transaction
+                .prepare_cached(insert)?
+                .execute((&plugin, NO_ACCOUNT, kind, &name, sealed))?;
+            Ok(true)
+        };
+        let fits = self.store.write(write).await?;
+        fits.then_some(()).ok_or(SecretError::Full)
+    }
+}
+
+/// The refusal to send a secret to the host of `url`.
+pub fn not_bound(name: &str, url: &Url) -> SecretError {
+    SecretError::NotBound {
+        name: name.to_owned(),
+        host: url.host_str().unwrap_or_default().to_owned(),
+    }
+}
+
+fn is_name_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+/// A text with places for secrets: `Bearer {access}`. Braces around anything that is no name are braces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Secret(String),
+}
+
+impl Template {
+    /// Reads a template; every text is one.
+    pub fn parse(mut text: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut literal = String::new();
+        while let Some((before, rest)) = text.split_once('{') {
+            literal.push_str(before);
+            match rest.split_once('}') {
+                Some((name, after)) if !name.is_empty() && name.chars().all(is_name_character) => {
+                    pieces.push(Piece::Text(std::mem::take(&mut literal)));
+                    pieces.push(Piece::Secret(name.to_owned()));
+                    text = after;
+                }
+                _ => {
+                    literal.push('{');
+                    text = rest;
+                }
+            }
+        }
+        literal.push_str(text);
+        pieces.push(Piece::Text(literal));
+        Self(pieces)
+    }
+
+    /// The secrets it has places for.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Secret(name) => Some(name.as_str()),
+        })
+    }
+
+    /// The whole text, with the secrets that `find` finds.
+    pub fn fill<'s>(&self, find: impl Fn(&str) -> Option<&'s Secret>) -> Result<Secret, SecretError> {
+        let mut filled = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => filled.push_str(text),
+                Piece::Secret(name) => {
+                    let secret = find(name).ok_or_else(|| SecretError::Unknown(name.clone()))?;
+                    filled.push_str(secret.expose());
+                }
+            }
+        }
+        Ok(Secret::new(filled))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Secrets by name: whether there are any, and what sites want computed from them. The values stay in the host.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use data_encoding::{BASE64, BASE64URL_NOPAD, HEXLOWER};
+use plugin_host::{BoundSecret, Template};
+use ring::hmac;
+use svc_plugin_text as search;
+use transfer::Secret;
+
+use crate::{bindings::svc::plugin::vault, call::Vault, state::CallState};
+
+/// What is answered about accounts: nobody can log in yet, so there is only the plugin itself.
+const NO_ACCOUNT: &str = "nobody is logged in to this account";
+
+impl vault::Host for CallState {
+    async fn has(&mut self, account: String, name: String) -> wasmtime::Result<bool> {
+        Ok(account.is_empty() && self.context.vault.find(name).await.is_some())
+    }
+
+    async fn forget(&mut self, account: String, name: String) -> wasmtime::Result<()> {
+        if account.is_empty() {
+            self.context.vault.forget(name).await;
+        }
+        Ok(())
+    }
+
+    async fn digest(
+        &mut self,
+        account: String,
+        template: String,
+        algorithm: vault::Hash,
+        encoding: vault::Encoding,
+    ) -> wasmtime::Result<Result<String, String>> {
+        let filled = match filled(self.context.vault.clone(), &account, &template).await {
+            Ok(filled) => filled,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let digest = search::digest(name(algorithm), filled.expose().as_bytes());
+        Ok(digest
+            .map(|bytes| encode(encoding, &bytes))
+            .map_err(|error| error.to_string()))
+    }
+
+    async fn hmac(
+        &mut self,
+        account: String,
+        key: String,
+        data: String,
+        algorithm: vault::Hash,
+        encoding: vault::Encoding,
+    ) -> wasmtime::Result<Result<String, String>> {
+        let algorithm = match algorithm {
+            vault::Hash::Md5 => return Ok(Err("signatures with md5 are not offered".to_owned())),
+            vault::Hash::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            vault::Hash::Sha256 => hmac::HMAC_SHA256,
+            vault::Hash::Sha512 => hmac::HMAC_SHA512,
+        };
+        let secret = filled(self.context.vault.clone(), &account, &format!("{{{key}}}")).await;
+        Ok(secret.map(|secret| {
+            let key = hmac::Key::new(algorithm, secret.expose().as_bytes());
+            encode(encoding, hmac::sign(&key, data.as_bytes()).as_ref())
+        }))
+    }
+
+    async fn rsa_encrypt(
+        &mut self,
+        _: String,
+        _: String,
+        _: String,
+        _: bool,
+        _: vault::Encoding,
+    ) -> wasmtime::Result<Result<String, String>> {
+        Ok(Err("this host does not encrypt with RSA yet".to_owned()))
+    }
+}
+
+/// `template` with the secrets of `account` in it, for work on them in the host.
+async fn filled(vault: Arc<dyn Vault>, account: &str, template: &str) -> Result<Secret, String> {
+    if !account.is_empty() {
+        return Err(NO_ACCOUNT.to_owned());
+    }
+    let template = Template::parse(template);
+    let mut found = BTreeMap::new();
+    for name in template.names() {
+        let secret = vault.find(name.to_owned()).await;
+        found.insert(name, secret.ok_or_else(|| format!("there is no secret {name}"))?);
+    }
+    let filled = template.fill(|name| found.get(name).map(BoundSecret::value));
+    filled.map_err(|error| error.to_string())
+}
+
+fn name(algorithm: vault::Hash) -> &'static str {
+    match algorithm {
+        vault::Hash::Md5 => "md5",
+        vault::Hash::Sha1 => "sha1",
+        vault::Hash::Sha256 => "sha256",
+        vault::Hash::Sha512 => "sha512",
+    }
+}
+
+fn encode(encoding: vault::Encoding, bytes: &[u8]) -> String {
+    match encoding {
+        vault::Encoding::Hex => HEXLOWER.encode(bytes),
+        vault::Encoding::Base64 => BASE64.encode(bytes),
+        vault::Encoding::Base64url => BASE64URL_NOPAD.encode(bytes),
+    }
+}

@@ -1,0 +1,257 @@
+//! Secrets in requests: filled in where a request goes to a host that may have them, and taken out of whatever the
+//! plugin reads afterwards.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use bytes::Bytes;
+use plugin_host::{BoundSecret, Template, not_bound, replace, spellings};
+use svc_plugin_text as search;
+use transfer::Secret;
+use url::Url;
+
+use super::{Answer, Request, header, session::FetchError};
+use crate::call::Vault;
+
+/// The most secret fields, and the most captures, of one request.
+const MAX_FIELDS: usize = 32;
+
+/// The shortest value that is looked for in responses: what is shorter is all over a page by chance.
+const MIN_SCRUBBED_BYTES: usize = 4;
+
+/// Where a secret goes in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Header,
+    Query,
+    Form,
+}
+
+/// A field of a request whose value has secrets in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    place: Place,
+    name: String,
+    template: Template,
+}
+
+/// A value of a response that becomes a secret.
+#[derive(Debug, Clone)]
+pub(crate) enum Capture {
+    /// At this pointer of its JSON, under this name.
+    Json(String, String),
+    /// In this field, under this name.
+    Header(String, String),
+}
+
+impl Request {
+    /// Notes a field whose value the host fills in.
+    pub(crate) fn add_secret(&mut self, place: Place, name: &str, template: &str) {
+        if place == Place::Header && !header::guest_may_send(name) {
+            self.reject(format!("the field {name} is not for plugins to set"));
+        } else if self.secrets.len() >= MAX_FIELDS {
+            self.reject("too many secret fields");
+        } else {
+            self.secrets.push(Field {
+                place,
+                name: name.to_owned(),
+                template: Template::parse(template),
+            });
+        }
+    }
+
+    /// Notes a value that becomes a secret.
+    pub(crate) fn add_capture(&mut self, capture: Capture) {
+        if self.captures.len() >= MAX_FIELDS {
+            self.reject("too many captures");
+        } else {
+            self.captures.push(capture);
+        }
+    }
+
+    /// Whether its body has secrets.
+    pub(crate) fn has_secret_form(&self) -> bool {
+        self.secrets.iter().any(|field| field.place == Place::Form)
+    }
+}
+
+/// The secrets of one request.
+#[derive(Debug, Default)]
+pub(crate) struct Unlocked {
+    secrets: BTreeMap<String, BoundSecret>,
+    /// What was captured from JSON, as it stands there, and under which name.
+    captured: Vec<(String, Secret)>,
+}
+
+impl Unlocked {
+    /// Finds the secrets of `request`. The plugin is told if one may not go where the request goes, before anything is
+    /// sent.
+    pub(crate) async fn of(request: &Request, url: &Url, vault: &dyn Vault) -> Result<Self, FetchError> {
+        let mut found = BTreeMap::new();
+        for name in request.secrets.iter().flat_map(|field| field.template.names()) {
+            if found.contains_key(name) {
+                continue;
+            }
+            let secret = vault.find(name.to_owned()).await;
+            let secret = secret.ok_or_else(|| FetchError::Invalid(format!("there is no secret {name}")))?;
+            if secret.for_url(url).is_none() {
+                return Err(FetchError::Secret(not_bound(name, url).to_string()));
+            }
+            found.insert(name.to_owned(), secret);
+        }
+        Ok(Self {
+            secrets: found,
+            captured: Vec::new(),
+        })
+    }
+
+    /// What of `fields` may go to `url`, filled in. A redirect leads to hosts that may have none of it.
+    pub(crate) fn fill(&self, fields: &[Field], url: &Url) -> Vec<(Place, String, Secret)> {
+        let fill = |field: &Field| {
+            let value = field.template.fill(|name| self.secrets.get(name)?.for_url(url)).ok()?;
+            Some((field.place, field.name.clone(), value))
+        };
+        fields.iter().filter_map(fill).collect()
+    }
+
+    /// The name of a secret that stands in `target` and may not go there: a site that sends its visitors on with
+    /// everything they brought would give it away.
+    pub(crate) fn carried_by(&self, target: &Url) -> Option<&str> {
+        let mut locked = self
+            .secrets
+            .iter()
+            .filter(|(_, secret)| secret.for_url(target).is_none());
+        let carries = |secret: &BoundSecret| {
+            let mut forms = forms(secret.value().expose()).into_iter();
+            forms.any(|form| target.as_str().contains(&form))
+        };
+        locked
+            .find(|(_, secret)| carries(secret))
+            .map(|(name, _)| name.as_str())
+    }
+
+    /// Takes what is to be captured out of an answer from `url` and keeps it.
+    pub(crate) async fn capture(
+        &mut self,
+        captures: &[Capture],
+        (answer, url): (&Answer, &Url),
+        vault: &dyn Vault,
+    ) -> Result<(), FetchError> {
+        for capture in captures {
+            let (found, name) = match capture {
+                Capture::Json(pointer, name) => (json_value(&answer.body, pointer), name),
+                Capture::Header(field, name) => (header_value(answer, field).map(|value| (value, None)), name),
+            };
+            let Some((value, written)) = found else { continue };
+            let value = Secret::new(value);
+            let kept = vault.capture(name.clone(), value.clone(), url.clone()).await;
+            kept.map_err(FetchError::Invalid)?;
+            let secret = BoundSecret::captured(value, url, Vec::new());
+            self.secrets.insert(name.clone(), secret);
+            self.captured
+                .extend(written.map(|written| (name.clone(), Secret::new(written))));
+        }
+        Ok(())
+    }
+
+    /// Puts names in the place of secrets, wherever they stand in an answer.
+    pub(crate) fn scrub(&self, answer: &mut Answer, url: &mut Url) {
+        for (name, written) in &self.captured {
+            let name = format!("\"‹secret:{name}›\"");
+            if let Cow::Owned(body) = replace(&answer.body, written.expose().as_bytes(), name.as_bytes()) {
+                answer.body = Bytes::from(body);
+            }
+        }
+        for (name, secret) in &self.secrets {
+            let name = format!("‹secret:{name}›");
+            for form in forms(secret.value().expose()) {
+                if let Cow::Owned(body) = replace(&answer.body, form.as_bytes(), name.as_bytes()) {
+                    answer.body = Bytes::from(body);
+                }
+                for (_, value) in &mut answer.headers {
+                    if let Cow::Owned(clean) = replace(value.as_bytes(), form.as_bytes(), name.as_bytes()) {
+                        *value = String::from_utf8_lossy(&clean).into_owned();
+                    }
+                }
+                if let Cow::Owned(clean) = replace(url.as_str().as_bytes(), form.as_bytes(), name.as_bytes()) {
+                    // A URL that is none without the secret is cut down to its site.
+                    let clean = Url::parse(&String::from_utf8_lossy(&clean));
+                    *url = clean.or_else(|_| url.join("/")).unwrap_or_else(|_| url.clone());
+                }
+            }
+        }
+    }
+}
+
+/// A value as it may be written, if it is long enough to be looked for.
+fn forms(value: &str) -> BTreeSet<String> {
+    if value.len() < MIN_SCRUBBED_BYTES {
+        return BTreeSet::new();
+    }
+    spellings(value)
+}
+
+/// The text or number at `pointer`, and how it is written.
+fn json_value(body: &[u8], pointer: &str) -> Option<(String, Option<String>)> {
+    let text = std::str::from_utf8(body).ok()?;
+    let found = search::json_at(text, pointer).ok().flatten()?.trim();
+    let value = match serde_json::from_str(found).ok()? {
+        serde_json::Value::String(value) => value,
+        serde_json::Value::Number(_) => found.to_owned(),
+        _ => return None,
+    };
+    Some((value, Some(found.to_owned())))
+}
+
+fn header_value(answer: &Answer, field: &str) -> Option<String> {
+    let mut headers = answer.headers.iter();
+    headers
+        .find(|(name, _)| name.eq_ignore_ascii_case(field))
+        .map(|(_, value)| value.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_however_it_is_written() {
+        let secret = BoundSecret::new(Secret::new("p/ss \"w\u{f6}rd"), Vec::new());
+        let unlocked = Unlocked {
+            secrets: [("pin".to_owned(), secret)].into(),
+            captured: Vec::new(),
+        };
+        for text in [
+            "p/ss \"wörd",
+            "p%2Fss+%22w%C3%B6rd",
+            "p%2Fss%20%22w%C3%B6rd",
+            r#"p/ss \"wörd"#,
+            r#"p\/ss \"wörd"#,
+        ] {
+            let mut answer = Answer {
+                status: 200,
+                headers: vec![("x".to_owned(), text.to_owned())],
+                body: format!("<{text}><{text}>").into(),
+            };
+            let mut url: Url = "https://a.example/?q=p%2Fss+%22w%C3%B6rd".parse().unwrap();
+            unlocked.scrub(&mut answer, &mut url);
+            assert_eq!(&answer.body[..], "<‹secret:pin›><‹secret:pin›>".as_bytes(), "{text}");
+            assert_eq!(answer.headers[0].1, "‹secret:pin›");
+            assert!(!url.as_str().contains("ss"), "{url}");
+        }
+    }
+
+    #[test]
+    fn only_texts_and_numbers_are_captured() {
+        let body = br#"{"a": "x\/y", "b": 12345, "c": [1], "d": null}"#;
+        let found = |pointer| json_value(body, pointer).map(|(value, _)| value);
+        assert_eq!(found("/a").as_deref(), Some("x/y"));
+        assert_eq!(found("/b").as_deref(), Some("12345"));
+        for pointer in ["/c", "/d", "/e", ""] {
+            assert_eq!(json_value(body, pointer), None, "{pointer}");
+        }
+        assert_eq!(json_value(b"\xff", "/a"), None);
+    }
+}

@@ -1,0 +1,439 @@
+//! A run whose file is joined from segments: several are fetched at once, and written strictly in their order.
+//!
+//! Unlike a download of one resource, nobody knows where in the file a segment goes before all before it are whole. So
+//! the journal holds marks instead of ranges: so many bytes are there, and they are these segments.
+
+mod cipher;
+mod fetch;
+mod identity;
+mod window;
+
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    pin::{Pin, pin},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use tokio::{
+    sync::Notify,
+    task::spawn_blocking,
+    time::{MissedTickBehavior, interval, sleep},
+};
+use transfer::{
+    ByteRange, Claimed, ConnectionPlan, Failure, FileName, Finished, Job, Mark, Origin, Outcome, PartFile, Progress,
+    RateLimits, Reporter, RetryBudget, RunEvent, Segment, Source, Stage, failure::FailureKind, part_file::Begun,
+};
+
+use crate::{
+    Shared,
+    crew::{jitter, tell_retry},
+    fetch::Fetcher,
+    joined::{
+        fetch::Keys,
+        window::{Lasting, Window},
+    },
+    place::Place,
+    proof,
+    run::{blocking, failed},
+    upkeep::{TICK, Upkeep},
+};
+
+/// Segments fetched at once unless somebody says how many. They are small, and each waits for an answer first.
+const AUTOMATIC: u16 = 8;
+
+/// The most bytes that are kept in memory until it is their turn: eight segments of four seconds at 8 Mbit/s.
+const MEMORY_BYTES: usize = 32 * 1024 * 1024;
+
+/// One run. It lives on one lane, so plain cells do.
+pub(crate) struct Joining {
+    shared: Arc<Shared>,
+    source: Rc<Source>,
+    place: Place,
+    connections: ConnectionPlan,
+    limits: RateLimits,
+    reporter: Reporter,
+    fetcher: Fetcher,
+    budget: RefCell<RetryBudget>,
+    keys: Keys,
+    /// For each segment, the name of the list up to and with it.
+    names: Box<[u64]>,
+    part: OnceCell<Arc<PartFile>>,
+    window: RefCell<Window>,
+    /// Where the next byte is written.
+    position: Cell<u64>,
+    /// Where the head begins: every byte before is on record.
+    boundary: Cell<u64>,
+    /// The furthest that the position ever was.
+    high_water: Cell<u64>,
+    /// Bytes received in this run, repeats included.
+    received: Cell<u64>,
+    /// There is another head, and more room in memory.
+    advanced: Notify,
+}
+
+type Fetching<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = (usize, Result<(), Failure>)> + 'a>>>;
+
+/// Runs `job`, whose source has segments, on this lane.
+pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
+    let stop = job.stop.clone();
+    let joining = match Joining::new(shared, job) {
+        Ok(joining) => joining,
+        Err(failure) => return Outcome::Failed(failure),
+    };
+    let moved = tokio::select! {
+        biased;
+        () = stop.cancelled() => None,
+        moved = joining.transfer() => Some(moved),
+    };
+    let finished = match moved {
+        None => {
+            joining.save().await;
+            return Outcome::Stopped;
+        }
+        Some(Ok(Some(existing))) => return existing,
+        Some(Ok(None)) => joining.finish().await,
+        Some(Err(failure)) => Err(failure),
+    };
+    match finished {
+        Ok(finished) => Outcome::Finished(finished),
+        Err(failure) => {
+            let kept = joining.save().await.then(|| joining.boundary.get());
+            failed(failure, kept)
+        }
+    }
+}
+
+impl Joining {
+    fn new(shared: Arc<Shared>, job: Job) -> Result<Self, Failure> {
+        let Job {
+            source,
+            target,
+            connections,
+            limits,
+            retry,
+            reporter,
+            stop: _,
+        } = job;
+        let source = Rc::new(source);
+        Ok(Self {
+            fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
+            place: Place::new(&source.urls[0], target, reporter.clone()),
+            budget: RefCell::new(RetryBudget::new(retry)),
+            keys: Keys::default(),
+            names: identity::names(&source.segments),
+            part: OnceCell::new(),
+            window: RefCell::new(Window::new(0, source.segments.len(), MEMORY_BYTES)),
+            position: Cell::new(0),
+            boundary: Cell::new(0),
+            high_water: Cell::new(0),
+            received: Cell::new(0),
+            advanced: Notify::new(),
+            shared,
+            source,
+            connections,
+            limits,
+            reporter,
+        })
+    }
+
+    /// Gets every byte and proves it; an outcome is returned if there is nothing to do. May be dropped at any await:
+    /// what is whole is on record.
+    async fn transfer(&self) -> Result<Option<Outcome>, Failure> {
+        let total = self.total();
+        let claimed = if let Some(begun) = self.place.find_begun(total).await? {
+            begun
+        } else {
+            let name = self.place.expected_name();
+            let name = name.unwrap_or_else(|| FileName::sanitise(""));
+            self.place.claim(&name, total).await?
+        };
+        match claimed {
+            Claimed::Exists(existing) => return Ok(Some(Outcome::Skipped { existing })),
+            Claimed::New(part) => self.begin(part)?,
+            Claimed::Begun(part, begun) => self.go_on(part, &begun).await?,
+        }
+        self.join().await?;
+        self.prove().await?;
+        Ok(None)
+    }
+
+    fn begin(&self, part: PartFile) -> Result<(), Failure> {
+        part.begin_journal(&self.origin())?;
+        self.adopt(part);
+        Ok(())
+    }
+
+    /// Goes on with the part file of an earlier run, if what is in it are the first of the segments.
+    async fn go_on(&self, part: PartFile, begun: &Begun) -> Result<(), Failure> {
+        let known = begun.mark.and_then(|mark| {
+            let last = self.names.iter().position(|name| *name == mark.segments)?;
+            Some((mark, last + 1))
+        });
+        let Some((mark, count)) = known else {
+            if !begun.done.is_empty() {
+                let notice = "the list of segments is another one than before: starting over";
+                self.reporter.event(RunEvent::Notice(notice.to_owned())).await;
+            }
+            part.start_over()?;
+            return self.begin(part);
+        };
+        *self.window.borrow_mut() = Window::new(count, self.source.segments.len(), MEMORY_BYTES);
+        for place in [&self.position, &self.boundary, &self.high_water] {
+            place.set(mark.end);
+        }
+        let part = self.adopt(part);
+        let origin = self.origin();
+        // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine.
+        blocking("taking up a part file", move || {
+            part.sync()?;
+            part.rewrite_joined_journal(&origin, mark)
+        })
+        .await
+    }
+
+    /// Fetches and writes all that is missing.
+    async fn join(&self) -> Result<(), Failure> {
+        let mut upkeep = Upkeep::new(self.received.get());
+        let joined = self.join_with(&mut upkeep).await;
+        upkeep.settle().await;
+        joined
+    }
+
+    async fn join_with(&self, upkeep: &mut Upkeep) -> Result<(), Failure> {
+        let mut fetching = Fetching::new();
+        let mut most = self.ceiling();
+        let mut ticker = interval(TICK);
+        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while !self.window.borrow().is_complete() {
+            while let Some(index) = { self.window.borrow_mut().begin(most) } {
+                fetching.push(Box::pin(self.attempt(index, Duration::ZERO)));
+            }
+            tokio::select! {
+                Some((index, fetched)) = fetching.next() => if let Err(failure) = fetched {
+                    if refuses_more(failure.kind) && !fetching.is_empty() {
+                        most = self.learn_cap(index, fetching.len());
+                    }
+                    if let Some(wait) = self.on_failure(index, failure).await? {
+                        fetching.push(Box::pin(self.attempt(index, wait)));
+                    }
+                },
+                _ = ticker.tick() => self.on_tick(upkeep, fetching.len())?,
+                synced = upkeep.synced() => synced?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn attempt(&self, index: usize, after: Duration) -> (usize, Result<(), Failure>) {
+        if !after.is_zero() {
+            sleep(after).await;
+        }
+        (index, self.fetch(index).await)
+    }
+
+    /// Decides what a failed segment means: how long until it is fetched again, if that is to be now. Behind the head
+    /// it means nothing yet.
+    async fn on_failure(&self, index: usize, failure: Failure) -> Result<Option<Duration>, Failure> {
+        if failure.kind.is_disk() {
+            return Err(failure);
+        }
+        if !self.window.borrow().is_head(index) {
+            let lasting = if failure.kind.is_transient() {
+                Lasting::No
+            } else {
+                Lasting::Yes
+            };
+            tracing::debug!(index, %failure, "a segment failed before its turn");
+            self.window.borrow_mut().park(index, lasting);
+            return Ok(None);
+        }
+        let Some(wait) = self.budget.borrow_mut().take(&failure, jitter()) else {
+            return Err(failure);
+        };
+        tell_retry(&self.reporter, failure, wait).await;
+        Ok(Some(wait))
+    }
+
+    fn on_tick(&self, upkeep: &mut Upkeep, connections: usize) -> Result<(), Failure> {
+        let received = self.received.get();
+        upkeep.measure(received);
+        self.tell_progress(Stage::Moving, upkeep, connections);
+        upkeep.sync(received, || {
+            let part = Arc::clone(self.part());
+            if let Some(total) = self.total() {
+                part.check_space(total)?;
+            }
+            Ok(Some(spawn_blocking(move || part.sync())))
+        })
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rate is neither negative nor huge"
+    )]
+    fn tell_progress(&self, stage: Stage, upkeep: &Upkeep, connections: usize) {
+        self.reporter.progress(Progress {
+            stage,
+            total_bytes: self.total(),
+            done_bytes: self.position.get(),
+            received_bytes: self.received.get(),
+            bytes_per_second: upkeep.rate.max(0.0) as u64,
+            connections: u16::try_from(connections).unwrap_or(u16::MAX),
+            ..Progress::default()
+        });
+    }
+
+    async fn prove(&self) -> Result<(), Failure> {
+        let size = self.position.get();
+        self.tell_progress(Stage::Verifying, &Upkeep::new(self.received.get()), 0);
+        if let Some(promised) = self.source.promised_size.filter(|promised| *promised != size) {
+            self.part().discard();
+            let message = format!("the segments have {size} bytes together where {promised} were promised");
+            return Err(Failure::new(FailureKind::NotTheFile, message));
+        }
+        let Some(wanted) = &self.source.checksum else {
+            return Ok(());
+        };
+        let found = proof::hash(Arc::clone(self.part()), wanted.clone()).await?;
+        if found == *wanted {
+            return Ok(());
+        }
+        self.part().discard();
+        Err(proof::mismatch(wanted, &found))
+    }
+
+    async fn finish(&self) -> Result<Finished, Failure> {
+        let size_bytes = self.position.get();
+        let path = self.place.finish(Arc::clone(self.part()), size_bytes, None).await?;
+        Ok(Finished {
+            path,
+            size_bytes,
+            received_bytes: self.received.get(),
+        })
+    }
+
+    /// Keeps what a later run can go on from. Returns whether anything is kept.
+    async fn save(&self) -> bool {
+        match self.part.get() {
+            Some(part) => self.place.keep(Arc::clone(part), self.boundary.get()).await,
+            None => false,
+        }
+    }
+
+    fn adopt(&self, part: PartFile) -> Arc<PartFile> {
+        Arc::clone(self.part.get_or_init(|| Arc::new(part)))
+    }
+
+    fn part(&self) -> &Arc<PartFile> {
+        self.part.get().expect("bytes come only after a part file was claimed")
+    }
+
+    fn origin(&self) -> Origin {
+        Origin {
+            source: self.place.source_id.clone(),
+            total_bytes: self.total(),
+            etag: None,
+            last_modified: None,
+        }
+    }
+
+    /// The size of the file: as long as nobody promised one, it is known if every segment says how long it is.
+    fn total(&self) -> Option<u64> {
+        let length = |segment: &Segment| {
+            let part = segment.part.filter(|_| segment.cipher.is_none());
+            part.map(ByteRange::len)
+        };
+        self.source
+            .promised_size
+            .or_else(|| self.source.segments.iter().map(length).sum())
+    }
+
+    /// The most segments fetched at once, by configuration and by what the host of the first is known to bear.
+    fn ceiling(&self) -> usize {
+        let ConnectionPlan { segments, per_host, .. } = self.connections;
+        let wanted = if segments == 0 { AUTOMATIC } else { segments };
+        let cap = self.shared.caps.get(self.host(0)).unwrap_or(u16::MAX);
+        usize::from(wanted.min(per_host).min(cap).max(1))
+    }
+
+    /// Remembers that the host of a segment bears no more connections than the `others`.
+    fn learn_cap(&self, index: usize, others: usize) -> usize {
+        let bears = u16::try_from(others).unwrap_or(u16::MAX);
+        self.shared.caps.learn(self.host(index), bears);
+        others
+    }
+
+    fn host(&self, index: usize) -> &str {
+        self.source.segments[index].url.as_url().host_str().unwrap_or_default()
+    }
+
+    /// Forgets what has come of a segment.
+    fn restart(&self, index: usize) {
+        let mut window = self.window.borrow_mut();
+        window.restart(index);
+        if window.is_head(index) {
+            self.position.set(self.boundary.get());
+        }
+    }
+
+    /// How many bytes of a segment may come; waits until there may be any.
+    async fn room(&self, index: usize) -> usize {
+        loop {
+            let mut advanced = pin!(self.advanced.notified());
+            advanced.as_mut().enable();
+            let room = self.window.borrow().room(index);
+            if room > 0 {
+                return room;
+            }
+            advanced.await;
+        }
+    }
+
+    /// Takes bytes of a segment: into the file, or into memory until it is their turn.
+    fn put(&self, index: usize, bytes: &[u8]) -> Result<(), Failure> {
+        let mut window = self.window.borrow_mut();
+        if window.is_head(index) {
+            self.write(bytes)
+        } else {
+            window.keep(index, bytes);
+            Ok(())
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let position = self.position.get();
+        self.part().write_at(bytes, position)?;
+        let end = position + bytes.len() as u64;
+        self.position.set(end);
+        if end > self.high_water.get() {
+            self.high_water.set(end);
+            self.budget.borrow_mut().progressed();
+        }
+        Ok(())
+    }
+
+    /// A segment is whole: what it was in the way of is written.
+    fn complete(&self, index: usize) -> Result<(), Failure> {
+        self.window.borrow_mut().whole(index);
+        while let Some((ended, kept)) = { self.window.borrow_mut().advance() } {
+            let mark = Mark {
+                end: self.position.get(),
+                segments: self.names[ended],
+            };
+            self.boundary.set(mark.end);
+            self.part().record_joined(mark)?;
+            self.write(&kept)?;
+        }
+        self.advanced.notify_waiters();
+        Ok(())
+    }
+}
+
+/// Whether a failure of one connection beside others says that the server bears no more of them.
+fn refuses_more(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Busy | FailureKind::Connect)
+}

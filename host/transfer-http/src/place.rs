@@ -1,0 +1,128 @@
+//! Where a run's file goes: the name it wants, the part file it takes, and the last step that makes that the file.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
+use tokio::runtime::Handle;
+use transfer::{Claim, Claimed, Failure, FileName, PartFile, Recorded, Reporter, RunEvent, SafeUrl, Target};
+
+use crate::{name, run::blocking};
+
+/// The place of one run's file.
+pub(crate) struct Place {
+    pub(crate) target: Target,
+    /// SHA-256 of the first URL: names the source without telling it.
+    pub(crate) source_id: String,
+    name_of_url: Option<FileName>,
+    reporter: Reporter,
+}
+
+impl Place {
+    pub(crate) fn new(url: &SafeUrl, target: Target, reporter: Reporter) -> Self {
+        Self {
+            target,
+            source_id: HEXLOWER.encode(&Sha256::digest(url.expose())),
+            name_of_url: name::of_url(url),
+            reporter,
+        }
+    }
+
+    /// The name that is known before the server is asked.
+    pub(crate) fn expected_name(&self) -> Option<FileName> {
+        let reserved = self.target.reserved.as_ref().and_then(|path| path.file_name());
+        let reserved = reserved.map(|name| FileName::sanitise(&name.to_string_lossy()));
+        reserved
+            .or_else(|| self.target.name.clone())
+            .or_else(|| self.name_of_url.clone())
+    }
+
+    /// Takes up the part file of an earlier run, if there is one that can be known before the server is asked. One that
+    /// was reserved and is gone is made anew.
+    pub(crate) async fn find_begun(&self, total: Option<u64>) -> Result<Option<Claimed>, Failure> {
+        let expected = self.expected_name();
+        let fallback = FileName::sanitise("");
+        let claim = self.claim_of(expected.as_ref().unwrap_or(&fallback));
+        if let Some(path) = &self.target.reserved {
+            let reclaiming = PartFile::reclaim(path, &claim, async |path| self.reserve(path, total).await);
+            return reclaiming.await.map(Some);
+        }
+        if !self.target.adopt || expected.is_none() {
+            return Ok(None);
+        }
+        let Some((part, begun)) = PartFile::find_begun(&claim)? else {
+            return Ok(None);
+        };
+        self.reserve(&part.final_path(), total).await?;
+        Ok(Some(Claimed::Begun(part, begun)))
+    }
+
+    /// Claims the part file of `name`.
+    pub(crate) async fn claim(&self, name: &FileName, total: Option<u64>) -> Result<Claimed, Failure> {
+        PartFile::claim(&self.claim_of(name), async |path| self.reserve(path, total).await).await
+    }
+
+    /// Gives the proved part file, `size` bytes long, its name.
+    pub(crate) async fn finish(
+        &self,
+        part: Arc<PartFile>,
+        size: u64,
+        modified: Option<SystemTime>,
+    ) -> Result<PathBuf, Failure> {
+        if !self.target.adopt {
+            let reporter = self.reporter.clone();
+            let record = move |landing| {
+                let recording = reporter.record(RunEvent::Landing(landing));
+                Handle::current().block_on(recording).map(drop)
+            };
+            blocking("finishing", move || part.finish(size, modified, record)).await
+        } else if part.has_disk() {
+            blocking("finishing", move || part.finish(size, modified, |_| Ok(()))).await
+        } else {
+            part.finish(size, modified, |_| Ok(()))
+        }
+    }
+
+    /// Puts what a later run can go on from on the disk, and removes what none can. Returns whether anything is kept.
+    pub(crate) async fn keep(&self, part: Arc<PartFile>, done: u64) -> bool {
+        if !part.has_journal() || done == 0 {
+            part.discard();
+            return false;
+        }
+        // On a full or failing disk the journal holds what could be recorded; more cannot be done.
+        if let Err(failure) = blocking("saving", move || part.sync()).await {
+            tracing::warn!(%failure, "the state of a stopped download is not fully on the disk");
+        }
+        true
+    }
+
+    /// Tells the path that is about to be taken. A run that adopts would find its part file again by itself; for
+    /// others nothing is made before the path is on record.
+    async fn reserve(&self, path: &Path, total: Option<u64>) -> Result<Recorded, Failure> {
+        let is_on_record = self.target.reserved.as_deref() == Some(path);
+        let event = RunEvent::Reserved {
+            path: path.to_owned(),
+            total_bytes: total,
+        };
+        if self.target.adopt || is_on_record {
+            self.reporter.event(event).await;
+            Ok(Recorded::Done)
+        } else {
+            self.reporter.record(event).await
+        }
+    }
+
+    fn claim_of<'a>(&'a self, name: &'a FileName) -> Claim<'a> {
+        Claim {
+            directory: &self.target.directory,
+            name,
+            on_conflict: self.target.on_conflict,
+            source: &self.source_id,
+            adopt: self.target.adopt,
+        }
+    }
+}

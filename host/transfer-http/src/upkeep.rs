@@ -1,0 +1,92 @@
+//! What goes on beside moving bytes: their rate is measured, and now and then the part file is synced.
+
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+use transfer::{Failure, failure::FailureKind};
+
+/// How often rates are measured and progress is told.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
+
+/// Weight of the newest tick in a smoothed rate: half of a change shows after 200 ms.
+pub(crate) const SMOOTHING: f64 = 0.3;
+
+/// Bytes after which the part file is synced, so that a power cut costs no more.
+const SYNC_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Time after which the part file is synced if anything came.
+const SYNC_TIME: Duration = Duration::from_secs(10);
+
+/// The upkeep of one run.
+pub(crate) struct Upkeep {
+    /// Bytes per second, smoothed.
+    pub(crate) rate: f64,
+    measured: (Instant, u64),
+    synced: (Instant, u64),
+    syncing: Option<JoinHandle<Result<(), Failure>>>,
+}
+
+impl Upkeep {
+    /// Begins when `received` bytes have come.
+    pub(crate) fn new(received: u64) -> Self {
+        let now = Instant::now();
+        Self {
+            rate: 0.0,
+            measured: (now, received),
+            synced: (now, received),
+            syncing: None,
+        }
+    }
+
+    /// Measures the rate now that `received` bytes have come. Returns the seconds since the last time.
+    pub(crate) fn measure(&mut self, received: u64) -> f64 {
+        let now = Instant::now();
+        let seconds = now.duration_since(self.measured.0).as_secs_f64().max(0.001);
+        let newest = as_f64(received - self.measured.1) / seconds;
+        self.rate = if self.rate == 0.0 {
+            newest
+        } else {
+            self.rate + SMOOTHING * (newest - self.rate)
+        };
+        self.measured = (now, received);
+        seconds
+    }
+
+    /// Starts a sync if it is time for one.
+    pub(crate) fn sync(
+        &mut self,
+        received: u64,
+        start: impl FnOnce() -> Result<Option<JoinHandle<Result<(), Failure>>>, Failure>,
+    ) -> Result<(), Failure> {
+        let now = Instant::now();
+        let is_due = received - self.synced.1 >= SYNC_BYTES
+            || (received > self.synced.1 && now.duration_since(self.synced.0) >= SYNC_TIME);
+        if is_due && self.syncing.is_none() {
+            self.synced = (now, received);
+            self.syncing = start()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of the sync under way; for ever if there is none. Cancel-safe.
+    pub(crate) async fn synced(&mut self) -> Result<(), Failure> {
+        let Some(syncing) = &mut self.syncing else {
+            return std::future::pending().await;
+        };
+        let synced = syncing.await;
+        self.syncing = None;
+        synced.map_err(|_| Failure::new(FailureKind::Internal, "syncing the part file panicked"))?
+    }
+
+    /// Waits until nothing is under way. What a sync tells is told again by the one at the end.
+    pub(crate) async fn settle(&mut self) {
+        if let Some(syncing) = self.syncing.take() {
+            let _told_later = syncing.await;
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate of a rate")]
+pub(crate) fn as_f64(bytes: u64) -> f64 {
+    bytes as f64
+}

@@ -1,0 +1,224 @@
+//! Refreshing sources and downloading packages: [`verify`], fed from [`Origin`]s. Checking the largest index
+//! keeps a processor busy for about a tenth of a second, within one poll: refresh in a task of its own.
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use jiff::Timestamp;
+
+use crate::{
+    Entry, Identity, MAX_INDEX_BYTES, MAX_ROOT_BYTES, MAX_SIGNATURES_BYTES, MAX_TIMESTAMP_BYTES, Origin, OriginError,
+    PackageError, PublicKey, Refreshed, Role, SourceState, VerifiedPackage, VerifyError, path, signature,
+    verify::{self, Heads, IndexPart, Parts, Signed, Wanted},
+};
+
+/// Roots that are followed in one refresh. A source that changes its keys every week is caught up with after a year.
+const MAX_ROOTS: usize = 64;
+
+/// A patch that is longer than this part of the index is not worth its risk.
+const PATCH_SHARE: u64 = 2;
+
+/// Sources that are refreshed at the same time.
+const SIDE_BY_SIDE: usize = 4;
+
+/// How often a package is asked for at one place, as long as some of it comes each time.
+const ATTEMPTS: usize = 4;
+
+/// A source to refresh.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// What is remembered of it.
+    pub state: &'a SourceState,
+    /// Where it is, the best place first. All of them hold the same; the first that is believed counts.
+    pub origins: &'a [&'a dyn Origin],
+}
+
+/// Why a place gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RefreshError {
+    /// A file did not come.
+    #[error("cannot get {place}")]
+    Origin {
+        /// Which.
+        place: String,
+        /// Why.
+        #[source]
+        source: OriginError,
+    },
+    /// What came is not believed.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// The signature of the timestamp does not say what it is of.
+    #[error("the signature of the timestamp does not say which number it is of")]
+    NoNumber,
+}
+
+/// Why no place gave a source, one reason for each. What was remembered of it stays as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no place of the source gave a list that can be believed")]
+pub struct Failures(pub Vec<RefreshError>);
+
+/// Refreshes sources side by side. What becomes of one has no effect on another; the answers are in their order.
+pub async fn refresh_all(sources: &[Source<'_>], now: Timestamp) -> Vec<Result<Refreshed, Failures>> {
+    let refreshes = sources.iter().map(|source| refresh(*source, now));
+    stream::iter(refreshes).buffered(SIDE_BY_SIDE).collect().await
+}
+
+/// Refreshes one source, from the first place that can be believed.
+pub async fn refresh(source: Source<'_>, now: Timestamp) -> Result<Refreshed, Failures> {
+    let mut failures = Vec::new();
+    for origin in source.origins {
+        let mut refreshed = refresh_from(source.state, *origin, now).await;
+        if refreshed.as_ref().is_err_and(may_have_moved_on) {
+            refreshed = refresh_from(source.state, *origin, now).await;
+        }
+        match refreshed {
+            Ok(refreshed) => return Ok(refreshed),
+            Err(error) => failures.push(error),
+        }
+    }
+    Err(Failures(failures))
+}
+
+/// Whether the source may have published between two of our requests.
+fn may_have_moved_on(error: &RefreshError) -> bool {
+    match error {
+        RefreshError::Origin { source, .. } => *source == OriginError::NotFound,
+        RefreshError::Verify(error) => matches!(error, VerifyError::RootMissing { .. }),
+        RefreshError::NoNumber => false,
+    }
+}
+
+async fn refresh_from(state: &SourceState, origin: &dyn Origin, now: Timestamp) -> Result<Refreshed, RefreshError> {
+    let first = match state.root() {
+        Some(root) => root.seq().saturating_add(1),
+        None => verify::claimed_root(&timestamp(origin).await?.body)?,
+    };
+    let roots = roots(origin, first).await?;
+    // After the roots: one that was replaced meanwhile still signed the timestamp.
+    let timestamp = timestamp(origin).await?;
+    let heads = verify::heads(state, &roots, &timestamp, now)?;
+    complete(&heads, origin).await
+}
+
+async fn roots(origin: &dyn Origin, first: u64) -> Result<Vec<Signed>, RefreshError> {
+    let mut roots = Vec::new();
+    for seq in (first..=u64::MAX).take(MAX_ROOTS) {
+        match signed(origin, Role::Root, seq, MAX_ROOT_BYTES).await {
+            Ok(root) => roots.push(root),
+            Err(RefreshError::Origin {
+                source: OriginError::NotFound,
+                ..
+            }) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(roots)
+}
+
+/// The signature first: it says which timestamp it is of.
+async fn timestamp(origin: &dyn Origin) -> Result<Signed, RefreshError> {
+    let signatures = read(origin, path::TIMESTAMP_SIGNATURE, MAX_SIGNATURES_BYTES).await?;
+    let seq = signature::claimed_sequence(&signatures, Role::Timestamp).ok_or(RefreshError::NoNumber)?;
+    let body = read(origin, &path::document(Role::Timestamp, seq), MAX_TIMESTAMP_BYTES).await?;
+    Ok(Signed { body, signatures })
+}
+
+async fn complete(heads: &Heads<'_>, origin: &dyn Origin) -> Result<Refreshed, RefreshError> {
+    let Wanted { index, revocations } = heads.wanted();
+    let mut parts = Parts::default();
+    if let Some(file) = revocations {
+        parts.revocations = Some(signed(origin, Role::Revocations, file.seq, file.size).await?);
+    }
+    let Some((file, held)) = index else {
+        return Ok(heads.complete(&parts)?);
+    };
+    let signatures = read(origin, &path::signatures(Role::Index, file.seq), MAX_SIGNATURES_BYTES).await?;
+    if let Some(held) = held.filter(|held| *held < file.seq) {
+        let limit = MAX_INDEX_BYTES.min(file.size / PATCH_SHARE);
+        // Whatever is wrong with a patch, the whole index is asked for next.
+        if let Ok(patch) = read(origin, &path::diff(held, file.seq), limit).await {
+            let signatures = signatures.clone();
+            parts.index = Some(IndexPart::Patch(Signed {
+                body: patch,
+                signatures,
+            }));
+            match heads.complete(&parts) {
+                Err(VerifyError::Patch) => {}
+                done => return Ok(done?),
+            }
+        }
+    }
+    let body = read(origin, &path::document(Role::Index, file.seq), file.size).await?;
+    parts.index = Some(IndexPart::Whole(Signed { body, signatures }));
+    Ok(heads.complete(&parts)?)
+}
+
+async fn signed(origin: &dyn Origin, role: Role, seq: u64, limit: u64) -> Result<Signed, RefreshError> {
+    let body = read(origin, &path::document(role, seq), limit).await?;
+    let signatures = read(origin, &path::signatures(role, seq), MAX_SIGNATURES_BYTES).await?;
+    Ok(Signed { body, signatures })
+}
+
+async fn read(origin: &dyn Origin, place: &str, limit: u64) -> Result<Bytes, RefreshError> {
+    let mut bytes = Vec::new();
+    let read = origin.read(place, limit, &mut bytes).await;
+    read.map_err(|source| RefreshError::Origin {
+        place: place.to_owned(),
+        source,
+    })?;
+    Ok(bytes.into())
+}
+
+/// Why a package was not downloaded: what every place said, in the order they were asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no place gave the package")]
+pub struct DownloadError(pub Vec<(String, PlaceError)>);
+
+/// Why a place did not give a package.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// It did not come.
+    #[error(transparent)]
+    Origin(#[from] OriginError),
+    /// It is not what it should be.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+}
+
+/// Downloads a version: from its mirrors, in their order, each at every place of the source. What one place gave before
+/// it failed is continued at the next; whether the parts fit together, the digest decides.
+pub async fn download(
+    origins: &[&dyn Origin],
+    identity: &Identity,
+    entry: &Entry,
+    author: &PublicKey,
+) -> Result<VerifiedPackage, DownloadError> {
+    let mut failures = Vec::new();
+    let mut bytes = Vec::new();
+    let places = entry
+        .mirrors
+        .iter()
+        .flat_map(|mirror| origins.iter().map(move |origin| (origin, mirror)));
+    for (origin, mirror) in places {
+        for _ in 0..ATTEMPTS {
+            let had = bytes.len();
+            let error: PlaceError = match origin.read(mirror, entry.size, &mut bytes).await {
+                Ok(()) => match VerifiedPackage::new(std::mem::take(&mut bytes).into(), identity, entry, author) {
+                    Ok(package) => return Ok(package),
+                    Err(error) => error.into(),
+                },
+                Err(error) => error.into(),
+            };
+            let is_worth_it = match &error {
+                // What was there before may be the wrong part.
+                PlaceError::Package(_) => had > 0,
+                PlaceError::Origin(error) => (error.may_pass() && bytes.len() > had) || bytes.len() < had,
+            };
+            failures.push((mirror.clone(), error));
+            if !is_worth_it {
+                break;
+            }
+        }
+    }
+    Err(DownloadError(failures))
+}

@@ -1,0 +1,38 @@
+//! How the files of a source are called. Every name holds a number and its bytes never change, except
+//! [`TIMESTAMP_SIGNATURE`], which says which numbers are the newest.
+
+use crate::{Identity, Role};
+
+/// The one file that is ever replaced.
+pub const TIMESTAMP_SIGNATURE: &str = "timestamp.minisig";
+
+/// A file of `role`.
+pub fn document(role: Role, seq: u64) -> String {
+    format!("{role}.{seq}.json")
+}
+
+/// The signatures of a file.
+pub fn signatures(role: Role, seq: u64) -> String {
+    match role {
+        Role::Timestamp => TIMESTAMP_SIGNATURE.to_owned(),
+        Role::Root | Role::Index | Role::Revocations => format!("{}.minisig", document(role, seq)),
+    }
+}
+
+/// The folder of the patches.
+pub const DIFFS: &str = "diff";
+
+/// The patch that makes one index of another.
+pub fn diff(from: u64, to: u64) -> String {
+    format!("{DIFFS}/{from}-{to}.json")
+}
+
+/// The number of the index that a patch of this file name makes.
+pub fn diff_target(name: &str) -> Option<u64> {
+    name.strip_suffix(".json")?.split_once('-')?.1.parse().ok()
+}
+
+/// A package.
+pub fn package(identity: &Identity, version: &semver::Version) -> String {
+    format!("packages/{identity}-{version}.zip")
+}

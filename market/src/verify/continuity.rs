@@ -1,0 +1,131 @@
+//! What an index may not do to the one before it: lose a plugin, give a number to another package, or put somebody else
+//! in an author's place. With this, whoever steals the key of the index cannot replace what is installed.
+
+use std::collections::{BTreeMap, HashSet};
+
+use semver::Version;
+use serde::Deserialize;
+
+use super::{AuthorChange, Changes, Consent, VerifyError, parse};
+use crate::{Digest, Identity, Index, Pin, Plugin, PublicKey, Revocations, Role, Root, SourceState, text};
+
+/// As much of the index before as is compared; the rest of it is not held twice.
+#[derive(Deserialize, Default)]
+struct Known {
+    plugins: BTreeMap<Identity, KnownPlugin>,
+}
+
+#[derive(Deserialize)]
+struct KnownPlugin {
+    author: KnownAuthor,
+    versions: Vec<KnownEntry>,
+}
+
+#[derive(Deserialize)]
+struct KnownAuthor {
+    #[serde(with = "text")]
+    key: PublicKey,
+}
+
+#[derive(Deserialize)]
+struct KnownEntry {
+    #[serde(with = "text")]
+    version: Version,
+    seq: u64,
+    #[serde(with = "text")]
+    sha256: Digest,
+}
+
+pub(super) fn compare(
+    state: &SourceState,
+    root: &Root,
+    index: &Index,
+    revocations: &Revocations,
+) -> Result<Changes, VerifyError> {
+    let known: Known = match &state.index {
+        None => Known::default(),
+        Some(held) => parse(Role::Index, &held.body)?,
+    };
+    let mut changes = Changes {
+        root: state
+            .root()
+            .is_none_or(|old| old.seq() != root.seq())
+            .then_some(root.seq()),
+        ..Changes::default()
+    };
+    for identity in known.plugins.keys().filter(|identity| index.plugin(identity).is_none()) {
+        if !revocations.has_all_of(identity) {
+            return Err(VerifyError::Vanished(identity.clone()));
+        }
+        changes.removed.push(identity.clone());
+    }
+    for (identity, plugin) in index.plugins() {
+        let before = known.plugins.get(identity);
+        let pin = state.pinned(identity);
+        let key = pin.map(|pin| pin.key).or_else(|| before.map(|known| known.author.key));
+        changes.authors.extend(author_change(identity, plugin, key, root)?);
+        match before {
+            None => changes.added.push(identity.clone()),
+            Some(known) => {
+                let is_new = |seq| known.versions.iter().all(|old| old.seq != seq);
+                let new = plugin.versions.iter().filter(|entry| is_new(entry.seq));
+                let new = new.map(|entry| (identity.clone(), entry.version.clone()));
+                changes.versions.extend(new);
+            }
+        }
+        check_numbers(identity, plugin, before, pin)?;
+    }
+    let old = state.revocations().unwrap_or_default();
+    let old: HashSet<_> = old.items().iter().collect();
+    let new = revocations.items().iter().filter(|item| !old.contains(item));
+    changes.revoked = new.cloned().collect();
+    Ok(changes)
+}
+
+fn author_change(
+    identity: &Identity,
+    plugin: &Plugin,
+    before: Option<PublicKey>,
+    root: &Root,
+) -> Result<Option<AuthorChange>, VerifyError> {
+    let author = &plugin.author;
+    let Some(from) = before.filter(|key| *key != author.key) else {
+        return Ok(None);
+    };
+    let follows_old = author.follows(identity, from);
+    let by = match root.author(identity) {
+        None if follows_old => Consent::Author,
+        // The root's word counts more than that of a key which may be stolen.
+        Some((key, _)) if follows_old && author.follows(identity, *key) => Consent::Author,
+        Some((key, reason)) if author.follows(identity, *key) => Consent::Root(reason.to_owned()),
+        _ => return Err(VerifyError::OtherAuthor(identity.clone())),
+    };
+    Ok(Some(AuthorChange {
+        identity: identity.clone(),
+        from,
+        to: author.key,
+        by,
+    }))
+}
+
+/// A number that was seen stands for the same package, and what is new has a higher number than all that was listed.
+fn check_numbers(
+    identity: &Identity,
+    plugin: &Plugin,
+    before: Option<&KnownPlugin>,
+    pin: Option<&Pin>,
+) -> Result<(), VerifyError> {
+    let old = before.map(|known| known.versions.as_slice()).unwrap_or_default();
+    let highest = old.iter().map(|entry| entry.seq).max();
+    for entry in &plugin.versions {
+        let is_as_listed = match old.iter().find(|old| old.seq == entry.seq) {
+            Some(old) => old.sha256 == entry.sha256 && old.version == entry.version,
+            None => highest.is_none_or(|highest| entry.seq > highest),
+        };
+        let is_as_installed = pin.is_none_or(|pin| pin.seq != entry.seq || pin.sha256 == entry.sha256);
+        if !is_as_listed || !is_as_installed {
+            return Err(VerifyError::Reused(identity.clone(), entry.seq));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! What the key of the index says: which plugins there are. Nothing of it is visible before it is published.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use market::{
+    AuthorSignature, Digest, Identity, PackageError, PublicKey, Role, path,
+    record::{self, AuthorRecord, EntryRecord, IndexRecord, PluginRecord, RotationRecord},
+    signature::Purpose,
+};
+use semver::Version;
+
+use crate::{Package, Repository, SigningKey, ToolError, draft::Draft, init::INDEX_LIFE};
+
+/// What knows which functions of the host the code of a package imports: a digest of their names.
+pub type Imports<'a> = &'a (dyn Fn(&Package) -> Option<Digest> + Sync);
+
+/// What else is to be said of a package.
+#[derive(Clone)]
+pub struct Addition<'a> {
+    /// That the author hands over to the key which signed this package.
+    pub rotation: Option<RotationRecord>,
+    /// What its code imports.
+    pub imports: Imports<'a>,
+}
+
+impl std::fmt::Debug for Addition<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Addition")
+            .field("rotation", &self.rotation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Adds the package at `package`, with its signature beside it, after everything about it was checked: its files, that
+/// it is signed by the one who speaks for the plugin, and that the version is new.
+pub fn add(
+    repository: &Repository,
+    key: &SigningKey,
+    package: &Path,
+    addition: Addition<'_>,
+    now: Timestamp,
+) -> Result<(Identity, Version), ToolError> {
+    let read = Package::read(package)?;
+    let author = read.author_key()?;
+    if read.verify_files()? == AuthorSignature::Unsigned {
+        return Err(ToolError::Archive("it is not signed".to_owned()));
+    }
+    let signature = read.signature_beside(package, &author)?;
+    let (identity, version) = (read.identity().clone(), read.version().clone());
+    let mut index = repository.index()?;
+    let plugin = index
+        .plugins
+        .entry(identity.clone())
+        .or_insert_with(|| new_plugin(&read, author));
+    check_author(repository, &identity, plugin, author, addition.rotation)?;
+    if plugin.versions.iter().any(|entry| entry.version == version) {
+        return Err(ToolError::Refused(format!(
+            "{identity} {version} is there; a version is never replaced"
+        )));
+    }
+    let place = path::package(&identity, &version);
+    plugin.versions.push(EntryRecord {
+        seq: plugin.versions.iter().map(|entry| entry.seq).max().unwrap_or(0) + 1,
+        sha256: Digest::of(&read.bytes),
+        size: read.bytes.len() as u64,
+        mirrors: vec![place.clone()],
+        min_host: read.min_host(),
+        abi: read.abi()?,
+        permissions: read.permissions(),
+        imports_digest: (addition.imports)(&read),
+        published: now,
+        signature,
+        fixtures: read.fixtures(),
+        yanked: None,
+        version: version.clone(),
+    });
+    // What users read is what the newest version says.
+    plugin.name.clone_from(&read.manifest.name);
+    plugin.description.clone_from(&read.manifest.description);
+    plugin.homepage.clone_from(&read.manifest.homepage);
+    plugin.tags.clone_from(&read.manifest.tags);
+    let mut draft = Draft::new(repository);
+    draft.put(place, read.bytes.to_vec());
+    sign(draft, index, key, now)?;
+    Ok((identity, version))
+}
+
+fn new_plugin(package: &Package, author: PublicKey) -> PluginRecord {
+    PluginRecord {
+        name: String::new(),
+        description: String::new(),
+        homepage: None,
+        tags: Vec::new(),
+        author: AuthorRecord {
+            name: package
+                .manifest
+                .author
+                .as_ref()
+                .map(|author| author.name.clone())
+                .unwrap_or_default(),
+            key: author,
+            rotations: Vec::new(),
+        },
+        versions: Vec::new(),
+    }
+}
+
+/// Whether `key` speaks for the plugin: as before, because the key before says so, or because the root does.
+fn check_author(
+    repository: &Repository,
+    identity: &Identity,
+    plugin: &mut PluginRecord,
+    key: PublicKey,
+    rotation: Option<RotationRecord>,
+) -> Result<(), ToolError> {
+    let root = repository.root()?;
+    let vouched = root.authors.get(identity).is_some_and(|word| word.key == key);
+    if plugin.author.key == key || vouched {
+        plugin.author.key = key;
+        return Ok(());
+    }
+    let Some(rotation) = rotation else {
+        return Err(ToolError::Refused(format!("{identity} belongs to another author")));
+    };
+    let purpose = Purpose::Author {
+        identity,
+        from: &rotation.from,
+        to: &rotation.to,
+    };
+    let is_theirs = rotation.from == plugin.author.key
+        && rotation.to == key
+        && rotation
+            .signature
+            .is_by(&rotation.from, purpose.to_string().as_bytes(), purpose);
+    if !is_theirs {
+        return Err(PackageError::Signature.into());
+    }
+    plugin.author.key = key;
+    plugin.author.rotations.push(rotation);
+    Ok(())
+}
+
+/// Takes a version back, so that nobody installs it any more. It stays where it is installed.
+pub fn withdraw(
+    repository: &Repository,
+    key: &SigningKey,
+    (identity, version): (&Identity, &Version),
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), ToolError> {
+    let mut index = repository.index()?;
+    let versions = index.plugins.get_mut(identity).map(|plugin| &mut plugin.versions);
+    let entry = versions.into_iter().flatten().find(|entry| entry.version == *version);
+    let entry = entry.ok_or_else(|| ToolError::Refused(format!("there is no {identity} {version}")))?;
+    entry.yanked = Some(reason.to_owned());
+    sign(Draft::new(repository), index, key, now)
+}
+
+/// Signs the index anew, so that it is believed for longer.
+pub fn renew(repository: &Repository, key: &SigningKey, now: Timestamp) -> Result<(), ToolError> {
+    let index = repository.index()?;
+    sign(Draft::new(repository), index, key, now)
+}
+
+fn sign(mut draft: Draft<'_>, mut index: IndexRecord, key: &SigningKey, now: Timestamp) -> Result<(), ToolError> {
+    index.seq += 1;
+    index.expires = now + INDEX_LIFE;
+    draft.sign(Role::Index, index.seq, record::to_bytes(&index), &[key]);
+    draft.write()
+}

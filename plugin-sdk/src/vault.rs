@@ -1,0 +1,19 @@
+//! Secrets: what a plugin can use and never read. They are the user's secret settings; see
+//! [`Request::secret_header`](crate::http::Request::secret_header).
+
+use crate::host::vault as host;
+
+/// The secrets of a plugin that nobody logged into.
+const NO_ACCOUNT: &str = "";
+
+/// Whether there is a secret of this name: a request cannot be sent with one that the user has not set.
+///
+/// ```
+/// use svc_plugin::{test, vault};
+///
+/// assert!(test::Host::new().setting("token", "abc").run(|| vault::has("token")));
+/// assert!(!test::Host::new().run(|| vault::has("token")));
+/// ```
+pub fn has(name: &str) -> bool {
+    host::has(NO_ACCOUNT, name)
+}

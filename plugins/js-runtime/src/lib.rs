@@ -1,0 +1,70 @@
+//! Runs plugins that are written in JavaScript: `QuickJS` as a component with the same imports and exports as any plugin.
+//! The host hands it the script in each fresh instance, before the call.
+//!
+//! *Owns* the engine's limits (`engine`), what scripts find (`prelude.js`), and the way between the two (`host`,
+//! `steps`).
+//!
+//! *Never* does what a plugin could not do: it is one, only a shared one.
+//!
+//! Start reading at [`Plugin`], then `prelude.js`.
+
+#[expect(unsafe_code, clippy::pedantic, reason = "generated")]
+mod bindings;
+mod engine;
+mod host;
+mod steps;
+
+use bindings::{
+    exports::svc::{
+        plugin::{previewer, resolver},
+        script::script::{self, Mistake},
+    },
+    svc::plugin::{
+        env,
+        listing::{Link, Listing},
+        types::PluginError,
+    },
+};
+use rquickjs::Value;
+
+/// What the host calls.
+#[derive(Debug)]
+pub struct Plugin;
+
+impl script::Guest for Plugin {
+    fn load(source: String) -> Result<Vec<String>, Mistake> {
+        engine::load(source)
+    }
+}
+
+impl resolver::Guest for Plugin {
+    fn resolve(url: String, password: Option<String>, out: &Listing) -> Result<(), PluginError> {
+        engine::call("resolve", (url, password), |answer| steps::fill(out, answer))
+    }
+
+    fn more(url: String, token: String, out: &Listing) -> Result<(), PluginError> {
+        engine::call("more", (url, token), |answer| steps::fill(out, answer))
+    }
+
+    fn link_for(url: String, entry_id: String, variant_id: Option<String>) -> Result<Link, PluginError> {
+        engine::call("linkFor", (url, entry_id, variant_id), link)
+    }
+}
+
+impl previewer::Guest for Plugin {
+    fn preview(url: String, out: &Listing) -> Result<(), PluginError> {
+        engine::call("preview", (url,), |answer| steps::fill(out, answer))
+    }
+}
+
+fn link(answer: &Value<'_>) -> rquickjs::Result<Link> {
+    steps::link(&answer.get()?)
+}
+
+/// The only thing that the engine's C library wants from outside: the time, in microseconds of the Unix epoch.
+#[expect(unsafe_code, reason = "the C library calls this function by its name")]
+#[expect(clippy::cast_precision_loss, reason = "it is exact for the next two hundred years")]
+#[unsafe(no_mangle)]
+extern "C" fn __rquickjs_host_now_us() -> f64 {
+    env::now_ms() as f64 * 1000.0
+}
