@@ -13,7 +13,10 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use plugin_host::{InputHost, runtime::Language};
+use plugin_host::{
+    InputHost,
+    runtime::{Language, MAX_CALLS},
+};
 use plugin_wasm::{
     Answer, CallContext, CompilerCommand, Exchange, Exchanged, Limits, Loaded, Network, Runtime, RuntimeConfig,
     compile_child_main, componentise,
@@ -35,8 +38,7 @@ const HOST_CALLS: usize = 1_000_000;
 /// Plugins that are kept for nothing.
 const IDLE: usize = 50;
 
-/// Calls at once, and how long their site takes to answer.
-const AT_ONCE: usize = 50;
+/// How long the site takes to answer that all calls which may run at once wait for.
 const SITE_TAKES: Duration = Duration::from_millis(100);
 
 const URL: &str = "https://example.org/pub/";
@@ -264,7 +266,7 @@ async fn one_after_the_other(loaded: &Loaded, count: usize) -> Result<Vec<Durati
 async fn crowd(loaded: &Loaded) -> Result<(), Box<dyn Error>> {
     let context = with_network(OnePage(page(20)?, SITE_TAKES))?;
     let started = Instant::now();
-    let calls = (0..AT_ONCE).map(|_| {
+    let calls = (0..MAX_CALLS).map(|_| {
         let (loaded, context) = (loaded.clone(), context.clone());
         #[expect(clippy::disallowed_methods, reason = "it is awaited below")]
         tokio::spawn(async move { loaded.preview(URL, context, Limits::preview()).await.result })
@@ -272,7 +274,7 @@ async fn crowd(loaded: &Loaded) -> Result<(), Box<dyn Error>> {
     for listing in join_all(calls).await {
         listing??;
     }
-    let what = format!("{AT_ONCE} calls at once, whose site takes {SITE_TAKES:?}");
+    let what = format!("{MAX_CALLS} calls at once, whose site takes {SITE_TAKES:?}");
     row(&what, started.elapsed(), "");
     Ok(())
 }

@@ -83,13 +83,15 @@ impl Cache {
     /// The code of a plugin, if it is here and unharmed.
     pub(crate) fn load(&self, plugin: ContentHash) -> Option<Vec<u8>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(plugin);
-        let file = fs::read(self.path(plugin)).ok()?;
+        let mut file = fs::read(self.path(plugin)).ok()?;
         let (tag, code) = file.split_at_checked(SHA256_OUTPUT_LEN)?;
         let is_ours = hmac::verify(&self.key, &self.tagged(plugin, code), tag).is_ok();
         if !is_ours {
             tracing::warn!(%plugin, "compiled plugin has been changed on the disk; compiling it again");
+            return None;
         }
-        is_ours.then(|| code.to_vec())
+        file.drain(..SHA256_OUTPUT_LEN);
+        Some(file)
     }
 
     /// Keeps the code of a plugin that [`Cache::load`] did not find. A file is there whole or not at all.
@@ -153,7 +155,7 @@ impl Cache {
 
     /// What the tag stands for: this code, of this plugin, for this engine.
     fn tagged(&self, plugin: ContentHash, code: &[u8]) -> Vec<u8> {
-        [&self.engine[..], &plugin.0, code].concat()
+        [&self.engine[..], &plugin.0, digest(&SHA256, code).as_ref()].concat()
     }
 }
 
