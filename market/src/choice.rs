@@ -40,7 +40,7 @@ pub enum Unfit {
     #[error("version {0} was withdrawn: {1}")]
     Yanked(Version, String),
     /// It is revoked.
-    #[error("version {} is {}: {}", .0, level_text(.1.level), .1.reason)]
+    #[error("version {} is {}: {}", .0, .1.level.name(), .1.reason)]
     Revoked(Version, Box<Revocation>),
     /// The host is too old.
     #[error("version {0} needs host {1} or newer")]
@@ -51,14 +51,6 @@ pub enum Unfit {
     /// It is signed with a key that the author no longer uses.
     #[error("version {0} is signed with a key that its author no longer uses")]
     OldKey(Version),
-}
-
-fn level_text(level: Level) -> &'static str {
-    match level {
-        Level::Deprecated => "deprecated",
-        Level::Vulnerable => "vulnerable",
-        Level::Malicious => "malicious",
-    }
 }
 
 /// Whether `entry` can be installed at all.

@@ -195,10 +195,11 @@ pub async fn download(
 ) -> Result<VerifiedPackage, DownloadError> {
     let mut failures = Vec::new();
     let mut bytes = Vec::new();
-    let places = entry
+    let places: Vec<_> = entry
         .mirrors
         .iter()
-        .flat_map(|mirror| origins.iter().map(move |origin| (origin, mirror)));
+        .flat_map(|mirror| origins.iter().map(move |origin| (origin, mirror)))
+        .collect();
     for (origin, mirror) in places {
         for _ in 0..ATTEMPTS {
             let had = bytes.len();

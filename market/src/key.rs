@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 use data_encoding::{BASE64, HEXUPPER};
 
+use crate::Digest;
+
 /// What minisign calls a key: `Ed`, an identifier of 8 bytes that its owner drew, and an Ed25519 point.
 const KEY_BYTES: usize = 42;
 
@@ -34,6 +36,13 @@ impl PublicKey {
     /// The Ed25519 point. Two keys with one point are one key, whatever their identifiers say.
     pub fn point(&self) -> &[u8] {
         &self.0[10..]
+    }
+
+    /// What people compare: the first 16 bytes of the whole key's SHA-256, in groups of four digits.
+    pub fn fingerprint(&self) -> String {
+        let digits = Digest::of(&self.0).to_string()[..32].to_uppercase();
+        let groups: Vec<_> = digits.as_bytes().chunks(4).map(String::from_utf8_lossy).collect();
+        groups.join(" ")
     }
 
     /// Whether `signature` is this key's, over `message`. Only signatures of the message's hash count, as minisign makes
@@ -97,6 +106,8 @@ mod tests {
         let key: PublicKey = text.parse().unwrap();
         assert_eq!(key.to_string(), text);
         assert_eq!(key.id().to_string(), "E7620F1842B4E81F");
+        assert_eq!(key.fingerprint().len(), 39);
+        assert!(key.fingerprint().split(' ').all(|group| group.len() == 4));
         for bad in ["", "RWQf6LRC", &text[1..], &text.replace("RW", "AA"), "not a key"] {
             assert_eq!(bad.parse::<PublicKey>(), Err(InvalidKey), "{bad}");
         }

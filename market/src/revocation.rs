@@ -23,6 +23,15 @@ pub enum Level {
 }
 
 impl Level {
+    /// Its name in files and interfaces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deprecated => "deprecated",
+            Self::Vulnerable => "vulnerable",
+            Self::Malicious => "malicious",
+        }
+    }
+
     /// Whether a version of this level may be installed.
     pub fn allows_install(self) -> bool {
         self == Self::Deprecated

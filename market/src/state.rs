@@ -226,6 +226,16 @@ impl SourceState {
         self.pins.get(identity)
     }
 
+    /// The same with what `present` remembers of installed plugins: some may have been installed or uninstalled while the
+    /// news was on its way.
+    #[must_use]
+    pub fn with_pins_of(mut self, present: &Self, index: &Index, now: Timestamp) -> Self {
+        self.pins.clone_from(&present.pins);
+        let time = self.time(now);
+        self.follow(index, time);
+        self
+    }
+
     /// Remembers keys that were handed over and when new versions of installed plugins came.
     pub(crate) fn follow(&mut self, index: &Index, time: Timestamp) {
         for (identity, pin) in &mut self.pins {

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Measures plugins in the running service: what many cost at its start, a preview, a file joined of segments. See README.md."""
+"""Measures plugins in the running service: what many cost at its start, previews, a file joined of segments. See README.md."""
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import contextlib
 import functools
 import http.server
@@ -23,11 +24,13 @@ from pathlib import Path
 
 import tools
 from downloads import WORKSPACE, build_svc, say, temporary_folder
-from hosts import KEY, PATIENCE_SECONDS, Service, rss_mib
+from hosts import KEY, PATIENCE_SECONDS, Service
 from origin import MIB, Origin, Payload, is_same
 
 PLUGINS = 50
 ENTRIES = 10_000
+CROWD = 50
+SITE_TAKES_SECONDS = 0.1
 SEGMENTS = Payload("segments", 256, 2 * MIB)
 # Of what is not there yet; the figures are milliseconds.
 LOOK_EVERY_SECONDS = 0.002
@@ -43,7 +46,7 @@ def main() -> int:
     rows: list[tuple[str, str]] = []
     with contextlib.ExitStack() as stack:
         data = temporary_folder(stack, arguments.data)
-        for measure in (start, preview, joined):
+        for measure in (start, preview, crowd, joined):
             say(f"{measure.__name__}:")
             for title, value in measure(svc, data, arguments.runs):
                 say(f"  {title}: {value}")
@@ -128,8 +131,17 @@ def start(svc: Path, data: Path, runs: int) -> Iterator[tuple[str, str]]:
         none.install(archive_of(svc, "open-directory", "author"))
         none.restart()
         none.wait_until_loaded(1)
-        each = (rss_mib(many.pids()[1]) - rss_mib(none.pids()[1])) * 1024 / (PLUGINS - 1)
-        yield f"memory of the daemon for each of {PLUGINS} idle plugins", f"{each:.0f} KiB"
+        with_one, with_many = (memory_kib(service.pids()[1]) for service in (none, many))
+        resident, own = ((after - before) / (PLUGINS - 1) for before, after in zip(with_one, with_many, strict=True))
+        title = f"memory of the daemon for each of {PLUGINS} idle plugins; that cannot be evicted"
+        yield title, f"{resident:.0f}; {own:.0f} KiB"
+
+
+def memory_kib(pid: int) -> tuple[int, int]:
+    """What a process has in memory, and what of it is nowhere else, so that it has to stay."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    fields = {name: value for name, _, value in (line.partition(":") for line in text.splitlines())}
+    return int(fields["Rss"].split()[0]), int(fields["Private_Dirty"].split()[0])
 
 
 class Directory(http.server.BaseHTTPRequestHandler):
@@ -168,6 +180,44 @@ def preview(svc: Path, data: Path, runs: int) -> Iterator[tuple[str, str]]:
                 if len(answer["items"]) != ENTRIES:
                     raise RuntimeError(f"{len(answer['items'])} entries; {answer.get('error')}")
             yield f"preview of a directory of {ENTRIES:,} entries", milliseconds(times)
+        server.shutdown()
+
+
+class SlowDirectory(Directory):
+    """A small one, on a site that takes its time."""
+
+    page = "<title>Index of /pub/</title><pre><a href=\"a.zip\">a.zip</a>   21-Nov-2026 06:34   1\n"
+
+    def do_GET(self) -> None:
+        time.sleep(SITE_TAKES_SECONDS)
+        super().do_GET()
+
+
+class SlowSites(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = CROWD
+
+
+def crowd(svc: Path, data: Path, runs: int) -> Iterator[tuple[str, str]]:
+    """Previews at once, of as many sites: a plugin asks one site with a few requests at a time."""
+    with SlowSites(("0.0.0.0", 0), SlowDirectory) as server, concurrent.futures.ThreadPoolExecutor(CROWD) as threads:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with PluginService(svc, data / "crowd") as service:
+            service.install(archive_of(svc, "open-directory", "svc"))
+            service.wait_until_loaded(1)
+
+            def ask(number: int) -> int:
+                url = f"http://127.0.0.{number + 1}:{server.server_port}/pub/"
+                return len(service.ask("POST", "/resolve/preview", {"url": url})["items"])
+
+            times = []
+            for _ in range(2 * runs):
+                began = time.perf_counter()
+                if sum(threads.map(ask, range(CROWD))) != CROWD:
+                    raise RuntimeError("not all were listed")
+                times.append(time.perf_counter() - began)
+            # Connections are made in the first round only.
+            yield f"{CROWD} previews at once of sites that take {SITE_TAKES_SECONDS * 1000:.0f} ms", milliseconds(times[runs:])
         server.shutdown()
 
 

@@ -1,17 +1,19 @@
 // What pages in a real browser can do to the service: their own origin everything, a foreign one nothing.
 //
-//     browser_gate.mjs SERVER DESKTOP        the server's key is in SVC_TOKEN, the desktop has none
+//     browser_gate.mjs SERVER DESKTOP OPEN   the key of the server and of the desktop that is open to the network is in
+//                                            SVC_TOKEN, the other desktop has none
 //
 // Every page has the key and sends it, so that it is the origin that is refused and nothing else. A desktop without a key
 // takes over from whoever may come. The browser is told that evil.test is this machine, which is what a page does that
-// rebinds its name.
+// rebinds its name; that nas.test is, which is how others in the network see a desktop that is open to them; and that the
+// foreign page came from the public network.
 
 import { createRequire } from 'node:module';
 import http from 'node:http';
 
 const { chromium } = createRequire(`${process.env.SVC_CLIENTS}/`)('playwright-core');
 const key = process.env.SVC_TOKEN;
-const [service, desktop] = process.argv.slice(2, 4).map((address) => `http://${address}`);
+const [service, desktop, open] = process.argv.slice(2, 5).map((address) => `http://${address}`);
 
 // Runs in the page. 0 is what a page sees of an answer that the browser keeps from it.
 const attempt = async ({ base, key }) => {
@@ -51,6 +53,9 @@ const refused = { ping: 0, list: 0, takeover: 0, simple: 0, mcp: 0, rpc: 'refuse
 const served = { ping: 200, list: 200, takeover: 200, simple: 200, mcp: 200, rpc: 'open', aria2: 'open' };
 const opened = { ping: 200, list: 200, takeover: 200, simple: 0, mcp: 200, rpc: 'refused', aria2: 'open' };
 
+// The management API and AI clients of a desktop are off, and a browser keeps a foreign page from seeing so.
+const taken = { ping: 200, list: 404, takeover: 200, simple: 200, mcp: 404, rpc: 'open', aria2: 'open' };
+
 // A page that came from the desktop itself under a wrong name sees its refusals.
 const rebound = { ping: 403, list: 403, takeover: 403, simple: 403, mcp: 403, rpc: 'refused', aria2: 'refused' };
 
@@ -87,16 +92,39 @@ const pages = http.createServer((_, answer) => answer.setHeader('Content-Type', 
 await new Promise((ready) => pages.listen(0, '127.0.0.1', ready));
 const foreign = `http://127.0.0.1:${pages.address().port}/`;
 
-const browser = await chromium.launch({
-  executablePath: '/usr/bin/chromium',
-  args: ['--no-sandbox', `--host-resolver-rules=MAP evil.test 127.0.0.1`, '--disable-features=LocalNetworkAccessChecks'],
-});
+const launch = (...args) => chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', ...args] });
+const names = '--host-resolver-rules=MAP evil.test 127.0.0.1, MAP nas.test 127.0.0.1';
+const browser = await launch(names, '--disable-features=LocalNetworkAccessChecks');
 const from = async (url, base = service) => {
   const page = await browser.newPage();
   await page.goto(url);
   const found = await page.evaluate(attempt, { base, key });
   await page.close();
   return found;
+};
+
+// A browser that asks its user whether a public page may reach this machine: it may if the user and the service say so.
+const guarded = async () => {
+  const { port } = pages.address();
+  const careful = await launch(`--ip-address-space-overrides=127.0.0.1:${port}=public`);
+  const context = await careful.newContext();
+  const ping = async () => {
+    const page = await context.newPage();
+    await page.goto(foreign);
+    const found = await page.evaluate(attempt, { base: service, key });
+    await page.close();
+    return { ping: found.ping, list: found.list };
+  };
+  try {
+    await allowEverybody(true);
+    expect('a public page that the user did not allow', await ping(), { ping: 0, list: 0 });
+    await context.grantPermissions(['local-network-access'], { origin: foreign.slice(0, -1) });
+    expect('a public page that the user allowed', await ping(), { ping: 200, list: 200 });
+    await allowEverybody(false);
+    expect('a public page that the service does not allow', await ping(), { ping: 0, list: 0 });
+  } finally {
+    await careful.close();
+  }
 };
 
 try {
@@ -112,6 +140,11 @@ try {
   const evil = desktop.replace('127.0.0.1', 'evil.test');
   expect('a page whose name was rebound', await from(evil, evil), rebound);
   expect('the own page of a desktop', await from(desktop, desktop), { ping: 200, list: 404, takeover: 200, simple: 200 });
+  // By a name of this machine, which a desktop that is open to the network does not know.
+  const named = open.replace('127.0.0.1', 'nas.test');
+  expect('the own page of an open desktop', await from(named, named), taken);
+  expect('a foreign page at an open desktop', await from(foreign, named), refused);
+  await guarded();
 } finally {
   await browser.close();
   pages.close();

@@ -6,11 +6,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::net::TcpListener;
+use tokio::{io::DuplexStream, net::TcpListener};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    aria2::{Dialect, Ending},
+    aria2::{Aria2, Dialect, Ending},
     config::{Config, DEFAULT_PORT, Host},
     connect::Connect,
     daemon::Daemon,
@@ -18,7 +18,7 @@ use crate::{
     hub::Hub,
     key::{AccessKey, NoRandom, SetupCode},
     rest::{self, App},
-    serve,
+    serve::Acceptor,
     settings::{Listening, Settings},
     takeover::Pending,
     vault::{DirectoryError, Vault},
@@ -27,6 +27,9 @@ use crate::{
 /// A port is free again soon after its last owner ended: how often and how long apart it is tried.
 const BIND_TRIES: u32 = 20;
 const BIND_PAUSE: Duration = Duration::from_millis(100);
+
+/// The address of an agent that listens nowhere.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// How long the daemon may take to hear that it is to end.
 const STOP_DAEMON_TIME: Duration = Duration::from_secs(3);
@@ -56,9 +59,12 @@ pub enum StartError {
 pub struct Agent {
     address: SocketAddr,
     app: App,
+    acceptor: Acceptor,
     version: String,
     /// Owns everything that was spawned.
     tracker: TaskTracker,
+    /// Cancelled when clients are let in.
+    doors: CancellationToken,
     /// Cancelled when no more connections are taken and clients are told.
     stop: CancellationToken,
     /// Cancelled when the daemon is no longer needed.
@@ -75,11 +81,11 @@ impl Agent {
         let vault = tokio::task::spawn_blocking(move || Vault::open(&opening)).await;
         let vault = Arc::new(vault.expect("opening neither panics nor is aborted")?);
         let settings = vault.settings();
-        let address = address(&config, &settings);
-        let listener = bind(address).await?;
-        let address = listener
-            .local_addr()
-            .map_err(|source| StartError::Listen { address, source })?;
+        let listener = match address(&config, &settings) {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        let address = listener.as_ref().map_or(NOWHERE, |(_, address)| *address);
         vault.tell_address(Some(address)).await?;
         let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
         let (leave, cut) = (CancellationToken::new(), CancellationToken::new());
@@ -92,7 +98,7 @@ impl Agent {
             stop.clone()
                 .run_until_cancelled_owned(async move { waiting.expire().await }),
         );
-        let aria2 = Arc::new(Dialect::new(hub.epoch()));
+        let aria2 = Arc::new(Dialect::new(hub.epoch(), config.session_file));
         let daemon = Daemon::start(
             Arc::new(connect),
             Arc::clone(&hub),
@@ -104,10 +110,15 @@ impl Agent {
             stop.clone()
                 .run_until_cancelled_owned(follow(Arc::clone(&vault), hub, listening)),
         );
+        let doors = CancellationToken::new();
+        if host != Host::DropIn {
+            doors.cancel();
+        }
         let is_new_server = host == Host::Headless && settings.key.is_none();
         let app = App {
             gate: Arc::new(Gate {
-                is_loopback_only: listening.is_loopback_only(),
+                // Whoever has a key may be behind a proxy that says another name.
+                is_loopback_only: listening.is_loopback_only() && (host == Host::Desktop || settings.key.is_none()),
                 vault,
                 trusted_proxies: config.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
                 throttle: std::sync::Mutex::default(),
@@ -125,29 +136,47 @@ impl Agent {
             cut: cut.clone(),
             tracker: tracker.clone(),
         };
-        let router = rest::router(app.clone());
-        tracker.spawn(serve::accept(
-            listener,
-            router,
-            tracker.clone(),
-            stop.clone(),
-            cut.clone(),
-        ));
+        let acceptor = Acceptor::new(rest::router(app.clone()), tracker.clone(), stop.clone(), cut.clone());
+        if let Some((listener, _)) = listener {
+            let (listen, doors) = (acceptor.clone().listen(listener), doors.clone());
+            tracker.spawn(stop.clone().run_until_cancelled_owned(async move {
+                doors.cancelled().await;
+                listen.await;
+            }));
+        }
         tracker.close();
         Ok(Self {
             address,
             app,
+            acceptor,
             version: config.version,
             tracker,
+            doors,
             stop,
             leave,
             cut,
         })
     }
 
+    /// Lets clients in; a drop-in has its options first. Those that came before have waited.
+    pub fn open(&self) {
+        self.doors.cancel();
+    }
+
+    /// aria2's dialect, for whoever shares the process with the agent.
+    pub fn aria2(&self) -> Aria2 {
+        Aria2::new(self.app.clone())
+    }
+
     /// Where it listens.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// A new connection without a socket, as from a client at this machine: the other end of a byte stream that speaks
+    /// HTTP as the port does.
+    pub fn connect(&self) -> DuplexStream {
+        self.acceptor.connect()
     }
 
     /// What a first visitor from elsewhere must know; none once there is a key.
@@ -208,21 +237,28 @@ impl Agent {
     }
 }
 
-fn address(config: &Config, settings: &Settings) -> SocketAddr {
+fn address(config: &Config, settings: &Settings) -> Option<SocketAddr> {
     let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    config.bind.unwrap_or_else(|| match config.host {
-        Host::Headless => SocketAddr::new(everywhere, DEFAULT_PORT),
-        Host::Desktop if settings.lan => SocketAddr::new(everywhere, settings.port),
-        Host::Desktop => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), settings.port),
+    config.bind.or_else(|| match config.host {
+        Host::Headless => Some(SocketAddr::new(everywhere, DEFAULT_PORT)),
+        Host::Desktop if settings.lan => Some(SocketAddr::new(everywhere, settings.port)),
+        Host::Desktop => Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), settings.port)),
+        Host::DropIn => None,
     })
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let mut tries = 0;
     loop {
         tries += 1;
         match TcpListener::bind(address).await {
-            Ok(listener) => return Ok(listener),
+            Ok(listener) => {
+                let bound = listener.local_addr();
+                return match bound {
+                    Ok(bound) => Ok((listener, bound)),
+                    Err(source) => Err(StartError::Listen { address, source }),
+                };
+            }
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && tries < BIND_TRIES => {
                 tokio::time::sleep(BIND_PAUSE).await;
             }

@@ -2,18 +2,20 @@
 //! API over the same session with the daemon and the same projection.
 //!
 //! `call` says who may call and which method does what; `json` and `xml_rpc` read and write messages; `tell` answers from
-//! the projection in the orders of `board`; `add` and `control` have the daemon do things; `option` knows aria2's options.
+//! the projection in the orders of `board`; `add` and `control` have the daemon do things; `option` knows aria2's options. `client` is the dialect for whoever
+//! shares the process.
 
 mod add;
 mod board;
 mod call;
+mod client;
 mod connection;
 mod control;
 mod fault;
 mod gid;
 mod json;
 mod metalink;
-mod option;
+pub mod option;
 mod params;
 mod status;
 mod tell;
@@ -33,6 +35,11 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
 pub(crate) use self::board::Board;
+pub use self::{
+    board::Kind,
+    call::{FEATURES, VERSION},
+    client::{Aria2, Notices},
+};
 use self::{
     call::{Caller, shown_key},
     json::Asked,
@@ -40,6 +47,7 @@ use self::{
     tell::Answers,
 };
 use crate::{
+    config::SessionFile,
     gate::{self, Sender},
     problem::{Problem, ResultMessage},
     rest::{App, extract::Raw},
@@ -67,17 +75,19 @@ pub(crate) struct Dialect {
     template: watch::Sender<Arc<Options>>,
     answers: Answers,
     ending: watch::Sender<Option<Ending>>,
+    session_file: Option<Arc<dyn SessionFile>>,
 }
 
 impl Dialect {
     /// Begins a session; `epoch` names this start of the agent.
-    pub(crate) fn new(epoch: &str) -> Self {
+    pub(crate) fn new(epoch: &str, session_file: Option<Arc<dyn SessionFile>>) -> Self {
         let digest = Sha256::digest(epoch.as_bytes());
         Self {
             session: HEXLOWER.encode(&digest[..SESSION_BYTES]),
             template: watch::Sender::default(),
             answers: Answers::default(),
             ending: watch::Sender::default(),
+            session_file,
         }
     }
 
@@ -111,7 +121,10 @@ fn answered(text: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, "application/json-rpc")], text).into_response()
 }
 
-/// Calls of aria2's clients: a JSON-RPC object, or an array of them. Errors are in the answer.
+/// Take calls of aria2's clients.
+///
+/// A JSON-RPC object, or an array of them. Errors are in the answer, whose status is 200. The key is `token:…` as the
+/// first parameter, as with aria2.
 #[utoipa::path(post, path = "/jsonrpc", request_body(content = serde_json::Value, content_type = "application/json"),
     responses((status = 200, description = "The answers", content_type = "application/json-rpc"),
     (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
@@ -126,7 +139,9 @@ pub(crate) async fn json_call(
     answered(caller.answer(Asked::read(&body)).await)
 }
 
-/// A WebSocket with aria2's calls and notifications; without an upgrade, a call in the query, its `params` in base64.
+/// Open a connection for aria2's clients.
+///
+/// A WebSocket with aria2's calls and notifications. Without an upgrade it is one call, with `params` in base64.
 #[utoipa::path(get, path = "/jsonrpc", params(("method" = Option<String>, Query), ("id" = Option<String>, Query),
     ("params" = Option<String>, Query)), responses((status = 101, description = "A WebSocket"),
     (status = 200, description = "The answers", content_type = "application/json-rpc"),
@@ -167,7 +182,9 @@ async fn json_query(app: App, sender: Sender, headers: &HeaderMap, query: &str) 
     answered(caller.answer(Asked::read_query(query)).await)
 }
 
-/// A call as XML-RPC. Errors are in the answer.
+/// Take a call of aria2's clients as XML-RPC.
+///
+/// Errors are in the answer, whose status is 200.
 #[utoipa::path(post, path = "/rpc", request_body(content = String, content_type = "text/xml"),
     responses((status = 200, description = "The answer", content_type = "text/xml"),
     (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),

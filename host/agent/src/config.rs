@@ -3,7 +3,10 @@
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
+    sync::Arc,
 };
+
+use futures_util::future::BoxFuture;
 
 use crate::key::AccessKey;
 
@@ -17,6 +20,9 @@ pub enum Host {
     Desktop,
     /// A server: listens where it is told to, set up by the first visitor who may.
     Headless,
+    /// In the place of another program of aria2's dialect: offers nothing else, needs no key unless it is given one, and
+    /// listens only where it is told to.
+    DropIn,
 }
 
 /// A key given from outside.
@@ -33,9 +39,10 @@ pub enum PresetKey {
 pub struct Config {
     /// Which host.
     pub host: Host,
-    /// The agent's own directory: its settings and its lock. Made if it is not there.
-    pub directory: PathBuf,
-    /// Where to listen. None is what the settings say (desktop), or every address at [`DEFAULT_PORT`] (headless).
+    /// The agent's own directory: its settings and its lock. Made if it is not there; none keeps them in memory.
+    pub directory: Option<PathBuf>,
+    /// Where to listen. None is what the settings say (desktop), every address at [`DEFAULT_PORT`] (headless), or nowhere
+    /// (drop-in).
     pub bind: Option<SocketAddr>,
     /// A key given from outside.
     pub preset_key: Option<PresetKey>,
@@ -45,6 +52,16 @@ pub struct Config {
     pub version: String,
     /// The language that user interfaces begin with, told by `/ping`.
     pub language: Option<String>,
+    /// Pages of any origin may send calls (drop-in; elsewhere that is a setting).
+    pub allows_any_origin: bool,
+    /// What writes the session file that aria2's clients ask for; none where there is no such file.
+    pub session_file: Option<Arc<dyn SessionFile>>,
+}
+
+/// Writes aria2's session file. Where that is and what is in it, is `app`'s business.
+pub trait SessionFile: std::fmt::Debug + Send + Sync {
+    /// Writes it anew; fails with aria2's words.
+    fn save(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
 impl Config {
@@ -52,12 +69,22 @@ impl Config {
     pub fn new(host: Host, directory: impl Into<PathBuf>) -> Self {
         Self {
             host,
-            directory: directory.into(),
+            directory: Some(directory.into()),
             bind: None,
             preset_key: None,
             trusted_proxies: Vec::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             language: None,
+            allows_any_origin: false,
+            session_file: None,
+        }
+    }
+
+    /// A drop-in that keeps everything in memory and listens nowhere.
+    pub fn drop_in() -> Self {
+        Self {
+            directory: None,
+            ..Self::new(Host::DropIn, "")
         }
     }
 }

@@ -100,7 +100,8 @@ impl Surface {
             "/" => Self::Page,
             "/ping" => Self::Health,
             "/api/v1/setup" | "/api/v1/setup/status" => Self::Setup,
-            "/api/v1/openapi.json" => Self::Description,
+            "/api/v1/openapi.json" | "/api/v1/docs" => Self::Description,
+            _ if path.starts_with("/api/v1/docs/") => Self::Description,
             // XML-RPC of aria2's clients; our own RPC is a WebSocket.
             "/rpc" if method == Method::POST => Self::Jsonrpc,
             "/rpc" => Self::Rpc,
@@ -115,6 +116,9 @@ impl Surface {
     }
 
     fn is_offered(self, host: Host, settings: &Settings) -> bool {
+        if host == Host::DropIn {
+            return self == Self::Jsonrpc;
+        }
         match self {
             Self::Page | Self::Health | Self::Rpc => true,
             Self::Setup | Self::Web => host == Host::Headless,
@@ -149,6 +153,8 @@ struct Facts<'a> {
     origin: Option<&'a str>,
     /// Whether it says who hands over.
     has_client: bool,
+    /// Whether a program of the agent's own user sent it, from this machine.
+    is_own: bool,
 }
 
 /// What becomes of a request.
@@ -178,9 +184,16 @@ fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, settings: &Setti
     if !passes_origin(facts, settings) {
         return Verdict::Refused(StatusCode::FORBIDDEN, "origin not allowed");
     }
-    let Some(key) = settings.key_digest() else {
+    let key = settings.key_digest();
+    // A server is nobody's before its set-up.
+    if facts.is_own && facts.surface.needs_key() && (host == Host::Desktop || key.is_some()) {
+        return Verdict::Pass;
+    }
+    let Some(key) = key else {
         return match facts.surface {
             Surface::Page | Surface::Health | Surface::Setup | Surface::Description => Verdict::Pass,
+            // Whoever started it gave it none.
+            _ if host == Host::DropIn => Verdict::Pass,
             _ if host == Host::Headless => Verdict::Refused(StatusCode::FORBIDDEN, SETUP_REQUIRED),
             surface if surface.needs_key() => Verdict::Refused(StatusCode::FORBIDDEN, NO_KEY),
             _ if !is_loopback_only || settings.cors => Verdict::Refused(StatusCode::FORBIDDEN, EXPOSED),
@@ -253,6 +266,8 @@ pub(crate) struct Sender {
     pub(crate) source: Source,
     /// Whether somebody at this machine sent it, to this machine's own name, past no proxy.
     pub(crate) is_local: bool,
+    /// The key that let it in; none where none is needed, and for programs of the agent's own user.
+    pub(crate) key: Option<KeyDigest>,
 }
 
 /// The gate, and what it remembers.
@@ -293,7 +308,14 @@ impl Gate {
         Sender {
             source: Source::of(address),
             is_local: peer.is_loopback() && !is_forwarded && host.is_some_and(is_loopback_name),
+            key: None,
         }
+    }
+
+    /// Whether a request shows what only programs of this agent's user can know. No page ever does.
+    fn is_own(&self, request: &Request, surface: Surface, sender: Sender) -> bool {
+        let is_shown = || shown_key(request, surface).is_some_and(|shown| KeyDigest::of(&shown) == self.vault.pass());
+        sender.is_local && !request.headers().contains_key(header::ORIGIN) && is_shown()
     }
 
     /// Whether the source has to wait, in seconds.
@@ -390,12 +412,15 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
     let surface = Surface::of(request.method(), request.uri().path());
     let id = request_id(request.headers());
     let span = tracing::info_span!("request", id, surface = surface.name());
-    let mut response = judged(&gate, surface, request, next).instrument(span).await;
+    let method = request.method().clone();
+    let mut response = judged(&gate, surface, request, next).instrument(span.clone()).await;
+    let (status, elapsed) = (response.status().as_u16(), began.elapsed());
+    // Neither path nor query: both may hold what is nobody's business.
+    span.in_scope(|| tracing::debug!(%method, status, ?elapsed, "answered"));
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
-    gate.metrics
-        .answered(surface, began.elapsed(), response.status().as_u16());
+    gate.metrics.answered(surface, elapsed, status);
     response
 }
 
@@ -415,7 +440,7 @@ async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next)
     let settings = gate.vault.settings();
     let headers = request.headers();
     let peer = request.extensions().get::<Peer>().map(|Peer(address)| *address);
-    let sender = gate.sender(peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))), headers);
+    let mut sender = gate.sender(peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))), headers);
     let forwarded = text(headers, "x-forwarded-host").and_then(|hosts| hosts.split(',').next());
     let facts = Facts {
         surface,
@@ -426,12 +451,16 @@ async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next)
             .get(header::ORIGIN)
             .map(|origin| origin.to_str().unwrap_or("null")),
         has_client: text(headers, "x-svc-client").is_some_and(|client| !client.trim().is_empty()),
+        is_own: gate.is_own(&request, surface, sender),
     };
     let asked_headers = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let refused = match judge(&facts, gate.vault.host(), gate.is_loopback_only, &settings) {
         Verdict::Pass => None,
         Verdict::OwnKeys => gate.wait(sender.source).map(too_many),
-        Verdict::NeedsKey(key) => gate.check_key(&request, surface, key, sender),
+        Verdict::NeedsKey(key) => {
+            sender.key = Some(key);
+            gate.check_key(&request, surface, key, sender)
+        }
         Verdict::Preflight => return preflight(&settings, asked_headers),
         Verdict::Refused(status, message) => Some(Problem::new(status, message).into_response()),
     };

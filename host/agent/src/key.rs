@@ -63,6 +63,11 @@ impl AccessKey {
         }
     }
 
+    /// A secret that was agreed on elsewhere, whatever it is like.
+    pub fn agreed(text: impl Into<String>) -> Self {
+        Self { text: text.into() }
+    }
+
     /// A new random one.
     pub fn random() -> Result<Self, NoRandom> {
         loop {

@@ -10,7 +10,7 @@
 //! daemon, and how).
 
 mod agent;
-mod aria2;
+pub mod aria2;
 mod config;
 mod connect;
 mod daemon;
@@ -36,7 +36,7 @@ mod vault;
 
 pub use agent::{Agent, StartError};
 pub use aria2::Ending;
-pub use config::{Config, DEFAULT_PORT, Host, PresetKey};
+pub use config::{Config, DEFAULT_PORT, Host, PresetKey, SessionFile};
 pub use connect::{ByteStream, Connect, ConnectError, Found};
 pub use key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
 pub use mcp::mcp_tools;

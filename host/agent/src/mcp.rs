@@ -34,7 +34,9 @@ const INSTRUCTIONS: &str = "Downloads files to the machine that this service run
 /// How long clients may believe a list: the tools are those of this build.
 const TTL_MS: u64 = 3_600_000;
 
-/// The Model Context Protocol: one JSON-RPC 2.0 object.
+/// Let AI clients work with downloads.
+///
+/// The Model Context Protocol: one JSON-RPC 2.0 object per request. `tools/list` tells which tools there are.
 #[utoipa::path(post, path = "/mcp", request_body = Object, responses(
     (status = 200, description = "A JSON-RPC response, or events that end with one", body = Object),
     (status = 202, description = "A notification was taken"),

@@ -12,7 +12,7 @@ use axum::{
     http::header,
     response::{IntoResponse as _, Response},
 };
-use protocol::{Method, RuntimeStats, TaskStatus};
+use protocol::{DiagnosticsResult, Method, RuntimeStats, TaskStatus};
 
 use crate::{
     gate::Surface,
@@ -36,6 +36,9 @@ const BUCKETS: [(&str, Duration); 9] = [
     ("30", Duration::from_secs(30)),
     ("120", Duration::from_mins(2)),
 ];
+
+/// How long the daemon is waited for: who collects metrics asks again soon.
+const DAEMON_TIME: Duration = Duration::from_secs(2);
 
 /// The first digits of statuses.
 const CLASSES: usize = 5;
@@ -181,12 +184,15 @@ impl Metrics {
     }
 }
 
-/// Metrics in the text format of Prometheus.
+/// Show metrics for Prometheus.
+///
+/// In its text format: what runs, what was received, what failed.
 #[utoipa::path(get, path = "/metrics", responses(
     (status = 200, description = "Metrics", body = String, content_type = "text/plain"), Gated,
     (status = 503, body = ResultMessage)))]
 pub(crate) async fn metrics_view(State(app): State<App>) -> Result<Response, Problem> {
     let mut text = String::new();
+    write_build(&mut text, &app.version);
     let is_connected = app.daemon.known().is_ok();
     gauge(
         &mut text,
@@ -196,6 +202,12 @@ pub(crate) async fn metrics_view(State(app): State<App>) -> Result<Response, Pro
     );
     if is_connected {
         app.daemon.hub.look(|projection| write_tasks(&mut text, projection));
+        // One that has no time for this is measured by the rest.
+        let nothing = serde_json::Map::new();
+        let asked = app.daemon.call(Method::DiagnosticsDescribe, &nothing);
+        if let Ok(Ok(daemon)) = tokio::time::timeout(DAEMON_TIME, asked).await {
+            write_daemon(&mut text, &daemon);
+        }
     }
     app.gate.metrics.write(&mut text);
     let waiting = u64::try_from(app.pending.list().len()).unwrap_or(u64::MAX);
@@ -214,6 +226,51 @@ pub(crate) async fn metrics_view(State(app): State<App>) -> Result<Response, Pro
         );
     }
     Ok(([(header::CONTENT_TYPE, TEXT)], text).into_response())
+}
+
+fn write_build(text: &mut String, version: &str) {
+    let name = "svc_build_info";
+    head(text, name, "gauge", "Which program this is; its value is always 1.");
+    let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+    let labels = format_args!("{{version=\"{version}\",os=\"{system}\",arch=\"{machine}\"}}");
+    line(text, format_args!("{name}{labels} 1"));
+}
+
+fn write_daemon(text: &mut String, daemon: &DiagnosticsResult) {
+    if let Some(bytes) = daemon.resident_bytes {
+        let help = "Memory of the daemon's process.";
+        gauge(text, "svc_daemon_resident_memory_bytes", help, bytes);
+    }
+    gauge(
+        text,
+        "svc_daemon_uptime_seconds",
+        "How long the daemon is up.",
+        daemon.uptime_secs,
+    );
+    let counter = |text: &mut String, name: &str, help: &str, value: std::fmt::Arguments<'_>| {
+        head(text, name, "counter", help);
+        line(text, format_args!("{name} {value}"));
+    };
+    let (calls, faults) = (daemon.plugin_calls, daemon.plugin_faults);
+    counter(
+        text,
+        "svc_plugin_calls_total",
+        "Calls of plugins.",
+        format_args!("{calls}"),
+    );
+    counter(
+        text,
+        "svc_plugin_faults_total",
+        "Calls of plugins that gave nothing.",
+        format_args!("{faults}"),
+    );
+    let seconds = Duration::from_millis(daemon.plugin_call_ms).as_secs_f64();
+    counter(
+        text,
+        "svc_plugin_call_seconds_total",
+        "How long calls of plugins took together.",
+        format_args!("{seconds}"),
+    );
 }
 
 fn write_tasks(text: &mut String, projection: &Projection) {

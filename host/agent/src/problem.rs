@@ -49,6 +49,23 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// As it is told where whatever does not come about is the request's failure: a package that is not there, cannot be
+    /// had or is not believed.
+    pub(crate) fn refused(error: CallError) -> Self {
+        let is_outcome = |error: &RpcError| match error.application_code() {
+            Some(ErrorCode::NotFound | ErrorCode::Conflict) => true,
+            // Without a reason it is the service that is not up.
+            Some(ErrorCode::Unavailable) => error.data.as_ref().is_some_and(|data| data.reason.is_some()),
+            _ => false,
+        };
+        match error {
+            CallError::Refused(error) if is_outcome(&error) => Self::invalid(told(error)),
+            error => error.into(),
+        }
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let Self { status, message } = self;
@@ -78,11 +95,7 @@ impl From<RpcError> for Problem {
             };
             return Self::new(status, error.message);
         };
-        let field = error.data.as_ref().and_then(|data| data.field.clone());
-        let message = match field {
-            Some(field) if !error.message.contains(&field) => format!("{field}: {}", error.message),
-            _ => error.message,
-        };
+        let message = told(error);
         let status = match kind {
             ErrorCode::NotFound => return Self::not_found(),
             ErrorCode::InvalidArgument | ErrorCode::Unsupported => StatusCode::BAD_REQUEST,
@@ -94,6 +107,14 @@ impl From<RpcError> for Problem {
             }
         };
         Self::new(status, message)
+    }
+}
+
+/// What a refusal says, with the field that it is about.
+fn told(error: RpcError) -> String {
+    match error.data.and_then(|data| data.field) {
+        Some(field) if !error.message.contains(&field) => format!("{field}: {}", error.message),
+        _ => error.message,
     }
 }
 

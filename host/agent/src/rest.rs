@@ -1,7 +1,10 @@
 //! The routes: each with its handler, all of them in the `OpenAPI` description that is made from them.
 
+mod description;
+mod docs;
 pub(crate) mod extract;
 mod group;
+mod market;
 mod page;
 mod plugin;
 mod queue;
@@ -23,10 +26,6 @@ use axum::{
 };
 use futures_util::stream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use utoipa::{
-    OpenApi,
-    openapi::{PathItem, RefOr},
-};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -64,22 +63,13 @@ pub(crate) struct App {
     pub(crate) tracker: TaskTracker,
 }
 
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Svc",
-        description = "Downloads, on this machine and from elsewhere.",
-        version = "0.1.0"
-    ),
-    components(schemas(ResultMessage))
-)]
-struct Description;
-
 fn described() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(Description::openapi())
+    OpenApiRouter::with_openapi(description::frame())
         .routes(routes!(page::page_view))
         .routes(routes!(status::ping))
         .routes(routes!(status::openapi_view))
+        .routes(routes!(docs::docs_view))
+        .routes(routes!(docs::docs_asset))
         .routes(routes!(status::info_view))
         .routes(routes!(setup::setup_status))
         .routes(routes!(setup::setup_create))
@@ -107,6 +97,12 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(plugin::plugin_roll_back))
         .routes(routes!(plugin::plugin_choose_host))
         .routes(routes!(plugin::plugin_journal))
+        .routes(routes!(plugin::plugin_set_pinned))
+        .routes(routes!(market::market_list))
+        .routes(routes!(market::market_install))
+        .routes(routes!(market::market_refresh))
+        .routes(routes!(market::source_list, market::source_create))
+        .routes(routes!(market::source_delete))
         .routes(routes!(site::site_list, site::site_save))
         .routes(routes!(site::site_view, site::site_delete))
         .routes(routes!(web::blob_create))
@@ -124,28 +120,10 @@ fn described() -> OpenApiRouter<App> {
 /// The interface's description, as `GET /api/v1/openapi.json` gives it.
 pub fn openapi() -> String {
     let (_, mut api) = described().split_for_parts();
-    api.paths.paths.values_mut().for_each(complete);
+    description::complete(&mut api);
     let mut text = api.to_pretty_json().expect("a description has text keys only");
     text.push('\n');
     text
-}
-
-/// Says of each answer what it is, as a description must: where nothing more is said, what its status means.
-fn complete(path: &mut PathItem) {
-    let operations = [&mut path.get, &mut path.put, &mut path.post, &mut path.delete];
-    let responses = operations
-        .into_iter()
-        .flatten()
-        .map(|operation| &mut operation.responses.responses);
-    for (status, response) in responses.flatten() {
-        if let RefOr::T(response) = response
-            && response.description.is_empty()
-        {
-            let status = status.parse().ok().and_then(|status| StatusCode::from_u16(status).ok());
-            let reason = status.as_ref().and_then(StatusCode::canonical_reason);
-            reason.unwrap_or("Answer").clone_into(&mut response.description);
-        }
-    }
 }
 
 /// Every route, behind the gate.

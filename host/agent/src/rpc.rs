@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
+    gate,
     hub::Hub,
     key::KeyDigest,
     problem::ResultMessage,
@@ -47,7 +48,9 @@ const CAPABILITIES: &[&str] = &[
     "agent.externalCapture",
 ];
 
-/// A WebSocket with one JSON-RPC 2.0 object per frame.
+/// Open the connection that interfaces use.
+///
+/// A WebSocket with one JSON-RPC 2.0 object per frame: a snapshot of everything, the events that change it, and calls.
 #[utoipa::path(get, path = "/rpc", responses(
     (status = 101, description = "A WebSocket"), (status = 400, body = ResultMessage),
     (status = 401, body = ResultMessage), (status = 403, body = ResultMessage), (status = 426, body = ResultMessage),
@@ -55,10 +58,11 @@ const CAPABILITIES: &[&str] = &[
 pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) -> Response {
     let (response, upgrade) = socket::accept(&mut request);
     let Some(upgrade) = upgrade else { return response };
+    let key = request.extensions().get::<gate::Sender>().and_then(|sender| sender.key);
     let (tracker, cut) = (app.tracker.clone(), app.cut.clone());
     tracker.spawn(cut.run_until_cancelled_owned(async move {
         match upgrade.await {
-            Ok(upgraded) => serve(app, upgraded).await,
+            Ok(upgraded) => serve(app, upgraded, key).await,
             Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
         }
     }));
@@ -78,15 +82,20 @@ struct Connection {
     slow_calls: usize,
     /// The key that this connection came with.
     key: Option<KeyDigest>,
+    /// Whether it is one of the agent's own user, who needs no key.
+    is_own: bool,
 }
 
-async fn serve(app: App, upgraded: Upgraded) {
+async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
     let (sender, mut frames) = socket::open(upgraded).await;
     let stop = app.stop.clone();
     let mut settings = app.gate.vault.follow();
+    // The key may have changed since the gate looked at it.
+    settings.mark_changed();
     let mut connection = Connection {
         newest: app.daemon.hub.follow(),
-        key: app.gate.vault.settings().key_digest(),
+        is_own: key.is_none(),
+        key,
         app,
         sender,
         is_greeted: false,
@@ -153,7 +162,7 @@ impl Connection {
 
     /// A connection does not outlive the key that it came with.
     fn check_key(&self) -> Result<(), End> {
-        if self.app.gate.vault.settings().key_digest() == self.key {
+        if self.is_own || self.app.gate.vault.settings().key_digest() == self.key {
             Ok(())
         } else {
             Err(End::Close(close::UNAUTHORIZED, close::UNAUTHORIZED_REASON))

@@ -1,6 +1,10 @@
 //! Connections: taken, bounded, told to end, and cut off if they do not.
 
-use std::time::Duration;
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -8,8 +12,11 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use std::sync::Arc;
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream},
+    net::TcpListener,
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::gate::Peer;
@@ -23,33 +30,70 @@ const HEAD_TIME: Duration = Duration::from_secs(15);
 /// Pause after the system refused a connection, most likely for want of file descriptors.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
-/// Takes connections until `stop`. Those that are open then finish their answers, or are cut off.
-pub(crate) async fn accept(
-    listener: TcpListener,
+/// Buffer of an in-memory connection, per direction.
+const DUPLEX_BYTES: usize = 256 * 1024;
+
+/// What serves connections until it is told to stop. Those that are open then finish their answers, or are cut off.
+#[derive(Debug, Clone)]
+pub(crate) struct Acceptor {
     router: Router,
+    /// Owns the connections.
     tracker: TaskTracker,
     stop: CancellationToken,
     cut: CancellationToken,
-) {
-    let turns = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let next = async || {
-        let turn = Arc::clone(&turns).acquire_owned().await.ok()?;
-        Some((listener.accept().await, turn))
-    };
-    while let Some(Some((accepted, turn))) = stop.run_until_cancelled(next()).await {
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection was refused by the system");
-                tokio::time::sleep(REFUSED_PAUSE).await;
-                continue;
-            }
+    turns: Arc<Semaphore>,
+}
+
+impl Acceptor {
+    pub(crate) fn new(router: Router, tracker: TaskTracker, stop: CancellationToken, cut: CancellationToken) -> Self {
+        Self {
+            router,
+            tracker,
+            stop,
+            cut,
+            turns: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+        }
+    }
+
+    /// Takes connections until it is told to stop.
+    pub(crate) async fn listen(self, listener: TcpListener) {
+        let next = async || {
+            let turn = Arc::clone(&self.turns).acquire_owned().await.ok()?;
+            Some((listener.accept().await, turn))
         };
-        // Small answers are not to wait for each other; a socket that is gone already shows when it is read.
-        let _gone = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone().layer(axum::Extension(Peer(peer))));
-        let (stop, cut) = (stop.clone(), cut.clone());
-        tracker.spawn(async move {
+        while let Some(Some((accepted, turn))) = self.stop.run_until_cancelled(next()).await {
+            match accepted {
+                Ok((stream, peer)) => {
+                    // Small answers are not to wait for each other; a socket that is gone already shows when it is read.
+                    let _gone = stream.set_nodelay(true);
+                    self.serve(stream, peer, turn);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was refused by the system");
+                    tokio::time::sleep(REFUSED_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// A connection without a socket, as from this machine: closed at once if there are too many, or no more are taken.
+    pub(crate) fn connect(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(DUPLEX_BYTES);
+        if let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned()
+            && !self.stop.is_cancelled()
+        {
+            self.serve(far, (Ipv4Addr::LOCALHOST, 0).into(), turn);
+        }
+        near
+    }
+
+    fn serve<S>(&self, stream: S, peer: SocketAddr, turn: OwnedSemaphorePermit)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let service = TowerToHyperService::new(self.router.clone().layer(axum::Extension(Peer(peer))));
+        let (stop, cut) = (self.stop.clone(), self.cut.clone());
+        self.tracker.spawn(async move {
             let _turn = turn;
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())

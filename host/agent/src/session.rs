@@ -148,7 +148,7 @@ impl Session {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let text = encode_request(&Id::Number(id), method.name(), params.as_ref())?;
         if text.len() >= MAX_REQUEST_BYTES {
-            let message = format!("a call has less than {MAX_REQUEST_BYTES} bytes");
+            let message = format!("a call is smaller than {} MiB", MAX_REQUEST_BYTES >> 20);
             return Err(RpcError::application(ErrorCode::InvalidArgument, message).into());
         }
         let (answer, reply) = oneshot::channel();

@@ -1,6 +1,8 @@
 //! What the user can change while the agent runs: the access key, the switches, and the preferences of user interfaces.
 //! Pure: a patch makes new settings or is refused as a whole.
 
+mod import;
+
 use std::net::SocketAddr;
 
 use protocol::agent::{GatewayPatch, GatewayStatusDto, Preferences, PreferencesPatch};
@@ -30,7 +32,7 @@ pub(crate) struct Listening {
 impl Listening {
     /// Whether only this machine can connect, and so every name but its own is a lie.
     pub(crate) fn is_loopback_only(self) -> bool {
-        self.host == Host::Desktop && self.address.ip().is_loopback()
+        self.host != Host::Headless && self.address.ip().is_loopback()
     }
 }
 
@@ -64,7 +66,7 @@ pub(crate) enum PatchError {
     KeyNeeded,
     #[error("userToken and regenerateUserToken exclude each other")]
     TwoKeys,
-    #[error("preferences must be at most {MAX_PREFERENCES_BYTES} bytes together")]
+    #[error("preferences must be at most {} KiB together", MAX_PREFERENCES_BYTES >> 10)]
     PreferencesSize,
     #[error(transparent)]
     NoRandom(#[from] NoRandom),
@@ -210,6 +212,19 @@ impl Settings {
 
     pub(crate) fn key_digest(&self) -> Option<KeyDigest> {
         self.key.as_ref().map(AccessKey::digest)
+    }
+}
+
+/// Whether a switch is on that is a boolean, or a word of older user interfaces; none if it is neither.
+pub(crate) fn is_on(switch: &serde_json::Value) -> Option<bool> {
+    match switch {
+        serde_json::Value::Bool(is_on) => Some(*is_on),
+        serde_json::Value::String(word) => match word.as_str() {
+            "true" | "1" => Some(true),
+            "false" | "0" | "" => Some(false),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
     problem::{Gated, Problem, ResultMessage, Sent},
     rest::{App, extract::Body},
     session::CallError,
-    settings::Settings,
+    settings::{self, Settings},
 };
 
 /// The preferences by which a desktop's user says that nothing is to be asked.
@@ -36,7 +36,9 @@ const MAX_CHUNK_BYTES: usize = MAX_REQUEST_BYTES - 4096;
 
 type Ack = Result<Json<ResultMessage>, Problem>;
 
-/// Hand over a download.
+/// Hand a download over from a browser.
+///
+/// What extensions and user scripts send. The user may be asked before it starts.
 #[utoipa::path(post, path = "/download", request_body = DownloadRequest,
     params(("X-Svc-Client" = String, Header, description = "Who hands over; any text"),
         ("X-Svc-Token" = Option<String>, Header, description = "The access key, if there is one")),
@@ -52,7 +54,9 @@ pub(crate) async fn download_create(
     accept(&app, request::one(request)?, page).await
 }
 
-/// Hand over several downloads, as `urls` or as `items`.
+/// Hand several downloads over from a browser.
+///
+/// As `urls`, or as `items` that say more about each. The user may be asked before they start.
 #[utoipa::path(post, path = "/download/batch", request_body = Batch,
     params(("X-Svc-Client" = String, Header, description = "Who hands over; any text"),
         ("X-Svc-Token" = Option<String>, Header, description = "The access key, if there is one")),
@@ -149,12 +153,12 @@ async fn create(
                 stranger: stranger.clone(),
                 ..CreateTaskParams::default()
             };
-            let CreatedTask { task_id } = app.daemon.call(Method::TaskCreate, &params).await?;
+            let CreatedTask { task_id, .. } = app.daemon.call(Method::TaskCreate, &params).await?;
             ids.push(task_id);
         } else {
             let stranger = stranger.clone();
             let params = CreateTasksParams { requests, stranger };
-            let CreatedTasks { task_ids } = app.daemon.call(Method::TaskCreateMany, &params).await?;
+            let CreatedTasks { task_ids, .. } = app.daemon.call(Method::TaskCreateMany, &params).await?;
             ids.extend(task_ids);
         }
     }
@@ -200,13 +204,9 @@ fn is_silent(settings: &Settings) -> bool {
     is_on(settings, SILENT)
 }
 
-/// Preferences are booleans, or words of older user interfaces.
 fn is_on(settings: &Settings, preference: &str) -> bool {
-    match settings.preferences.values.get(preference) {
-        Some(serde_json::Value::Bool(is_on)) => *is_on,
-        Some(serde_json::Value::String(word)) => matches!(word.as_str(), "true" | "1"),
-        _ => false,
-    }
+    let switch = settings.preferences.values.get(preference);
+    switch.and_then(settings::is_on) == Some(true)
 }
 
 fn refused(error: request::Invalid) -> RpcError {

@@ -2,20 +2,20 @@
 //! second agent out.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, Permissions, TryLockError},
     io::{self, Read as _, Write as _},
     net::SocketAddr,
-    os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
     config::{Config, Host},
-    key::{AccessKey, NoRandom},
+    key::{AccessKey, KeyDigest, NoRandom},
     settings::{PatchError, STORED_VERSION, Settings},
 };
 
@@ -23,7 +23,7 @@ const SETTINGS_FILE: &str = "settings.json";
 const NEW_FILE: &str = "settings.json.new";
 const LOCK_FILE: &str = "agent.lock";
 
-/// For the owner only: the settings hold the access key.
+/// For the owner only: the settings hold the access key, the lock what stands in for it.
 const SECRET_MODE: u32 = 0o600;
 
 /// Why an agent's directory cannot be used.
@@ -63,7 +63,7 @@ pub enum DirectoryError {
         /// The file.
         path: PathBuf,
         /// Its format.
-        found: u32,
+        found: u64,
     },
     /// A key had to be made up.
     #[error(transparent)]
@@ -90,47 +90,72 @@ fn io_error(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Directo
 /// Owns the settings. Whoever holds it may change them; everybody sees the change at once.
 #[derive(Debug)]
 pub(crate) struct Vault {
-    directory: PathBuf,
+    /// None keeps everything in memory.
+    place: Option<Place>,
     host: Host,
     settings: watch::Sender<Arc<Settings>>,
     /// Changes go one after the other. Held across a write to the disk, on threads that may block only.
     changing: Mutex<()>,
-    /// Held as long as the agent lives; says who it is and where it listens.
+    pass: AccessKey,
+}
+
+/// An agent's own directory.
+#[derive(Debug)]
+struct Place {
+    directory: PathBuf,
+    /// Held as long as the agent lives; says who it is, where it listens, and what its user's programs show.
     lock: Arc<File>,
 }
 
 impl Vault {
     /// Opens the directory, or makes it. Blocks.
     pub(crate) fn open(config: &Config) -> Result<Self, DirectoryError> {
-        let directory = config.directory.clone();
+        let pass = AccessKey::random()?;
+        let Some(directory) = config.directory.clone() else {
+            let mut settings = Settings::fresh(config.host).started(config.host, config.preset_key.clone())?;
+            settings.cors = config.allows_any_origin;
+            return Ok(Self::new(None, config.host, settings, pass));
+        };
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&directory)
             .map_err(io_error("create", &directory))?;
-        let lock = lock(&directory)?;
-        let stored = read(&directory)?;
-        let before = stored.clone();
+        let lock = lock(&directory, &pass)?;
+        let stored = read(&directory, config.host)?;
         let settings = stored
             .unwrap_or_else(|| Settings::fresh(config.host))
             .started(config.host, config.preset_key.clone())?;
-        if before.as_ref() != Some(&settings) {
-            write(&directory, &settings)?;
-        }
-        Ok(Self {
-            directory,
-            host: config.host,
+        // In today's form: an imported key stays in no other.
+        write(&directory, &settings)?;
+        let lock = Arc::new(lock);
+        Ok(Self::new(Some(Place { directory, lock }), config.host, settings, pass))
+    }
+
+    fn new(place: Option<Place>, host: Host, settings: Settings, pass: AccessKey) -> Self {
+        Self {
+            place,
+            host,
             settings: watch::Sender::new(Arc::new(settings)),
             changing: Mutex::new(()),
-            lock: Arc::new(lock),
-        })
+            pass,
+        }
+    }
+
+    /// What programs of the same user show to come in. It is made anew at every start and known to who reads the lock.
+    pub(crate) fn pass(&self) -> KeyDigest {
+        self.pass.digest()
     }
 
     /// Says in the lock where the agent listens; none as soon as it no longer does, because others may then.
     pub(crate) async fn tell_address(&self, address: Option<SocketAddr>) -> Result<(), DirectoryError> {
-        let (lock, path) = (Arc::clone(&self.lock), self.directory.join(LOCK_FILE));
-        let process = Some(std::process::id());
-        let write = move || Holder { process, address }.write(&lock);
+        let Some(Place { directory, lock }) = &self.place else {
+            return Ok(());
+        };
+        let (lock, path) = (Arc::clone(lock), directory.join(LOCK_FILE));
+        let mut holder = Holder::this(&self.pass);
+        holder.address = address;
+        let write = move || holder.write(&lock);
         let written = tokio::task::spawn_blocking(write).await;
         written
             .expect("writing neither panics nor is aborted")
@@ -160,7 +185,9 @@ impl Vault {
             let now = vault.settings();
             let next = Arc::new(next(&now)?);
             if next != now {
-                write(&vault.directory, &next).map_err(ChangeError::NotStored)?;
+                if let Some(place) = &vault.place {
+                    write(&place.directory, &next).map_err(ChangeError::NotStored)?;
+                }
                 vault.settings.send_replace(Arc::clone(&next));
             }
             Ok(next)
@@ -182,34 +209,46 @@ pub struct Stored {
 
 /// What is stored in the agent's directory; none before the first start. Blocks.
 pub fn stored(directory: &Path) -> Result<Option<Stored>, DirectoryError> {
-    let settings = read(directory)?;
+    let settings = read(directory, Host::Desktop)?;
     Ok(settings.map(|Settings { key, port, .. }| Stored { key, port }))
 }
 
 /// Who runs an agent on a directory, as far as it says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
     /// Its process.
     pub process: Option<u32>,
+    /// What programs of the same user show in place of the access key, over the loopback, as long as this agent lives.
+    pub pass: Option<AccessKey>,
     /// Where it listens; none while it starts or ends.
     pub address: Option<SocketAddr>,
 }
 
 impl Holder {
-    /// What the file of a lock says: two lines. One that is not whole is not believed.
+    fn this(pass: &AccessKey) -> Self {
+        Self {
+            process: Some(std::process::id()),
+            pass: Some(pass.clone()),
+            address: None,
+        }
+    }
+
+    /// What the file of a lock says: three lines. One that is not whole is not believed.
     fn read(mut lock: &File) -> io::Result<Self> {
         let mut text = String::new();
         lock.read_to_string(&mut text)?;
         let mut lines = text.split_inclusive('\n').map_while(|line| line.strip_suffix('\n'));
         Ok(Self {
             process: lines.next().and_then(|line| line.parse().ok()),
+            pass: lines.next().and_then(|line| AccessKey::new(line).ok()),
             address: lines.next().and_then(|line| line.parse().ok()),
         })
     }
 
-    fn write(self, lock: &File) -> io::Result<()> {
+    fn write(&self, lock: &File) -> io::Result<()> {
         let lines = [
             self.process.map(|pid| pid.to_string()),
+            self.pass.as_ref().map(|pass| pass.expose().to_owned()),
             self.address.map(|address| address.to_string()),
         ];
         let text: String = lines.into_iter().flatten().map(|line| line + "\n").collect();
@@ -233,7 +272,7 @@ pub fn holder(directory: &Path) -> Result<Option<Holder>, DirectoryError> {
     }
 }
 
-fn lock(directory: &Path) -> Result<File, DirectoryError> {
+fn lock(directory: &Path, pass: &AccessKey) -> Result<File, DirectoryError> {
     let path = directory.join(LOCK_FILE);
     let file = OpenOptions::new()
         .read(true)
@@ -253,19 +292,15 @@ fn lock(directory: &Path) -> Result<File, DirectoryError> {
         }
         Err(TryLockError::Error(source)) => return Err(io_error("lock", &path)(source)),
     }
-    let process = Some(std::process::id());
-    let address = None;
-    Holder { process, address }
-        .write(&file)
+    // It may be there from a time in which it held no secret.
+    file.set_permissions(Permissions::from_mode(SECRET_MODE))
+        .and_then(|()| Holder::this(pass).write(&file))
         .map_err(io_error("write", &path))?;
     Ok(file)
 }
 
-fn read(directory: &Path) -> Result<Option<Settings>, DirectoryError> {
-    #[derive(Deserialize)]
-    struct Version {
-        version: u32,
-    }
+/// The settings of an agent of this kind, or what those of an older service become here.
+fn read(directory: &Path, host: Host) -> Result<Option<Settings>, DirectoryError> {
     let path = directory.join(SETTINGS_FILE);
     let text = match fs::read(&path) {
         Ok(text) => text,
@@ -276,11 +311,14 @@ fn read(directory: &Path) -> Result<Option<Settings>, DirectoryError> {
         path: path.clone(),
         source,
     };
-    let Version { version: found } = serde_json::from_slice(&text).map_err(damaged)?;
-    if found > STORED_VERSION {
-        return Err(DirectoryError::Newer { path, found });
+    let members: serde_json::Map<String, Value> = serde_json::from_slice(&text).map_err(damaged)?;
+    if let Some(imported) = Settings::imported(host, &members) {
+        return Ok(Some(imported));
     }
-    serde_json::from_slice(&text).map(Some).map_err(damaged)
+    match members.get("version").and_then(Value::as_u64) {
+        Some(found) if found > u64::from(STORED_VERSION) => Err(DirectoryError::Newer { path, found }),
+        _ => serde_json::from_value(members.into()).map(Some).map_err(damaged),
+    }
 }
 
 /// Replaces the file: after a crash there is the old one or the new one.
@@ -305,8 +343,6 @@ fn write(directory: &Path, settings: &Settings) -> Result<(), DirectoryError> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
     use crate::config::{DEFAULT_PORT, PresetKey};
 
@@ -355,7 +391,9 @@ mod tests {
             None,
         ] {
             vault.tell_address(address).await.unwrap();
-            assert_eq!(holder(&path).unwrap(), Some(Holder { process, address }));
+            let found = holder(&path).unwrap().expect("it runs");
+            assert_eq!((found.process, found.address), (process, address));
+            assert_eq!(found.pass.map(|pass| pass.digest()), Some(vault.pass()));
         }
         drop(vault);
         assert_eq!(holder(&path).unwrap(), None);
@@ -369,10 +407,16 @@ mod tests {
             fs::write(&path, text).unwrap();
             Holder::read(&File::open(&path).unwrap()).unwrap()
         };
-        let process = Some(7);
-        assert_eq!(read("7\n127.0.0.1:8"), Holder { process, address: None });
         let address = Some("127.0.0.1:81".parse().unwrap());
-        assert_eq!(read("7\n127.0.0.1:81\n"), Holder { process, address });
+        let whole = Holder {
+            process: Some(7),
+            pass: Some(AccessKey::new("secret-key-1").unwrap()),
+            address,
+        };
+        assert_eq!(read("7\nsecret-key-1\n127.0.0.1:81\n"), whole);
+        let of_half = |half: &str| read(half).address;
+        assert_eq!(of_half("7\nsecret-key-1\n127.0.0.1:8"), None);
+        assert_eq!(read("7\nsecret-k").pass, None);
         assert_eq!(read("7"), Holder::default());
     }
 

@@ -12,14 +12,18 @@ use clap::{CommandFactory as _, Parser, Subcommand, error::ErrorKind};
 use crate::environment::Environment;
 
 mod amount;
+mod aria2c;
 mod completions;
 mod daemon;
 mod doctor;
 mod exit;
 mod get;
 mod host;
+mod import;
 mod log;
+mod logs;
 mod man;
+mod market;
 mod plugin;
 mod plugins;
 mod remote;
@@ -60,9 +64,20 @@ enum Command {
     /// Install and configure plugins, which know particular sites
     #[command(subcommand, after_help = plugin::EXAMPLES)]
     Plugin(plugin::PluginCommand),
+    /// Get plugins from sources, and maintain such sources
+    #[command(subcommand, help_template = market::help_template(), after_help = market::EXAMPLES)]
+    Market(market::MarketCommand),
+    /// Take over the downloads of another program
+    #[command(subcommand)]
+    Import(import::ImportCommand),
     /// Look for what keeps the service from working
     #[command(after_help = doctor::HELP)]
     Doctor(doctor::DoctorArgs),
+    /// Hand what the service logged to somebody who looks for a cause
+    #[command(subcommand)]
+    Logs(logs::LogsCommand),
+    /// Download and serve as aria2c does; the executable under that name is the same
+    Aria2c(aria2c::Aria2cArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page
@@ -92,9 +107,12 @@ impl UsageError {
 /// Carries out the command that `arguments` (the executable's name first) ask for. Every way a process of ours ends
 /// comes through here and is one of [`Exit`], except the compiler of plugins, which only its parent listens to.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = spelled_out(arguments);
+    let mut arguments = spelled_out(arguments);
     if arguments.get(1).is_some_and(|command| command == plugins::COMPILE) {
         return plugin_wasm::compile_child_main();
+    }
+    if arguments.get(1).is_some_and(|command| command == aria2c::NAME) {
+        return aria2c::main(arguments.split_off(2), &Environment::read());
     }
     let exit = match Cli::try_parse_from(arguments) {
         Ok(cli) => run(cli.command, &Environment::read()).unwrap_or_else(|error| report(&error)),
@@ -103,11 +121,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// `svc --server` and `svc agent --server` are `svc serve`.
+/// `svc --server` and `svc agent --server` are `svc serve`; `aria2c` is `svc aria2c`.
 fn spelled_out(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     const SERVER: &str = "--server";
     let mut arguments: Vec<_> = arguments.into_iter().collect();
     let is_agent = arguments.get(1).is_some_and(|command| command == "agent");
+    if let Some(arguments) = aria2c::spelled_out(&arguments) {
+        return arguments;
+    }
     let server = arguments.iter().position(|argument| argument == SERVER);
     match server {
         Some(1) => arguments[1] = "serve".into(),
@@ -128,7 +149,11 @@ fn run(command: Command, environment: &Environment) -> anyhow::Result<Exit> {
         Command::Daemon(args) => daemon::run(args, environment),
         Command::Remote(command) => remote::run(command, environment),
         Command::Plugin(command) => plugin::run(command, environment),
+        Command::Market(command) => market::run(command, environment),
+        Command::Import(command) => import::run(command, environment),
         Command::Doctor(args) => doctor::run(&args, environment),
+        Command::Logs(command) => logs::run(command, environment),
+        Command::Aria2c(_) => unreachable!("it is carried out before arguments are read"),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     }
@@ -144,6 +169,11 @@ fn report(error: &anyhow::Error) -> Exit {
             let _closed = writeln!(io::stderr(), "{advice}");
         }
         error.exit()
+    } else if let Some(error) = error.downcast_ref::<market_tool::ToolError>() {
+        if let Some(advice) = market::advice(error) {
+            let _closed = writeln!(io::stderr(), "{advice}");
+        }
+        market::exit(error)
     } else if let Some(error) = error.downcast_ref::<::daemon::StartError>() {
         daemon::exit(error)
     } else if let Some(error) = error.downcast_ref::<agent::StartError>() {

@@ -1,6 +1,8 @@
 //! Every environment variable that Svc reads, and the only place that reads them (clap reads those that stand in for
 //! an option, under the names given here).
 
+use std::path::PathBuf;
+
 use engine::SystemProxy;
 use transfer::{SafeUrl, Secret};
 
@@ -31,6 +33,12 @@ pub const TOKEN_FORCE: &str = "SVC_TOKEN_FORCE";
 /// The proxies whose `X-Forwarded-For` is believed: addresses, separated by commas.
 pub const TRUSTED_PROXIES: &str = "SVC_TRUSTED_PROXIES";
 
+/// The passphrase of the keys that sign plugins and sources.
+pub const KEY_PASSPHRASE: &str = "SVC_KEY_PASSPHRASE";
+
+/// A file whose first line is what [`KEY_PASSPHRASE`] would say.
+pub const KEY_PASSPHRASE_FILE: &str = "SVC_KEY_PASSPHRASE_FILE";
+
 /// The language that user interfaces begin with: `en`, `zh`, …; a country after it does not matter.
 pub const LANGUAGE: &str = "SVC_LANG";
 
@@ -55,6 +63,10 @@ pub struct Environment {
     pub is_token_forced: bool,
     /// The first part of [`LANGUAGE`], in lower case.
     pub language: Option<String>,
+    /// [`KEY_PASSPHRASE`], if set and not empty.
+    pub key_passphrase: Option<Secret>,
+    /// [`KEY_PASSPHRASE_FILE`], if set and not empty.
+    pub key_passphrase_file: Option<PathBuf>,
     /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say, in lower or upper case.
     pub system_proxy: SystemProxy,
     /// Whether [`NO_COLOR`] is set.
@@ -71,6 +83,8 @@ impl Environment {
             token: variable(TOKEN).map(Secret::new),
             is_token_forced: variable(TOKEN_FORCE).is_some_and(|text| is_true(&text)),
             language: variable(LANGUAGE).and_then(|text| language(&text)),
+            key_passphrase: variable(KEY_PASSPHRASE).map(Secret::new),
+            key_passphrase_file: variable(KEY_PASSPHRASE_FILE).map(PathBuf::from),
             system_proxy: SystemProxy {
                 http: proxy("http_proxy"),
                 https: proxy("https_proxy"),

@@ -2,6 +2,7 @@
 
 mod configure;
 mod machine;
+mod market;
 mod plugin_journal;
 mod plugins;
 mod queues;

@@ -67,6 +67,11 @@ impl Configuration {
         }
     }
 
+    /// Whether a flag of another part is set.
+    pub(crate) fn is_on(&self, key: &str) -> bool {
+        keys::value(&self.others.borrow().values, key) == "true"
+    }
+
     /// Changes all of what `patch` names, or nothing. Everything is checked before anything is saved.
     pub(crate) async fn patch(&self, patch: ConfigPatch, hub: &Hub) -> Result<ConfigSnapshot, RpcError> {
         let _turn = self.patching.lock().await;

@@ -28,6 +28,7 @@ use tokio_tungstenite::{
     },
 };
 use tokio_util::sync::CancellationToken;
+use transfer::ByteCount;
 
 use crate::{
     access::{Handshake, Session, Step},
@@ -342,7 +343,7 @@ fn conflict(message: &str) -> RpcError {
 }
 
 fn too_big() -> Incoming {
-    let message = format!("a frame has less than {MAX_REQUEST_BYTES} bytes");
+    let message = format!("a frame is smaller than {}", ByteCount(MAX_REQUEST_BYTES as u64));
     Incoming::Refused(RpcError::invalid_request(message), close::TOO_BIG, "frame-too-big")
 }
 

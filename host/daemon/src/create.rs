@@ -8,7 +8,10 @@ use protocol::{CreateTaskRequest, ErrorCode, RequestBody, RpcError, Stranger};
 use serde_json::{Map, Value};
 use transfer::{Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
 
-use crate::refusal::{Refuse as _, invalid};
+use crate::{
+    refusal::{Refuse as _, invalid},
+    view,
+};
 
 /// The proxy of a task that shall use none, whatever the settings say.
 const DIRECT: &str = "direct";
@@ -57,7 +60,7 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
 }
 
 /// What is asked for of a task, as a request that asks for it. It holds the task's secrets.
-pub(crate) fn request(task: &Task) -> CreateTaskRequest {
+pub fn request(task: &Task) -> CreateTaskRequest {
     let spec = task.spec();
     let mut urls = spec.urls.iter().map(|url| url.expose().to_owned());
     let options = &spec.request;
@@ -117,12 +120,16 @@ pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
         names.into_iter().any(|secret| name.eq_ignore_ascii_case(secret))
     };
     let mut request = request(task);
+    let spec = task.spec();
+    let mut urls = spec.urls.iter().map(view::shown);
+    request.url = urls.next().unwrap_or_default();
+    request.mirrors = urls.collect();
     request.cookies.clear();
     request.http_password.clear();
     request.headers = request
         .headers
         .map(|headers| headers.into_iter().filter(|(name, _)| !is_secret(name)).collect());
-    if let ProxyChoice::Through(url) = task.spec().proxy {
+    if let ProxyChoice::Through(url) = &spec.proxy {
         // Printed without user and password.
         request.proxy_url = url.to_string();
     }
@@ -136,9 +143,15 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
         return Err(RpcError::internal("a request is an object"));
     };
     fields.extend(change);
-    let request: CreateTaskRequest = serde_json::from_value(Value::Object(fields))
-        .map_err(|error| RpcError::invalid_params(format!("change: {error}")))?;
+    let request: CreateTaskRequest = protocol::from_value(Value::Object(fields))
+        .map_err(|misfit| RpcError::invalid_params(format!("change: {misfit}")))?;
     let mut after = spec(request, None)?;
+    for url in &mut after.urls {
+        // What is shown of a URL has no login, and comes back so.
+        if let Some(known) = before.urls.iter().find(|known| known.without_login() == *url) {
+            url.clone_from(known);
+        }
+    }
     after.request.method = before.request.method;
     after.request.body = before.request.body;
     // Other URLs are another file of their resolver.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use protocol::{ErrorCode, RpcError};
+use transfer::ByteCount;
 
 use crate::refusal::invalid;
 
@@ -44,7 +45,11 @@ const MANY: i64 = 1_000_000_000;
 const UNITS: Kind = Kind::OneOf(&["minutes", "hours", "days"]);
 const PORT: Kind = Kind::Number(1, 65535);
 
+/// Whether new versions of plugins are installed unattended.
+pub(crate) const PLUGIN_AUTO_UPDATE: &str = "plugin_auto_update";
+
 const KEYS: &[Key] = &[
+    key(PLUGIN_AUTO_UPDATE, Kind::Flag, "true"),
     key("cdn_multi_enabled", Kind::Flag, "false"),
     key("cdn_max_nodes", Kind::Number(0, 8), "0"),
     key("multi_nic_enabled", Kind::Flag, "false"),
@@ -103,6 +108,14 @@ pub(crate) fn with_defaults(stored: &BTreeMap<String, String>) -> impl Iterator<
     })
 }
 
+/// The value of a key.
+pub(crate) fn value<'s>(stored: &'s BTreeMap<String, String>, name: &str) -> &'s str {
+    let key = KEYS.iter().find(|key| key.name == name);
+    stored
+        .get(name)
+        .map_or(key.map_or("", |key| key.default), String::as_str)
+}
+
 /// The value as it is stored, if the key takes it.
 pub(crate) fn check(name: &str, value: &str) -> Result<String, RpcError> {
     let Some(key) = KEYS.iter().find(|key| key.name == name) else {
@@ -131,16 +144,18 @@ pub(crate) fn check(name: &str, value: &str) -> Result<String, RpcError> {
         },
         Kind::OneOf(allowed) if allowed.contains(&value) => Ok(value.to_owned()),
         Kind::OneOf(allowed) => Err(must(&format!("one of {}", allowed.join(", ")))),
-        Kind::Text if value.len() > MAX_TEXT_BYTES || value.contains('\0') => {
-            Err(must(&format!("a text of at most {MAX_TEXT_BYTES} bytes without NUL")))
-        }
+        Kind::Text if value.len() > MAX_TEXT_BYTES || value.contains('\0') => Err(must(&format!(
+            "a text of at most {} without NUL",
+            ByteCount(MAX_TEXT_BYTES as u64)
+        ))),
         Kind::Text => Ok(value.to_owned()),
         Kind::HttpsBase => https_base(value).ok_or_else(|| must("an https:// address without query, or empty")),
         Kind::JsonArray if value.is_empty() => Ok(String::new()),
         Kind::JsonArray => match serde_json::from_str::<Vec<serde_json::Value>>(value) {
             Ok(_) if value.len() <= MAX_TEXT_BYTES => Ok(value.to_owned()),
             _ => Err(must(&format!(
-                "a JSON array of at most {MAX_TEXT_BYTES} bytes, or empty"
+                "a JSON array of at most {}, or empty",
+                ByteCount(MAX_TEXT_BYTES as u64)
             ))),
         },
     }

@@ -40,6 +40,7 @@ mod start;
 mod view;
 mod writer;
 
+pub use create::request as request_of;
 pub use endpoint::EndpointError;
 pub use rows::MIGRATIONS;
 pub use service::LearnedLimits;

@@ -37,6 +37,17 @@ pub(crate) fn invalid(field: &str, message: impl Into<String>) -> RpcError {
     RpcError::application(ErrorCode::InvalidArgument, message).with_field(field)
 }
 
+/// A message with the messages of its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        message = format!("{message}: {inner}");
+        cause = inner.source();
+    }
+    message
+}
+
 /// A part of the daemon has ended.
 pub(crate) fn closing() -> RpcError {
     RpcError::application(ErrorCode::Unavailable, "the service is shutting down")
@@ -68,29 +79,26 @@ fn command(error: &CommandError) -> RpcError {
 }
 
 /// A message with its causes, because "the code is not accepted" alone helps nobody.
-fn plugin(error: &plugin_host::CommandError) -> RpcError {
+pub(crate) fn plugin(error: &plugin_host::CommandError) -> RpcError {
     use plugin_host::{CommandError as Plugin, Refusal};
-    let mut message = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        message = format!("{message}: {inner}");
-        cause = inner.source();
-    }
+    let message = chain(error);
     let code = match error {
         Plugin::Package(_)
         | Plugin::Manifest(_)
         | Plugin::Load(_)
         | Plugin::Exports(_)
         | Plugin::Fixture { .. }
+        | Plugin::Signature(_)
+        | Plugin::NotAsListed(_)
         | Plugin::OtherPlugin { .. } => {
             let error = RpcError::application(ErrorCode::InvalidArgument, message);
             return error.with_reason(protocol::Reason::PluginPackageInvalid);
         }
         Plugin::Refused(Refusal::NotInstalled) => ErrorCode::NotFound,
-        Plugin::Refused(_) => ErrorCode::Conflict,
+        Plugin::Refused(_) | Plugin::SourceGone(_) | Plugin::Revoked { .. } => ErrorCode::Conflict,
         Plugin::Folder { .. } => return invalid("dirPath", message),
         Plugin::Setting(_) => return invalid("entries", message),
-        Plugin::UnknownHost(_) => ErrorCode::InvalidArgument,
+        Plugin::UnknownHost(_) | Plugin::TooManyHosts => ErrorCode::InvalidArgument,
         Plugin::Disk(_) | Plugin::Write(_) | Plugin::Closed => ErrorCode::Unavailable,
     };
     RpcError::application(code, message)

@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use engine::{Engine, SystemProxy};
+use engine::{Engine, Proxies, ProxyChoice, SystemProxy};
 use plugin_host::Plugins;
 use store::Store;
 use tokio::sync::Notify;
@@ -39,7 +39,7 @@ pub(crate) struct Service {
     /// Texts that wait to be fetched.
     pub(crate) exports: Blobs,
     pub(crate) learned_limits: Option<Arc<dyn LearnedLimits>>,
-    pub(crate) system_proxy: SystemProxy,
+    pub(crate) system_proxy: Arc<SystemProxy>,
     pub(crate) default_dir: std::path::PathBuf,
     pub(crate) log_dir: String,
     pub(crate) version: &'static str,
@@ -53,6 +53,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// What leads to whatever the service itself asks for.
+    pub(crate) fn proxies(&self) -> Proxies {
+        let settings = self.engine.settings().settings;
+        Proxies::new(ProxyChoice::Settings, settings, Arc::clone(&self.system_proxy))
+    }
+
     pub(crate) fn ask_to_stop(&self) {
         self.was_asked_to_stop.store(true, std::sync::atomic::Ordering::Release);
         self.asked_to_stop.notify_waiters();

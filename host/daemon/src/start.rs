@@ -2,7 +2,7 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -33,7 +33,7 @@ use crate::{
     endpoint::{self, EndpointError},
     history::History,
     http::{self, Shared},
-    hub, rows,
+    hub, keys, rows,
     service::{LearnedLimits, Service},
 };
 
@@ -58,14 +58,17 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 /// What a daemon is started with.
 #[derive(Debug)]
 pub struct Config {
-    /// Its directory; locked for as long as it runs.
-    pub data_dir: PathBuf,
+    /// Its directory; locked for as long as it runs. `None` keeps everything in memory: such a daemon listens nowhere, has
+    /// no plugins, and is reached through [`Daemon::connector`].
+    pub data_dir: Option<PathBuf>,
     /// The port on 127.0.0.1; 0 takes a free one.
     pub port: u16,
     /// What the engine is told.
     pub engine: engine::Config,
     /// What runs the code of plugins; `None` leaves them out.
     pub plugins: Option<Arc<dyn Runtime>>,
+    /// Where plugins are installed from.
+    pub market: plugin_host::market::Config,
     /// What a transport learned of hosts, if one does.
     pub learned_limits: Option<Arc<dyn LearnedLimits>>,
     /// Where logs are written; `None` if they go to standard error.
@@ -76,12 +79,21 @@ impl Config {
     /// The usual configuration with this data directory and this directory for downloads.
     pub fn new(data_dir: impl Into<PathBuf>, download_dir: impl Into<PathBuf>) -> Self {
         Self {
-            data_dir: data_dir.into(),
+            data_dir: Some(data_dir.into()),
             port: 0,
             engine: engine::Config::new(download_dir),
             plugins: None,
+            market: plugin_host::market::Config::default(),
             learned_limits: None,
             log_dir: None,
+        }
+    }
+
+    /// A configuration that keeps everything in memory.
+    pub fn in_memory(download_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: None,
+            ..Self::new("", download_dir)
         }
     }
 }
@@ -138,31 +150,28 @@ pub struct Daemon {
     /// Cancelled to cut connections off.
     cut: CancellationToken,
     turns: Arc<Semaphore>,
-    dir: DataDir,
+    dir: Option<DataDir>,
 }
 
 impl Daemon {
     /// Opens the data directory, continues what it holds and serves it on the loopback. The token and the endpoint are
     /// in the data directory once this returns.
     pub async fn start(mut config: Config, transports: Vec<Arc<dyn Transport>>) -> Result<Self, StartError> {
-        let dir = DataDir::lock(&config.data_dir)?;
-        let token = endpoint::token(&dir)?;
-        let listener = listen(config.port).await?;
-        let port = listener
-            .local_addr()
-            .map_err(|source| StartError::Listen {
-                port: config.port,
-                source,
-            })?
-            .port();
-        let vault = Arc::new(Vault::open(&dir)?);
-        let store = Store::open(
-            dir.join(DATABASE),
-            &[engine::MIGRATIONS, rows::MIGRATIONS, plugin_host::MIGRATIONS],
-        )?;
-        let plugins = match config.plugins.take() {
-            Some(runtime) => Some(Plugins::open(store.clone(), Arc::clone(&vault), dir.join(PLUGINS), runtime).await?),
-            None => None,
+        let Place {
+            home,
+            token,
+            vault,
+            store,
+        } = match &config.data_dir {
+            Some(dir) => Place::open(dir, config.port).await?,
+            None => Place::in_memory()?,
+        };
+        let plugins = match (config.plugins.take(), &home) {
+            (Some(runtime), Some(Home { dir, .. })) => {
+                let (vault, folder, market) = (Arc::clone(&vault), dir.join(PLUGINS), config.market.clone());
+                Some(Plugins::open(store.clone(), vault, folder, runtime, market).await?)
+            }
+            _ => None,
         };
         let tracker = TaskTracker::new();
         let instance = Token::random().map_err(EndpointError::from)?.expose()[..32].to_owned();
@@ -175,36 +184,41 @@ impl Daemon {
             tracker: tracker.clone(),
         };
         let service = Arc::new(assemble(config, transports, parts).await?);
+        keep_current(&service);
         let router = http::router(Shared {
             service: Arc::clone(&service),
             tracker: tracker.clone(),
         });
-        let daemon = Self {
+        let mut daemon = Self {
             service,
             router,
             token,
-            port,
+            port: 0,
             tracker,
             stop_listening: CancellationToken::new(),
             cut: CancellationToken::new(),
             turns: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
-            dir,
+            dir: None,
         };
-        daemon.tracker.spawn(accept(daemon.acceptor(), listener));
-        endpoint::publish(
-            &daemon.dir,
-            &Endpoint {
-                port,
-                instance_id: instance,
-                pid: std::process::id(),
-                service_version: env!("CARGO_PKG_VERSION").to_owned(),
-                protocol_version: PROTOCOL_VERSION,
-            },
-        )?;
+        if let Some(Home { dir, listener, port }) = home {
+            daemon.tracker.spawn(accept(daemon.acceptor(), listener));
+            endpoint::publish(
+                &dir,
+                &Endpoint {
+                    port,
+                    instance_id: instance,
+                    pid: std::process::id(),
+                    service_version: env!("CARGO_PKG_VERSION").to_owned(),
+                    protocol_version: PROTOCOL_VERSION,
+                },
+            )?;
+            daemon.port = port;
+            daemon.dir = Some(dir);
+        }
         Ok(daemon)
     }
 
-    /// The port on 127.0.0.1.
+    /// The port on 127.0.0.1; 0 if it listens nowhere.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -244,7 +258,9 @@ impl Daemon {
     pub async fn shutdown(self, grace: Duration) -> engine::ShutdownReport {
         self.stop_listening.cancel();
         self.service.stop.cancel();
-        endpoint::withdraw(&self.dir);
+        if let Some(dir) = &self.dir {
+            endpoint::withdraw(dir);
+        }
         let report = self.service.engine.shutdown(grace).await;
         self.tracker.close();
         if tokio::time::timeout(CONNECTIONS_GRACE, self.tracker.wait())
@@ -284,6 +300,51 @@ impl Connector {
             self.0.take(far);
         }
         near
+    }
+}
+
+/// What a daemon keeps, and where.
+struct Place {
+    /// None if it keeps it in memory.
+    home: Option<Home>,
+    token: Token,
+    vault: Arc<Vault>,
+    store: Store,
+}
+
+/// A data directory, and the port that it tells.
+struct Home {
+    dir: DataDir,
+    listener: TcpListener,
+    port: u16,
+}
+
+impl Place {
+    const MIGRATIONS: [store::MigrationSet; 3] = [engine::MIGRATIONS, rows::MIGRATIONS, plugin_host::MIGRATIONS];
+
+    async fn open(data_dir: &Path, port: u16) -> Result<Self, StartError> {
+        let dir = DataDir::lock(data_dir)?;
+        let token = endpoint::token(&dir)?;
+        let listener = listen(port).await?;
+        let port = listener
+            .local_addr()
+            .map_err(|source| StartError::Listen { port, source })?
+            .port();
+        Ok(Self {
+            token,
+            vault: Arc::new(Vault::open(&dir)?),
+            store: Store::open(dir.join(DATABASE), &Self::MIGRATIONS)?,
+            home: Some(Home { dir, listener, port }),
+        })
+    }
+
+    fn in_memory() -> Result<Self, StartError> {
+        Ok(Self {
+            home: None,
+            token: Token::random().map_err(EndpointError::from)?,
+            vault: Arc::new(Vault::ephemeral()?),
+            store: Store::in_memory(&Self::MIGRATIONS)?,
+        })
     }
 }
 
@@ -329,7 +390,7 @@ async fn assemble(
         blobs: Blobs::default(),
         exports: Blobs::default(),
         learned_limits: config.learned_limits,
-        system_proxy,
+        system_proxy: Arc::new(system_proxy),
         default_dir,
         log_dir: config.log_dir.map(|dir| dir.display().to_string()).unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION"),
@@ -339,6 +400,19 @@ async fn assemble(
         was_asked_to_stop: AtomicBool::new(false),
         asked_to_stop: Notify::new(),
     })
+}
+
+/// Has plugins kept up to date, as the configuration is then.
+fn keep_current(service: &Arc<Service>) {
+    let Some(plugins) = &service.plugins else { return };
+    let of = Arc::downgrade(service);
+    plugins.keep_current(move || {
+        let service = of.upgrade()?;
+        Some(plugin_host::market::Settings {
+            proxies: service.proxies(),
+            updates_itself: service.configuration.is_on(keys::PLUGIN_AUTO_UPDATE),
+        })
+    });
 }
 
 async fn listen(port: u16) -> Result<TcpListener, StartError> {

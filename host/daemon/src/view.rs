@@ -2,7 +2,7 @@
 
 use engine::{Group, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
 use protocol::{GroupDto, QueueDto, SegmentDto, TaskDto, TaskRuntimeDto, TaskStatus};
-use transfer::Progress;
+use transfer::{Progress, SafeUrl};
 
 /// Bytes of the unit that limits of queues have on the wire.
 pub(crate) const KIB: u64 = 1024;
@@ -21,13 +21,23 @@ pub(crate) fn status(status: Status) -> TaskStatus {
     }
 }
 
+/// A URL with all that it takes to ask for it again, but for a login.
+pub(crate) fn shown(url: &SafeUrl) -> String {
+    url.without_login().expose().to_owned()
+}
+
+/// The same of a text that should be a URL.
+pub(crate) fn shown_text(text: String) -> String {
+    SafeUrl::parse(&text).map_or(text, |url| shown(&url))
+}
+
 pub(crate) fn task(task: &Task) -> TaskDto {
     let spec = task.spec();
     let failure = task.failure();
     TaskDto {
         task_id: task.id.to_string(),
-        url: task.url().expose().to_owned(),
-        mirrors: spec.urls.iter().skip(1).map(|url| url.expose().to_owned()).collect(),
+        url: shown(task.url()),
+        mirrors: spec.urls.iter().skip(1).map(shown).collect(),
         file_name: task.file_name(),
         save_dir: task.save_dir.display().to_string(),
         status: status(task.status()),
@@ -92,7 +102,7 @@ pub(crate) fn group(group: &Group) -> GroupDto {
     GroupDto {
         group_id: group.id.to_string(),
         name: group.spec.name.clone(),
-        source_url: group.spec.source_url.clone(),
+        source_url: shown_text(group.spec.source_url.clone()),
         save_dir: group
             .spec
             .save_dir

@@ -15,6 +15,8 @@ pub struct Config {
     pub resolver: Option<Arc<dyn Resolver>>,
     /// The proxies that the system names, for the proxy mode `system`.
     pub system_proxy: SystemProxy,
+    /// New tasks continue part files that no task owns: there was another engine before, and it kept nothing else.
+    pub adopts: bool,
     /// The time zone of schedules.
     pub time_zone: jiff::tz::TimeZone,
     /// How often progress is sampled while anything runs.
@@ -44,6 +46,7 @@ impl Config {
             download_dir: download_dir.into(),
             resolver: None,
             system_proxy: SystemProxy::default(),
+            adopts: false,
             time_zone: jiff::tz::TimeZone::system(),
             sample_interval: Duration::from_millis(500),
             save_interval: Duration::from_secs(3),

@@ -154,6 +154,7 @@ pub(crate) async fn start(
         settings,
         schemes: schemes.into(),
         resolver: config.resolver.clone(),
+        adopts: config.adopts,
         tracker: tracker.clone(),
     };
     let (settling, settled) = oneshot::channel();

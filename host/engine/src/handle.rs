@@ -45,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) settings: watch::Receiver<VersionedSettings>,
     pub(crate) schemes: Arc<[&'static str]>,
     pub(crate) resolver: Option<Arc<dyn Resolver>>,
+    pub(crate) adopts: bool,
     pub(crate) tracker: TaskTracker,
 }
 
@@ -411,6 +412,7 @@ impl Engine {
     /// The specification of a new task, with the resolver that claims it.
     fn accepted(&self, mut spec: TaskSpec) -> Result<TaskSpec, CommandError> {
         self.check(&spec)?;
+        spec.adopt |= self.0.adopts;
         // Mirrors and forms are the user's own knowledge of the source.
         if spec.resolution.is_none() && spec.urls.len() == 1 && spec.request.method.is_none() {
             let resolver = self.claim(&spec.urls[0]);

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::{
     error::CommandError,
-    fixture::{self, Fixture, FixtureCall, FixtureError, Input, RecordError, Recorded, Replayed},
+    fixture::{self, Fixture, FixtureCall, FixtureError, Input, RecordError, Recorded, Replayed, Unsendable},
     grant::Permissions,
     load,
     manifest::{Manifest, Reading},
@@ -106,6 +106,11 @@ impl Candidate {
     /// Plays a recorded call in the sandbox.
     pub async fn replay(&self, fixture: &Fixture) -> Replayed {
         fixture::replay(&self.manifest, &self.running.guest, fixture).await
+    }
+
+    /// The requests of a recorded call that the plugin could not send with everything allowed that its manifest asks for.
+    pub fn unsendable(&self, fixture: &Fixture) -> Vec<Unsendable> {
+        fixture::unsendable(&self.manifest, &*self.running.guest, fixture)
     }
 
     /// Makes a call to the real world, with everything allowed that the manifest asks for, and writes it down without

@@ -142,9 +142,25 @@ impl SiteHealth {
 
     /// Whether the site seems to have changed: at least half of the calls were not understood, on several URLs.
     pub(crate) fn is_broken(&self) -> bool {
-        let failed = || self.calls.iter().filter(|(_, failed)| *failed);
-        let urls: BTreeSet<_> = failed().map(|(url, _)| url).collect();
-        urls.len() >= URLS && failed().count() * 2 >= self.calls.len()
+        self.fails_on_several_urls() && self.failed().count() * 2 >= self.calls.len()
+    }
+
+    /// Whether a version of the plugin does worse than the one before it: the site seems to have changed for it alone, or
+    /// twice the share of its calls is not understood.
+    pub(crate) fn is_worse_than(&self, before: &Self) -> bool {
+        let (failed, failed_before) = (self.failed().count(), before.failed().count());
+        let is_newly_broken = self.is_broken() && !before.is_broken();
+        let has_doubled = failed_before > 0 && failed * before.calls.len() >= 2 * failed_before * self.calls.len();
+        is_newly_broken || (has_doubled && self.fails_on_several_urls())
+    }
+
+    fn fails_on_several_urls(&self) -> bool {
+        let urls: BTreeSet<_> = self.failed().map(|(url, _)| url).collect();
+        urls.len() >= URLS
+    }
+
+    fn failed(&self) -> impl Iterator<Item = &(u64, bool)> {
+        self.calls.iter().filter(|(_, failed)| *failed)
     }
 }
 
@@ -209,6 +225,28 @@ mod tests {
         assert!(health.is_broken());
         health.record("https://a.test/good", false);
         assert!(!health.is_broken());
+    }
+
+    #[test]
+    fn a_version_is_worse_when_twice_as_many_calls_are_not_understood() {
+        let with = |failed: usize, calls: usize| {
+            let mut health = SiteHealth::default();
+            (0..calls).for_each(|n| health.record(&format!("https://a.test/{n}"), n < failed));
+            health
+        };
+        for (before, now, is_worse) in [
+            ((0, 20), (3, 20), false),
+            ((0, 20), (10, 20), true),
+            ((0, 0), (3, 3), true),
+            ((2, 20), (3, 20), false),
+            ((2, 20), (4, 20), true),
+            ((1, 20), (2, 3), false),
+            ((12, 20), (20, 20), false),
+            ((10, 20), (20, 20), true),
+        ] {
+            let (before, now) = (with(before.0, before.1), with(now.0, now.1));
+            assert_eq!(now.is_worse_than(&before), is_worse, "{before:?} {now:?}");
+        }
     }
 
     proptest! {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
+use market::Identity;
 use tokio::time::Instant;
 use transfer::Secret;
 use url::Url;
@@ -20,7 +21,6 @@ use crate::{
     fixture::watch,
     grant::Given,
     host::HostPattern,
-    identity::Identity,
     journal::{Event, now_ms},
     lifecycle::{Input, Source, Status, Switch},
     listing::{Link, Listing},
@@ -47,6 +47,18 @@ pub struct Resolved {
     pub plugin: Identity,
     /// The list.
     pub listing: Listing,
+}
+
+/// What plugins show of a URL.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, taken apart where it arrives")]
+pub enum Previewed {
+    /// The files behind it.
+    List(Resolved),
+    /// It belongs to a plugin that gives one file for it.
+    File(Identity),
+    /// No plugin claims it.
+    Unclaimed,
 }
 
 impl Plugins {
@@ -104,8 +116,8 @@ impl Plugins {
         self.0.call(plugin.clone(), ask, &given, call).await
     }
 
-    /// Shows what a URL holds. `None`: it is nobody's, or its plugin gives no lists.
-    pub async fn preview(&self, given: Given) -> Result<Option<Resolved>, CallError> {
+    /// Shows what a URL holds.
+    pub async fn preview(&self, given: Given) -> Result<Previewed, CallError> {
         let snapshot = self.0.registry.snapshot();
         let gives_lists = |plugin: &Identity| {
             let manifest = snapshot.plugins.get(plugin).and_then(|loaded| loaded.manifest.as_ref());
@@ -114,14 +126,16 @@ impl Plugins {
                 manifest.capabilities.preview || resolver.is_some_and(|resolver| resolver.gives_lists)
             })
         };
-        if !self.claim(&given.url).is_some_and(|plugin| gives_lists(&plugin)) {
-            return Ok(None);
+        match self.claim(&given.url) {
+            None => return Ok(Previewed::Unclaimed),
+            Some(plugin) if !gives_lists(&plugin) => return Ok(Previewed::File(plugin)),
+            Some(_) => {}
         }
-        self.first_of(&given, |plugin| {
+        let listed = self.first_of(&given, |plugin| {
             let call = |guest, call| preview(guest, call).boxed();
             self.0.call(plugin, Ask::Preview, &given, call).boxed()
-        })
-        .await
+        });
+        Ok(listed.await?.map_or(Previewed::Unclaimed, Previewed::List))
     }
 
     /// The answer of the first plugin that does not say that the URL is not its own after all.
@@ -171,8 +185,11 @@ impl Shared {
         let call = self.prepare(plugin, &loaded, manifest, given, wall);
         call.secrets.tell_all().await;
         let (id, hosts, capture) = (call.id, call.hosts.clone(), Capture::of(&call));
-        let called = self.run_call(make(Arc::clone(&running.guest), call), wall).await;
-        let called = called.ok_or_else(|| refused(CallFailure::Closed))?;
+        let calling = self.run_call(make(Arc::clone(&running.guest), call), wall);
+        let called = tokio::select! {
+            called = calling => called.ok_or_else(|| refused(CallFailure::Closed))?,
+            Some(stopped) = self.registry.stopped(plugin) => return Err(refused(revoked(&stopped))),
+        };
         self.learn(
             plugin,
             ask.capability(),
@@ -186,7 +203,7 @@ impl Shared {
         let grantable: BTreeSet<_> = denied.filter_map(|denial| hosts.grantable_for(denial)).collect();
         called.result.map_err(|fault| CallError {
             call: Some(id),
-            grantable: grantable.into_iter().map(ToString::to_string).collect(),
+            grantable: grantable.iter().map(ToString::to_string).collect(),
             ..refused(fault.into())
         })
     }
@@ -230,7 +247,7 @@ impl Shared {
                 watch.keep_what_was(given);
                 World::Watched(Arc::new(watch))
             }
-            Source::File | Source::Market(_) => World::Live,
+            Source::File | Source::Bundled | Source::Market(_) => World::Live,
         };
         Call {
             id,
@@ -285,10 +302,15 @@ impl Shared {
         let input = match verdict {
             Verdict {
                 change: Change::None,
-                is_newly_broken: false,
+                is_worse: false,
                 ..
             } => return,
-            verdict if is_on_probation(&loaded, verdict.calls) => Input::RollBack { by_user: false },
+            verdict
+                if is_on_probation(&loaded, verdict.calls)
+                    && self.check_previous(plugin, &loaded.installation).is_ok() =>
+            {
+                Input::RollBack { by_user: false }
+            }
             Verdict {
                 change: Change::Tripped,
                 ..
@@ -315,10 +337,11 @@ impl Shared {
 
 /// What can be called of a plugin, if it may be.
 pub(crate) fn callable(loaded: &Loaded) -> Result<(&Running, &Arc<Manifest>), CallFailure> {
-    match loaded.installation.status() {
+    match loaded.status() {
         Status::Enabled => {}
         Status::Disabled => return Err(CallFailure::Disabled),
         Status::Tripped => return Err(CallFailure::Tripped),
+        Status::Revoked => return Err(revoked(loaded)),
         Status::PendingConsent => return Err(CallFailure::ConsentPending),
     }
     match (&loaded.running, &loaded.manifest) {
@@ -328,6 +351,11 @@ pub(crate) fn callable(loaded: &Loaded) -> Result<(&Running, &Arc<Manifest>), Ca
         (Err(Idle::Failed(error)), _) => Err(CallFailure::NotLoaded(error.clone())),
         (Ok(_), None) => Err(CallFailure::NotLoaded("its manifest cannot be read".to_owned())),
     }
+}
+
+fn revoked(loaded: &Loaded) -> CallFailure {
+    let reason = loaded.revocation.as_ref().map(|revocation| revocation.reason.clone());
+    CallFailure::Revoked(reason.unwrap_or_default())
 }
 
 fn is_on_probation(loaded: &Loaded, calls: u32) -> bool {
@@ -349,8 +377,8 @@ pub(crate) struct Health(Mutex<HashMap<Identity, Fare>>);
 struct Fare {
     breakers: BTreeMap<Capability, Breaker>,
     site: SiteHealth,
-    /// Whether the site seemed to have changed for the version before.
-    was_broken: bool,
+    /// How the last calls of the version before went.
+    before: SiteHealth,
     calls: u32,
     /// Hosts that the user granted for the next call.
     once: Vec<HostPattern>,
@@ -360,8 +388,8 @@ struct Fare {
 #[derive(Debug)]
 struct Verdict {
     change: Change,
-    /// The site seems to have changed, and did not for the version before.
-    is_newly_broken: bool,
+    /// The site's pages are understood much less than by the version before.
+    is_worse: bool,
     /// Of this version since the process started.
     calls: u32,
 }
@@ -388,7 +416,7 @@ impl Health {
         let breaker = fare.breakers.entry(capability).or_default();
         Verdict {
             change: breaker.record(Instant::now().into_std(), is_fault),
-            is_newly_broken: fare.site.is_broken() && !fare.was_broken,
+            is_worse: fare.site.is_worse_than(&fare.before),
             calls: fare.calls,
         }
     }
@@ -396,9 +424,9 @@ impl Health {
     /// Forgets what failed: another version, or the user, gives it another chance.
     pub(crate) fn start_afresh(&self, plugin: &Identity) {
         let mut fares = self.fares();
-        let was_broken = fares.get(plugin).is_some_and(|fare| fare.site.is_broken());
+        let before = fares.remove(plugin).map(|fare| fare.site).unwrap_or_default();
         let fresh = Fare {
-            was_broken,
+            before,
             ..Fare::default()
         };
         fares.insert(plugin.clone(), fresh);

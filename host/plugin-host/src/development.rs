@@ -9,9 +9,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use market::{Digest, Identity};
+
 use crate::{
     error::CommandError,
-    identity::{Digest, Identity},
     journal::Event,
     lifecycle::Source,
     load, manifest,
@@ -91,7 +92,7 @@ fn folders(snapshot: &Snapshot) -> Vec<(Identity, PathBuf)> {
     plugins
         .filter_map(|(plugin, loaded)| match &loaded.installation.source {
             Source::Development(folder) => Some((plugin.clone(), folder.clone())),
-            Source::File | Source::Market(_) => None,
+            Source::File | Source::Bundled | Source::Market(_) => None,
         })
         .collect()
 }

@@ -9,10 +9,10 @@ use std::{
 };
 
 use bytes::Bytes;
+use market::Digest;
 
 use crate::{
     fault_point::{FaultPoints, Step},
-    identity::Digest,
     package::Package,
 };
 

@@ -1,9 +1,10 @@
 //! Why plugins refuse.
 
+use market::Identity;
+
 use crate::{
     disk::DiskError,
     fault::{PluginFault, Retry},
-    identity::Identity,
     lifecycle::Refusal,
     manifest::InvalidManifest,
     package::InvalidPackage,
@@ -57,6 +58,23 @@ pub enum CommandError {
         /// What it is.
         found: Identity,
     },
+    /// The package is signed by somebody else than it should be, or not whole.
+    #[error(transparent)]
+    Signature(#[from] market::PackageError),
+    /// The package is not what its source says that it is.
+    #[error("the {0} of the package is not as its source says")]
+    NotAsListed(&'static str),
+    /// The source was removed meanwhile.
+    #[error("the source {0} was removed")]
+    SourceGone(market::SourceId),
+    /// What would run again is known to do harm.
+    #[error("version {version} is malicious: {reason}")]
+    Revoked {
+        /// Which version.
+        version: semver::Version,
+        /// Why.
+        reason: String,
+    },
     /// A folder of an author cannot be read.
     #[error("cannot read {}", path.display())]
     Folder {
@@ -75,6 +93,9 @@ pub enum CommandError {
     /// The host is none that the plugin asks for.
     #[error("the plugin does not ask for {0}")]
     UnknownHost(String),
+    /// Nobody chose about so many hosts by hand.
+    #[error("more was chosen about hosts than is kept for a plugin; install it anew to forget that")]
+    TooManyHosts,
     /// The disk does not take it.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -117,6 +138,9 @@ pub enum CallFailure {
     /// It was switched off because it kept failing.
     #[error("it is disabled because it kept failing")]
     Tripped,
+    /// Its market says that it does harm.
+    #[error("it was stopped because it is malicious: {0}")]
+    Revoked(String),
     /// The user has not yet agreed to what it may do.
     #[error("it waits for your consent")]
     ConsentPending,
@@ -144,6 +168,7 @@ impl CallFailure {
             Self::Fault(fault) => fault.code(),
             Self::Resting(_) | Self::Closed | Self::Loading => "overloaded",
             Self::Disabled | Self::Tripped => "disabled",
+            Self::Revoked(_) => "revoked",
             Self::ConsentPending => "consentPending",
             Self::NotLoaded(_) => "notLoaded",
             Self::Incapable => "unsupported",
@@ -158,7 +183,12 @@ impl CallFailure {
             Self::Resting(pause) => Retry::Backoff(Some(*pause)),
             Self::Closed | Self::Loading => Retry::Backoff(None),
             Self::ConsentPending => Retry::AfterUser,
-            Self::Disabled | Self::Tripped | Self::NotLoaded(_) | Self::Incapable | Self::NotInstalled => Retry::Never,
+            Self::Disabled
+            | Self::Tripped
+            | Self::Revoked(_)
+            | Self::NotLoaded(_)
+            | Self::Incapable
+            | Self::NotInstalled => Retry::Never,
         }
     }
 }

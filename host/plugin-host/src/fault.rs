@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use transfer::ByteCount;
+
 /// Why a call gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginFault {
@@ -62,7 +64,7 @@ impl fmt::Display for Exceeded {
         match self {
             Self::Cpu(budget) => write!(f, "{} ms of computing", budget.as_millis()),
             Self::Wall(budget) => write!(f, "{} ms from start to end", budget.as_millis()),
-            Self::Memory(bytes) => write!(f, "{bytes} bytes of memory"),
+            Self::Memory(bytes) => write!(f, "{} of memory", ByteCount(*bytes as u64)),
             Self::Table(elements) => write!(f, "{elements} elements of a table"),
             Self::Stack => f.write_str("the depth of the stack"),
             Self::Output(what, count) => write!(f, "{count} {what}"),

@@ -12,6 +12,8 @@ pub(crate) enum Step {
     Commit,
     /// The new version is put into service.
     Activate,
+    /// The row of a source is saved, or removed.
+    Refresh,
     /// A package that nobody needs is removed.
     Collect,
 }

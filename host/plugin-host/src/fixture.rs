@@ -10,6 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use market::Identity;
 use serde_json::{Value, json};
 use store::{Store, Vault};
 pub use svc_plugin_fixture::{
@@ -22,7 +23,7 @@ use crate::{
     ask::{Ask, preview},
     fault::PluginFault,
     grant::{Given, Grant, Permissions},
-    identity::Identity,
+    host::{Grants, Others},
     journal::{Journal, Line, now_ms},
     lifecycle,
     manifest::Manifest,
@@ -37,6 +38,9 @@ use crate::{
 };
 
 mod result;
+mod unsendable;
+
+pub use unsendable::Unsendable;
 
 /// Where fixtures are unless the manifest says so.
 const DEFAULT_TESTS: &str = "fixtures/*.json";
@@ -172,7 +176,9 @@ pub(crate) async fn replay(manifest: &Manifest, guest: &Arc<dyn Guest>, fixture:
         Ok(played) => played,
         Err(error) => return not_played(&error),
     };
-    let mut problems = player.problems();
+    let unsendable = unsendable(manifest, &**guest, fixture);
+    let mut problems: Vec<_> = unsendable.iter().map(Unsendable::to_string).collect();
+    problems.extend(player.problems());
     problems.extend(unexpected(&fixture.expect, &played.found));
     Replayed {
         problems,
@@ -180,6 +186,20 @@ pub(crate) async fn replay(manifest: &Manifest, guest: &Arc<dyn Guest>, fixture:
         report: played.report,
         lines: played.lines,
     }
+}
+
+/// The recorded requests that the plugin could not send with everything allowed that its manifest asks for. One that
+/// cannot be read says so when it is played.
+pub(crate) fn unsendable(manifest: &Manifest, guest: &dyn Guest, fixture: &Fixture) -> Vec<Unsendable> {
+    let Ok(url) = Url::parse(&fixture.input.url) else {
+        return Vec::new();
+    };
+    let given = Given::by_user(url).with_login_apart();
+    let grants = all_hosts(&everything(manifest, guest), manifest, &given);
+    let exchanges = fixture.exchanges.iter();
+    exchanges
+        .filter_map(|exchange| unsendable::check(&exchange.request, &grants, &given.url))
+        .collect()
 }
 
 fn not_played(error: &RecordError) -> Replayed {
@@ -341,7 +361,7 @@ impl Stage<'_> {
             watch.keep_what_was(&given);
         }
         let grant = everything(manifest, &**self.guest);
-        let hosts = grant.for_call(&manifest.permissions, &[], &given);
+        let hosts = all_hosts(&grant, manifest, &given);
         let id = CallId(0);
         let (store, vault) = memory(&manifest.identity).await?;
         let secrets = Secrets::new(
@@ -367,11 +387,20 @@ impl Stage<'_> {
 
 /// All that a manifest asks for.
 fn everything(manifest: &Manifest, guest: &dyn Guest) -> Grant {
-    let hosts = manifest.permissions.optional_hosts.iter();
+    let hosts = manifest.permissions.optional_hosts.named.iter();
     Grant {
         allowed: Permissions::needed(manifest, guest.interface()),
         optional: hosts.map(|host| (host.clone(), true)).collect(),
     }
+}
+
+/// The hosts of a call with all that a manifest asks for, those that it may ask for later among them.
+fn all_hosts(grant: &Grant, manifest: &Manifest, given: &Given) -> Grants {
+    let mut hosts = grant.for_call(&manifest.permissions, &[], given);
+    if manifest.permissions.optional_hosts.any {
+        hosts.others = Others::Granted;
+    }
+    hosts
 }
 
 /// A memory for one call.

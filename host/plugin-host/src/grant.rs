@@ -7,12 +7,12 @@ use std::{
 };
 
 use engine::Proxies;
+use market::Digest;
 use transfer::{RequestOptions, SafeUrl};
 use url::Url;
 
 use crate::{
-    host::{Grants, HostPattern, InputHost},
-    identity::Digest,
+    host::{Grants, HostPattern, InputHost, Others},
     manifest::{Asked, Manifest},
     runtime::Interface,
 };
@@ -47,6 +47,19 @@ pub enum Permission {
 pub struct InvalidPermission;
 
 impl Permission {
+    /// What it lets a plugin do, for who is asked to allow it: the end of a sentence that begins with the plugin.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Host(host) => host.words(),
+            Self::InputHost => "may contact the host of the link you paste, for that one call".to_owned(),
+            Self::Secret { name, host } => format!("may send the secret \"{name}\" to {host}, without reading it"),
+            Self::ReadCookies => "may read the cookies that its hosts set".to_owned(),
+            Self::RevealSecrets => "may read the secrets that you give it".to_owned(),
+            Self::FinishedFiles => "may see and change the files of finished downloads".to_owned(),
+            Self::Tool(name) => format!("may have {name} work on the files of finished downloads"),
+        }
+    }
+
     /// Whether who has this has `other`, too.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
@@ -118,12 +131,7 @@ impl Permissions {
         let mut needed = BTreeSet::new();
         let sends = imports(|import| matches!(import, "http.send" | "http.send-all"));
         if sends || imports(|import| import == "listing.[method]link.secret-header") {
-            needed.extend(asked.secrets.iter().flat_map(|(name, hosts)| {
-                hosts.iter().map(|host| Permission::Secret {
-                    name: name.clone(),
-                    host: host.clone(),
-                })
-            }));
+            needed.extend(asked.secrets.iter().flat_map(|(name, hosts)| secret(name, hosts)));
         }
         if sends {
             needed.extend(asked.hosts.iter().cloned().map(Permission::Host));
@@ -137,6 +145,17 @@ impl Permissions {
             needed.extend(tools.cloned().map(Permission::Tool));
         }
         Self(needed)
+    }
+
+    /// What a manifest asks for, before anybody looks at the code.
+    pub fn asked(asked: &Asked) -> Self {
+        let hosts = asked.hosts.iter().cloned().map(Permission::Host);
+        let secrets = asked.secrets.iter().flat_map(|(name, hosts)| secret(name, hosts));
+        let others = [
+            asked.input_host.then_some(Permission::InputHost),
+            asked.reads_cookies.then_some(Permission::ReadCookies),
+        ];
+        hosts.chain(secrets).chain(others.into_iter().flatten()).collect()
     }
 
     /// What of `self` is not in `granted`.
@@ -159,10 +178,22 @@ impl Permissions {
         self.0.iter().map(Permission::to_string).collect()
     }
 
+    /// What they let a plugin do; see [`Permission::words`].
+    pub fn words(&self) -> Vec<String> {
+        self.0.iter().map(Permission::words).collect()
+    }
+
     /// Its permissions.
     pub fn iter(&self) -> impl Iterator<Item = &Permission> {
         self.0.iter()
     }
+}
+
+fn secret(name: &str, hosts: &[HostPattern]) -> impl Iterator<Item = Permission> {
+    hosts.iter().map(|host| Permission::Secret {
+        name: name.to_owned(),
+        host: host.clone(),
+    })
 }
 
 impl FromIterator<Permission> for Permissions {
@@ -258,6 +289,12 @@ impl Grant {
         allowed.collect()
     }
 
+    /// The hosts that the user chose always, or never.
+    fn chosen(&self, always: bool) -> impl Iterator<Item = &HostPattern> {
+        let chosen = self.optional.iter().filter(move |(_, choice)| **choice == always);
+        chosen.map(|(host, _)| host)
+    }
+
     fn allows(&self, permission: Permission) -> bool {
         Permissions([permission].into()).beyond(&self.allowed).is_empty()
     }
@@ -265,10 +302,13 @@ impl Grant {
     /// What a call may reach: what the manifest asks for and the user allowed, `once` and the host of the URL.
     pub fn for_call(&self, asked: &Asked, once: &[HostPattern], given: &Given) -> Grants {
         let is_allowed = |host: &HostPattern| self.allows(Permission::Host(host.clone()));
-        let is_chosen = |host: &HostPattern| once.contains(host) || self.optional.get(host) == Some(&true);
-        let (chosen, open): (Vec<_>, Vec<_>) = asked.optional_hosts.iter().cloned().partition(is_chosen);
+        let always = self
+            .chosen(true)
+            .chain(once)
+            .filter(|host| asked.optional_hosts.has(host));
+        let never: Vec<_> = self.chosen(false).cloned().collect();
         let mut hosts: Vec<_> = asked.hosts.iter().filter(|host| is_allowed(host)).cloned().collect();
-        hosts.extend(chosen);
+        hosts.extend(always.cloned());
         let may_reach_input = asked.input_host && self.allowed.0.contains(&Permission::InputHost);
         let input_host = may_reach_input.then(|| {
             if given.by_user {
@@ -277,12 +317,16 @@ impl Grant {
                 InputHost::found(given.url.clone())
             }
         });
+        let named = asked.optional_hosts.named.iter();
+        let is_open = |host: &&HostPattern| !hosts.contains(host) && !never.contains(host);
         Grants {
+            grantable: named.filter(is_open).cloned().collect(),
             hosts,
-            grantable: open
-                .into_iter()
-                .filter(|host| !self.optional.contains_key(host))
-                .collect(),
+            others: if asked.optional_hosts.any {
+                Others::Grantable { but: never }
+            } else {
+                Others::Refused
+            },
             input_host,
             reads_cookies: asked.reads_cookies && self.allows(Permission::ReadCookies),
         }

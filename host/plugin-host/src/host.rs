@@ -4,6 +4,9 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 use url::{Host, Url};
 
+/// The methods of requests that plugins may send.
+pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
 /// `https://api.acme.com`, `http://acme.com:8080` or `https://*.acmecdn.net`. A wildcard stands for the whole left-most
 /// label or more of them, and never directly on a public suffix (`*.com`, `*.co.uk`): nobody owns that.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +46,17 @@ impl HostPattern {
             (_, false) => self.covers_name(&other.host),
         };
         is_same_service && covers_name
+    }
+
+    /// Whether it means the names below a host.
+    pub(crate) fn has_wildcard(&self) -> bool {
+        self.has_wildcard
+    }
+
+    /// What whoever has it may do, for people.
+    pub(crate) fn words(&self) -> String {
+        let unsafely = if self.is_https { "" } else { ", without encryption" };
+        format!("may contact {self}{unsafely}")
     }
 
     fn covers_name(&self, host: &str) -> bool {
@@ -118,10 +132,27 @@ pub struct Grants {
     pub hosts: Vec<HostPattern>,
     /// Hosts that are refused, and that the user could grant.
     pub grantable: Vec<HostPattern>,
+    /// What about all the others.
+    pub others: Others,
     /// The host of the URL that the call is about, if the plugin may reach that.
     pub input_host: Option<InputHost>,
     /// Whether the plugin may see which cookies sites set.
     pub reads_cookies: bool,
+}
+
+/// Hosts that nobody has named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Others {
+    /// They are refused.
+    #[default]
+    Refused,
+    /// They are refused, and the user could grant each, but for those that were refused for good.
+    Grantable {
+        /// These.
+        but: Vec<HostPattern>,
+    },
+    /// They are granted: an author tries out a plugin whose users could grant them.
+    Granted,
 }
 
 /// The permission, for one call, to reach the host of the URL that the call is about: the same scheme, host and port,
@@ -187,31 +218,43 @@ impl Grants {
         let is_plain = matches!(url.scheme(), "http" | "https") && !has_user(url);
         let host = url.host().filter(|_| is_plain).ok_or(Denial::NotPlain)?;
         let input = self.input_host.as_ref().filter(|input| input.covers(url));
-        if input.is_none() && !self.hosts.iter().any(|pattern| pattern.covers(url)) {
+        let is_granted = || self.others == Others::Granted || self.hosts.iter().any(|pattern| pattern.covers(url));
+        if input.is_none() && !is_granted() {
             return Err(Denial::Host(url.origin().ascii_serialization()));
         }
         if input.is_some_and(|input| input.given_by_user) {
             return Ok(Reach::Anywhere);
         }
-        let literal = match host {
-            Host::Ipv4(address) => Some(IpAddr::V4(address)),
-            Host::Ipv6(address) => Some(IpAddr::V6(address)),
-            Host::Domain(_) => None,
-        };
-        match literal.filter(|address| !transfer::address::is_global(*address)) {
+        match private(&host) {
             Some(address) => Err(Denial::Address(address)),
             None => Ok(Reach::Public),
         }
     }
 
     /// The pattern that the user would have to grant for what was denied, if there is one.
-    pub(crate) fn grantable_for(&self, denial: &Denial) -> Option<&HostPattern> {
+    pub(crate) fn grantable_for(&self, denial: &Denial) -> Option<HostPattern> {
         let Denial::Host(origin) = denial else {
             return None;
         };
         let url = Url::parse(origin).ok()?;
-        self.grantable.iter().find(|pattern| pattern.covers(&url))
+        let named = self.grantable.iter().find(|pattern| pattern.covers(&url));
+        named.cloned().or_else(|| match &self.others {
+            // Granted or not, it would not be reached.
+            Others::Grantable { .. } if private(&url.host()?).is_some() => None,
+            Others::Grantable { but } => origin.parse().ok().filter(|host| !but.contains(host)),
+            Others::Refused | Others::Granted => None,
+        })
     }
+}
+
+/// The number of a network that is not public, if a host is one.
+fn private(host: &Host<&str>) -> Option<IpAddr> {
+    let address = match host {
+        Host::Ipv4(address) => IpAddr::V4(*address),
+        Host::Ipv6(address) => IpAddr::V6(*address),
+        Host::Domain(_) => return None,
+    };
+    (!transfer::address::is_global(address)).then_some(address)
 }
 
 fn has_user(url: &Url) -> bool {
@@ -269,6 +312,26 @@ mod tests {
         }
         assert!(covers(&pattern("https://[::1]:8080"), "https://[::1]:8080/"));
         assert!(covers(&pattern("https://münchen.de"), "https://xn--mnchen-3ya.de/"));
+    }
+
+    #[test]
+    fn any_other_host_can_be_granted_by_its_name_if_the_plugin_may_ask() {
+        let mut grants = grants(&["https://api.acme.com"]);
+        let grantable = |grants: &Grants, url: &str| {
+            let denial = check(grants, url).unwrap_err();
+            grants.grantable_for(&denial).map(|host| host.to_string())
+        };
+        assert_eq!(grantable(&grants, "https://cdn.test/x"), None);
+        grants.others = Others::Grantable {
+            but: vec![pattern("https://never.test")],
+        };
+        let host = Some("https://cdn.test:8443".to_owned());
+        assert_eq!(grantable(&grants, "https://cdn.test:8443/x"), host);
+        assert_eq!(grantable(&grants, "https://never.test/x"), None);
+        assert_eq!(grantable(&grants, "http://192.168.1.5/x"), None, "it is not public");
+        grants.others = Others::Granted;
+        assert_eq!(check(&grants, "https://cdn.test/x"), Ok(Reach::Public));
+        assert!(matches!(check(&grants, "http://192.168.1.5/"), Err(Denial::Address(_))));
     }
 
     #[test]

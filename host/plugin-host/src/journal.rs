@@ -8,9 +8,10 @@ use std::{
     time::Duration,
 };
 
+use market::Identity;
+
 use crate::{
     host::Denial,
-    identity::Identity,
     runtime::{CallId, Report},
 };
 
@@ -38,6 +39,7 @@ struct Rings {
     events: VecDeque<Entry>,
     lines: BTreeMap<Identity, Lines>,
     requests: BTreeMap<Identity, VecDeque<Sent>>,
+    totals: Totals,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +93,30 @@ pub enum Event {
         /// Whether it was the user's wish; else the new version kept failing.
         by_user: bool,
     },
+    /// The user wants to be asked before it is replaced, or not any more.
+    Pinned {
+        /// Which of the two.
+        is_pinned: bool,
+    },
+    /// Its market warns of the version that runs, or has stopped it.
+    Revoked {
+        /// How bad it is: `deprecated`, `vulnerable` or `malicious`.
+        level: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// Another key speaks for it from now on.
+    AuthorChanged {
+        /// The fingerprint of the new key.
+        to: String,
+        /// Why, if the source says so and not the author.
+        reason: Option<String>,
+    },
+    /// An update that would have come by itself was not installed.
+    NotUpdated {
+        /// Why.
+        error: String,
+    },
     /// Its settings were changed.
     SettingsChanged {
         /// Which ones.
@@ -116,6 +142,27 @@ pub enum Event {
         /// What it wanted.
         denial: Denial,
     },
+}
+
+/// Calls of all plugins together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// How many.
+    pub calls: u64,
+    /// How many of them gave nothing.
+    pub faults: u64,
+    /// How long they took.
+    pub wall: Duration,
+}
+
+impl Totals {
+    fn add(&mut self, event: &Event) {
+        if let Event::Called { report, fault, .. } = event {
+            self.calls += 1;
+            self.faults += u64::from(fault.is_some());
+            self.wall += report.wall;
+        }
+    }
 }
 
 /// A line that a plugin wrote.
@@ -194,6 +241,7 @@ impl Journal {
             event,
         };
         let mut rings = self.rings();
+        rings.totals.add(&entry.event);
         if rings.events.len() == MAX_EVENTS {
             rings.events.pop_front();
         }
@@ -208,6 +256,11 @@ impl Journal {
             .filter(|entry| plugin.is_none_or(|plugin| entry.plugin == *plugin))
             .cloned()
             .collect()
+    }
+
+    /// What all calls came to since the start.
+    pub fn totals(&self) -> Totals {
+        self.rings().totals
     }
 
     /// The lines that a plugin wrote, the oldest first.

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use crate::identity::Identity;
+use market::Identity;
 
 /// Things by plugin. One that nobody holds is forgotten.
 #[derive(Debug)]

@@ -10,10 +10,11 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
+use market::{Digest, PublicKey, SourceId};
+
 use crate::{
     grant::{Grant, HostChoice, Permissions},
     host::HostPattern,
-    identity::Digest,
     journal::Event,
 };
 
@@ -33,7 +34,8 @@ pub(crate) struct Installation {
     /// What the user agreed to. What was given once stays given until the plugin is uninstalled, so that the version
     /// before can always run again.
     pub grant: Grant,
-    /// The version before was put back because the new one kept failing: no unattended update.
+    /// It is only replaced when the user says so: the user wanted that, or the version before was put back because the new
+    /// one kept failing.
     pub is_pinned: bool,
 }
 
@@ -48,6 +50,8 @@ pub(crate) struct Release {
     pub needed: Permissions,
     /// When it was installed, in milliseconds since the Unix epoch.
     pub installed_ms: i64,
+    /// The author's key that signed it.
+    pub signed_by: Option<PublicKey>,
 }
 
 /// Where a plugin came from.
@@ -55,10 +59,39 @@ pub(crate) struct Release {
 pub enum Source {
     /// A file that the user gave.
     File,
-    /// The market of this name.
-    Market(String),
+    /// The service itself, which brings some plugins with it.
+    Bundled,
+    /// This source of the market.
+    Market(SourceId),
     /// A folder of its author's.
     Development(PathBuf),
+}
+
+impl Source {
+    /// What interfaces call the service itself as a source.
+    pub const BUNDLED: &str = "bundled";
+    const FILE: &str = "file";
+    const DEVELOPMENT: &str = "development";
+
+    /// Its name in interfaces.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File => Self::FILE.to_owned(),
+            Self::Bundled => Self::BUNDLED.to_owned(),
+            Self::Market(id) => id.to_string(),
+            Self::Development(_) => Self::DEVELOPMENT.to_owned(),
+        }
+    }
+
+    /// Whether interfaces call something else by the name of this source.
+    pub(crate) fn is_reserved(id: &SourceId) -> bool {
+        [Self::BUNDLED, Self::FILE, Self::DEVELOPMENT].contains(&id.to_string().as_str())
+    }
+
+    /// Whether it alone updates what it brought.
+    fn is_exclusive(&self) -> bool {
+        matches!(self, Self::Bundled | Self::Market(_))
+    }
 }
 
 /// Whether a plugin may run.
@@ -83,13 +116,17 @@ pub enum Status {
     Disabled,
     /// It was switched off because it kept failing.
     Tripped,
+    /// Its market says that it does harm.
+    Revoked,
 }
 
 /// What happens to a plugin.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
-    /// A version was unpacked.
+    /// A version was unpacked that the user wants.
     Install(Release, Source),
+    /// A version was unpacked that nobody asked for: it is newer than the one that this source brought.
+    Update(Release, Source),
     /// A folder is used in place.
     Develop(PathBuf),
     /// The user agreed to the set of permissions that has this digest.
@@ -98,6 +135,8 @@ pub(crate) enum Input {
     Choose(HostPattern, HostChoice),
     /// The user switched it on or off.
     Switch(Switch),
+    /// The user wants to be asked before it is replaced, or not any more.
+    Pin(bool),
     /// The version before is wanted again.
     RollBack {
         /// By the user; else because the new version keeps failing.
@@ -126,9 +165,12 @@ pub enum Refusal {
     /// It is not installed.
     #[error("the plugin is not installed")]
     NotInstalled,
-    /// It came from another market, which alone may update it.
-    #[error("the plugin came from the market {0}; only that one updates it")]
-    OtherMarket(String),
+    /// It came from another source, which alone may update it.
+    #[error("the plugin came from the source {0}; only that one updates it")]
+    OtherSource(String),
+    /// The user wants to be asked before it is replaced.
+    #[error("the plugin is pinned to its version")]
+    Pinned,
     /// Nothing waits for consent.
     #[error("the plugin asks for nothing")]
     NothingPending,
@@ -163,6 +205,11 @@ impl Installation {
         }
     }
 
+    /// What runs, else what waits for consent to run.
+    pub(crate) fn current(&self) -> Option<&Release> {
+        self.active.as_ref().or(self.staged.as_ref())
+    }
+
     /// Whether it runs from its author's folder.
     pub(crate) fn is_development(&self) -> bool {
         matches!(self.source, Source::Development(_))
@@ -194,10 +241,8 @@ impl Installation {
     }
 
     fn install(&mut self, release: Release, source: Source) -> Result<Vec<Effect>, Refusal> {
-        if let (Source::Market(before), Source::Market(now)) = (&self.source, &source)
-            && before != now
-        {
-            return Err(Refusal::OtherMarket(before.clone()));
+        if self.source.is_exclusive() && source.is_exclusive() && self.source != source {
+            return Err(Refusal::OtherSource(self.source.name()));
         }
         self.source = source;
         let version = release.version.to_string();
@@ -239,6 +284,9 @@ impl Installation {
     fn apply(&mut self, input: Input) -> Result<Vec<Effect>, Refusal> {
         Ok(match input {
             Input::Install(release, source) => self.install(release, source)?,
+            Input::Update(_, source) if self.source != source => return Err(Refusal::OtherSource(self.source.name())),
+            Input::Update(..) if self.is_pinned => return Err(Refusal::Pinned),
+            Input::Update(release, source) => self.install(release, source)?,
             Input::Develop(path) => {
                 self.source = Source::Development(path);
                 vec![Effect::Load, Effect::ForgetFaults]
@@ -264,6 +312,10 @@ impl Installation {
                     },
                 };
                 vec![Effect::ForgetFaults, Effect::Tell(event)]
+            }
+            Input::Pin(is_pinned) => {
+                self.is_pinned = is_pinned;
+                vec![Effect::Tell(Event::Pinned { is_pinned })]
             }
             Input::RollBack { by_user } => self.roll_back(by_user)?,
             Input::Uninstall => unreachable!("it leaves nothing to apply it to"),

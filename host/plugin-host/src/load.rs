@@ -3,12 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
+use market::Digest;
 
 use crate::{
     disk::Disk,
     error::CommandError,
     grant::Permissions,
-    identity::Digest,
     lifecycle::{Installation, Release, Source},
     manifest::{self, Manifest, Reading},
     registry::{Idle, Running},

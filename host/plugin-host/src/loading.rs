@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use market::Identity;
 use tokio::sync::Mutex;
 
 use crate::{
@@ -10,7 +11,6 @@ use crate::{
     call::callable,
     error::CallFailure,
     fault::PluginFault,
-    identity::Identity,
     load,
     plugins::Shared,
     registry::{Loaded, Snapshot},

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{host::HostPattern, identity::Identity, matching::UrlPattern, runtime::Language, settings::Definition};
+use market::Identity;
+
+use crate::{host::HostPattern, matching::UrlPattern, runtime::Language, settings::Definition};
 
 mod check;
 mod record;
@@ -128,13 +130,29 @@ pub struct Hook {
     pub matches: Vec<UrlPattern>,
 }
 
+/// Hosts that a plugin can do without.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OptionalHosts {
+    /// Those that its author knows.
+    pub named: Vec<HostPattern>,
+    /// Any other, too, one by one: what links lead to is not known before.
+    pub any: bool,
+}
+
+impl OptionalHosts {
+    /// Whether the user can be asked about `host`.
+    pub fn has(&self, host: &HostPattern) -> bool {
+        self.named.contains(host) || (self.any && !host.has_wildcard())
+    }
+}
+
 /// What a manifest asks for.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// Hosts it cannot do without.
     pub hosts: Vec<HostPattern>,
     /// Hosts it can use if the user allows them.
-    pub optional_hosts: Vec<HostPattern>,
+    pub optional_hosts: OptionalHosts,
     /// The host of whatever URL the user gives.
     pub input_host: bool,
     /// Secrets, and the hosts they may go to.
@@ -145,6 +163,14 @@ pub struct Asked {
     pub storage_bytes: u64,
     /// How much memory it may use.
     pub memory_bytes: u64,
+}
+
+impl Asked {
+    /// Reads the `permissions` of a manifest.
+    pub fn parse(text: &str) -> Result<Self, InvalidManifest> {
+        let record = serde_json::from_str(text).map_err(|error| InvalidManifest::new("/permissions", error))?;
+        check::permissions(record)
+    }
 }
 
 /// Who made a plugin.

@@ -10,9 +10,10 @@ use std::{
 
 use bytes::Bytes;
 use flate2::read::DeflateDecoder;
-use transfer::FileName;
+use market::Digest;
+use transfer::{ByteCount, FileName};
 
-use crate::{identity::Digest, manifest};
+use crate::manifest;
 
 mod pack;
 
@@ -131,7 +132,7 @@ impl Package {
     /// Takes an archive apart.
     pub fn open(archive: &[u8]) -> Result<Self> {
         if archive.len() > MAX_ARCHIVE_BYTES {
-            let reason = format!("{} bytes; the limit is {MAX_ARCHIVE_BYTES}", archive.len());
+            let reason = format!("it is larger than {}", ByteCount(MAX_ARCHIVE_BYTES as u64));
             return refuse(Check::ArchiveSize, None, reason);
         }
         let entries = directory(archive)?;
@@ -147,7 +148,11 @@ impl Package {
             }
             total += u64::from(entry.size);
             if total > MAX_TOTAL_BYTES {
-                return refuse(Check::Size, None, format!("more than {MAX_TOTAL_BYTES} bytes in all"));
+                return refuse(
+                    Check::Size,
+                    None,
+                    format!("it unpacks to more than {}", ByteCount(MAX_TOTAL_BYTES)),
+                );
             }
             let bytes = unpack(&entry, data)?;
             files.insert(entry.name, bytes);
@@ -160,7 +165,7 @@ impl Package {
         let fixtures = files.iter().filter(|(path, _)| path.starts_with("fixtures/"));
         let fixture_bytes: usize = fixtures.map(|(_, bytes)| bytes.len()).sum();
         if fixture_bytes > MAX_FIXTURE_BYTES {
-            let reason = format!("{fixture_bytes} bytes in all; the limit is {MAX_FIXTURE_BYTES}");
+            let reason = format!("more than {} in all", ByteCount(MAX_FIXTURE_BYTES as u64));
             return refuse(Check::Size, Some("fixtures/"), reason);
         }
         Ok(Self {
@@ -185,7 +190,7 @@ impl Package {
     pub fn check_icon(&self, path: &str) -> Result<()> {
         let icon = self.file(path, "icon")?;
         if icon.len() > MAX_ICON_BYTES {
-            let reason = format!("{} bytes; the limit of an icon is {MAX_ICON_BYTES}", icon.len());
+            let reason = format!("an icon is larger than {}", ByteCount(MAX_ICON_BYTES as u64));
             return refuse(Check::Size, Some(path), reason);
         }
         Ok(())
@@ -346,13 +351,14 @@ fn central_entry(archive: &[u8], at: usize) -> Result<(Entry, usize)> {
         return refuse(Check::Method, name, reason);
     }
     if u64::from(entry.size) > MAX_FILE_BYTES {
-        let reason = format!("{} bytes; the limit of a file is {MAX_FILE_BYTES}", entry.size);
+        let reason = format!("is larger than {}", ByteCount(MAX_FILE_BYTES));
         return refuse(Check::Size, name, reason);
     }
     if u64::from(entry.size) > RATIO_FROM_BYTES && u64::from(entry.size) > u64::from(entry.packed) * MAX_RATIO {
         let reason = format!(
-            "{} bytes out of {}; the limit is {MAX_RATIO} to one",
-            entry.size, entry.packed
+            "{} out of {}; the limit is {MAX_RATIO} to one",
+            ByteCount(entry.size.into()),
+            ByteCount(entry.packed.into())
         );
         return refuse(Check::Ratio, name, reason);
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
+use market::{AuthorSignature, Digest, Identity, PublicKey, VerifiedPackage};
 use store::{Store, Vault};
 use tokio::sync::{Mutex, RwLock};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -20,12 +21,12 @@ use crate::{
     fixture,
     grant::HostChoice,
     host::HostPattern,
-    identity::{Digest, Identity},
     journal::{Event, Journal, now_ms},
     keyed::Keyed,
     lifecycle::{self, Effect, Input, Installation, Release, Source, Switch},
     load, loading,
     manifest::{self, InvalidManifest, Manifest, Reading},
+    market::{self as room, Delivery, Expected, Holdings, WantedBy},
     package::Package,
     registry::{Idle, Loaded, Registry, Running},
     runtime::Runtime,
@@ -34,6 +35,9 @@ use crate::{
     store as rows,
     summary::PluginSummary,
 };
+
+/// How many hosts the user may choose about for one plugin: by hand, one by one, nobody gets there.
+const MAX_CHOSEN_HOSTS: usize = 256;
 
 /// The plugins. Clones are the same ones.
 #[derive(Debug, Clone)]
@@ -46,6 +50,7 @@ pub(crate) struct Shared {
     faults: FaultPoints,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) registry: Registry,
+    pub(crate) market: Holdings,
     pub(crate) journal: Journal,
     pub(crate) slots: Slots,
     pub(crate) health: Health,
@@ -58,6 +63,14 @@ pub(crate) struct Shared {
     packages: RwLock<()>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
+}
+
+/// What plugins run on.
+pub(crate) struct Machine {
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) market: room::Config,
+    pub(crate) clock: room::Clock,
+    pub(crate) faults: FaultPoints,
 }
 
 impl std::fmt::Debug for Shared {
@@ -79,6 +92,10 @@ pub struct Installed {
     pub pending_consent: Option<Digest>,
     /// Keys of the manifest that this host does not know.
     pub unknown_keys: Vec<String>,
+    /// Where it came from.
+    pub source: Source,
+    /// The author's key that signed it.
+    pub signed_by: Option<PublicKey>,
 }
 
 impl Plugins {
@@ -90,21 +107,35 @@ impl Plugins {
         vault: Arc<Vault>,
         folder: PathBuf,
         runtime: Arc<dyn Runtime>,
+        market: room::Config,
     ) -> Result<Self, StartError> {
-        Self::open_with(store, vault, folder, runtime, FaultPoints::default()).await
+        let machine = Machine {
+            runtime,
+            market,
+            clock: room::Clock::default(),
+            faults: FaultPoints::default(),
+        };
+        Self::open_with(store, vault, folder, machine).await
     }
 
     pub(crate) async fn open_with(
         store: Store,
         vault: Arc<Vault>,
         folder: PathBuf,
-        runtime: Arc<dyn Runtime>,
-        faults: FaultPoints,
+        machine: Machine,
     ) -> Result<Self, StartError> {
+        let Machine {
+            runtime,
+            market,
+            clock,
+            faults,
+        } = machine;
         let for_rows = Arc::clone(&vault);
         let mut rows = store
             .read(move |connection| rows::load(connection, &for_rows))
             .await??;
+        let catalogue = store.read(room::store::load).await??;
+        let revoked = catalogue.revocations();
         let disk = Disk::new(folder.join("store"), faults.clone());
         let used: BTreeSet<_> = rows
             .installations
@@ -127,6 +158,7 @@ impl Plugins {
                     running,
                     values,
                     development_error: None,
+                    revocation: None,
                 };
                 (identity, Arc::new(loaded))
             }
@@ -139,7 +171,8 @@ impl Plugins {
             disk,
             faults,
             runtime,
-            registry: Registry::new(plugins),
+            registry: Registry::new(plugins, revoked),
+            market: Holdings::new(market, clock, catalogue),
             journal: Journal::default(),
             slots: Slots::new(),
             health: Health::default(),
@@ -180,21 +213,15 @@ impl Plugins {
         &self.0.journal
     }
 
-    /// Installs an archive, the first or another version of its plugin. `source` says who vouches for it.
-    pub async fn install_zip(&self, archive: Vec<u8>, source: Source) -> Result<Installed, CommandError> {
-        self.run(|shared| async move { shared.install(archive, source, None).await })
-            .await
-    }
-
-    /// As [`Plugins::install_zip`], for an archive that must hold the plugin `asked`.
-    pub async fn install_expected(
-        &self,
-        asked: Identity,
-        archive: Vec<u8>,
-        source: Source,
-    ) -> Result<Installed, CommandError> {
-        self.run(|shared| async move { shared.install(archive, source, Some(asked)).await })
-            .await
+    /// Installs an archive that the user has, the first or another version of its plugin.
+    pub async fn install_zip(&self, archive: Vec<u8>) -> Result<Installed, CommandError> {
+        let delivery = Delivery {
+            archive: archive.into(),
+            source: Source::File,
+            expected: Expected::Anything,
+            wanted_by: WantedBy::User,
+        };
+        self.run(|shared| async move { shared.install(delivery).await }).await
     }
 
     /// Uses an author's folder in place, from now on and whenever its files change.
@@ -213,6 +240,11 @@ impl Plugins {
         self.change(plugin, Input::Switch(switch)).await
     }
 
+    /// Pins a plugin to its version, so that it is only replaced when the user says so, or no longer.
+    pub async fn set_pinned(&self, plugin: Identity, is_pinned: bool) -> Result<(), CommandError> {
+        self.change(plugin, Input::Pin(is_pinned)).await
+    }
+
     /// The user agrees to what the plugin asks for; `digest` names what was shown.
     pub async fn consent(&self, plugin: Identity, digest: Digest) -> Result<(), CommandError> {
         self.change(plugin, Input::Consent(digest)).await
@@ -226,12 +258,13 @@ impl Plugins {
         choice: HostChoice,
     ) -> Result<(), CommandError> {
         let loaded = self.0.registry.get(&plugin).ok_or(lifecycle::Refusal::NotInstalled)?;
-        let mut asked = loaded
-            .manifest
-            .iter()
-            .flat_map(|manifest| &manifest.permissions.optional_hosts);
-        if !asked.any(|asked| *asked == host) {
+        let manifest = loaded.manifest.as_ref();
+        if !manifest.is_some_and(|manifest| manifest.permissions.optional_hosts.has(&host)) {
             return Err(CommandError::UnknownHost(host.to_string()));
+        }
+        let chosen = &loaded.grant().optional;
+        if chosen.len() >= MAX_CHOSEN_HOSTS && !chosen.contains_key(&host) {
+            return Err(CommandError::TooManyHosts);
         }
         self.change(plugin.clone(), Input::Choose(host.clone(), choice)).await?;
         if choice == HostChoice::Once {
@@ -303,38 +336,43 @@ impl Shared {
         self.changes.of(plugin, Mutex::default)
     }
 
-    async fn install(
-        self: Arc<Self>,
-        archive: Vec<u8>,
-        source: Source,
-        asked: Option<Identity>,
-    ) -> Result<Installed, CommandError> {
+    pub(crate) async fn install(self: Arc<Self>, delivery: Delivery) -> Result<Installed, CommandError> {
+        let Delivery {
+            archive,
+            source,
+            expected,
+            wanted_by,
+        } = delivery;
         let reading = match source {
-            Source::Market(_) => Reading::Lenient,
+            Source::Bundled | Source::Market(_) => Reading::Lenient,
             Source::File | Source::Development(_) => Reading::Strict,
         };
         let (package, manifest, unknown_keys) = load::blocking(move || parse(&archive, reading)).await?;
-        if let Some(asked) = asked.filter(|asked| *asked != manifest.identity) {
-            let found = manifest.identity;
-            return Err(CommandError::OtherPlugin { asked, found });
-        }
+        expected.check_manifest(&manifest, package.file(manifest::FILE, "manifest")?)?;
         let plugin = manifest.identity.clone();
         let turn = self.turn(&plugin);
         let _turn = turn.lock().await;
+        let signed_by = self.check_signature(&package, &manifest, expected.package())?;
         let code = package.file(&manifest.entry, "entry")?.clone();
         let running = load::load_code(&*self.runtime, &manifest, manifest.language, code).await?;
+        expected.check_code(&running)?;
         self.check_fixtures(&package, &manifest, &running).await?;
         let release = Release {
             digest: package.digest,
             version: manifest.version.clone(),
             needed: running.needed.clone(),
             installed_ms: now_ms(),
+            signed_by,
+        };
+        let input = match wanted_by {
+            WantedBy::User => Input::Install(release, source.clone()),
+            WantedBy::Nobody => Input::Update(release, source.clone()),
         };
         let effects = {
             let _packages = self.packages.read().await;
             let disk = self.disk.clone();
             load::blocking(move || Ok(disk.put(&package)?)).await?;
-            self.commit(&plugin, Input::Install(release, source)).await?
+            self.commit(&plugin, input, expected.package()).await?
         };
         self.perform(&plugin, &effects).await;
         let installed = self
@@ -346,6 +384,31 @@ impl Shared {
             version: manifest.version,
             pending_consent: installed.map(|staged| staged.needed.digest()),
             unknown_keys,
+            source,
+            signed_by,
+        })
+    }
+
+    /// Who signed a package: the author whose key the source names, or else the one who signed what is installed, or else
+    /// the one that the manifest names. A package of the user's may have no signature; a wrong one is refused, always.
+    fn check_signature(
+        &self,
+        package: &Package,
+        manifest: &Manifest,
+        listed: Option<&VerifiedPackage>,
+    ) -> Result<Option<PublicKey>, CommandError> {
+        let author = listed.map(|listed| *listed.author());
+        let before = self.registry.get(&manifest.identity);
+        let before = before.and_then(|before| before.installation.current()?.signed_by);
+        let named = manifest
+            .author
+            .as_ref()
+            .and_then(|author| author.key.as_ref()?.parse().ok());
+        let key = author.or(before).or(named);
+        let signature = ::market::verify_files(&package.files, &manifest.identity, &manifest.version, key.as_ref())?;
+        Ok(match signature {
+            AuthorSignature::Signed(key) => Some(key),
+            AuthorSignature::Unsigned => author,
         })
     }
 
@@ -367,12 +430,15 @@ impl Shared {
         let plugin = manifest.identity.clone();
         let turn = self.turn(&plugin);
         let _turn = turn.lock().await;
+        let source = Source::Development(folder.clone());
         self.apply(&plugin, Input::Develop(folder)).await?;
         Ok(Installed {
             identity: plugin,
             version: manifest.version.clone(),
             pending_consent: None,
             unknown_keys: Vec::new(),
+            source,
+            signed_by: None,
         })
     }
 
@@ -400,22 +466,40 @@ impl Shared {
 
     /// Makes a change: saves it, then puts it into service. The caller has the plugin's turn.
     pub(crate) async fn apply(&self, plugin: &Identity, input: Input) -> Result<(), CommandError> {
-        let effects = self.commit(plugin, input).await?;
+        let effects = self.commit(plugin, input, None).await?;
         self.perform(plugin, &effects).await;
         Ok(())
     }
 
-    /// The moment at which a change holds: one transaction. Nothing before it is seen by a later start, and everything
-    /// after it is made up for by one.
-    async fn commit(&self, plugin: &Identity, input: Input) -> Result<Vec<Effect>, CommandError> {
+    /// The moment at which a change holds: one transaction, of the plugin and of what its source remembers of it. Nothing
+    /// before it is seen by a later start, and everything after it is made up for by one.
+    async fn commit(
+        &self,
+        plugin: &Identity,
+        input: Input,
+        package: Option<&VerifiedPackage>,
+    ) -> Result<Vec<Effect>, CommandError> {
+        let _writing = self.market.writing.lock().await;
         let loaded = self.registry.get(plugin);
         let now = loaded.as_ref().map(|loaded| loaded.installation.clone());
+        if let (Input::RollBack { .. }, Some(now)) = (&input, &now) {
+            self.check_previous(plugin, now)?;
+        }
         let (next, effects) = lifecycle::apply(now, input)?;
+        let sources = self.market.pinning(plugin, next.as_ref(), package)?;
         self.pass(Step::Commit)?;
         let (identity, saved) = (plugin.clone(), next.clone());
+        let heads: Vec<_> = sources
+            .iter()
+            .map(|(id, known)| room::store::Row::new(id, known))
+            .collect();
         self.store
-            .write(move |transaction| rows::save_installation(transaction, &identity, saved.as_ref()))
+            .write(move |transaction| {
+                rows::save_installation(transaction, &identity, saved.as_ref())?;
+                heads.iter().try_for_each(|head| head.save_head(transaction))
+            })
             .await?;
+        self.market.keep(sources);
         self.pass(Step::Activate)?;
         let next = next.map(|installation| {
             let before = loaded.map_or_else(|| not_loaded(installation.clone()), |loaded| (*loaded).clone());
@@ -432,6 +516,19 @@ impl Shared {
         });
         self.registry.put(plugin, next);
         Ok(effects)
+    }
+
+    /// Whether the version before may run. A version that failed is better than one that does harm.
+    pub(crate) fn check_previous(&self, plugin: &Identity, now: &Installation) -> Result<(), CommandError> {
+        let Some(previous) = &now.previous else { return Ok(()) };
+        let snapshot = self.registry.snapshot();
+        match snapshot.revocation(plugin, &now.source, previous) {
+            Some(revocation) if !revocation.level.allows_run() => Err(CommandError::Revoked {
+                version: previous.version.clone(),
+                reason: revocation.reason.clone(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     async fn perform(&self, plugin: &Identity, effects: &[Effect]) {
@@ -491,7 +588,7 @@ impl Shared {
         }
     }
 
-    fn pass(&self, step: Step) -> Result<(), CommandError> {
+    pub(crate) fn pass(&self, step: Step) -> Result<(), CommandError> {
         self.faults.pass(step).map_err(|_| CommandError::Closed)
     }
 }
@@ -503,6 +600,7 @@ fn not_loaded(installation: Installation) -> Loaded {
         running: Err(Idle::Loading),
         values: Arc::new(Values::default()),
         development_error: None,
+        revocation: None,
     }
 }
 
@@ -527,4 +625,4 @@ pub(crate) fn parse(archive: &[u8], reading: Reading) -> Result<(Package, Manife
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

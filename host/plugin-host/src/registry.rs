@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use market::{Digest, Identity, Revocation, Revocations, SourceId};
 use tokio::sync::watch;
 use url::Url;
 
 use crate::{
     grant::{Grant, Permissions},
-    identity::{Digest, Identity},
-    lifecycle::{Installation, Status},
+    lifecycle::{Installation, Release, Source, Status},
     manifest::Manifest,
     matching::Matcher,
     runtime::Guest,
@@ -26,7 +26,12 @@ pub(crate) struct Loaded {
     pub(crate) values: Arc<Values>,
     /// Why the folder's present state does not run; what ran before goes on.
     pub(crate) development_error: Option<DevelopmentError>,
+    /// What its market says of it; the registry sees to it.
+    pub(crate) revocation: Option<Revocation>,
 }
+
+/// What sources say must not run.
+pub(crate) type Revoked = BTreeMap<SourceId, Arc<Revocations>>;
 
 /// Code that can be called.
 #[derive(Clone)]
@@ -68,13 +73,21 @@ impl Loaded {
         grant
     }
 
+    /// What it is to its user.
+    pub(crate) fn status(&self) -> Status {
+        match &self.revocation {
+            Some(revocation) if !revocation.level.allows_run() => Status::Revoked,
+            _ => self.installation.status(),
+        }
+    }
+
     /// Whether its code is still to come.
     pub(crate) fn is_loading(&self) -> bool {
         self.running.as_ref().is_err_and(|idle| *idle == Idle::Loading)
     }
 
-    /// Whether its URLs are its own. A plugin that fails keeps them: nobody gets a page instead of the file it is
-    /// about because a plugin is broken.
+    /// Whether its URLs are its own. A plugin that fails or was stopped keeps them: nobody gets a page instead of the file
+    /// it is about because a plugin is broken.
     fn claims(&self) -> bool {
         matches!(self.installation.status(), Status::Enabled | Status::Tripped)
     }
@@ -93,6 +106,7 @@ impl std::fmt::Debug for Loaded {
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) plugins: BTreeMap<Identity, Arc<Loaded>>,
+    revoked: Arc<Revoked>,
     matcher: Matcher<Identity>,
 }
 
@@ -107,8 +121,19 @@ impl Snapshot {
         let mut waiting = self
             .plugins
             .iter()
-            .filter(|(_, loaded)| loaded.installation.status() == Status::PendingConsent && knows(loaded));
+            .filter(|(_, loaded)| loaded.status() == Status::PendingConsent && knows(loaded));
         waiting.next().map(|(plugin, _)| plugin.clone())
+    }
+
+    /// What the source of a plugin says of a version of it.
+    pub(crate) fn revocation(&self, plugin: &Identity, source: &Source, release: &Release) -> Option<&Revocation> {
+        let Source::Market(id) = source else { return None };
+        self.revoked.get(id)?.of(plugin, &release.version, &release.digest)
+    }
+
+    fn revocation_of(&self, plugin: &Identity, installation: &Installation) -> Option<Revocation> {
+        let release = installation.current()?;
+        self.revocation(plugin, &installation.source, release).cloned()
     }
 
     /// Who claims a URL, the first to be asked first.
@@ -122,8 +147,10 @@ impl Snapshot {
 pub(crate) struct Registry(watch::Sender<Arc<Snapshot>>);
 
 impl Registry {
-    pub(crate) fn new(plugins: BTreeMap<Identity, Arc<Loaded>>) -> Self {
-        Self(watch::Sender::new(Arc::new(compile(plugins))))
+    pub(crate) fn new(plugins: BTreeMap<Identity, Arc<Loaded>>, revoked: Revoked) -> Self {
+        let registry = Self(watch::Sender::new(Arc::new(compile(plugins, Arc::default()))));
+        registry.revoke(revoked);
+        registry
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
@@ -139,11 +166,48 @@ impl Registry {
         self.0.send_modify(|snapshot| {
             let mut plugins = snapshot.plugins.clone();
             match loaded {
-                Some(loaded) => drop(plugins.insert(plugin.clone(), Arc::new(loaded))),
+                Some(mut loaded) => {
+                    loaded.revocation = snapshot.revocation_of(plugin, &loaded.installation);
+                    plugins.insert(plugin.clone(), Arc::new(loaded));
+                }
                 None => drop(plugins.remove(plugin)),
             }
-            *snapshot = Arc::new(compile(plugins));
+            *snapshot = Arc::new(compile(plugins, Arc::clone(&snapshot.revoked)));
         });
+    }
+
+    /// Replaces what must not run. The answer are plugins of which something new is said.
+    pub(crate) fn revoke(&self, revoked: Revoked) -> Vec<(Identity, Revocation)> {
+        let mut told = Vec::new();
+        self.0.send_modify(|snapshot| {
+            let plugins = snapshot.plugins.clone();
+            let mut next = compile(plugins, Arc::new(revoked));
+            for (plugin, loaded) in &snapshot.plugins {
+                let revocation = next.revocation_of(plugin, &loaded.installation);
+                if revocation != loaded.revocation {
+                    told.extend(revocation.clone().map(|revocation| (plugin.clone(), revocation)));
+                    let loaded = Loaded {
+                        revocation,
+                        ..Loaded::clone(loaded)
+                    };
+                    next.plugins.insert(plugin.clone(), Arc::new(loaded));
+                }
+            }
+            *snapshot = Arc::new(next);
+        });
+        told
+    }
+
+    /// Resolves when a plugin is not there any more or must not run. Cancel-safe.
+    pub(crate) async fn stopped(&self, plugin: &Identity) -> Option<Arc<Loaded>> {
+        let is_stopped = |snapshot: &Arc<Snapshot>| {
+            let loaded = snapshot.plugins.get(plugin);
+            loaded.is_none_or(|loaded| loaded.status() == Status::Revoked)
+        };
+        match self.watch().wait_for(is_stopped).await {
+            Ok(snapshot) => snapshot.plugins.get(plugin).cloned(),
+            Err(_) => None,
+        }
     }
 
     /// Tells of every replacement.
@@ -152,7 +216,7 @@ impl Registry {
     }
 }
 
-fn compile(plugins: BTreeMap<Identity, Arc<Loaded>>) -> Snapshot {
+fn compile(plugins: BTreeMap<Identity, Arc<Loaded>>, revoked: Arc<Revoked>) -> Snapshot {
     let mut rules = Vec::new();
     for (plugin, loaded) in plugins.iter().filter(|(_, loaded)| loaded.claims()) {
         let resolver = loaded
@@ -168,5 +232,6 @@ fn compile(plugins: BTreeMap<Identity, Arc<Loaded>>) -> Snapshot {
     Snapshot {
         matcher: Matcher::new(rules),
         plugins,
+        revoked,
     }
 }

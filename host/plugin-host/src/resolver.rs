@@ -5,6 +5,7 @@ use std::time::Duration;
 use engine::{
     Item, Link as EngineLink, List, ListedFile, ResolveFuture, ResolveRequest, Resolved as Answer, Resolver, ResolverId,
 };
+use market::Identity;
 use transfer::{Checksum, Failure, FailureKind, FileName, GivenBy, SafeUrl, Secret, SegmentKey};
 use url::Url;
 
@@ -13,7 +14,6 @@ use crate::{
     error::{CallError, CallFailure},
     fault::{GuestError, PluginFault, Retry},
     grant::Given,
-    identity::Identity,
     listing::{Entry, Facts, FileKind, Link, Listing},
     plugins::Plugins,
     secret::Template,
@@ -267,6 +267,7 @@ fn failure(error: &CallError) -> Failure {
         CallFailure::Fault(_) => FailureKind::Plugin,
         CallFailure::Disabled
         | CallFailure::Tripped
+        | CallFailure::Revoked(_)
         | CallFailure::ConsentPending
         | CallFailure::NotLoaded(_)
         | CallFailure::Incapable
@@ -274,7 +275,9 @@ fn failure(error: &CallError) -> Failure {
     };
     let mut message = error.to_string();
     if !error.grantable.is_empty() {
-        message = format!("{message}; it may be allowed to contact {}", error.grantable.join(", "));
+        let allow = |host: &String| format!("svc plugin allow {} {host}", error.plugin);
+        let ways: Vec<_> = error.grantable.iter().map(allow).collect();
+        message = format!("{message}; you can allow that, and resume: {}", ways.join("; "));
     }
     let mut failure = Failure::new(kind, message);
     failure.retry_after = match error.reason.retry() {

@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use market::Identity;
 use transfer::Secret;
 
 use crate::{
     fault::PluginFault,
     grant::Given,
     host::{Denial, Grants},
-    identity::Identity,
     journal::CallLog,
     listing::{Link, Listing},
     secret::Secrets,
@@ -19,8 +19,18 @@ use crate::{
     world::World,
 };
 
-/// Calls at once. A runtime has room for as many, and for one more that it tries out while it loads.
-pub const MAX_CALLS: u32 = 32;
+/// Calls at once of one plugin, when there is room: what a list of links asks for at one blow.
+pub const PLUGIN_CALLS: usize = 50;
+
+/// Calls at once of each plugin that the calls of others do not take room from.
+pub(crate) const OWN_CALLS: usize = 8;
+
+/// Plugins that may all have their own calls at once.
+pub(crate) const BUSY_PLUGINS: usize = 4;
+
+/// Calls at once. A runtime has room for as many, and for one more that it tries out while it loads: address space for
+/// the most part, of which these take 300 GiB. The smallest machines have 512.
+pub const MAX_CALLS: usize = OWN_CALLS * BUSY_PLUGINS + (PLUGIN_CALLS - OWN_CALLS);
 
 /// Runs guest code.
 pub trait Runtime: fmt::Debug + Send + Sync + 'static {

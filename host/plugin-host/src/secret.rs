@@ -3,15 +3,16 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use market::Identity;
 use serde::{Deserialize, Serialize};
 use store::{
     ReadError, SealError, Store, Vault, WriteError,
     sql::{self, OptionalExtension as _},
 };
-use transfer::Secret;
+use transfer::{ByteCount, Secret};
 use url::Url;
 
-use crate::{host::HostPattern, identity::Identity, redact::Redactor};
+use crate::{host::HostPattern, redact::Redactor};
 
 /// The longest name in bytes.
 const MAX_NAME_BYTES: usize = 64;
@@ -65,7 +66,7 @@ pub enum SecretError {
     )]
     Name,
     /// A value that is not kept.
-    #[error("a captured secret has {MIN_VALUE_BYTES} to {MAX_VALUE_BYTES} bytes, not {0}")]
+    #[error("a captured secret has {MIN_VALUE_BYTES} B to {}, not {}", ByteCount(MAX_VALUE_BYTES as u64), ByteCount(*.0 as u64))]
     Value(usize),
     /// There are as many as there may be.
     #[error("a plugin keeps at most {MAX_SECRETS} captured secrets")]

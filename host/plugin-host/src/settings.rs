@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use transfer::Secret;
+use transfer::{ByteCount, Secret};
 
 /// The longest value in bytes: a text area with a long list fits.
 const MAX_VALUE_BYTES: usize = 16 * 1024;
@@ -92,7 +92,7 @@ impl Definition {
     /// Whether `value` may be set; the reason never repeats it.
     pub fn check(&self, value: &str) -> Result<(), String> {
         if value.len() > MAX_VALUE_BYTES {
-            return Err(format!("is {} bytes long; the limit is {MAX_VALUE_BYTES}", value.len()));
+            return Err(format!("is longer than {}", ByteCount(MAX_VALUE_BYTES as u64)));
         }
         if value.is_empty() {
             return if self.is_required {

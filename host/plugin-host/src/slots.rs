@@ -1,4 +1,7 @@
 //! How many calls run at once. Whoever gets no slot in time is told so; nobody waits in silence.
+//!
+//! Every plugin has a few slots of its own, and all share the rest. So one plugin can do much at once while the others
+//! leave it, and however much it does, the first calls of another find their place.
 
 use std::{
     sync::{
@@ -8,12 +11,13 @@ use std::{
     time::Duration,
 };
 
+use market::Identity;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{identity::Identity, keyed::Keyed, runtime::MAX_CALLS};
-
-/// Calls of one plugin, so that a slow site leaves room for the others.
-const PER_PLUGIN: usize = 8;
+use crate::{
+    keyed::Keyed,
+    runtime::{BUSY_PLUGINS, OWN_CALLS, PLUGIN_CALLS},
+};
 
 /// Calls that may wait.
 const WAITING: usize = 64;
@@ -24,8 +28,11 @@ const WAIT: Duration = Duration::from_secs(3);
 /// The slots of all plugins.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    all: Arc<Semaphore>,
-    /// Of plugins that have calls now.
+    /// For calls in the plugins' own slots.
+    own: Arc<Semaphore>,
+    /// What any plugin may have besides.
+    shared: Arc<Semaphore>,
+    /// The own slots of plugins that have calls now.
     plugins: Keyed<Semaphore>,
     waiting: AtomicUsize,
 }
@@ -33,10 +40,16 @@ pub(crate) struct Slots {
 /// A call's place.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    _plugin: OwnedSemaphorePermit,
-    _all: OwnedSemaphorePermit,
+    _permits: Permits,
     /// Keeps the plugin's semaphore while it has calls.
-    _semaphore: Arc<Semaphore>,
+    _plugin: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "held and given back")]
+enum Permits {
+    Own(OwnedSemaphorePermit, OwnedSemaphorePermit),
+    Shared(OwnedSemaphorePermit),
 }
 
 /// There was no slot in time.
@@ -46,35 +59,45 @@ pub(crate) struct Full;
 impl Slots {
     pub(crate) fn new() -> Self {
         Self {
-            all: Arc::new(Semaphore::new(MAX_CALLS as usize)),
+            own: Arc::new(Semaphore::new(OWN_CALLS * BUSY_PLUGINS)),
+            shared: Arc::new(Semaphore::new(PLUGIN_CALLS - OWN_CALLS)),
             plugins: Keyed::default(),
             waiting: AtomicUsize::new(0),
         }
     }
 
-    /// A slot for a call of `plugin`.
+    /// A slot for a call of `plugin`: one of its own, or a shared one, whichever is free first. Who waits longer is
+    /// served first.
     pub(crate) async fn take(&self, plugin: &Identity) -> Result<Slot, Full> {
         let _waiting = self.wait()?;
-        let semaphore = self.plugins.of(plugin, || Semaphore::new(PER_PLUGIN));
-        // The plugin's own slot first: calls that wait for a busy plugin do not hold a slot that others could use.
-        let both = async {
-            let of_plugin = Arc::clone(&semaphore).acquire_owned().await.map_err(|_| Full)?;
-            let of_all = Arc::clone(&self.all).acquire_owned().await.map_err(|_| Full)?;
-            Ok((of_plugin, of_all))
+        let plugin = self.plugins.of(plugin, || Semaphore::new(OWN_CALLS));
+        // The plugin's slot first: calls that wait for a busy plugin do not hold a place that others could use.
+        let own = async {
+            let of_plugin = Arc::clone(&plugin).acquire_owned().await.map_err(|_| Full)?;
+            let of_all = Arc::clone(&self.own).acquire_owned().await.map_err(|_| Full)?;
+            Ok(Permits::Own(of_plugin, of_all))
         };
-        let (plugin, all) = tokio::time::timeout(WAIT, both).await.map_err(|_| Full)??;
+        let shared = async {
+            let shared = Arc::clone(&self.shared).acquire_owned().await.map_err(|_| Full)?;
+            Ok(Permits::Shared(shared))
+        };
+        let permits = tokio::select! {
+            biased;
+            permits = own => permits?,
+            permits = shared => permits?,
+            () = tokio::time::sleep(WAIT) => return Err(Full),
+        };
         Ok(Slot {
+            _permits: permits,
             _plugin: plugin,
-            _all: all,
-            _semaphore: semaphore,
         })
     }
 
     /// Whether no call of `plugin` has a slot.
     #[cfg(test)]
     pub(crate) fn is_idle(&self, plugin: &Identity) -> bool {
-        let semaphore = self.plugins.of(plugin, || Semaphore::new(PER_PLUGIN));
-        semaphore.available_permits() == PER_PLUGIN
+        let own = self.plugins.of(plugin, || Semaphore::new(OWN_CALLS));
+        own.available_permits() == OWN_CALLS
     }
 
     /// A place among those that wait.
@@ -99,9 +122,10 @@ impl Drop for Waiting<'_> {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::future::join_all;
+    use futures_util::{future::join_all, poll};
 
     use super::*;
+    use crate::runtime::MAX_CALLS;
 
     fn plugin(n: usize) -> Identity {
         format!("p{n}@test").parse().unwrap()
@@ -114,23 +138,38 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_busy_plugin_leaves_room_for_the_others() {
         let slots = Slots::new();
-        let busy = join_all((0..PER_PLUGIN).map(|_| take(&slots, 0))).await;
+        let mut busy = join_all((0..PLUGIN_CALLS).map(|_| take(&slots, 0))).await;
         assert!(busy.iter().all(Result::is_ok));
         let started = tokio::time::Instant::now();
-        assert!(take(&slots, 0).await.is_err());
+        assert!(take(&slots, 0).await.is_err(), "one more");
         assert_eq!(started.elapsed(), WAIT);
-        assert!(take(&slots, 1).await.is_ok());
-        drop(busy);
+        let others = join_all((0..OWN_CALLS * (BUSY_PLUGINS - 1)).map(|n| take(&slots, 1 + n / OWN_CALLS))).await;
+        assert!(others.iter().all(Result::is_ok));
+        assert_eq!(started.elapsed(), WAIT, "at once");
+        busy.pop();
         assert!(take(&slots, 0).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_longer_is_served_first_whichever_slot_is_given_back() {
+        let slots = Slots::new();
+        for given_back in [0, PLUGIN_CALLS - 1] {
+            let mut busy = join_all((0..PLUGIN_CALLS).map(|_| take(&slots, 0))).await;
+            let mut first = Box::pin(take(&slots, 0));
+            let mut second = Box::pin(take(&slots, 0));
+            assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+            drop(busy.swap_remove(given_back));
+            let _served = first.await.unwrap();
+            assert!(poll!(&mut second).is_pending());
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn calls_in_all_and_calls_that_wait_are_bounded() {
         let slots = Slots::new();
-        let in_all = MAX_CALLS as usize;
-        let plugins = in_all / PER_PLUGIN;
-        let running = join_all((0..in_all).map(|n| take(&slots, n % plugins))).await;
-        assert!(running.iter().all(Result::is_ok));
+        let greedy = join_all((0..PLUGIN_CALLS).map(|_| take(&slots, 0))).await;
+        let others = join_all((0..MAX_CALLS - PLUGIN_CALLS).map(|n| take(&slots, 1 + n / OWN_CALLS))).await;
+        assert!(greedy.iter().chain(&others).all(Result::is_ok));
         let started = tokio::time::Instant::now();
         let late = join_all((0..WAITING).map(|_| take(&slots, 99)));
         let one_more = async {

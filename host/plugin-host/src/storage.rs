@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use market::Identity;
 use store::{
     ReadError, Store, WriteError,
     sql::{self, OptionalExtension as _},
 };
+use transfer::ByteCount;
 
-use crate::{identity::Identity, journal::now_ms};
+use crate::journal::now_ms;
 
 /// The longest key in bytes.
 const MAX_KEY_BYTES: usize = 256;
@@ -33,10 +35,10 @@ pub enum StorageError {
     #[error("a key has 1 to {MAX_KEY_BYTES} bytes, not {0}")]
     Key(usize),
     /// The value is too long.
-    #[error("a value has at most {MAX_VALUE_BYTES} bytes, not {0}")]
+    #[error("a value has at most {}, not {}", ByteCount(MAX_VALUE_BYTES as u64), ByteCount(*.0 as u64))]
     Value(usize),
     /// The plugin has as much as it may have.
-    #[error("a plugin remembers at most {MAX_KEYS} values and {max_bytes} bytes")]
+    #[error("a plugin remembers at most {MAX_KEYS} values and {}", ByteCount(*max_bytes))]
     Full {
         /// How many bytes it may have.
         max_bytes: u64,

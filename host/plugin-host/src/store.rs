@@ -6,12 +6,12 @@ use ::store::{
     MigrationSet, SealError, Vault,
     sql::{self, Connection, Transaction},
 };
+use market::Identity;
 use serde::{Deserialize, Serialize};
 use transfer::Secret;
 
 use crate::{
     grant::Grant,
-    identity::Identity,
     lifecycle::{Installation, Release, Source, Switch},
     settings::Values,
 };
@@ -19,7 +19,11 @@ use crate::{
 /// The migrations of the tables of plugins.
 pub const MIGRATIONS: MigrationSet = MigrationSet {
     namespace: "plugin",
-    steps: &[include_str!("store/version_1.sql"), include_str!("store/version_2.sql")],
+    steps: &[
+        include_str!("store/version_1.sql"),
+        include_str!("store/version_2.sql"),
+        include_str!("store/version_3.sql"),
+    ],
 };
 
 /// What was found in the database.
@@ -37,6 +41,14 @@ pub enum RowError {
     Content {
         /// Of which plugin.
         plugin: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A source's row is such a one.
+    #[error("the row of the market's source {id} cannot be read: {reason}")]
+    Source {
+        /// Of which source.
+        id: String,
         /// What is wrong.
         reason: String,
     },
@@ -66,6 +78,7 @@ struct InstallationRecord {
 #[derive(Serialize, Deserialize)]
 enum SourceRecord {
     File,
+    Bundled,
     Market(String),
     Development(std::path::PathBuf),
 }
@@ -83,6 +96,8 @@ struct ReleaseRecord {
     version: String,
     needed: Vec<String>,
     installed_ms: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signed_by: Option<String>,
 }
 
 impl From<&Release> for ReleaseRecord {
@@ -92,6 +107,7 @@ impl From<&Release> for ReleaseRecord {
             version: release.version.to_string(),
             needed: release.needed.texts(),
             installed_ms: release.installed_ms,
+            signed_by: release.signed_by.as_ref().map(ToString::to_string),
         }
     }
 }
@@ -99,10 +115,11 @@ impl From<&Release> for ReleaseRecord {
 impl ReleaseRecord {
     fn into_release(self) -> Result<Release, String> {
         Ok(Release {
-            digest: self.digest.parse().map_err(|error| format!("{error}"))?,
-            version: self.version.parse().map_err(|error| format!("{error}"))?,
+            digest: parse(&self.digest)?,
+            version: parse(&self.version)?,
             needed: parse_all(&self.needed)?,
             installed_ms: self.installed_ms,
+            signed_by: self.signed_by.map(|key| parse(&key)).transpose()?,
         })
     }
 }
@@ -114,7 +131,8 @@ impl From<&Installation> for InstallationRecord {
         Self {
             source: match &installation.source {
                 Source::File => SourceRecord::File,
-                Source::Market(name) => SourceRecord::Market(name.clone()),
+                Source::Bundled => SourceRecord::Bundled,
+                Source::Market(id) => SourceRecord::Market(id.to_string()),
                 Source::Development(path) => SourceRecord::Development(path.clone()),
             },
             active: release(&installation.active),
@@ -135,14 +153,15 @@ impl From<&Installation> for InstallationRecord {
 impl InstallationRecord {
     fn into_installation(self) -> Result<Installation, String> {
         let release = |record: Option<ReleaseRecord>| record.map(ReleaseRecord::into_release).transpose();
-        let optional = self.optional.into_iter().map(|(host, choice)| {
-            let host = host.parse().map_err(|error| format!("{error}"))?;
-            Ok((host, choice))
-        });
+        let optional = self
+            .optional
+            .into_iter()
+            .map(|(host, choice)| Ok((parse(&host)?, choice)));
         Ok(Installation {
             source: match self.source {
                 SourceRecord::File => Source::File,
-                SourceRecord::Market(name) => Source::Market(name),
+                SourceRecord::Bundled => Source::Bundled,
+                SourceRecord::Market(id) => Source::Market(parse(&id)?),
                 SourceRecord::Development(path) => Source::Development(path),
             },
             active: release(self.active)?,
@@ -162,15 +181,16 @@ impl InstallationRecord {
     }
 }
 
+fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error| format!("{text:?}: {error}"))
+}
+
 fn parse_all<T, C>(texts: &[String]) -> Result<C, String>
 where
     T: std::str::FromStr<Err: std::fmt::Display>,
     C: FromIterator<T>,
 {
-    let parsed = texts
-        .iter()
-        .map(|text| text.parse().map_err(|error| format!("{text:?}: {error}")));
-    parsed.collect()
+    texts.iter().map(|text| parse(text)).collect()
 }
 
 /// Saves what is installed of a plugin. Nothing installed, nothing of it is kept: neither values nor memory.
@@ -292,7 +312,7 @@ mod tests {
     fn a_row_of_version_1_is_read_and_written_as_it_was() {
         let (identity, installation) = parse_installation("acme@test", VERSION_1).unwrap();
         assert_eq!(identity.as_str(), "acme@test");
-        assert_eq!(installation.source, Source::Market("main".to_owned()));
+        assert_eq!(installation.source, Source::Market("main".parse().unwrap()));
         assert_eq!(installation.active.as_ref().unwrap().version.to_string(), "1.2.3");
         let written = serde_json::to_string(&InstallationRecord::from(&installation)).unwrap();
         assert_eq!(written, VERSION_1);

@@ -6,10 +6,11 @@ use std::{
     sync::Arc,
 };
 
+use market::{Digest, Identity, PublicKey, Revocation};
+
 use crate::{
     call::Health,
     grant::{HostChoice, Permission, Permissions},
-    identity::{Digest, Identity},
     lifecycle::{Source, Status},
     manifest::Manifest,
     registry::{DevelopmentError, Idle, Loaded},
@@ -26,6 +27,10 @@ pub struct PluginSummary {
     pub status: Status,
     /// Where it came from.
     pub source: Source,
+    /// The key of the author who signed it.
+    pub signed_by: Option<PublicKey>,
+    /// What its market says of the version that runs, if it warns of it or stopped it.
+    pub revocation: Option<Revocation>,
     /// The digest of the code that runs, as it is in the package or the folder.
     pub code: Option<Digest>,
     /// Why nothing of it runs, if nothing does.
@@ -40,7 +45,7 @@ pub struct PluginSummary {
     pub pending: Option<Pending>,
     /// The version that can be gone back to.
     pub previous: Option<semver::Version>,
-    /// Whether the version before was put back because the newest kept failing.
+    /// Whether it is only replaced when the user says so.
     pub is_pinned: bool,
     /// The values that it reads: the user's, else the defaults.
     pub values: BTreeMap<String, String>,
@@ -73,8 +78,10 @@ impl PluginSummary {
         let choices = installation.grant.optional.iter();
         Self {
             identity: identity.clone(),
-            status: installation.status(),
+            status: loaded.status(),
             source: installation.source.clone(),
+            signed_by: installation.current().and_then(|release| release.signed_by),
+            revocation: loaded.revocation.clone(),
             code: loaded.running.as_ref().ok().map(|running| running.code),
             idle: loaded.running.as_ref().err().cloned(),
             development_error: loaded.development_error.clone(),
@@ -107,7 +114,7 @@ impl PluginSummary {
     pub fn development_folder(&self) -> Option<&PathBuf> {
         match &self.source {
             Source::Development(folder) => Some(folder),
-            Source::File | Source::Market(_) => None,
+            Source::File | Source::Bundled | Source::Market(_) => None,
         }
     }
 }

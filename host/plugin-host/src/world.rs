@@ -6,6 +6,7 @@ use std::{
 };
 
 use svc_plugin_fixture::{Asked, Exchange, Request, Response, Tape};
+use transfer::ByteCount;
 
 use crate::{
     grant::Given,
@@ -85,7 +86,7 @@ impl std::fmt::Debug for Seen {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Gap {
     /// It is too much.
-    #[error("the call exchanged more than {MAX_WATCHED_BYTES} bytes")]
+    #[error("the call exchanged more than {}", ByteCount(MAX_WATCHED_BYTES as u64))]
     TooMuch,
     /// A request got no answer that could be written down.
     #[error("{0} was not answered")]

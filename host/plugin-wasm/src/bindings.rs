@@ -13,6 +13,7 @@ wasmtime::component::bindgen!({
             import svc:plugin/storage@0.1.0;
             import svc:plugin/text@0.1.0;
             import svc:plugin/listing@0.1.0;
+            import svc:script/answer@0.1.0;
             export svc:plugin/resolver@0.1.0;
             export svc:plugin/previewer@0.1.0;
             export svc:script/script@0.1.0;

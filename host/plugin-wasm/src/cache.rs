@@ -1,11 +1,21 @@
 //! Compiled plugins on the disk. Compiled code is native code, so none is used that was not written here: every file
-//! begins with a tag that only the holder of the key can make. What nobody uses any more is removed.
+//! ends with a tag that only the holder of the key can make. What nobody uses any more is removed.
+//!
+//! Code runs from its file, so that what nobody calls needs no memory. That is as safe as a copy while the bytes stay
+//! what was checked. Nobody but our own user, who could as well read the key, can write into the file, and we never do:
+//! it is made under another name, read-only, and it is replaced and removed by its name, which leaves what is mapped as
+//! it is. A file that others may write is copied. Who cuts a file under a running service makes it crash, as with any
+//! program on the disk.
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, TryLockError},
+    fs::{self, File, Permissions, TryLockError},
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -13,9 +23,10 @@ use std::{
 
 use data_encoding::HEXLOWER;
 use ring::{
-    digest::{SHA256, SHA256_OUTPUT_LEN, digest},
+    digest::{self, Digest, SHA256, SHA256_OUTPUT_LEN, digest},
     hmac,
 };
+use rustix::process::geteuid;
 use wasmtime::Engine;
 
 use crate::compile::MAX_WALL;
@@ -34,6 +45,33 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The file names of compiled code, also while it is written.
 const SUFFIX: &str = ".cwasm";
+
+/// What is read of a file at once: enough that asking for it costs nothing beside the digest.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// The permission to write, of everybody but the owner.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Code whose tag was right.
+#[derive(Debug)]
+pub(crate) enum Code {
+    /// It stays as it is on the disk; the tag behind it disturbs nobody.
+    File(File),
+    /// A copy, or what the compiler said just now.
+    Bytes(Vec<u8>),
+}
+
+impl Code {
+    /// What this very file can be opened by, whatever is at its path by now.
+    pub(crate) fn path(file: &File) -> PathBuf {
+        Path::new("/dev/fd").join(file.as_raw_fd().to_string())
+    }
+
+    /// The code in memory, as the file has it now.
+    pub(crate) fn copied(file: &File) -> io::Result<Vec<u8>> {
+        Ok(copy(file)?.0)
+    }
+}
 
 /// Names a plugin by its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,25 +119,34 @@ impl Cache {
     }
 
     /// The code of a plugin, if it is here and unharmed.
-    pub(crate) fn load(&self, plugin: ContentHash) -> Option<Vec<u8>> {
+    pub(crate) fn load(&self, plugin: ContentHash) -> Option<Code> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(plugin);
-        let mut file = fs::read(self.path(plugin)).ok()?;
-        let (tag, code) = file.split_at_checked(SHA256_OUTPUT_LEN)?;
-        let is_ours = hmac::verify(&self.key, &self.tagged(plugin, code), tag).is_ok();
-        if !is_ours {
+        let file = File::open(self.path(plugin)).ok()?;
+        let code = self.check(plugin, file);
+        if code.is_none() {
             tracing::warn!(%plugin, "compiled plugin has been changed on the disk; compiling it again");
-            return None;
         }
-        file.drain(..SHA256_OUTPUT_LEN);
-        Some(file)
+        code
+    }
+
+    /// The code in a file, if its tag is right.
+    fn check(&self, plugin: ContentHash, file: File) -> Option<Code> {
+        if is_ours_alone(&file).ok()? {
+            let (digest, tag) = read(&file).ok()?;
+            return self.is_tag(plugin, &digest, &tag).then_some(Code::File(file));
+        }
+        let (code, tag) = copy(&file).ok()?;
+        let is_right = self.is_tag(plugin, &digest(&SHA256, &code), &tag);
+        is_right.then_some(Code::Bytes(code))
     }
 
     /// Keeps the code of a plugin that [`Cache::load`] did not find. A file is there whole or not at all.
     pub(crate) fn store(&self, plugin: ContentHash, code: &[u8]) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let mut file = tempfile::Builder::new().suffix(SUFFIX).tempfile_in(&self.folder)?;
-        file.write_all(hmac::sign(&self.key, &self.tagged(plugin, code)).as_ref())?;
         file.write_all(code)?;
+        file.write_all(hmac::sign(&self.key, &self.tagged(plugin, &digest(&SHA256, code))).as_ref())?;
+        file.as_file().set_permissions(Permissions::from_mode(0o400))?;
         file.as_file().sync_all()?;
         file.persist(self.path(plugin))?;
         if self.started.elapsed() > SETTLED {
@@ -154,9 +201,52 @@ impl Cache {
     }
 
     /// What the tag stands for: this code, of this plugin, for this engine.
-    fn tagged(&self, plugin: ContentHash, code: &[u8]) -> Vec<u8> {
-        [&self.engine[..], &plugin.0, digest(&SHA256, code).as_ref()].concat()
+    fn tagged(&self, plugin: ContentHash, code: &Digest) -> Vec<u8> {
+        [&self.engine[..], &plugin.0, code.as_ref()].concat()
     }
+
+    fn is_tag(&self, plugin: ContentHash, code: &Digest, tag: &[u8]) -> bool {
+        hmac::verify(&self.key, &self.tagged(plugin, code), tag).is_ok()
+    }
+}
+
+/// Whether nobody but our own user can change the file.
+fn is_ours_alone(file: &File) -> io::Result<bool> {
+    let metadata = file.metadata()?;
+    Ok(metadata.uid() == geteuid().as_raw() && metadata.mode() & OTHERS_WRITE == 0)
+}
+
+/// How much code is in a file.
+fn code_bytes(file: &File) -> io::Result<usize> {
+    let code = usize::try_from(file.metadata()?.len())
+        .unwrap_or(usize::MAX)
+        .checked_sub(SHA256_OUTPUT_LEN);
+    code.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+/// The code in a file, and the tag behind it.
+fn copy(file: &File) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    let code_bytes = code_bytes(file)?;
+    let mut code = vec![0; code_bytes + SHA256_OUTPUT_LEN];
+    file.read_exact_at(&mut code, 0)?;
+    let tag = code.split_off(code_bytes);
+    Ok((code, tag))
+}
+
+/// The digest of the code in a file, and the tag behind it; only a piece at a time is in memory.
+fn read(mut file: &File) -> io::Result<(Digest, [u8; SHA256_OUTPUT_LEN])> {
+    let mut left = code_bytes(file)?;
+    let mut context = digest::Context::new(&SHA256);
+    let mut piece = vec![0; PIECE_BYTES.min(left)];
+    while left > 0 {
+        let piece = &mut piece[..PIECE_BYTES.min(left)];
+        file.read_exact(piece)?;
+        context.update(piece);
+        left -= piece.len();
+    }
+    let mut tag = [0; SHA256_OUTPUT_LEN];
+    file.read_exact(&mut tag)?;
+    Ok((context.finish(), tag))
 }
 
 /// Held by who compiles a plugin. The system takes it back from a process that is killed.
@@ -232,7 +322,7 @@ mod tests {
         before.store(unused, b"code").unwrap();
         let limit = SystemTime::now() + Duration::from_secs(1);
         before.store(new, b"code").unwrap();
-        let file = File::options().write(true).open(before.path(new)).unwrap();
+        let file = File::open(before.path(new)).unwrap();
         file.set_modified(limit + Duration::from_secs(1)).unwrap();
 
         let cache = Cache::new(folder.path(), &[1; 32], &engine);
@@ -243,28 +333,74 @@ mod tests {
         assert!(folder.path().join("notes.txt").exists());
     }
 
+    fn bytes(code: Option<Code>) -> Option<Vec<u8>> {
+        Some(match code? {
+            Code::File(file) => fs::read(Code::path(&file)).unwrap()[..code_bytes(&file).unwrap()].to_vec(),
+            Code::Bytes(bytes) => bytes,
+        })
+    }
+
+    fn replace(path: &Path, bytes: &[u8]) {
+        fs::remove_file(path).unwrap();
+        fs::write(path, bytes).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+    }
+
     #[test]
     fn code_comes_back_only_as_it_was_written() {
         let folder = tempfile::tempdir().unwrap();
         let engine = engine::compiler().unwrap();
         let cache = Cache::new(folder.path(), &[1; 32], &engine);
         let plugin = ContentHash::of(b"plugin");
-        assert_eq!(cache.load(plugin), None);
-        cache.store(plugin, b"code").unwrap();
-        assert_eq!(cache.load(plugin).unwrap(), b"code");
+        assert!(cache.load(plugin).is_none());
+        let code: Vec<u8> = (0..2 * PIECE_BYTES + 5).map(|at| at.to_le_bytes()[0]).collect();
+        cache.store(plugin, &code).unwrap();
+        assert_eq!(bytes(cache.load(plugin)).unwrap(), code);
 
         let other = ContentHash::of(b"other");
         fs::copy(cache.path(plugin), cache.path(other)).unwrap();
-        assert_eq!(cache.load(other), None, "another plugin's code");
+        assert!(cache.load(other).is_none(), "another plugin's code");
 
         let other_key = Cache::new(folder.path(), &[2; 32], &engine);
-        assert_eq!(other_key.load(plugin), None, "tagged with another key");
+        assert!(other_key.load(plugin).is_none(), "tagged with another key");
 
-        let mut bytes = fs::read(cache.path(plugin)).unwrap();
-        *bytes.last_mut().unwrap() ^= 1;
-        fs::write(cache.path(plugin), &bytes).unwrap();
-        assert_eq!(cache.load(plugin), None, "changed code");
-        fs::write(cache.path(plugin), &bytes[..10]).unwrap();
-        assert_eq!(cache.load(plugin), None, "cut");
+        let right = fs::read(cache.path(plugin)).unwrap();
+        for changed in [0, PIECE_BYTES, code.len() - 1, code.len(), right.len() - 1] {
+            let mut wrong = right.clone();
+            wrong[changed] ^= 1;
+            replace(&cache.path(plugin), &wrong);
+            assert!(cache.load(plugin).is_none(), "byte {changed} is another");
+        }
+        for cut in [0, 10, SHA256_OUTPUT_LEN, right.len() - 1] {
+            replace(&cache.path(plugin), &right[..cut]);
+            assert!(cache.load(plugin).is_none(), "cut to {cut}");
+        }
+        replace(&cache.path(plugin), &right);
+        assert!(cache.load(plugin).is_some());
+    }
+
+    #[test]
+    fn what_only_we_can_write_runs_from_its_file_and_the_rest_from_a_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(folder.path(), &[1; 32], &engine::compiler().unwrap());
+        let plugin = ContentHash::of(b"plugin");
+        cache.store(plugin, b"code").unwrap();
+        let path = cache.path(plugin);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o400);
+        let Some(Code::File(before)) = cache.load(plugin) else {
+            panic!("it is copied");
+        };
+        cache.store(plugin, b"edoc").unwrap();
+        assert_eq!(Code::copied(&before).unwrap(), b"code", "who has it keeps it");
+        assert_eq!(&fs::read(Code::path(&before)).unwrap()[..4], b"code");
+        for mode in [0o620, 0o602, 0o666] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert!(
+                matches!(cache.load(plugin), Some(Code::Bytes(code)) if code == b"edoc"),
+                "{mode:o}"
+            );
+        }
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(cache.load(plugin), Some(Code::File(_))), "others may read");
     }
 }

@@ -12,7 +12,8 @@ use wasmtime::{
 use crate::meter::TICK;
 
 /// Instances at once: the calls that the caller lets run, and the one that is tried out.
-const MAX_INSTANCES: u32 = plugin_host::runtime::MAX_CALLS + 1;
+#[expect(clippy::cast_possible_truncation, reason = "it is below a hundred")]
+const MAX_INSTANCES: u32 = plugin_host::runtime::MAX_CALLS as u32 + 1;
 
 /// The stack of a guest. Recursion ends here. An interpreter, as scripts need one, takes more than compiled code.
 const WASM_STACK_BYTES: usize = 1024 * 1024;

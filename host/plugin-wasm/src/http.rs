@@ -10,6 +10,7 @@ pub(crate) mod session;
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use plugin_host::METHODS;
 use url::Url;
 
 pub use network::{Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError};
@@ -78,10 +79,7 @@ impl Request {
             captures: Vec::new(),
             invalid: None,
         };
-        if !matches!(
-            request.method.as_str(),
-            "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS"
-        ) {
+        if !METHODS.contains(&request.method.as_str()) {
             request.reject("the method is not one that plugins may use");
         }
         if request.url.is_none() {

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use plugin_host::{
-    Exceeded, Link, Listing, PluginFault,
+    Exceeded, Link, Listing, LogLevel, PluginFault,
     runtime::{Called, Interface, Report},
 };
 use wasmtime::{
@@ -23,7 +23,7 @@ use crate::{
     call::CallContext,
     capability::listing::ListingHandle,
     limits::Limits,
-    meter::TICK,
+    meter::{Share, TICK},
     outcome,
     runtime::{LoadError, Runtime},
     script::{self, Script, ScriptError},
@@ -41,7 +41,12 @@ struct Inner {
     script: Option<Script>,
     hash: ContentHash,
     interface: Interface,
+    /// Linear memory of its calls together.
+    memory: Arc<Share>,
 }
+
+/// Linear memory of all calls of one plugin: eight of them may use all that a call is given, or fifty a little.
+const PLUGIN_MEMORY_BYTES: usize = 512 * 1024 * 1024;
 
 /// A linked component and the functions that are called.
 pub(crate) struct Guest {
@@ -92,6 +97,7 @@ impl Loaded {
             script: None,
             hash: guest.hash,
             interface: guest.interface.clone(),
+            memory: Share::of(PLUGIN_MEMORY_BYTES),
             guest: Arc::clone(&guest),
         };
         let (types, _, _) = inner
@@ -122,6 +128,7 @@ impl Loaded {
             runtime,
             hash: ContentHash::of(script.text().as_bytes()),
             interface: engine.interface.clone(),
+            memory: Share::of(PLUGIN_MEMORY_BYTES),
             script: Some(script),
             guest: engine,
         };
@@ -287,7 +294,14 @@ impl Inner {
         let state = store.into_data();
         let result = match ended {
             Ok(Ok(answer)) => answer.map_err(|error| PluginFault::Answer(error.into())),
-            Ok(Err(error)) => Err(outcome::fault(&error, &state.meter, &state.limits)),
+            Ok(Err(error)) => {
+                let fault = outcome::fault(&error, &state.meter, &state.limits);
+                if let PluginFault::Trap { kind, frames } = &fault {
+                    let crash = format!("it crashed: {kind}, in {}", frames.join(" of "));
+                    state.context.log.write(LogLevel::Error, &crash);
+                }
+                Err(fault)
+            }
             Err(_) => Err(PluginFault::Limit(Exceeded::Wall(wall))),
         };
         let report = state.report();
@@ -297,7 +311,7 @@ impl Inner {
     fn store(&self, context: CallContext, limits: Limits) -> Store<CallState> {
         let host_call_bytes = limits.host_call_bytes;
         let shared = &self.runtime.0;
-        let state = CallState::new(context, limits, shared.host.clone());
+        let state = CallState::new(context, limits, shared.host.clone(), self.memory.clone());
         let mut store = Store::new(&shared.engine, state);
         store.limiter(|state| state);
         store.set_hostcall_fuel(host_call_bytes);

@@ -1,6 +1,13 @@
-//! What a call has used so far, and which limit ended it. Pure; the engine tells it what happens.
+//! What a call has used so far, and which limit ended it; what all calls use together. Pure; the engine tells it what
+//! happens.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use plugin_host::Exceeded;
 
@@ -74,6 +81,66 @@ impl Meter {
     }
 }
 
+/// Memory that several calls share: there are more of them than may use as much as each is allowed.
+#[derive(Debug)]
+pub(crate) struct Share {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl Share {
+    pub(crate) fn of(limit: usize) -> Arc<Self> {
+        let used = AtomicUsize::new(0);
+        Arc::new(Self { limit, used })
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let fits = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
+        self.used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
+            .is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What one call has of every share that it is in; given back when it ends.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    shares: [Arc<Share>; 2],
+    bytes: usize,
+}
+
+impl Taken {
+    pub(crate) fn nothing(shares: [Arc<Share>; 2]) -> Self {
+        Self { shares, bytes: 0 }
+    }
+
+    /// Takes more of all shares, or of none.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        let [first, second] = &self.shares;
+        if !first.take(bytes) {
+            return false;
+        }
+        if !second.take(bytes) {
+            first.give_back(bytes);
+            return false;
+        }
+        self.bytes += bytes;
+        true
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        for share in &self.shares {
+            share.give_back(self.bytes);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +164,19 @@ mod tests {
         assert_eq!(meter.peak_memory(), 100);
         assert!(!meter.may_grow_table(11));
         assert_eq!(meter.refused(), Some(Exceeded::Table(10)));
+    }
+
+    #[test]
+    fn calls_share_memory_and_give_back_what_they_had() {
+        let (all, one, other) = (Share::of(10), Share::of(6), Share::of(6));
+        let mut first = Taken::nothing([one.clone(), all.clone()]);
+        let mut second = Taken::nothing([one, all.clone()]);
+        let mut third = Taken::nothing([other, all]);
+        assert!(first.take(2) && first.take(2) && second.take(2));
+        assert!(!second.take(1), "its plugin has no more");
+        assert!(!third.take(5), "there is no more");
+        assert!(third.take(4), "what was refused is not held");
+        drop(first);
+        assert!(second.take(4) && !third.take(1));
     }
 }

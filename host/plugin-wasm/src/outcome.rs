@@ -44,7 +44,7 @@ fn frames(error: &wasmtime::Error) -> Vec<String> {
 }
 
 /// A text of a guest, cut to a length that can be shown and stored.
-fn clipped(mut text: String) -> String {
+pub(crate) fn clipped(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
     text
 }

@@ -6,6 +6,7 @@ use plugin_host::{
     PluginFault,
     runtime::{Interface, Language},
 };
+use rustix::mm::{Advice, madvise};
 use tokio::{
     sync::{OnceCell, Semaphore},
     task::JoinError,
@@ -24,12 +25,13 @@ use crate::{
             script::script as scripting,
         },
     },
-    cache::{Cache, ContentHash},
+    cache::{Cache, Code, ContentHash},
     capability::later,
     compile::{CompileError, CompilerCommand, compile},
     engine::{self, Ticker},
     interface,
     loaded::{Guest, Loaded},
+    meter::Share,
     screen::{Kind, ScreenError, screen},
     script::{self, Script, ScriptError},
     state::{CallState, Host},
@@ -37,6 +39,9 @@ use crate::{
 
 /// Searches through long texts that run at once. One leaves room for others on two processors.
 const SEARCHES: usize = 2;
+
+/// Linear memory of all calls: as much as thirty-two may use that each use all they are given.
+const ALL_MEMORY_BYTES: usize = 2 << 30;
 
 /// What a runtime needs to begin with.
 #[derive(Clone)]
@@ -144,6 +149,7 @@ impl Runtime {
             ticker: Ticker::start(engine.weak()).map_err(StartError::Thread)?,
             host: Arc::new(Host {
                 version: config.host_version,
+                memory: Share::of(ALL_MEMORY_BYTES),
                 searches: Arc::new(Semaphore::new(SEARCHES)),
             }),
             cache: Cache::new(&config.cache_folder, &config.cache_key, &engine),
@@ -194,7 +200,7 @@ impl Runtime {
     }
 
     /// The code of a plugin that the cache did not have. What another process compiles at this moment is waited for.
-    async fn compile(&self, bytes: &[u8], hash: ContentHash) -> Result<Vec<u8>, LoadError> {
+    async fn compile(&self, bytes: &[u8], hash: ContentHash) -> Result<Code, LoadError> {
         let _turn = self.0.cache.turn(hash).await;
         let shared = self.0.clone();
         if let Some(code) = blocking(move || shared.cache.load(hash)).await? {
@@ -205,22 +211,49 @@ impl Runtime {
         blocking(move || {
             if let Err(error) = shared.cache.store(hash, &code) {
                 tracing::warn!(%error, "cannot keep a compiled plugin; it will be compiled again");
+                return Code::Bytes(code);
             }
-            code
+            shared.cache.load(hash).unwrap_or(Code::Bytes(code))
         })
         .await
     }
 
+    /// The component that code is.
     #[expect(
         unsafe_code,
         reason = "deserialised code is native code; this is what the compiler wrote, proved by the cache's tag"
     )]
-    fn link(&self, code: &[u8], hash: ContentHash) -> Result<Guest, LoadError> {
+    fn component(&self, code: &Code) -> wasmtime::Result<Component> {
         let engine = &self.0.engine;
-        // SAFETY: `code` came out of our compiler's process just now, or of the cache, which has checked its tag over
-        // these very bytes in memory.
-        let component = unsafe { Component::deserialize(engine, code) };
-        let component = component.map_err(|error| LoadError::abi(None, &error))?;
+        let file = match code {
+            // SAFETY: they came out of our compiler's process just now, or the cache has checked their tag in memory.
+            Code::Bytes(bytes) => return unsafe { Component::deserialize(engine, bytes) },
+            Code::File(file) => file,
+        };
+        // SAFETY: the cache has checked the tag of this very file, which nobody changes.
+        let mapped = unsafe { Component::deserialize_file(engine, Code::path(file)) };
+        if let Ok(component) = &mapped {
+            let code = component.image_range();
+            // SAFETY: the pages are those of the file, and nobody writes to them; whoever needs one gets it from there.
+            let advised = unsafe {
+                madvise(
+                    code.start.cast_mut().cast(),
+                    code.end.addr() - code.start.addr(),
+                    Advice::LinuxDontNeed,
+                )
+            };
+            advised.unwrap_or_else(|error| tracing::debug!(%error, "loaded code stays in memory"));
+        }
+        mapped.or_else(|error| {
+            tracing::debug!(%error, "compiled code cannot run from its file; it is copied");
+            // SAFETY: as above.
+            unsafe { Component::deserialize(engine, Code::copied(file)?) }
+        })
+    }
+
+    fn link(&self, code: &Code, hash: ContentHash) -> Result<Guest, LoadError> {
+        let engine = &self.0.engine;
+        let component = self.component(code).map_err(|error| LoadError::abi(None, &error))?;
         let interface = interface::of(engine, &component);
         let mut linker = self.0.linker.clone();
         later::add_to_linker(&mut linker, engine, &component).map_err(|error| LoadError::abi(None, &error))?;
@@ -242,7 +275,7 @@ impl Runtime {
 
 /// What there is of a plugin before it is linked.
 enum Found {
-    Code(Vec<u8>),
+    Code(Code),
     Component(Vec<u8>),
 }
 

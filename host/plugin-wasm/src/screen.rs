@@ -1,6 +1,7 @@
 //! A look at the bytes before a compiler sees them. Compiling can take time and memory far beyond the size of a module,
 //! and what drives that can be counted.
 
+use transfer::ByteCount;
 use wasmparser::{Encoding, FunctionBody, Operator, Parser, Payload, Validator, WasmFeatures};
 
 /// The largest plugin: what a file of a package may have. The largest honest ones bring a JavaScript engine that was made
@@ -42,6 +43,9 @@ pub enum ScreenError {
     /// Not WebAssembly, or not valid.
     #[error("not valid WebAssembly: {0}")]
     Invalid(String),
+    /// More than any plugin needs.
+    #[error("it is larger than {}", ByteCount(MAX_PLUGIN_BYTES as u64))]
+    TooLarge,
     /// More of something than any plugin needs.
     #[error("it has {count} {what}; the limit is {limit}")]
     TooMuch {
@@ -56,7 +60,9 @@ pub enum ScreenError {
 
 /// Checks everything that is cheap to check.
 pub(crate) fn screen(bytes: &[u8], features_off: WasmFeatures) -> Result<Kind, ScreenError> {
-    limit("bytes", bytes.len() as u64, MAX_PLUGIN_BYTES as u64)?;
+    if bytes.len() > MAX_PLUGIN_BYTES {
+        return Err(ScreenError::TooLarge);
+    }
     let mut seen = Seen::default();
     let mut kind = None;
     for payload in Parser::new(0).parse_all(bytes) {

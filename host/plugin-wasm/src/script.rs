@@ -3,9 +3,15 @@
 
 use std::{fmt, sync::Arc};
 
+use plugin_host::PluginFault;
+use transfer::ByteCount;
 use wasmtime::{Store, component::Instance};
 
-use crate::{bindings::exports::svc::script::script as scripting, state::CallState};
+use crate::{
+    bindings::{exports::svc::script::script as scripting, svc::script::answer},
+    outcome::clipped,
+    state::CallState,
+};
 
 /// The engine that runs scripts, as a core module; built from its sources by a script beside it.
 pub(crate) const ENGINE: &[u8] = include_bytes!("../../../plugins/js-runtime/js-runtime.wasm");
@@ -17,8 +23,8 @@ pub const MAX_SCRIPT_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// It is too long.
-    #[error("it has {0} bytes; the limit is {MAX_SCRIPT_BYTES}")]
-    TooLong(usize),
+    #[error("it is longer than {}", ByteCount(MAX_SCRIPT_BYTES as u64))]
+    TooLong,
     /// It is no text.
     #[error("it is not UTF-8")]
     NotText,
@@ -49,6 +55,13 @@ impl From<scripting::Mistake> for ScriptError {
     }
 }
 
+impl answer::Host for CallState {
+    fn unusable(&mut self, reason: String) -> wasmtime::Result<()> {
+        let (field, reason) = ("answer", clipped(reason));
+        Err(PluginFault::InvalidOutput { field, reason }.into())
+    }
+}
+
 /// A plugin's script.
 #[derive(Clone)]
 pub(crate) struct Script(Arc<str>);
@@ -62,7 +75,7 @@ impl fmt::Debug for Script {
 impl Script {
     pub(crate) fn new(bytes: Vec<u8>) -> Result<Self, ScriptError> {
         if bytes.len() > MAX_SCRIPT_BYTES {
-            return Err(ScriptError::TooLong(bytes.len()));
+            return Err(ScriptError::TooLong);
         }
         let text = String::from_utf8(bytes).map_err(|_| ScriptError::NotText)?;
         Ok(Self(text.into()))

@@ -10,7 +10,13 @@ use tokio::sync::Semaphore;
 use wasmtime::{ResourceLimiter, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::{call::CallContext, http::session::Session, limits::Limits, listing::ListingBuilder, meter::Meter};
+use crate::{
+    call::CallContext,
+    http::session::Session,
+    limits::Limits,
+    listing::ListingBuilder,
+    meter::{Meter, Share, Taken},
+};
 
 /// Searches through texts up to this size are done on the spot; going to another thread would take longer.
 const SHORT_TEXT_BYTES: usize = 8 * 1024;
@@ -21,6 +27,7 @@ pub(crate) struct CallState {
     pub(crate) host: Arc<Host>,
     pub(crate) limits: Limits,
     pub(crate) meter: Meter,
+    memory: Taken,
     pub(crate) table: ResourceTable,
     pub(crate) http: Session,
     pub(crate) listing: ListingBuilder,
@@ -36,17 +43,21 @@ pub(crate) struct CallState {
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) version: String,
+    /// Linear memory of all calls.
+    pub(crate) memory: Arc<Share>,
     /// Threads that search long texts for plugins: a search cannot be interrupted, so there are few at once.
     pub(crate) searches: Arc<Semaphore>,
 }
 
 impl CallState {
-    pub(crate) fn new(context: CallContext, limits: Limits, host: Arc<Host>) -> Self {
+    /// What a call of a plugin begins with whose calls together have `memory`.
+    pub(crate) fn new(context: CallContext, limits: Limits, host: Arc<Host>, memory: Arc<Share>) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let http = Session::new(&context, limits.http.clone());
         Self {
             meter: Meter::new(limits.cpu, limits.memory_bytes, limits.table_elements),
+            memory: Taken::nothing([memory, host.memory.clone()]),
             listing: ListingBuilder::new(limits.output.clone()),
             table,
             http,
@@ -115,8 +126,15 @@ impl CallState {
 }
 
 impl ResourceLimiter for CallState {
-    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(self.meter.may_grow_memory(desired))
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        if !self.meter.may_grow_memory(desired) {
+            return Ok(false);
+        }
+        // The call may have it, but others do: that is not the plugin's fault, and another time it gets it.
+        if !self.memory.take(desired.saturating_sub(current)) {
+            return Err(PluginFault::Overloaded.into());
+        }
+        Ok(true)
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {

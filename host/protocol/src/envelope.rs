@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-use crate::error::RpcError;
+use crate::{error::RpcError, misfit};
 
 /// The notification that carries an event; its params are [`crate::ServiceEventParams`].
 pub const SERVICE_EVENT: &str = "service.event";
@@ -175,7 +175,7 @@ impl Request {
         if text.starts_with('[') {
             return Err(RpcError::invalid_params("params must be an object"));
         }
-        serde_json::from_str(text).map_err(|error| RpcError::invalid_params(error.to_string()))
+        misfit::from_json(text.as_bytes()).map_err(|misfit| RpcError::invalid_params(misfit.to_string()))
     }
 }
 

@@ -86,6 +86,16 @@ macro_rules! reasons {
             Unknown,
         }
 
+        impl Reason {
+            /// Its name on the wire.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)+
+                    Self::Unknown => "unknown",
+                }
+            }
+        }
+
         impl<'de> Deserialize<'de> for Reason {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;

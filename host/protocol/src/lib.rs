@@ -35,7 +35,9 @@ mod envelope;
 mod error;
 mod event;
 mod group;
+mod market;
 mod method;
+mod misfit;
 mod plugin;
 pub mod proof;
 mod queue;
@@ -53,7 +55,13 @@ pub use envelope::{Id, Reply, Request, SERVICE_EVENT, ServerFrame, encode_notifi
 pub use error::{ErrorCode, ErrorData, Reason, RpcError, code};
 pub use event::{DaemonEvent, EventBody, Service, ServiceEvent, ServiceEventParams, TasksSnapshot};
 pub use group::{CreateGroupRequest, CreateGroupResponse, CreateGroupTasksParams, GroupDto};
+pub use market::{
+    MarketEntryDto, MarketInstallRequest, MarketInstalledDto, MarketRefreshRequest, MarketSourceAddRequest,
+    MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, RevocationDto, SetPluginPinnedParams,
+    SetPluginPinnedRequest,
+};
 pub use method::Method;
+pub use misfit::{Misfit, from_json, from_value};
 pub use plugin::{
     ChoosePluginHostParams, ChoosePluginHostRequest, DevErrorDto, GroupItemDto, InstallPluginDevRequest,
     InstallPluginFileParams, InstallPluginParams, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginCallDto,

@@ -86,6 +86,13 @@ methods! {
     PluginInstallFile = "daemon.plugin.installFile",
     PluginJournal = "daemon.plugin.journal",
     PluginIgnoreRetry = "daemon.plugin.ignoreRetry",
+    PluginSetPinned = "daemon.plugin.setPinned",
+    PluginMarketList = "daemon.plugin.marketList",
+    PluginMarketInstall = "daemon.plugin.marketInstall",
+    PluginMarketRefresh = "daemon.plugin.marketRefresh",
+    PluginMarketSourceList = "daemon.plugin.marketSourceList",
+    PluginMarketSourceAdd = "daemon.plugin.marketSourceAdd",
+    PluginMarketSourceRemove = "daemon.plugin.marketSourceRemove",
     ConfigGet = "daemon.config.get",
     ConfigPatch = "daemon.config.patch",
     ConfigProxyTest = "daemon.config.proxyTest",
@@ -129,6 +136,10 @@ impl Method {
                 | Self::PluginInstall
                 | Self::PluginInstallDev
                 | Self::PluginInstallFile
+                | Self::PluginMarketList
+                | Self::PluginMarketInstall
+                | Self::PluginMarketRefresh
+                | Self::PluginMarketSourceAdd
         )
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::RevocationDto;
+
 /// A plugin as clients see it. No field can hold a credential.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -24,7 +26,7 @@ pub struct PluginDto {
     pub enabled: bool,
     /// Whether it runs from its author's folder.
     pub dev_mode: bool,
-    /// `None`, `Manual`, or `CircuitBreaker` after too many faults.
+    /// `None`, `Manual`, `CircuitBreaker` after too many faults, or `Revoked`.
     pub disabled_reason: String,
     /// What can be set.
     pub settings: Vec<SettingFieldDto>,
@@ -39,7 +41,7 @@ pub struct PluginDto {
     pub auth_supported: bool,
     /// Feeds that it can read.
     pub subscription_provider_ids: Vec<String>,
-    /// `Loaded`; `Loading`, after which it is `Loaded` or `Failed`; or `PendingConsent`.
+    /// `Loaded`; `Loading`, after which it is `Loaded` or `Failed`; `PendingConsent`; or `Revoked`.
     pub load_status: String,
     /// Why it is not loaded.
     pub load_error: String,
@@ -53,11 +55,19 @@ pub struct PluginDto {
     pub pending: Option<PendingVersionDto>,
     /// What it is for: `resolver`, `preview`, …
     pub capabilities: Vec<String>,
-    /// `file`, `development`, or the market source it came from.
+    /// `file`, `development`, `bundled`, or the market source it came from.
     pub source: String,
-    /// Who signed it.
+    /// The fingerprint of the key of the author who signed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
+    /// Whether it is only replaced when the user says so.
+    pub pinned: bool,
+    /// The version that can be gone back to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_version: Option<String>,
+    /// That its market warns of the version that runs, or has stopped it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<RevocationDto>,
 }
 
 /// A host that a plugin can do without.
@@ -258,6 +268,12 @@ pub struct InstalledPlugin {
     /// Names what the user has to agree to before this version runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_consent: Option<String>,
+    /// Where it came from: `file`, `development`, `bundled`, or a market source.
+    #[serde(default)]
+    pub source: String,
+    /// The fingerprint of the key of the author who signed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
 }
 
 /// Params of `daemon.plugin.install`: a ZIP that was uploaded as a blob.
@@ -346,7 +362,7 @@ impl std::fmt::Debug for ResolvePreviewRequest {
     }
 }
 
-/// What is behind a URL. Neither items nor an error: no plugin has a list of it.
+/// What is behind a URL. Neither items nor an error: no plugin has a list of it, and `message` says what becomes of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResolvePreviewResponse {
@@ -354,8 +370,13 @@ pub struct ResolvePreviewResponse {
     pub name: String,
     /// The URL.
     pub source_url: String,
+    /// The plugin whose URL it is; empty if no plugin claims it.
+    pub plugin: String,
     /// Why there is no list, for people.
     pub error: String,
+    /// What becomes of the URL without a list, for people: a plugin's file, or a plain file because no plugin claims it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
     /// Whether there might be one if the user allowed the plugin another host: one of `grantableHosts`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub grantable: bool,

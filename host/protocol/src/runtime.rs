@@ -75,6 +75,18 @@ pub struct DiagnosticsResult {
     pub log_dir: String,
     /// Connections open now.
     pub connections: u64,
+    /// Calls of plugins since it started.
+    #[serde(default)]
+    pub plugin_calls: u64,
+    /// How many of them gave nothing.
+    #[serde(default)]
+    pub plugin_faults: u64,
+    /// How long they took together.
+    #[serde(default)]
+    pub plugin_call_ms: u64,
+    /// Memory of its process; none where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident_bytes: Option<u64>,
     /// Helper programs.
     pub components: Vec<serde_json::Value>,
 }

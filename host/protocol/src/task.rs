@@ -380,14 +380,20 @@ pub struct CreateTasksParams {
 pub struct CreatedTask {
     /// The task.
     pub task_id: String,
+    /// What its user should know, for people: that a plugin waits which would know the URL. Empty if there is nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
 }
 
 /// Result of `daemon.task.createMany`, in the order of the requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedTasks {
     /// The tasks.
     pub task_ids: Vec<String>,
+    /// What their user should know, as in [`CreatedTask`]; each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
 }
 
 /// Params of `daemon.task.rename`.

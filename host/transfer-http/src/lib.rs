@@ -36,6 +36,8 @@ mod worker;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+pub use tls::trusting_client;
+
 use transfer::{Failure, Job, Lanes, Outcome, RunFuture, Transport, failure::FailureKind};
 
 /// How patient connections are, and what they trust. Changed only by making a new transport.

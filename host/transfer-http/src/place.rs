@@ -6,10 +6,8 @@ use std::{
     time::SystemTime,
 };
 
-use data_encoding::HEXLOWER;
-use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
-use transfer::{Claim, Claimed, Failure, FileName, PartFile, Recorded, Reporter, RunEvent, SafeUrl, Target};
+use transfer::{Claim, Claimed, Failure, FileName, Origin, PartFile, Recorded, Reporter, RunEvent, SafeUrl, Target};
 
 use crate::{name, run::blocking};
 
@@ -26,7 +24,7 @@ impl Place {
     pub(crate) fn new(url: &SafeUrl, target: Target, reporter: Reporter) -> Self {
         Self {
             target,
-            source_id: HEXLOWER.encode(&Sha256::digest(url.expose())),
+            source_id: Origin::at(url).source,
             name_of_url: name::of_url(url),
             reporter,
         }

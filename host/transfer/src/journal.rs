@@ -11,12 +11,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     os,
     part_file::Begun,
     range_set::{ByteRange, RangeSet},
+    safe_url::SafeUrl,
 };
 
 /// First bytes of a journal; the digit is the format's version.
@@ -46,6 +49,16 @@ pub struct Origin {
     pub etag: Option<String>,
     /// The file's modification time, as sent.
     pub last_modified: Option<String>,
+}
+
+impl Origin {
+    /// A file at `url` of which nothing else is known.
+    pub fn at(url: &SafeUrl) -> Self {
+        Self {
+            source: HEXLOWER.encode(&Sha256::digest(url.expose())),
+            ..Self::default()
+        }
+    }
 }
 
 /// How far a file has come that is joined from segments in their order.

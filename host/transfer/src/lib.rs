@@ -1,13 +1,15 @@
 //! What moving bytes means, whatever the protocol.
 //!
 //! *Owns* the words and tools that every transport and every user of one share: [`Source`], [`Target`], [`Transport`],
-//! [`PartFile`], [`RangeSet`], [`RateLimits`], [`RetryBudget`], [`FileName`], [`Checksum`], [`SafeUrl`], [`Failure`].
+//! [`PartFile`], [`RangeSet`], [`RateLimits`], [`RetryBudget`], [`FileName`], [`Checksum`], [`SafeUrl`], [`Failure`],
+//! [`ByteCount`].
 //!
 //! *Never* knows a protocol, a task, a queue or a database.
 //!
 //! Start reading at [`Transport`] and [`Job`]; a transport is written against [`PartFile`] and [`RateLimits`].
 
 pub mod address;
+mod byte_count;
 pub mod checksum;
 pub mod failure;
 pub mod file_name;
@@ -23,6 +25,7 @@ pub mod safe_url;
 pub mod source;
 pub mod transport;
 
+pub use byte_count::ByteCount;
 pub use checksum::Checksum;
 pub use failure::{Failure, FailureKind};
 pub use file_name::FileName;

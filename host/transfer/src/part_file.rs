@@ -163,6 +163,22 @@ impl PartFile {
         Ok(None)
     }
 
+    /// Makes the file at `path`, which another program left unfinished, a part file of this origin: a run that adopts goes
+    /// on with what is `done`. As nothing is known of the version that it is a part of, the run compares the last of its
+    /// bytes with the server's first. Blocks.
+    pub fn take_over(path: &Path, origin: &Origin, done: &RangeSet) -> io::Result<()> {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let paths = Paths::new(directory, &FileName::sanitise(&name.to_string_lossy()));
+        if paths.target != path || fs::symlink_metadata(&paths.part).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        File::open(path)?.sync_all()?;
+        Journal::create(&paths.journal, origin, done)?;
+        os::rename_new(path, &paths.part)
+    }
+
     /// Takes up the part file of `path`, which an earlier run reserved. If it is gone, the name is claimed again.
     pub async fn reclaim(
         path: &Path,

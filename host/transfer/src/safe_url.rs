@@ -83,6 +83,15 @@ impl SafeUrl {
             password: crate::source::Secret::new(decode(self.0.password().unwrap_or(""))),
         })
     }
+
+    /// The same URL without user name and password, to be shown.
+    #[must_use]
+    pub fn without_login(&self) -> Self {
+        let mut url = self.0.clone();
+        // A URL that cannot have a login has none.
+        let _none_to_remove = url.set_username("").and_then(|()| url.set_password(None));
+        Self(url)
+    }
 }
 
 impl fmt::Display for SafeUrl {
@@ -128,6 +137,17 @@ mod tests {
             SafeUrl::parse("magnet:?xt=urn:btih:00").unwrap().to_string(),
             "magnet:…"
         );
+    }
+
+    #[test]
+    fn a_url_can_be_shown_without_its_login() {
+        for (url, shown) in [
+            ("https://me:pw@a.test/x?y=1", "https://a.test/x?y=1"),
+            ("https://:pw@a.test/", "https://a.test/"),
+            ("magnet:?xt=urn:btih:00", "magnet:?xt=urn:btih:00"),
+        ] {
+            assert_eq!(SafeUrl::parse(url).unwrap().without_login().expose(), shown);
+        }
     }
 
     #[test]

@@ -4,13 +4,12 @@ use std::{
     io::Write,
     net::SocketAddr,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use jiff::Timestamp;
 use market::{
-    Digest, Folder, Identity, Level, Origin, PublicKey, Role, SourceState,
-    http::Web,
-    path,
+    Digest, Folder, Identity, Level, Origin, OriginError, PublicKey, Role, SourceState, path,
     record::{OverrideRecord, RangeRecord, RevocationRecord},
 };
 use semver::Version;
@@ -25,14 +24,17 @@ use crate::{
     serve,
 };
 
+/// What reaches the source at a URL.
+pub type Origins<'a> = &'a (dyn Fn(&Url) -> Result<Arc<dyn Origin>, OriginError> + Sync);
+
 /// What commands need from whoever runs them.
 pub struct Surroundings<'a> {
     /// Where answers go.
     pub out: &'a mut (dyn Write + Send),
     /// Who knows passphrases.
     pub passphrases: &'a (dyn Passphrases + Sync),
-    /// HTTP, for sources that are somewhere else.
-    pub web: &'a Web,
+    /// What reaches sources that are somewhere else.
+    pub origins: Origins<'a>,
     /// What knows what the code of packages imports.
     pub imports: Imports<'a>,
     /// The time.
@@ -67,15 +69,11 @@ impl Surroundings<'_> {
     }
 
     /// A folder, or a URL.
-    fn origin(&self, place: &str) -> Result<Box<dyn Origin>, ToolError> {
+    fn origin(&self, place: &str) -> Result<Arc<dyn Origin>, ToolError> {
         let Ok(url) = place.parse::<Url>() else {
-            return Ok(Box::new(Folder::new(place)));
+            return Ok(Arc::new(Folder::new(place)));
         };
-        let http = self
-            .web
-            .at(url)
-            .map_err(|error| ToolError::Refused(error.to_string()))?;
-        Ok(Box::new(http))
+        (self.origins)(&url).map_err(|error| ToolError::Refused(error.to_string()))
     }
 }
 
@@ -160,6 +158,7 @@ pub struct WithdrawArgs {
     /// The plugin
     identity: Identity,
     /// Its version
+    #[arg(id = "withdrawn", value_name = "VERSION")]
     version: Version,
     /// What users read
     #[arg(long)]

@@ -4,8 +4,7 @@ use std::{io, path::PathBuf};
 
 use market::{
     PackageError,
-    fetch::{DownloadError, Failures},
-    http::WebError,
+    fetch::{DownloadError, Failures, PlaceError, RefreshError},
 };
 
 /// Why a command was refused.
@@ -56,9 +55,6 @@ pub enum ToolError {
     /// A package is missing or wrong.
     #[error("the source does not hold what it promises{}", places(.0))]
     Download(DownloadError),
-    /// There is no HTTP.
-    #[error(transparent)]
-    Web(#[from] WebError),
     /// Nothing can listen there.
     #[error("cannot listen on {address}")]
     Listen {
@@ -104,10 +100,21 @@ impl ToolError {
         match self {
             Self::Refused(_) | Self::Archive(_) | Self::Key { .. } | Self::Passphrase(_) => Kind::Usage,
             Self::Package(_) | Self::Source { .. } => Kind::Untrusted,
+            Self::Refresh(failures) if failures.0.iter().any(|error| !is_absence(error)) => Kind::Untrusted,
+            Self::Download(error) if error.0.iter().any(|(_, error)| is_wrong(error)) => Kind::Untrusted,
             Self::Io { .. } | Self::Print(_) => Kind::Disk,
-            Self::Refresh(_) | Self::Download(_) | Self::Web(_) | Self::Listen { .. } => Kind::Network,
+            Self::Refresh(_) | Self::Download(_) | Self::Listen { .. } => Kind::Network,
         }
     }
+}
+
+/// Whether nothing came, rather than something wrong.
+fn is_absence(error: &RefreshError) -> bool {
+    matches!(error, RefreshError::Origin { .. })
+}
+
+fn is_wrong(error: &PlaceError) -> bool {
+    matches!(error, PlaceError::Package(_))
 }
 
 /// The reasons of every place, each with its causes.

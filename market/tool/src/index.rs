@@ -12,8 +12,8 @@ use semver::Version;
 
 use crate::{Package, Repository, SigningKey, ToolError, draft::Draft, init::INDEX_LIFE};
 
-/// What knows which functions of the host the code of a package imports: a digest of their names.
-pub type Imports<'a> = &'a (dyn Fn(&Package) -> Option<Digest> + Sync);
+/// What knows which functions of the host the code of a package imports: a digest of their names, or why it is no code.
+pub type Imports<'a> = &'a (dyn Fn(&Package) -> Result<Digest, String> + Sync);
 
 /// What else is to be said of a package.
 #[derive(Clone)]
@@ -47,6 +47,7 @@ pub fn add(
         return Err(ToolError::Archive("it is not signed".to_owned()));
     }
     let signature = read.signature_beside(package, &author)?;
+    let imports = (addition.imports)(&read).map_err(ToolError::Archive)?;
     let (identity, version) = (read.identity().clone(), read.version().clone());
     let mut index = repository.index()?;
     let plugin = index
@@ -68,7 +69,7 @@ pub fn add(
         min_host: read.min_host(),
         abi: read.abi()?,
         permissions: read.permissions(),
-        imports_digest: (addition.imports)(&read),
+        imports_digest: Some(imports),
         published: now,
         signature,
         fixtures: read.fixtures(),

@@ -61,7 +61,7 @@ pub fn digest(algorithm: &str, data: &[u8]) -> Result<Vec<u8>, TextError> {
 
 fn check_length(data: &[u8]) -> Result<(), TextError> {
     if data.len() > MAX_INPUT_BYTES {
-        return Err(TextError::InputTooLong(data.len()));
+        return Err(TextError::InputTooLong);
     }
     Ok(())
 }

@@ -34,10 +34,10 @@ pub enum TextError {
     #[error("the pattern has {0} bytes; the limit is {1}")]
     PatternTooLong(usize, usize),
     /// The text is longer than [`MAX_INPUT_BYTES`].
-    #[error("the text has {0} bytes; the limit is {MAX_INPUT_BYTES}")]
-    InputTooLong(usize),
+    #[error("the text is longer than {} MiB", MAX_INPUT_BYTES >> 20)]
+    InputTooLong,
     /// The answer is longer than [`MAX_OUTPUT_BYTES`].
-    #[error("the answer is longer than {MAX_OUTPUT_BYTES} bytes")]
+    #[error("the answer is longer than {} MiB", MAX_OUTPUT_BYTES >> 20)]
     OutputTooLong,
     /// The pattern, selector or pointer is not one.
     #[error("invalid {what}: {reason}")]
@@ -59,7 +59,7 @@ impl TextError {
 
 fn check_input(text: &str) -> Result<(), TextError> {
     if text.len() > MAX_INPUT_BYTES {
-        return Err(TextError::InputTooLong(text.len()));
+        return Err(TextError::InputTooLong);
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 //!
 //! *Owns* what playlists say (`playlist`) and what of it becomes a file (here).
 //!
-//! *Never* fetches a segment or a key; it asks for playlists only, at the host of the URL that it was given.
+//! *Never* fetches a segment or a key; it asks for playlists only, at the host of the URL that it was given and at those
+//! that the user allows when a playlist leads there.
 //!
 //! Start reading at [`Hls`].
 

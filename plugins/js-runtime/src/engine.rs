@@ -30,7 +30,7 @@ const PRELUDE: &str = include_str!("prelude.js");
 const SCRIPT: &str = "plugin.js";
 
 thread_local! {
-    /// The engine with its script; there is one for each instance.
+    /// The engine, then with its script; there is one for each instance.
     static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
 }
 
@@ -40,9 +40,16 @@ struct Engine {
     prelude: Persistent<Object<'static>>,
 }
 
+/// Starts the engine without a script. It is done once, when the runtime is built: what is embedded is the memory that
+/// this leaves, and every instance begins with that.
+pub(crate) fn start() {
+    ENGINE.set(Some(or_give_up(Engine::start())));
+}
+
 /// Takes the script; answers with its functions.
 pub(crate) fn load(source: String) -> Result<Vec<String>, Mistake> {
-    let (engine, loaded) = or_give_up(Engine::start(source));
+    let engine = ENGINE.take().expect("it was started when it was built");
+    let loaded = engine.load(source);
     ENGINE.set(Some(engine));
     loaded
 }
@@ -56,7 +63,9 @@ pub(crate) fn call<T, A>(
 where
     A: for<'js> IntoArgs<'js>,
 {
-    let engine = ENGINE.take().expect("the host hands over a script before it calls");
+    let engine = ENGINE
+        .take()
+        .expect("the host hands over a script before it calls, and calls once");
     engine.context.with(|ctx| {
         let prelude = or_give_up(engine.prelude.restore(&ctx));
         let answer = settle(&ctx, &prelude, || {
@@ -71,7 +80,7 @@ where
 }
 
 impl Engine {
-    fn start(source: String) -> rquickjs::Result<(Self, Result<Vec<String>, Mistake>)> {
+    fn start() -> rquickjs::Result<Self> {
         let runtime = Runtime::new()?;
         runtime.set_memory_limit(MEMORY_BYTES);
         runtime.set_max_stack_size(STACK_BYTES);
@@ -86,12 +95,16 @@ impl Engine {
             Ok::<_, Error>((Persistent::save(&ctx, prelude), Persistent::save(&ctx, rejected)))
         })?;
         watch_rejections(&runtime, rejected);
-        let loaded = context.with(|ctx| {
-            let prelude = prelude.clone().restore(&ctx)?;
+        runtime.run_gc();
+        Ok(Self { context, prelude })
+    }
+
+    fn load(&self, source: String) -> Result<Vec<String>, Mistake> {
+        self.context.with(|ctx| {
+            let prelude = or_give_up(self.prelude.clone().restore(&ctx));
             let loaded = load_module(&ctx, &prelude, source).catch(&ctx);
-            Ok::<_, Error>(loaded.map_err(|error| mistake(&error)))
-        })?;
-        Ok((Self { context, prelude }, loaded))
+            loaded.map_err(|error| mistake(&error))
+        })
     }
 }
 

@@ -5,12 +5,15 @@ use std::cell::RefCell;
 use rquickjs::{Array, Ctx, FromJs, Function, IntoJs, Object, Result, TypedArray, Value, function::IntoJsFunc};
 
 use crate::{
-    bindings::svc::plugin::{
-        env,
-        http::{self, HttpError, Response},
-        log, storage, text,
-        types::Node,
-        vault::{self, Encoding, Hash},
+    bindings::svc::{
+        plugin::{
+            env,
+            http::{self, HttpError, Response},
+            log, storage, text,
+            types::Node,
+            vault::{self, Encoding, Hash},
+        },
+        script::answer,
     },
     steps::{self, Whole},
 };
@@ -199,6 +202,7 @@ fn add_surroundings(functions: &Functions<'_>) -> Result<()> {
             ))
         },
     )?;
+    functions.add("unusable", |reason: String| answer::unusable(&reason))?;
     functions.add("log", |level: String, message: String| {
         log::write(self::level(&level), &message);
     })?;

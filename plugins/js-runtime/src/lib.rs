@@ -61,6 +61,13 @@ fn link(answer: &Value<'_>) -> rquickjs::Result<Link> {
     steps::link(&answer.get()?)
 }
 
+/// Called by `snapshot` and by nobody else; what is embedded does not have it any more.
+#[expect(unsafe_code, reason = "an export of the core module, not of the component")]
+#[unsafe(no_mangle)]
+extern "C" fn start() {
+    engine::start();
+}
+
 /// The only thing that the engine's C library wants from outside: the time, in microseconds of the Unix epoch.
 #[expect(unsafe_code, reason = "the C library calls this function by its name")]
 #[expect(clippy::cast_precision_loss, reason = "it is exact for the next two hundred years")]

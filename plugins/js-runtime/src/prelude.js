@@ -341,15 +341,28 @@
     }
   }
 
+  const isUrl = (value) => typeof value === 'string' || value instanceof URL || value instanceof Link;
+
+  // A value as its author wrote it, for a message about it.
+  const brief = (value) => {
+    const text = typeof value === 'string' ? JSON.stringify(value) : shown(value);
+    return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+  };
+
   // A script may answer with its files instead of adding them.
   const adopt = (out, answer) => {
     if (answer === undefined || answer === null) return;
-    if (typeof answer === 'string' || answer instanceof Link) answer = { url: answer };
+    if (isUrl(answer)) answer = { url: answer };
+    if (typeof answer !== 'object') throw new TypeError(`${brief(answer)} is neither files nor a URL`);
     if (answer.title !== undefined) out.title(answer.title);
-    for (const file of Array.isArray(answer) ? answer : answer.files ?? [answer]) {
+    const files = Array.isArray(answer) ? answer : answer.files ?? [answer];
+    if (!Array.isArray(files)) throw new TypeError(`${brief(files)} is no list of files`);
+    for (const file of files) {
+      if (!isUrl(file?.url)) throw new TypeError(`${brief(file)} is no file: { url, name, size, folder, headers }`);
       const url = spec(file.url)[0];
       const link = file.url instanceof Link ? file.url : new Link(url);
       for (const [name, value] of pairs(file.headers)) link.header(name, value);
+      if (file.name === undefined && !URL.canParse(url)) throw new TypeError(`${brief(url)} is no URL`);
       const entry = out.add(file.id ?? url, file.name ?? new URL(url).segments.at(-1)).link(link);
       if (file.size !== undefined) entry.size(file.size);
       if (file.folder !== undefined) entry.folder(file.folder);
@@ -475,14 +488,16 @@
     const out = new Listing(steps);
     const call = new Call(url, name === 'resolve' ? argument : undefined);
     if (functions[name] === undefined) throw new PluginError('unsupported', `the plugin has no function ${name}`);
-    adopt(out, await (name === 'more' ? functions.more(call, argument, out) : functions[name](call, out)));
+    const answer = await (name === 'more' ? functions.more(call, argument, out) : functions[name](call, out));
+    // Neither the site nor the call is to blame: the host says what is wrong with the script.
+    try { adopt(out, answer); } catch (error) { host.unusable(`${name}: ${string(error?.message ?? error)}`); }
     return steps;
   };
 
   const linkFor = async (url, entry, variant) => {
     if (functions.linkFor === undefined) throw new PluginError('unsupported', 'entries come with their links');
     const link = await functions.linkFor(new Call(url), entry, variant);
-    if (link === undefined || link === null) throw new PluginError('internal', 'linkFor gave no link');
+    if (!isUrl(link)) host.unusable(`linkFor: ${brief(link)} is neither a URL nor a Link`);
     return spec(link);
   };
 

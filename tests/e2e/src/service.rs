@@ -92,11 +92,20 @@ impl Home {
 
     /// A desktop as it is installed, but for its port, which is a free one.
     pub fn new_desktop(&self) -> Svc {
+        self.desktop(false)
+    }
+
+    /// A desktop that its user opened to the network, with the access key [`KEY`].
+    pub fn new_open_desktop(&self) -> Svc {
+        self.desktop(true).env("SVC_TOKEN", KEY)
+    }
+
+    fn desktop(&self, is_open: bool) -> Svc {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let port = listener.local_addr().expect("it listens").port();
         let settings = json!({
             "version": 1, "key": null, "takeover": true, "jsonrpc": true, "api": false, "mcp": false, "cors": false,
-            "lan": false, "port": port, "preferences": {"revision": 0, "values": {}},
+            "lan": is_open, "port": port, "preferences": {"revision": 0, "values": {}},
         });
         let agent = self.data().join("agent");
         fs::create_dir_all(&agent).expect("a temporary directory is writable");

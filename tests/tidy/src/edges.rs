@@ -10,7 +10,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("transfer-http", &["transfer"]),
     ("store", &[]),
     ("engine", &["transfer", "store"]),
-    ("plugin-host", &["transfer", "store", "engine", "svc-plugin-fixture"]),
+    (
+        "plugin-host",
+        &["transfer", "store", "engine", "market", "svc-plugin-fixture"],
+    ),
     ("plugin-wasm", &["transfer", "svc-plugin-text", "plugin-host"]),
     (
         "svc-plugin",
@@ -36,9 +39,24 @@ const EDGES: &[(&str, &[&str])] = &[
             "agent",
             "plugin-host",
             "plugin-wasm",
+            "market",
+            "market-tool",
         ],
     ),
     ("support", &["transfer"]),
+    (
+        "fuzz",
+        &[
+            "agent",
+            "daemon",
+            "engine",
+            "market",
+            "plugin-host",
+            "svc-plugin",
+            "transfer",
+            "transfer-http",
+        ],
+    ),
     ("e2e", &["support"]),
     ("tidy", &[]),
 ];
@@ -47,7 +65,10 @@ const EDGES: &[(&str, &[&str])] = &[
 const FOR_TESTS: &[&str] = &["support"];
 
 /// Crates that a crate may use in its tests only.
-const EDGES_OF_TESTS: &[(&str, &[&str])] = &[("agent", &["daemon", "plugin-host", "transfer", "transfer-http"])];
+const EDGES_OF_TESTS: &[(&str, &[&str])] = &[
+    ("agent", &["daemon", "plugin-host", "transfer", "transfer-http"]),
+    ("plugin-host", &["market-tool"]),
+];
 
 /// Dependencies behind a wall: only these crates may name them, in tests too.
 const WALLS: &[(&str, &[&str])] = &[
@@ -61,8 +82,8 @@ const WALLS: &[(&str, &[&str])] = &[
     ("wasmtime-wasi", &["plugin-wasm"]),
     ("clap", &["host", "market-tool"]),
     ("indicatif", &["host"]),
-    // Private keys; the tests of the library sign, too.
-    ("minisign", &["market-tool", "market"]),
+    // Private keys; the tests of the library sign, too, as do its hostile inputs.
+    ("minisign", &["market-tool", "market", "fuzz"]),
     ("tracing-subscriber", &["host", "support", "e2e"]),
 ];
 

@@ -24,11 +24,16 @@ const MAX_REMOVED: usize = 1000;
 
 /// What aria2's clients are told of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// It became active.
     Start,
+    /// It was paused.
     Pause,
+    /// It was removed while it was active.
     Stop,
+    /// Its file is there.
     Complete,
+    /// It gave up.
     Error,
 }
 

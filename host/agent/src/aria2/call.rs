@@ -1,6 +1,9 @@
 //! Calls: who may make them, which method does what, and many of them in one message.
 
-use std::sync::Arc;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
 
 use axum::http::HeaderMap;
 use protocol::{CreateTaskRequest, Method, OkResult};
@@ -68,10 +71,10 @@ const NOTIFICATIONS: [&str; 6] = [
 ];
 
 /// The version of aria2 whose methods these are.
-const VERSION: &str = "1.37.0";
+pub const VERSION: &str = "1.37.0";
 
 /// What of aria2 there is here.
-const FEATURES: [&str; 5] = ["Async DNS", "HTTPS", "Message Digest", "Metalink", "XML-RPC"];
+pub const FEATURES: [&str; 5] = ["Async DNS", "HTTPS", "Message Digest", "Metalink", "XML-RPC"];
 
 const MULTICALL: &str = "system.multicall";
 
@@ -112,6 +115,13 @@ impl Caller {
             fault_names: ["code", "message"],
         };
         caller.has_key = shown.is_some_and(|shown| caller.knows_key(shown));
+        caller
+    }
+
+    /// Somebody within this process.
+    pub(super) fn within(app: App) -> Self {
+        let mut caller = Self::new(app, Source::of(IpAddr::V4(Ipv4Addr::LOCALHOST)), None);
+        caller.has_key = true;
         caller
     }
 
@@ -297,8 +307,7 @@ impl Caller {
             "aria2.getVersion" => raw(&serde_json::json!({"enabledFeatures": FEATURES, "version": VERSION})),
             "aria2.getSessionInfo" => raw(&serde_json::json!({"sessionId": self.dialect().session})),
             "aria2.shutdown" | "aria2.forceShutdown" => self.shutdown(method == "aria2.forceShutdown"),
-            // Everything is on the disk when it is answered.
-            "aria2.saveSession" => ok(),
+            "aria2.saveSession" => self.save_session().await,
             "system.listMethods" => raw(&METHODS.as_slice()),
             "system.listNotifications" => raw(&NOTIFICATIONS),
             MULTICALL => Err(Fault::new("Recursive system.multicall forbidden.")),

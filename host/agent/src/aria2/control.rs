@@ -351,6 +351,16 @@ impl Caller {
         }
     }
 
+    /// Everything is on the disk when it is answered; a program in aria2's place has a file of its own for that.
+    pub(super) async fn save_session(&self) -> Outcome {
+        match &self.dialect().session_file {
+            Some(file) => file.save().await.map_err(Fault::new)?,
+            None if self.app.listening.host == Host::DropIn => return Err(Fault::new("Filename is not given.")),
+            None => {}
+        }
+        ok()
+    }
+
     pub(super) fn shutdown(&self, is_forced: bool) -> Outcome {
         if self.app.listening.host == Host::Desktop {
             return Err(Fault::new("Only a headless server can be shut down from here."));

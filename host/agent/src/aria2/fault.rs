@@ -51,6 +51,23 @@ impl Fault {
     }
 }
 
+/// Why an option or a download is not taken, in aria2's words where it has some.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(String);
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal.0)
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self(fault.message)
+    }
+}
+
 impl From<CallError> for Fault {
     fn from(error: CallError) -> Self {
         match error {

@@ -1,4 +1,5 @@
-//! aria2's options: which there are, what values they take, and what becomes of them here. Pure.
+//! aria2's options: which there are, what values they take, and what becomes of them here, whether clients give them or a
+//! program in aria2's place is started with them. Pure.
 
 mod request;
 mod table;
@@ -9,8 +10,11 @@ use protocol::{ConfigSnapshot, MAX_REQUEST_BYTES};
 use serde_json::{Map, Value};
 
 pub(super) use request::{apply, change, shown};
-use table::ROWS;
+pub use request::{created, proxy, saved};
+pub use table::LETTERS;
+use table::{AT_START, ROWS};
 
+pub use super::fault::Refusal;
 use super::{fault::Fault, gid::Gid};
 
 /// What an option's value is.
@@ -39,6 +43,8 @@ enum Scope {
     Request,
     /// For everything only.
     Global,
+    /// With a program that is started in aria2's place.
+    Start,
 }
 
 /// What an option does here.
@@ -55,7 +61,7 @@ enum Effect {
 
 /// An option.
 #[derive(Debug)]
-struct Row {
+pub struct Row {
     name: &'static str,
     kind: Kind,
     default: Option<&'static str>,
@@ -95,20 +101,91 @@ pub(super) enum Given {
 }
 
 impl Row {
-    fn of(name: &str) -> Option<&'static Self> {
+    /// Every option.
+    pub fn all() -> &'static [Self] {
+        ROWS
+    }
+
+    /// The option of this name.
+    pub fn of(name: &str) -> Option<&'static Self> {
         ROWS.iter().find(|row| row.name == name)
+    }
+
+    /// The option of this letter.
+    pub fn of_letter(letter: char) -> Option<&'static Self> {
+        let (_, name) = LETTERS.iter().find(|(known, _)| *known == letter)?;
+        Self::of(name)
+    }
+
+    /// Its name, without the dashes.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its value if nobody says anything; none is a setting, or nothing.
+    pub fn default(&self) -> Option<&'static str> {
+        self.default
+    }
+
+    /// Whether it may stand without a value, which is then `true`.
+    pub fn stands_alone(&self) -> bool {
+        matches!(self.kind, Kind::Flag) || self.name == "optimize-concurrent-downloads"
+    }
+
+    /// Whether it may stand several times, and every time counts.
+    pub fn is_list(&self) -> bool {
+        matches!(self.kind, Kind::Lines)
+    }
+
+    /// Whether a line of an input file may give it to its download.
+    pub fn is_of_download(&self) -> bool {
+        self.scope == Scope::Request
+    }
+
+    /// Whether it goes with each download that it is given to and is nothing for the others.
+    pub fn is_own(&self) -> bool {
+        NOT_GLOBAL.contains(&self.name)
+    }
+
+    /// Whether it is taken and changes nothing.
+    pub fn is_inert(&self) -> bool {
+        self.effect_at_start() == Effect::Inert
+    }
+
+    /// Whether clients of aria2's dialect can give it.
+    pub fn is_of_clients(&self) -> bool {
+        self.scope != Scope::Start && self.effect != Effect::Refused
+    }
+
+    /// Whether a program that is started with it does not start.
+    pub fn is_refused(&self) -> bool {
+        self.effect_at_start() == Effect::Refused
+    }
+
+    fn effect_at_start(&self) -> Effect {
+        let other = AT_START.iter().find(|(name, _)| *name == self.name);
+        other.map_or(self.effect, |(_, effect)| *effect)
+    }
+
+    /// The value as it is kept, for a program that is started with it. What it would not do is refused by name.
+    pub fn read_at_start(&self, text: &str) -> Result<String, Refusal> {
+        Ok(self.read_for(text, self.effect_at_start())?)
     }
 
     fn allows(&self, given: Given) -> bool {
         match given {
             Given::WithDownload => self.scope == Scope::Request,
             Given::ToDownload => self.scope == Scope::Request && !NOT_CHANGEABLE.contains(&self.name),
-            Given::ToAll => !NOT_GLOBAL.contains(&self.name),
+            Given::ToAll => self.scope != Scope::Start && !NOT_GLOBAL.contains(&self.name),
         }
     }
 
     /// The value as aria2 keeps it.
     fn read(&self, text: &str) -> Result<String, Fault> {
+        self.read_for(text, self.effect)
+    }
+
+    fn read_for(&self, text: &str, effect: Effect) -> Result<String, Fault> {
         let bad = || Fault::bad_option(self.name);
         let within = |number: u64, least, most| {
             if (least..=most).contains(&number) {
@@ -130,7 +207,7 @@ impl Row {
             Kind::Checksum => checksum(text).ok_or_else(bad)?,
             Kind::Gid => Gid::chosen(text).ok_or_else(bad)?.to_string(),
         };
-        if self.effect == Effect::Refused && value != self.default.unwrap_or("") {
+        if effect == Effect::Refused && value != self.default.unwrap_or("") {
             return Err(Fault::new(format!(
                 "The option '--{}' is not supported by Svc.",
                 self.name
@@ -159,7 +236,7 @@ fn checksum(text: &str) -> Option<String> {
 
 /// Options and their values, each as aria2 keeps it; lists with a line for each item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Options(BTreeMap<&'static str, String>);
+pub struct Options(BTreeMap<&'static str, String>);
 
 impl Options {
     /// Reads what a client gave. What aria2 does not know, or does not take here, does not count, as it does there.
@@ -198,11 +275,13 @@ impl Options {
         options
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    /// The value of an option.
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    pub(super) fn is_on(&self, name: &str) -> bool {
+    /// Whether a switch is on.
+    pub fn is_on(&self, name: &str) -> bool {
         self.get(name) == Some("true")
     }
 
@@ -216,7 +295,8 @@ impl Options {
     }
 
     /// These, and those below that are not among them.
-    pub(super) fn over(mut self, below: &Self) -> Self {
+    #[must_use]
+    pub fn over(mut self, below: &Self) -> Self {
         for (name, value) in &below.0 {
             self.0.entry(name).or_insert_with(|| value.clone());
         }
@@ -225,7 +305,9 @@ impl Options {
 
     /// The usual options of downloads, or all of them with those of the service itself.
     pub(super) fn usual(is_global: bool) -> Self {
-        let rows = ROWS.iter().filter(|row| is_global || row.scope == Scope::Request);
+        let rows = ROWS
+            .iter()
+            .filter(|row| row.scope == Scope::Request || is_global && row.scope == Scope::Global);
         Self(
             rows.filter_map(|row| Some((row.name, row.default?.to_owned())))
                 .collect(),
@@ -281,8 +363,31 @@ impl Options {
         settings
     }
 
+    /// Gives an option a value that was read; a list gets one more line, `with` its others or in their place.
+    pub fn put(&mut self, row: &'static Row, value: String, with: bool) {
+        let before = self.0.entry(row.name).or_default();
+        if with && row.is_list() && !before.is_empty() {
+            before.push('\n');
+            before.push_str(&value);
+        } else {
+            *before = value;
+        }
+    }
+
+    /// Those of them that `keeps` names.
+    #[must_use]
+    pub fn filtered(&self, keeps: impl Fn(&Row) -> bool) -> Self {
+        let kept = self.0.iter().filter(|(name, _)| Row::of(name).is_some_and(&keeps));
+        Self(kept.map(|(name, value)| (*name, value.clone())).collect())
+    }
+
+    /// The options and their values, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+
     /// The options as an object.
-    pub(super) fn into_value(self) -> Value {
+    pub fn into_value(self) -> Value {
         self.0
             .into_iter()
             .map(|(name, value)| (name.to_owned(), Value::from(value)))

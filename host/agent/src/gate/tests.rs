@@ -17,6 +17,7 @@ struct Case {
     method: Method2,
     host: &'static str,
     origin: Option<&'static str>,
+    is_own: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -39,6 +40,7 @@ fn decide(case: Case, kind: Host, is_loopback_only: bool, settings: &Settings) -
         forwarded_host: None,
         origin: case.origin,
         has_client: true,
+        is_own: case.is_own,
     };
     match judge(&facts, kind, is_loopback_only, settings) {
         Verdict::Pass | Verdict::OwnKeys => 200,
@@ -54,6 +56,7 @@ fn post(path: &'static str, origin: Option<&'static str>) -> Case {
         method: Method2::Post,
         host: "svc.test:17800",
         origin,
+        is_own: false,
     }
 }
 
@@ -133,6 +136,32 @@ fn without_a_key_a_server_is_closed_but_for_its_set_up() {
 }
 
 #[test]
+fn programs_of_the_desktops_own_user_need_no_key_for_what_is_switched_on() {
+    let own = |path| Case {
+        host: "127.0.0.1:17800",
+        is_own: true,
+        ..ask(path, None)
+    };
+    let mut desktop = Settings::fresh(Host::Desktop);
+    assert_eq!(decide(own("/rpc"), Host::Desktop, true, &desktop), 200);
+    for path in ["/api/v1/info", "/mcp", "/metrics", "/api/web/tickets"] {
+        assert_eq!(decide(own(path), Host::Desktop, true, &desktop), 404, "{path} is off");
+    }
+    desktop = settings(Host::Desktop, None);
+    for path in ["/rpc", "/api/v1/info", "/mcp", "/metrics"] {
+        assert_eq!(decide(own(path), Host::Desktop, true, &desktop), 200, "{path}");
+    }
+    let with_key = settings(Host::Headless, Some("access-key-1"));
+    let (server, fresh) = (Host::Headless, settings(Host::Headless, None));
+    assert_eq!(decide(own("/rpc"), server, false, &with_key), 200);
+    assert_eq!(
+        decide(own("/rpc"), server, false, &fresh),
+        403,
+        "a server is set up first"
+    );
+}
+
+#[test]
 fn without_a_key_a_desktop_that_others_can_reach_takes_nothing() {
     let mut desktop = settings(Host::Desktop, None);
     let mut case = post("/download", None);
@@ -207,6 +236,7 @@ fn a_desktop_on_the_loopback_answers_to_its_own_names_only() {
                 method,
                 host,
                 origin: None,
+                is_own: false,
             };
             let expect = if expect == 200 && matches!(method, Method2::Options) {
                 204

@@ -92,7 +92,7 @@ struct Preview {
 struct Nothing {}
 
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Failed> {
-    serde_json::from_value(Value::Object(arguments)).map_err(|error| Failed(format!("invalid arguments: {error}")))
+    protocol::from_value(Value::Object(arguments)).map_err(|misfit| Failed(format!("invalid arguments: {misfit}")))
 }
 
 async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Value, Failed> {
@@ -160,8 +160,8 @@ async fn add(app: &App, add: Add) -> Result<Value, Failed> {
         unattended: true,
         ..CreateTaskParams::default()
     };
-    let CreatedTask { task_id } = app.daemon.call(Method::TaskCreate, &params).await?;
-    Ok(json!({ "taskId": task_id }))
+    let created: CreatedTask = app.daemon.call(Method::TaskCreate, &params).await?;
+    Ok(json!(created))
 }
 
 fn list(app: &App, list: &List) -> Result<Value, Failed> {

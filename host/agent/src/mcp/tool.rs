@@ -109,7 +109,7 @@ impl Tool {
             Self::QueueList => "Lists the queues with their limits and schedules. Their ids are what queueId takes.",
             Self::ResolvePreview => {
                 "Shows the files behind a URL, a folder of a file host for example, if a plugin can list it. Downloads \
-                 nothing. Neither items nor an error mean that the URL is one plain file."
+                 nothing. Without items and error, message says what the URL is: a plain file if no plugin claims it."
             }
             Self::PluginList => "Lists the installed plugins: which sites they open, and whether they work.",
         }
@@ -173,7 +173,7 @@ impl Tool {
         let text = json!({ "type": "string" });
         let flag = json!({ "type": "boolean" });
         match self {
-            Self::DownloadAdd => object(&["taskId"], &json!({ "taskId": text })),
+            Self::DownloadAdd => object(&["taskId"], &json!({ "taskId": text, "message": text })),
             Self::DownloadList => with_record::<TaskDto>("tasks", list, json!({ "count": { "type": "integer" } })),
             Self::DownloadGet => with_record::<TaskDto>("task", |task| task, json!({})),
             Self::DownloadPause => object(&["paused"], &json!({ "paused": text })),

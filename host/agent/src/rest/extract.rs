@@ -8,6 +8,7 @@ use axum::{
     http::{StatusCode, request::Parts},
 };
 use serde::de::DeserializeOwned;
+use utoipa::ToSchema;
 
 use crate::problem::Problem;
 
@@ -31,10 +32,12 @@ pub(super) fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String
     if !bytes.trim_ascii_start().starts_with(b"{") {
         return Err("invalid body: it must be a JSON object".to_owned());
     }
-    serde_json::from_slice(bytes).map_err(|error| format!("invalid body: {error}"))
+    protocol::from_json(bytes).map_err(|misfit| format!("invalid body: {misfit}"))
 }
 
 /// A whole body.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary, description = "The file as it is")]
 pub(crate) struct Raw(pub(crate) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Raw {
@@ -46,6 +49,8 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
 }
 
 /// A plugin's archive. One that is too large is as wrong as any other that cannot be used.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary, description = "The ZIP archive as it is")]
 pub(crate) struct Archive(pub(crate) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Archive {
@@ -62,7 +67,7 @@ async fn whole<S: Send + Sync>(request: Request, state: &S, too_large: StatusCod
     read.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Problem::new(
             too_large,
-            format!("the body is larger than {} bytes", super::MAX_BODY_BYTES),
+            format!("the body is larger than {} MiB", super::MAX_BODY_BYTES >> 20),
         ),
         _ => Problem::invalid(error.body_text()),
     })

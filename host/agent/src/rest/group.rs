@@ -19,7 +19,9 @@ use crate::problem::{Called, Gated, Named, Problem, ResultMessage, Sent};
 
 type Ack = Result<Json<ResultMessage>, Problem>;
 
-/// All groups.
+/// List groups of downloads.
+///
+/// A group is what came of one URL with several files: the downloads that belong together, and their directory.
 #[utoipa::path(get, path = "/api/v1/groups", responses(
     (status = 200, body = Vec<GroupDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(super) async fn group_list(State(app): State<App>) -> Result<Response, Problem> {
@@ -28,7 +30,10 @@ pub(super) async fn group_list(State(app): State<App>) -> Result<Response, Probl
     ))
 }
 
-/// Make tasks of items of a preview. They are on the disk when this is answered.
+/// Download items of a preview.
+///
+/// Each item becomes a task of a new group; all of them are on the disk when this is answered. Links are asked for when
+/// a task's turn comes, so none is out of date by then.
 #[utoipa::path(post, path = "/api/v1/groups", request_body = CreateGroupRequest, responses(
     (status = 200, body = CreateGroupResponse), Gated, Sent, Named, Called))]
 pub(super) async fn group_create(
@@ -38,7 +43,10 @@ pub(super) async fn group_create(
     Ok(Json(app.daemon.call(Method::GroupCreate, &request).await?))
 }
 
-/// Show what is behind a URL, if a plugin has a list of it. Nothing is stored; why there is no list is in `error`.
+/// Show the files behind a URL.
+///
+/// Those that a plugin lists; nothing is downloaded or stored. `plugin` says whose URL it is. Why there is no list is in
+/// `error`. Without items and error, `message` says what becomes of the URL: if no plugin claims it, a plain file.
 #[utoipa::path(post, path = "/api/v1/resolve/preview", request_body = ResolvePreviewRequest, responses(
     (status = 200, body = ResolvePreviewResponse), Gated, Sent, Called))]
 pub(super) async fn preview_create(
@@ -48,8 +56,10 @@ pub(super) async fn preview_create(
     Ok(Json(app.daemon.call(Method::GroupResolvePreview, &request).await?))
 }
 
-/// Delete a group with its tasks, and their files if asked to.
-#[utoipa::path(delete, path = "/api/v1/groups/{id}", params(("id" = String, Path), DeleteParams), responses(
+/// Remove a group with its downloads.
+///
+/// With `deleteFiles=true` the files that they made are deleted, too.
+#[utoipa::path(delete, path = "/api/v1/groups/{id}", params(("id" = String, Path, description = "The group's id"), DeleteParams), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn group_delete(
     State(app): State<App>,
@@ -61,16 +71,20 @@ pub(super) async fn group_delete(
     Ok(super::ok())
 }
 
-/// Pause a group's tasks.
-#[utoipa::path(put, path = "/api/v1/groups/{id}/pause", params(("id" = String, Path)), responses(
+/// Pause the downloads of a group.
+///
+/// What has been received stays and is gone on with later.
+#[utoipa::path(put, path = "/api/v1/groups/{id}/pause", params(("id" = String, Path, description = "The group's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn group_pause(State(app): State<App>, Path(group_id): Path<String>) -> Ack {
     let _: OkResult = app.daemon.call(Method::GroupPause, &GroupIdParams { group_id }).await?;
     Ok(super::ok())
 }
 
-/// Continue a group's tasks.
-#[utoipa::path(put, path = "/api/v1/groups/{id}/continue", params(("id" = String, Path)), responses(
+/// Continue the downloads of a group.
+///
+/// They start as far as their queue has room; the others wait for their turn.
+#[utoipa::path(put, path = "/api/v1/groups/{id}/continue", params(("id" = String, Path, description = "The group's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn group_continue(State(app): State<App>, Path(group_id): Path<String>) -> Ack {
     let _: OkResult = app

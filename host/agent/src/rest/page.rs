@@ -20,20 +20,25 @@ const NEXT_PART: &str = "<!-- next part -->\n";
 
 /// Only the page's own style and script, which talks to nobody but this server. Nothing is loaded, nobody frames it.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let hash = |tag: &str| {
-        let text = PAGE.split_once(&format!("<{tag}>")).map_or("", |(_, rest)| rest);
-        let text = text.split_once(&format!("</{tag}>")).map_or("", |(text, _)| text);
-        BASE64.encode(&Sha256::digest(text))
-    };
     format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; connect-src 'self'; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
-        hash("style"),
-        hash("script")
+        "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'",
+        inline(PAGE, "style"),
+        inline(PAGE, "script")
     )
 });
 
+/// By what a policy knows the part of a page that is between `<tag>` and `</tag>`.
+pub(super) fn inline(page: &str, tag: &str) -> String {
+    let text = page.split_once(&format!("<{tag}>")).map_or("", |(_, rest)| rest);
+    let text = text.split_once(&format!("</{tag}>")).map_or("", |(text, _)| text);
+    format!("sha256-{}", BASE64.encode(&Sha256::digest(text)))
+}
+
 /// What this is and how to go on.
+///
+/// A page for people who open the service's address in a browser. It needs no key and shows nothing of what the service
+/// does.
 #[utoipa::path(get, path = "/", responses(
     (status = 200, description = "A page", content_type = "text/html"), (status = 403, body = ResultMessage)))]
 pub(super) async fn page_view(State(app): State<App>, headers: HeaderMap) -> Response {

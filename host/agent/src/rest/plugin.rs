@@ -10,7 +10,7 @@ use axum::{
 use protocol::{
     ChoosePluginHostParams, ChoosePluginHostRequest, InstallPluginDevRequest, InstallPluginParams, InstalledPlugin,
     Method, OkResult, PluginDto, PluginJournalDto, PluginParams, SetPluginEnabledParams, SetPluginEnabledRequest,
-    UpdatePluginSettingsParams,
+    SetPluginPinnedParams, SetPluginPinnedRequest, UpdatePluginSettingsParams,
 };
 
 use super::{
@@ -22,7 +22,9 @@ use crate::problem::{Called, Gated, Named, Problem, ResultMessage, Sent};
 
 type Ack = Result<Json<ResultMessage>, Problem>;
 
-/// All plugins.
+/// List plugins.
+///
+/// What each does and may do, how it is, what it waits for, and its settings without their secrets.
 #[utoipa::path(get, path = "/api/v1/plugins", responses(
     (status = 200, body = Vec<PluginDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(super) async fn plugin_list(State(app): State<App>) -> Result<Response, Problem> {
@@ -31,9 +33,13 @@ pub(super) async fn plugin_list(State(app): State<App>) -> Result<Response, Prob
     ))
 }
 
-/// Install a plugin, or another version of one, from its ZIP archive of at most 4 MiB.
+/// Install a plugin from its ZIP archive.
+///
+/// The body is the archive, of at most 4 MiB; a plugin that is there already gets this version. If it asks for
+/// anything, it runs only after you agree: `pendingConsent` names what is asked, the list of plugins shows it, and `PUT
+/// …/enabled` takes it as `consent`.
 #[utoipa::path(post, path = "/api/v1/plugins/install",
-    request_body(content = Vec<u8>, content_type = "application/zip"), responses(
+    request_body(content = inline(Archive), content_type = "application/zip"), responses(
     (status = 200, body = InstalledPlugin), Gated, Named, (status = 408, body = ResultMessage), Called,
     (status = 502, body = ResultMessage)))]
 pub(super) async fn plugin_install(
@@ -45,7 +51,10 @@ pub(super) async fn plugin_install(
     Ok(Json(app.daemon.call(Method::PluginInstall, &params).await?))
 }
 
-/// Use a plugin in its author's folder on this machine.
+/// Use a plugin in its author's folder.
+///
+/// For authors: nothing is copied, and changes of the folder are taken over while the service runs. The folder is one
+/// of the machine that the service runs on.
 #[utoipa::path(post, path = "/api/v1/plugins/install-dev", request_body = InstallPluginDevRequest, responses(
     (status = 200, body = InstalledPlugin), Gated, Sent, Named, Called))]
 pub(super) async fn plugin_install_dev(
@@ -55,8 +64,10 @@ pub(super) async fn plugin_install_dev(
     Ok(Json(app.daemon.call(Method::PluginInstallDev, &request).await?))
 }
 
-/// Remove a plugin with its settings. One that is not there is removed already.
-#[utoipa::path(delete, path = "/api/v1/plugins/{identity}", params(("identity" = String, Path)), responses(
+/// Remove a plugin with its settings.
+///
+/// One that is not there is removed already. URLs that it knew are then nobody's.
+#[utoipa::path(delete, path = "/api/v1/plugins/{identity}", params(("identity" = String, Path, description = "The plugin: `name@author`")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn plugin_delete(State(app): State<App>, Path(identity): Path<String>) -> Ack {
     let _: OkResult = app
@@ -66,8 +77,11 @@ pub(super) async fn plugin_delete(State(app): State<App>, Path(identity): Path<S
     Ok(super::ok())
 }
 
-/// Switch a plugin on or off, and agree to what it asks for.
-#[utoipa::path(put, path = "/api/v1/plugins/{identity}/enabled", params(("identity" = String, Path)),
+/// Switch a plugin on or off, or agree to what it asks for.
+///
+/// `consent` is the digest that stands beside what is asked (`pending.digest` in the list of plugins): so you agree to
+/// what you have seen, and not to what is asked by now.
+#[utoipa::path(put, path = "/api/v1/plugins/{identity}/enabled", params(("identity" = String, Path, description = "The plugin: `name@author`")),
     request_body = SetPluginEnabledRequest, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(super) async fn plugin_set_enabled(
@@ -84,8 +98,10 @@ pub(super) async fn plugin_set_enabled(
     Ok(super::ok())
 }
 
-/// Set values of a plugin's settings, all of them or none; an empty one goes back to the default.
-#[utoipa::path(put, path = "/api/v1/plugins/{identity}/settings", params(("identity" = String, Path)),
+/// Change settings of a plugin.
+///
+/// All of the values are set, or none if one of them does not fit. An empty one goes back to the default.
+#[utoipa::path(put, path = "/api/v1/plugins/{identity}/settings", params(("identity" = String, Path, description = "The plugin: `name@author`")),
     request_body = BTreeMap<String, String>, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(super) async fn plugin_update_settings(
@@ -98,8 +114,10 @@ pub(super) async fn plugin_update_settings(
     Ok(super::ok())
 }
 
-/// Go back to the version of a plugin that ran before.
-#[utoipa::path(post, path = "/api/v1/plugins/{identity}/rollback", params(("identity" = String, Path)), responses(
+/// Go back to the version of a plugin before.
+///
+/// The one that runs now is kept in its place, so that this can be undone by doing it again.
+#[utoipa::path(post, path = "/api/v1/plugins/{identity}/rollback", params(("identity" = String, Path, description = "The plugin: `name@author`")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn plugin_roll_back(State(app): State<App>, Path(identity): Path<String>) -> Ack {
     let _: OkResult = app
@@ -109,8 +127,11 @@ pub(super) async fn plugin_roll_back(State(app): State<App>, Path(identity): Pat
     Ok(super::ok())
 }
 
-/// Choose whether a plugin may reach a host that it can do without. Nothing chosen is as `never`.
-#[utoipa::path(put, path = "/api/v1/plugins/{identity}/hosts", params(("identity" = String, Path)),
+/// Let a plugin contact another host, or do not.
+///
+/// For hosts that it can do without and was refused: `grantableHosts` of a preview and the message of a failed download
+/// name them. Nothing chosen is as `never`.
+#[utoipa::path(put, path = "/api/v1/plugins/{identity}/hosts", params(("identity" = String, Path, description = "The plugin: `name@author`")),
     request_body = ChoosePluginHostRequest, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(super) async fn plugin_choose_host(
@@ -123,8 +144,10 @@ pub(super) async fn plugin_choose_host(
     Ok(super::ok())
 }
 
-/// What a plugin did: what happened to it, what it wrote, and which requests it sent.
-#[utoipa::path(get, path = "/api/v1/plugins/{identity}/journal", params(("identity" = String, Path)), responses(
+/// Show what a plugin did.
+///
+/// What happened to it, what it wrote, and which requests it sent, since the service started and as far as it is kept.
+#[utoipa::path(get, path = "/api/v1/plugins/{identity}/journal", params(("identity" = String, Path, description = "The plugin: `name@author`")), responses(
     (status = 200, body = PluginJournalDto), Gated, Named, Called))]
 pub(super) async fn plugin_journal(
     State(app): State<App>,
@@ -132,4 +155,20 @@ pub(super) async fn plugin_journal(
 ) -> Result<Json<PluginJournalDto>, Problem> {
     let params = PluginParams { identity };
     Ok(Json(app.daemon.call(Method::PluginJournal, &params).await?))
+}
+
+/// Keep a plugin at its version, or do not.
+///
+/// A pinned plugin is only replaced when you say so, also by a version that repairs a revoked one.
+#[utoipa::path(put, path = "/api/v1/plugins/{identity}/pinned", params(("identity" = String, Path, description = "The plugin: `name@author`")),
+    request_body = SetPluginPinnedRequest, responses(
+    (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
+pub(super) async fn plugin_set_pinned(
+    State(app): State<App>,
+    Path(identity): Path<String>,
+    Body(SetPluginPinnedRequest { pinned }): Body<SetPluginPinnedRequest>,
+) -> Ack {
+    let params = SetPluginPinnedParams { identity, pinned };
+    let _: OkResult = app.daemon.call(Method::PluginSetPinned, &params).await?;
+    Ok(super::ok())
 }

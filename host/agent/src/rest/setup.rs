@@ -22,7 +22,9 @@ use crate::{
 /// A key and a code are short.
 const MAX_BODY_BYTES: usize = 4 * 1024;
 
-/// Whether there is a key yet.
+/// Whether an access key has been set.
+///
+/// Needs no key. Until there is one, everything else of the interface answers 403.
 #[utoipa::path(get, path = "/api/v1/setup/status", responses(
     (status = 200, body = SetupStatus), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
     (status = 503, body = SetupProblem)))]
@@ -39,7 +41,9 @@ pub(super) async fn setup_status(State(app): State<App>, Extension(sender): Exte
     .into_response()
 }
 
-/// Set the first key.
+/// Set the first access key.
+///
+/// Works once, while there is no key. Afterwards the key is changed in the settings, by who knows it.
 #[utoipa::path(post, path = "/api/v1/setup", request_body = SetupBody, responses(
     (status = 200, body = SetupDone), (status = 400, body = SetupProblem), (status = 403, body = SetupProblem),
     (status = 404, body = ResultMessage), (status = 409, body = SetupProblem), (status = 429, body = ResultMessage),
@@ -92,7 +96,7 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<SetupBody, String> {
     }
     let bytes = to_bytes(body, MAX_BODY_BYTES)
         .await
-        .map_err(|_| format!("the body must be at most {MAX_BODY_BYTES} bytes"))?;
+        .map_err(|_| format!("the body must be at most {} KiB", MAX_BODY_BYTES >> 10))?;
     read_object(&bytes)
 }
 

@@ -10,7 +10,9 @@ use protocol::{Method, SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest
 use super::{App, extract::Body};
 use crate::problem::{Called, Gated, Problem, ResultMessage, Sent};
 
-/// The sites that have credentials.
+/// List the sites that a login is kept for.
+///
+/// With their user names. Passwords are never shown.
 #[utoipa::path(get, path = "/api/v1/site-auth", responses(
     (status = 200, body = Vec<SiteAuthEntryDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(super) async fn site_list(State(app): State<App>) -> Result<Response, Problem> {
@@ -19,7 +21,9 @@ pub(super) async fn site_list(State(app): State<App>) -> Result<Response, Proble
     ))
 }
 
-/// Save a site's credentials.
+/// Keep a login for a site.
+///
+/// User name and password for HTTP Basic, sent to exactly this scheme, host and port and to nobody else.
 #[utoipa::path(put, path = "/api/v1/site-auth", request_body = SiteAuthSaveRequest, responses(
     (status = 200, body = SiteAuthEntryDto), Gated, Sent, Called))]
 pub(super) async fn site_save(
@@ -29,7 +33,9 @@ pub(super) async fn site_save(
     Ok(Json(app.daemon.call(Method::SiteAuthSave, &request).await?))
 }
 
-/// One site's user name.
+/// Show the user name kept for a site.
+///
+/// The password is never shown.
 #[utoipa::path(get, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(
     (status = 200, body = SiteAuthEntryDto), Gated, (status = 400, body = ResultMessage), Called))]
 pub(super) async fn site_view(
@@ -41,7 +47,9 @@ pub(super) async fn site_view(
     Ok(Json(SiteAuthEntryDto::new(found.site, found.user)))
 }
 
-/// Forget a site's credentials.
+/// Forget the login kept for a site.
+///
+/// Downloads that run go on with it until they are started again.
 #[utoipa::path(delete, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(
     (status = 200, body = ResultMessage), Gated, (status = 400, body = ResultMessage), Called))]
 pub(super) async fn site_delete(

@@ -7,7 +7,9 @@ use utoipa::ToSchema;
 use super::App;
 use crate::problem::{Gated, ResultMessage};
 
-/// It lives.
+/// Is the service there?
+///
+/// Needs no key. Answers as soon as the service listens; it says nothing about downloads.
 #[utoipa::path(get, path = "/ping", responses((status = 200, body = Pong), (status = 403, body = ResultMessage)))]
 pub(super) async fn ping(State(app): State<App>) -> Json<Pong> {
     Json(Pong {
@@ -19,7 +21,9 @@ pub(super) async fn ping(State(app): State<App>) -> Json<Pong> {
     })
 }
 
-/// This description.
+/// This description, as `OpenAPI` 3.1.
+///
+/// Needs no key. It is made from the routes of the running version, so it is never out of date.
 #[utoipa::path(get, path = "/api/v1/openapi.json", responses(
     (status = 200, description = "OpenAPI 3.1", content_type = "application/json"),
     (status = 403, body = ResultMessage),
@@ -28,7 +32,9 @@ pub(super) async fn openapi_view() -> Response {
     super::json(super::openapi())
 }
 
-/// Name and version.
+/// Which service and version this is.
+///
+/// Asks for the access key like all of the interface, so it is a good first call to try a key with.
 #[utoipa::path(get, path = "/api/v1/info", responses(
     (status = 200, body = ApiInfo), Gated))]
 pub(super) async fn info_view(State(app): State<App>) -> Json<ApiInfo> {

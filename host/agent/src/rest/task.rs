@@ -27,7 +27,10 @@ const MAX_LIMIT: usize = 1000;
 
 type Ack = Result<Json<ResultMessage>, Problem>;
 
-/// Tasks, newest first. With `limit`, `X-Next-Cursor` names the next page.
+/// List downloads, newest first.
+///
+/// All of them, or those of one status, queue or group. With `limit` it is a page, and the header `X-Next-Cursor` has
+/// the `cursor` of the next one; without that header there is none.
 #[utoipa::path(get, path = "/api/v1/tasks", params(ListParams), responses(
     (status = 200, body = Vec<TaskDto>), (status = 400, body = ResultMessage), Gated, (status = 503, body = ResultMessage)))]
 pub(super) async fn task_list(State(app): State<App>, Params(params): Params<ListParams>) -> Result<Response, Problem> {
@@ -53,7 +56,11 @@ pub(super) async fn task_list(State(app): State<App>, Params(params): Params<Lis
     Ok(response)
 }
 
-/// Create a task. It is on the disk when this is answered.
+/// Add a download.
+///
+/// Only `url` is needed. The task is on the disk when this is answered, so it survives whatever happens then; it starts
+/// when its queue has room. A URL that a plugin knows is asked about there, and may become a group of several
+/// downloads.
 #[utoipa::path(post, path = "/api/v1/tasks", request_body = CreateTaskRequest, responses(
     (status = 200, body = CreatedTask), Gated, Sent, Named, Called))]
 pub(super) async fn task_create(
@@ -70,7 +77,9 @@ pub(super) async fn task_create(
     Ok(Json(app.daemon.call(Method::TaskCreate, &params).await?))
 }
 
-/// Pause all tasks.
+/// Pause all downloads.
+///
+/// What has been received stays and is gone on with later.
 #[utoipa::path(put, path = "/api/v1/tasks/pause", responses(
     (status = 200, body = ResultMessage), Gated, Called))]
 pub(super) async fn task_pause_all(State(app): State<App>) -> Ack {
@@ -78,7 +87,9 @@ pub(super) async fn task_pause_all(State(app): State<App>) -> Ack {
     Ok(super::ok())
 }
 
-/// Continue all tasks.
+/// Continue all paused and failed downloads.
+///
+/// They start as far as their queues have room; the others wait for their turn.
 #[utoipa::path(put, path = "/api/v1/tasks/continue", responses(
     (status = 200, body = ResultMessage), Gated, Called))]
 pub(super) async fn task_continue_all(State(app): State<App>) -> Ack {
@@ -86,16 +97,20 @@ pub(super) async fn task_continue_all(State(app): State<App>) -> Ack {
     Ok(super::ok())
 }
 
-/// One task.
-#[utoipa::path(get, path = "/api/v1/tasks/{id}", params(("id" = String, Path)), responses(
+/// Show one download.
+///
+/// Its status, its bytes, its file, and why it failed if it did.
+#[utoipa::path(get, path = "/api/v1/tasks/{id}", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = TaskDto), Gated, (status = 400, body = ResultMessage), (status = 503, body = ResultMessage)))]
 pub(super) async fn task_view(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
     let task = app.daemon.known()?.look(|daemon| daemon.task(&id));
     task.map(super::json).ok_or_else(Problem::not_found)
 }
 
-/// Delete a task, and its files if asked to.
-#[utoipa::path(delete, path = "/api/v1/tasks/{id}", params(("id" = String, Path), DeleteParams), responses(
+/// Remove a download.
+///
+/// With `deleteFiles=true` the files that it made are deleted, too; nothing else on the disk is touched.
+#[utoipa::path(delete, path = "/api/v1/tasks/{id}", params(("id" = String, Path, description = "The task's id"), DeleteParams), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn task_delete(
     State(app): State<App>,
@@ -107,24 +122,30 @@ pub(super) async fn task_delete(
     Ok(super::ok())
 }
 
-/// Pause a task.
-#[utoipa::path(put, path = "/api/v1/tasks/{id}/pause", params(("id" = String, Path)), responses(
+/// Pause a download.
+///
+/// What has been received stays and is gone on with later.
+#[utoipa::path(put, path = "/api/v1/tasks/{id}/pause", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn task_pause(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
     let _: OkResult = app.daemon.call(Method::TaskPause, &TaskIdParams { task_id }).await?;
     Ok(super::ok())
 }
 
-/// Continue a task.
-#[utoipa::path(put, path = "/api/v1/tasks/{id}/continue", params(("id" = String, Path)), responses(
+/// Continue a paused or failed download.
+///
+/// It goes on with the bytes that it has, if the server still has the same file.
+#[utoipa::path(put, path = "/api/v1/tasks/{id}/continue", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn task_continue(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
     let _: OkResult = app.daemon.call(Method::TaskResume, &TaskIdParams { task_id }).await?;
     Ok(super::ok())
 }
 
-/// Rename a task's file.
-#[utoipa::path(post, path = "/api/v1/tasks/{id}/rename", params(("id" = String, Path)), request_body = RenameBody, responses(
+/// Give a download's file another name.
+///
+/// Works while it runs and when it is finished. A name that is taken is refused.
+#[utoipa::path(post, path = "/api/v1/tasks/{id}/rename", params(("id" = String, Path, description = "The task's id")), request_body = RenameBody, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(super) async fn task_rename(
     State(app): State<App>,
@@ -136,8 +157,10 @@ pub(super) async fn task_rename(
     Ok(super::ok())
 }
 
-/// Replace a task's source and keep its bytes if they are the same there.
-#[utoipa::path(post, path = "/api/v1/tasks/{id}/url", params(("id" = String, Path)), request_body = UrlBody, responses(
+/// Give a download another URL.
+///
+/// For links that have expired: the bytes that are there are kept if they are the same behind the new URL.
+#[utoipa::path(post, path = "/api/v1/tasks/{id}/url", params(("id" = String, Path, description = "The task's id")), request_body = UrlBody, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(super) async fn task_change_url(
     State(app): State<App>,
@@ -151,8 +174,10 @@ pub(super) async fn task_change_url(
     Ok(super::ok())
 }
 
-/// Download a task's URL as it is, without the plugin that claimed it.
-#[utoipa::path(post, path = "/api/v1/tasks/{id}/ignore-plugin-retry", params(("id" = String, Path)), responses(
+/// Download a URL as it is, without its plugin.
+///
+/// The way out when the plugin that knows the URL fails: what the server gives for the URL itself becomes the file.
+#[utoipa::path(post, path = "/api/v1/tasks/{id}/ignore-plugin-retry", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(super) async fn task_ignore_plugin_retry(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
     let params = TaskIdParams { task_id };

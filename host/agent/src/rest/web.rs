@@ -43,8 +43,11 @@ const TOLD: [HeaderName; 7] = [
     header::LAST_MODIFIED,
 ];
 
-/// Upload a file that a call names afterwards: `torrents` or `plugins`.
-#[utoipa::path(post, path = "/api/web/blobs/{kind}", params(("kind" = String, Path)), request_body = Vec<u8>, responses(
+/// Upload a file for a call that follows.
+///
+/// `kind` is `torrents` or `plugins`; the answer's `blobId` is what the call of `/rpc` names. It can be used once.
+#[utoipa::path(post, path = "/api/web/blobs/{kind}", params(("kind" = String, Path)), 
+    request_body(content = inline(Raw), content_type = "application/octet-stream"), responses(
     (status = 200, body = BlobResult), Gated, Sent, Called, (status = 502, body = ResultMessage)))]
 pub(super) async fn blob_create(
     State(app): State<App>,
@@ -71,7 +74,10 @@ pub(super) async fn keep(app: &App, kind: &str, bytes: Bytes) -> Result<BlobResu
     Err(Problem::new(parts.status, refused.message))
 }
 
-/// A ticket for one download, to be put behind its address as `?ticket=`.
+/// Get a ticket to download a file with.
+///
+/// For places that cannot send the access key, such as a link: put behind the file's address as `?ticket=`, it works
+/// for that address only, and for a short time.
 #[utoipa::path(post, path = "/api/web/tickets", request_body = TicketBody, responses(
     (status = 200, body = Ticket), Gated, Sent, (status = 500, body = ResultMessage)))]
 pub(super) async fn ticket_create(
@@ -94,7 +100,9 @@ pub(super) async fn ticket_create(
     }))
 }
 
-/// A task's finished file, or a part of it.
+/// Download a finished file.
+///
+/// All of it, or the part that a `Range` field asks for.
 #[utoipa::path(get, path = "/api/web/files/tasks/{id}", params(("id" = String, Path), ("token" = Option<String>, Query), ("ticket" = Option<String>, Query)), responses(
     (status = 200, description = "The file", content_type = "application/octet-stream"),
     (status = 206, description = "A part of it"), (status = 304, description = "Unchanged"),
@@ -117,7 +125,9 @@ pub(super) async fn file_view(
     relay(&app, request, Bytes::new()).await
 }
 
-/// A prepared export, once.
+/// Download an export.
+///
+/// One that a call of `/rpc` has prepared; it can be fetched once.
 #[utoipa::path(get, path = "/api/web/exports/{id}", params(("id" = String, Path), ("token" = Option<String>, Query), ("ticket" = Option<String>, Query)), responses(
     (status = 200, description = "The export", content_type = "application/json"),
     Gated, (status = 400, body = ResultMessage), Called, (status = 502, body = ResultMessage)))]

@@ -1,9 +1,13 @@
 //! Every route under every key, origin and host. A route without a row here fails.
 
+mod calls;
+mod paths;
+
 use std::net::Ipv4Addr;
 
 use agent::Host;
-use serde_json::json;
+use data_encoding::{BASE64, BASE64URL_NOPAD};
+use serde_json::{Value, json};
 
 use crate::{
     client::Client,
@@ -40,6 +44,8 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("GET", "/", Guard::Open),
     ("GET", "/ping", Guard::Open),
     ("GET", "/api/v1/openapi.json", Guard::Open),
+    ("GET", "/api/v1/docs", Guard::Open),
+    ("GET", "/api/v1/docs/{file}", Guard::Open),
     ("GET", "/api/v1/info", Guard::Key),
     ("GET", "/api/v1/setup/status", Guard::Setup),
     ("POST", "/api/v1/setup", Guard::SetupWrite),
@@ -70,6 +76,13 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("POST", "/api/v1/plugins/{identity}/rollback", Guard::Key),
     ("PUT", "/api/v1/plugins/{identity}/hosts", Guard::Key),
     ("GET", "/api/v1/plugins/{identity}/journal", Guard::Key),
+    ("PUT", "/api/v1/plugins/{identity}/pinned", Guard::Key),
+    ("GET", "/api/v1/market", Guard::Key),
+    ("POST", "/api/v1/market/install", Guard::Key),
+    ("POST", "/api/v1/market/refresh", Guard::Key),
+    ("GET", "/api/v1/market/sources", Guard::Key),
+    ("POST", "/api/v1/market/sources", Guard::Key),
+    ("DELETE", "/api/v1/market/sources/{source}", Guard::Key),
     ("GET", "/api/v1/site-auth", Guard::Key),
     ("PUT", "/api/v1/site-auth", Guard::Key),
     ("GET", "/api/v1/site-auth/{site}", Guard::Key),
@@ -103,29 +116,59 @@ fn every_route_has_a_row() {
 /// A host as it can be set up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Setting {
+    /// A server with a key and every group on.
     Headless,
-    /// A headless server before its set-up.
+    /// A headless server before its set-up, on the loopback.
     Unset,
-    /// On the loopback, with a key and the management API on.
+    /// On the loopback, with a key and every group on.
     Desktop,
-    /// As it is installed: no key, the management API off.
+    /// As it is installed: no key, the management API and MCP off.
     FreshDesktop,
-    /// Open to the network, with a key and the management API on.
+    /// Open to the network, with a key and every group on.
     LanDesktop,
-    /// With a key, and with aria2's dialect off.
-    NoAria2,
+    /// What stands in for aria2c, started with a key and without one.
+    DropIn,
+    OpenDropIn,
+    /// A server that gives every page leave to ask.
+    AnyOrigin,
+    /// A server with one group off.
+    Without(Group),
+}
+
+/// What one switch is for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Group {
+    Management,
+    Takeover,
+    Aria2,
+    Mcp,
 }
 
 impl Setting {
     fn host(self) -> Host {
         match self {
-            Self::Headless | Self::Unset | Self::NoAria2 => Host::Headless,
+            Self::Headless | Self::Unset | Self::AnyOrigin | Self::Without(_) => Host::Headless,
             Self::Desktop | Self::FreshDesktop | Self::LanDesktop => Host::Desktop,
+            Self::DropIn | Self::OpenDropIn => Host::DropIn,
         }
     }
 
     fn has_key(self) -> bool {
-        !matches!(self, Self::Unset | Self::FreshDesktop)
+        !matches!(self, Self::Unset | Self::FreshDesktop | Self::OpenDropIn)
+    }
+
+    /// Whether only this machine's own names lead to it.
+    fn knows_its_names(self) -> bool {
+        matches!(self, Self::Desktop | Self::FreshDesktop | Self::OpenDropIn)
+    }
+
+    fn offers(self, group: Option<Group>) -> bool {
+        match (self, group) {
+            (Self::DropIn | Self::OpenDropIn, group) => group == Some(Group::Aria2),
+            (Self::FreshDesktop, Some(group)) => matches!(group, Group::Takeover | Group::Aria2),
+            (Self::Without(off), group) => group != Some(off),
+            _ => true,
+        }
     }
 
     async fn start(self) -> World {
@@ -138,61 +181,88 @@ impl Setting {
             }
         })
         .await;
-        if self.has_key() {
-            let mut client = Client::open(&world).await;
-            let on = client
-                .call("agent.gateway.patch", json!({"apiEnabled": true, "mcpEnabled": true}))
-                .await;
-            assert_eq!(on["result"]["apiEnabled"], true, "{on}");
-            if self == Self::NoAria2 {
-                client
-                    .call("agent.gateway.patch", json!({"jsonrpcEnabled": false}))
-                    .await;
-            }
-            for _ in 0..10 {
-                let wrong = [("Authorization", "Bearer wrong-key-1"), ("X-Forwarded-For", THROTTLED)];
-                assert_eq!(world.send("GET /api/v1/info", &wrong, "").await.status, 401);
-            }
+        world.agent.open();
+        if !self.has_key() || self.host() == Host::DropIn {
+            return world;
+        }
+        let mut change = json!({"apiEnabled": true, "mcpEnabled": true});
+        match self {
+            Self::AnyOrigin => change["corsEnabled"] = true.into(),
+            Self::Without(Group::Management) => change["apiEnabled"] = false.into(),
+            Self::Without(Group::Takeover) => change["takeoverEnabled"] = false.into(),
+            Self::Without(Group::Aria2) => change["jsonrpcEnabled"] = false.into(),
+            Self::Without(Group::Mcp) => change["mcpEnabled"] = false.into(),
+            _ => {}
+        }
+        let changed = Client::open(&world)
+            .await
+            .call("agent.gateway.patch", change.clone())
+            .await;
+        for (switch, is_on) in change.as_object().unwrap() {
+            assert_eq!(changed["result"][switch], *is_on, "{changed}");
         }
         world
     }
 }
 
+/// How a key comes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    Bearer,
+    /// A scheme is written as it is.
+    LowerBearer,
+    /// As the password of a browser's own question.
+    Basic,
+    Header,
+    Query,
+    /// Among the sub-protocols of a WebSocket.
+    Protocol,
+    Cookie,
+}
+
+const WAYS: [Way; 7] = [
+    Way::Bearer,
+    Way::LowerBearer,
+    Way::Basic,
+    Way::Header,
+    Way::Query,
+    Way::Protocol,
+    Way::Cookie,
+];
+
+/// What key comes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Key {
     None,
-    Empty,
-    Wrong,
-    Right,
-    /// The right one in `X-Svc-Token`.
-    Header,
-    /// The right one as `?token=`.
-    Query,
-    /// The right one, of a source that sent too many wrong ones.
+    Empty(Way),
+    Wrong(Way),
+    Right(Way),
+    /// The right one, in every way, of a source that sent too many wrong ones.
     Throttled,
 }
 
-const KEYS: [Key; 7] = [
-    Key::None,
-    Key::Empty,
-    Key::Wrong,
-    Key::Right,
-    Key::Header,
-    Key::Query,
-    Key::Throttled,
-];
+fn keys() -> Vec<Key> {
+    let of_way = |way| [Key::Empty(way), Key::Wrong(way), Key::Right(way)];
+    let mut keys = vec![Key::None, Key::Throttled];
+    keys.extend(WAYS.into_iter().flat_map(of_way));
+    keys
+}
 
+/// Whose page asks, if one does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum From {
     Nowhere,
     Same,
     Extension,
+    OtherExtension,
     Foreign,
+    /// A page of another service at the same name.
+    OtherPort,
     Null,
 }
 
-/// The source that sent too many wrong keys.
-const THROTTLED: &str = "192.0.2.9";
+/// A name that was made to lead to this machine.
+const REBOUND: &str = "evil.test";
 
 /// Who asks, and whom.
 #[derive(Debug, Clone, Copy)]
@@ -203,134 +273,248 @@ struct Asked {
     is_loopback_name: bool,
 }
 
+impl Guard {
+    /// How it takes a key.
+    fn ways(self) -> &'static [Way] {
+        match self {
+            Self::Key | Self::Mcp => &[Way::Bearer, Way::Header],
+            Self::Rpc => &[Way::Bearer, Way::Protocol],
+            Self::Web => &[Way::Bearer, Way::Query],
+            Self::Takeover => &[Way::Header],
+            Self::Open | Self::Setup | Self::SetupWrite | Self::Aria2 | Self::Aria2Query => &[],
+        }
+    }
+
+    fn is_aria2(self) -> bool {
+        matches!(self, Self::Aria2 | Self::Aria2Query)
+    }
+}
+
+/// Which switch a route belongs to.
+fn group(path: &str, guard: Guard) -> Option<Group> {
+    match guard {
+        Guard::Takeover => Some(Group::Takeover),
+        Guard::Mcp => Some(Group::Mcp),
+        Guard::Aria2 | Guard::Aria2Query => Some(Group::Aria2),
+        Guard::Key => Some(Group::Management),
+        Guard::Open if path.starts_with("/api/v1/") => Some(Group::Management),
+        Guard::Open | Guard::Setup | Guard::SetupWrite | Guard::Rpc | Guard::Web => None,
+    }
+}
+
 /// What the gate says; none is "what the route says", which is never one of the gate's statuses.
 fn expect(path: &str, guard: Guard, asked: Asked) -> Option<u16> {
-    let is_desktop = asked.setting.host() == Host::Desktop;
-    if is_desktop && asked.setting != Setting::LanDesktop && !asked.is_loopback_name {
+    if asked.setting.knows_its_names() && !asked.is_loopback_name {
         return Some(403);
     }
     let is_headless_only = matches!(guard, Guard::Setup | Guard::SetupWrite | Guard::Web);
-    let is_off_at_first = path.starts_with("/api/v1/") && !is_headless_only || ["/mcp", "/metrics"].contains(&path);
-    if (is_desktop && is_headless_only) || (asked.setting == Setting::FreshDesktop && is_off_at_first) {
+    let is_elsewhere = is_headless_only && asked.setting.host() != Host::Headless;
+    if is_elsewhere || !asked.setting.offers(group(path, guard)) {
         return Some(404);
     }
-    let is_foreign = matches!(asked.from, From::Foreign | From::Null);
-    let is_aria2 = matches!(guard, Guard::Aria2 | Guard::Aria2Query);
-    if is_aria2 && asked.setting == Setting::NoAria2 {
-        return Some(404);
-    }
+    let is_foreign = matches!(asked.from, From::Foreign | From::OtherPort | From::Null);
+    let is_extension = matches!(asked.from, From::Extension | From::OtherExtension);
+    let is_let_in = asked.setting == Setting::AnyOrigin;
     match guard {
         Guard::Open | Guard::Setup => return None,
         Guard::SetupWrite => return is_foreign.then_some(403),
-        Guard::Rpc if is_foreign || asked.from == From::Extension => return Some(403),
-        Guard::Takeover | Guard::Mcp | Guard::Aria2 | Guard::Aria2Query if is_foreign => return Some(403),
+        Guard::Rpc if is_foreign || is_extension => return Some(403),
+        Guard::Takeover | Guard::Mcp | Guard::Aria2 | Guard::Aria2Query if is_foreign && !is_let_in => {
+            return Some(403);
+        }
         Guard::Takeover | Guard::Aria2 if asked.setting == Setting::FreshDesktop => return None,
+        Guard::Aria2 if asked.setting == Setting::OpenDropIn => return None,
         Guard::Rpc | Guard::Key | Guard::Web | Guard::Takeover | Guard::Mcp | Guard::Aria2 | Guard::Aria2Query => {}
     }
     match asked.key {
         _ if !asked.setting.has_key() => Some(403),
         Key::Throttled => Some(429),
-        _ if is_aria2 => None,
-        Key::Right if guard != Guard::Takeover => None,
-        Key::Header if matches!(guard, Guard::Key | Guard::Takeover | Guard::Mcp) => None,
-        Key::Query if guard == Guard::Web => None,
-        Key::None | Key::Empty | Key::Wrong | Key::Right | Key::Header | Key::Query => Some(401),
+        _ if guard.is_aria2() => None,
+        Key::Right(way) if guard.ways().contains(&way) => None,
+        _ => Some(401),
     }
 }
 
-async fn check(setting: Setting) {
+/// Asks every route in every way that is told of; what it says is what is expected, and no page is given leave.
+async fn check(setting: Setting, cases: &[(&str, From, Key)]) {
     let world = setting.start().await;
     let own = world.address().to_string();
     let mut sources = 0x0a00_0000_u32;
-    for (method, path, guard) in ROUTES {
-        for host in [own.as_str(), "evil.test"] {
-            for from in [From::Nowhere, From::Same, From::Extension, From::Foreign, From::Null] {
-                for key in KEYS {
-                    // Wrong keys count: everybody who asks is somebody else.
-                    sources += 1;
-                    let source = Ipv4Addr::from_bits(sources).to_string();
-                    let is_loopback_name = host == own;
-                    let asked = Asked {
-                        setting,
-                        key,
-                        from,
-                        is_loopback_name,
-                    };
-                    let headers = headers(asked, host, &source);
-                    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                    let query = if key == Key::Query {
-                        format!("?token={KEY}")
-                    } else {
-                        String::new()
-                    };
-                    let answer = world.send(&format!("{method} {path}{query}"), &headers, "").await;
-                    let context = format!("{method} {path} {asked:?}");
-                    match expect(path, *guard, asked) {
-                        Some(status) => assert_eq!(answer.status, status, "{context}"),
-                        None => assert!(![401, 403, 429].contains(&answer.status), "{context}: {answer:?}"),
-                    }
-                    assert_eq!(answer.header("access-control-allow-origin"), None, "{context}");
-                    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{context}");
-                    assert_eq!(answer.header("cache-control"), Some("no-store"), "{context}");
-                }
+    for (number, (method, path, guard)) in (0..).zip(ROUTES) {
+        // Another one for each route: it is let in again after a minute.
+        let throttled = Ipv4Addr::new(192, 0, 2, number).to_string();
+        if setting.has_key() && cases.iter().any(|(.., key)| *key == Key::Throttled) {
+            throttle(&world, &throttled).await;
+        }
+        for &(host, from, key) in cases {
+            // Wrong keys count: everybody who asks is somebody else.
+            sources += 1;
+            let source = match key {
+                Key::Throttled => throttled.clone(),
+                _ => Ipv4Addr::from_bits(sources).to_string(),
+            };
+            let asked = Asked {
+                setting,
+                key,
+                from,
+                is_loopback_name: !host.contains(REBOUND),
+            };
+            let host = host
+                .replace("{own}", &own)
+                .replace("{port}", own.rsplit_once(':').unwrap().1);
+            let mut headers = headers(asked, &host);
+            headers.push(("X-Forwarded-For", source));
+            let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let query = match key {
+                Key::Right(Way::Query) | Key::Throttled => format!("?token={KEY}"),
+                Key::Wrong(Way::Query) => "?token=wrong-key-1".to_owned(),
+                Key::Empty(Way::Query) => "?token=".to_owned(),
+                _ => String::new(),
+            };
+            let answer = world.send(&format!("{method} {path}{query}"), &headers, "").await;
+            let context = format!("{method} {path} {asked:?}");
+            match expect(path, *guard, asked) {
+                Some(status) => assert_eq!(answer.status, status, "{context}"),
+                None => assert!(![401, 403, 429].contains(&answer.status), "{context}: {answer:?}"),
             }
+            let allowed = (setting == Setting::AnyOrigin).then_some("*");
+            assert_eq!(answer.header("access-control-allow-origin"), allowed, "{context}");
+            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{context}");
+            assert_eq!(answer.header("cache-control"), Some("no-store"), "{context}");
         }
     }
     world.end().await;
 }
 
-fn headers(asked: Asked, host: &str, source: &str) -> Vec<(&'static str, String)> {
-    let source = if asked.key == Key::Throttled { THROTTLED } else { source };
+/// Has a source send too many wrong keys.
+async fn throttle(world: &World, source: &str) {
+    let wrong = json!({"id": 1, "method": "aria2.getVersion", "params": ["token:wrong-key-1"]});
+    let wrong = Value::from(vec![wrong; 10]).to_string();
+    let answer = world.send("POST /jsonrpc", &[("X-Forwarded-For", source)], wrong).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+fn headers(asked: Asked, host: &str) -> Vec<(&'static str, String)> {
     let mut headers = vec![
         ("Host", host.to_owned()),
         ("Content-Type", "application/json".to_owned()),
-        ("X-Forwarded-For", source.to_owned()),
         ("X-Svc-Client", "test".to_owned()),
     ];
-    match asked.from {
-        From::Nowhere => {}
-        From::Same => headers.push(("Origin", format!("http://{host}"))),
-        From::Extension => headers.push(("Origin", "chrome-extension://a".to_owned())),
-        From::Foreign => headers.push(("Origin", "https://evil.example".to_owned())),
-        From::Null => headers.push(("Origin", "null".to_owned())),
-    }
+    let origin = match asked.from {
+        From::Nowhere => None,
+        From::Same => Some(format!("http://{host}")),
+        From::Extension => Some("chrome-extension://a".to_owned()),
+        From::OtherExtension => Some("moz-extension://a-b".to_owned()),
+        From::Foreign => Some("https://evil.example".to_owned()),
+        From::OtherPort => Some("http://127.0.0.1:1".to_owned()),
+        From::Null => Some("null".to_owned()),
+    };
+    headers.extend(origin.map(|origin| ("Origin", origin)));
     match asked.key {
-        Key::None | Key::Query => {}
-        Key::Header => headers.push(("X-Svc-Token", KEY.to_owned())),
-        Key::Empty => headers.push(("Authorization", "Bearer ".to_owned())),
-        Key::Wrong => headers.push(("Authorization", "Bearer wrong-key-1".to_owned())),
-        Key::Right => headers.push(("Authorization", format!("Bearer {KEY}"))),
-        Key::Throttled => headers.extend([
-            ("Authorization", format!("Bearer {KEY}")),
-            ("X-Svc-Token", KEY.to_owned()),
-        ]),
+        Key::None => {}
+        Key::Empty(way) => headers.extend(carried(way, "")),
+        Key::Wrong(way) => headers.extend(carried(way, "wrong-key-1")),
+        Key::Right(way) => headers.extend(carried(way, KEY)),
+        Key::Throttled => headers.extend(
+            [Way::Bearer, Way::Header]
+                .into_iter()
+                .filter_map(|way| carried(way, KEY)),
+        ),
     }
     headers
 }
 
+/// The header that carries a key in this way; the query is none.
+fn carried(way: Way, key: &str) -> Option<(&'static str, String)> {
+    Some(match way {
+        Way::Bearer => ("Authorization", format!("Bearer {key}")),
+        Way::LowerBearer => ("Authorization", format!("bearer {key}")),
+        Way::Basic => (
+            "Authorization",
+            format!("Basic {}", BASE64.encode(format!("svc:{key}").as_bytes())),
+        ),
+        Way::Header => ("X-Svc-Token", key.to_owned()),
+        Way::Query => return None,
+        Way::Protocol => {
+            let token = BASE64URL_NOPAD.encode(key.as_bytes());
+            ("Sec-WebSocket-Protocol", format!("svc.rpc.v1, svc.token.{token}"))
+        }
+        Way::Cookie => ("Cookie", format!("token={key}; X-Svc-Token={key}; svc.token={key}")),
+    })
+}
+
+/// Every key from everywhere, and the names that a host may be called by.
+fn everything() -> Vec<(&'static str, From, Key)> {
+    let origins = [From::Nowhere, From::Same, From::Extension, From::Foreign, From::Null];
+    let from = |from| keys().into_iter().map(move |key| ("{own}", from, key));
+    let mut cases: Vec<_> = origins.into_iter().flat_map(from).collect();
+    for right in [Key::None, Key::Right(Way::Bearer), Key::Right(Way::Header)] {
+        cases.extend([From::OtherExtension, From::OtherPort].map(|from| ("{own}", from, right)));
+        for host in ["localhost:{port}", "[::1]:{port}", "127.0.0.1"] {
+            cases.push((host, From::Nowhere, right));
+        }
+        for host in [
+            REBOUND,
+            "evil.test:{port}",
+            "127.0.0.1.evil.test",
+            "evil.test:80@localhost",
+        ] {
+            cases.extend([From::Nowhere, From::Same].map(|from| (host, from, right)));
+        }
+    }
+    cases
+}
+
+/// What a switch is seen by: right keys and none, from here and from a foreign page.
+fn some() -> Vec<(&'static str, From, Key)> {
+    let keys = [Key::None, Key::Right(Way::Bearer), Key::Right(Way::Header)];
+    let from = |from| keys.map(|key| ("{own}", from, key));
+    [From::Nowhere, From::Same, From::Extension, From::Foreign]
+        .map(from)
+        .concat()
+}
+
 #[tokio::test]
 async fn a_server_that_is_set_up() {
-    check(Setting::Headless).await;
+    check(Setting::Headless, &everything()).await;
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_set_up() {
-    check(Setting::Unset).await;
+    check(Setting::Unset, &everything()).await;
 }
 
 #[tokio::test]
 async fn a_desktop_with_a_key() {
-    check(Setting::Desktop).await;
+    check(Setting::Desktop, &everything()).await;
 }
 
 #[tokio::test]
 async fn a_desktop_as_it_is_installed() {
-    check(Setting::FreshDesktop).await;
+    check(Setting::FreshDesktop, &everything()).await;
 }
 
 #[tokio::test]
 async fn a_desktop_that_is_open_to_the_network() {
-    check(Setting::LanDesktop).await;
+    check(Setting::LanDesktop, &everything()).await;
+}
+
+#[tokio::test]
+async fn what_stands_in_for_aria2c() {
+    check(Setting::DropIn, &everything()).await;
+    check(Setting::OpenDropIn, &everything()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_every_page_may_ask() {
+    check(Setting::AnyOrigin, &some()).await;
+}
+
+#[tokio::test]
+async fn a_server_without_one_of_its_groups() {
+    for off in [Group::Management, Group::Takeover, Group::Aria2, Group::Mcp] {
+        check(Setting::Without(off), &some()).await;
+    }
 }
 
 /// A key in both of its headers.
@@ -345,11 +529,6 @@ fn shown(key: &str) -> [(&'static str, &str); 3] {
         ("X-Svc-Token", key),
         ("X-Svc-Client", "test"),
     ]
-}
-
-#[tokio::test]
-async fn a_server_without_aria2() {
-    check(Setting::NoAria2).await;
 }
 
 #[tokio::test]

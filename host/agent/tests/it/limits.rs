@@ -112,6 +112,7 @@ async fn allowing_every_origin_acts_at_once_and_lifts_no_other_check() {
             ("access-control-allow-methods", "GET, POST, PUT, DELETE, OPTIONS"),
             ("access-control-allow-headers", "x-svc-token, x-other"),
             ("access-control-allow-private-network", "true"),
+            ("access-control-allow-local-network", "true"),
             ("access-control-max-age", "600"),
         ] {
             assert_eq!(preflight.header(name), when(value), "{name}");

@@ -22,12 +22,21 @@ async fn numbers_tell_what_the_service_does_and_name_nothing() {
         "svc_tasks{status=\"paused\"} 1",
         "svc_tasks{status=\"completed\"} 0",
         "svc_connections 0",
+        "svc_plugin_calls_total 0",
+        "svc_plugin_faults_total 0",
+        "svc_plugin_call_seconds_total 0",
         "svc_http_requests_total{surface=\"management\",status=\"2xx\"} 1",
         "svc_daemon_call_duration_seconds_count{method=\"daemon.task.create\"} 1",
     ] {
         assert!(text.lines().any(|line| line == expect), "{expect} in\n{text}");
     }
-    assert!(text.contains("\nprocess_resident_memory_bytes "));
+    for name in [
+        "process_resident_memory_bytes ",
+        "svc_daemon_resident_memory_bytes ",
+        "svc_build_info{version=",
+    ] {
+        assert!(text.lines().any(|line| line.starts_with(name)), "{name}");
+    }
     assert!(!text.contains("secret-name") && !text.contains("127.0.0.1"));
     // Every sample belongs to what was announced just before it.
     let mut announced = "";

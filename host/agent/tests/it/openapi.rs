@@ -2,6 +2,44 @@
 
 use std::{fs, path::Path};
 
+use serde_json::{Value, json};
+
+/// Every operation of a description, with its method and path.
+fn operations(description: &Value) -> impl Iterator<Item = (String, &Value)> {
+    let paths = description["paths"].as_object().unwrap().iter();
+    paths.flat_map(|(path, item)| {
+        let operations = item.as_object().unwrap().iter();
+        operations.map(move |(method, operation)| (format!("{method} {path}"), operation))
+    })
+}
+
+#[test]
+fn every_operation_says_what_it_does() {
+    let made: Value = serde_json::from_str(&agent::openapi()).unwrap();
+    for (operation, says) in operations(&made) {
+        for text in ["summary", "description"] {
+            let text = says[text].as_str().unwrap_or_default();
+            assert!(!text.is_empty(), "{operation} needs a doc comment of two paragraphs");
+        }
+    }
+}
+
+#[test]
+fn files_are_sent_as_they_are() {
+    let made: Value = serde_json::from_str(&agent::openapi()).unwrap();
+    for (path, content_type) in [
+        ("/api/v1/plugins/install", "application/zip"),
+        ("/api/web/blobs/{kind}", "application/octet-stream"),
+    ] {
+        let schema = &made["paths"][path]["post"]["requestBody"]["content"][content_type]["schema"];
+        assert_eq!(
+            (&schema["type"], &schema["format"]),
+            (&json!("string"), &json!("binary")),
+            "{path}"
+        );
+    }
+}
+
 #[test]
 fn the_description_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi.json");
@@ -14,7 +52,7 @@ fn the_description_is_up_to_date() {
         committed == made,
         "openapi.json is out of date: run with UPDATE_EXPECT=1"
     );
-    let read: serde_json::Value = serde_json::from_str(&made).unwrap();
+    let read: Value = serde_json::from_str(&made).unwrap();
     assert_eq!(read["info"]["version"], "0.1.0");
     assert!(read["openapi"].as_str().unwrap().starts_with("3.1"));
 }

@@ -197,7 +197,7 @@ async fn an_archive_that_is_no_plugin_is_refused_by_check_file_and_limit() {
     for (body, told) in [
         (Vec::new(), &["empty"][..]),
         (b"no archive".to_vec(), &["format"]),
-        (vec![0; 4 * 1024 * 1024 + 1], &["4194304 bytes"]),
+        (vec![0; 4 * 1024 * 1024 + 1], &["larger than 4 MiB"]),
         (archive(&[("readme.md", b"hello")]), &["content", "plugin.json"]),
         (archive(&[("../plugin.json", b"{}")]), &["name", "../plugin.json"]),
         (archive(&[("plugin.json", odd)]), &["plugin.json /"]),

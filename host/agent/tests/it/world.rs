@@ -74,6 +74,7 @@ impl Connect for Near {
 }
 
 pub(crate) struct World {
+    host: Host,
     pub(crate) agent: Agent,
     daemon: Option<Daemon>,
     near: Near,
@@ -157,8 +158,10 @@ impl World {
         config.bind = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut config);
         let near = Near::default();
+        let host = config.host;
         let agent = Agent::start(config, near.clone()).await.unwrap();
         Self {
+            host,
             agent,
             daemon: None,
             near,
@@ -253,7 +256,10 @@ impl World {
             read: Vec::new(),
         };
         let answer = begun.finish().await;
-        document::check(line, answer.status);
+        // What stands in for aria2c offers no description.
+        if self.host != Host::DropIn {
+            document::check(line, answer.status);
+        }
         answer
     }
 

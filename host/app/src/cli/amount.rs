@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use transfer::ByteCount;
+
 /// Units of bytes; each is 1024 times the one before.
 const UNITS: [char; 4] = ['K', 'M', 'G', 'T'];
 
@@ -65,17 +67,7 @@ pub(super) fn parse_seconds(text: &str, least: f64, most: f64) -> Result<Duratio
 
 /// Bytes for people: `999 B`, `1.5 MiB`.
 pub(super) fn bytes(count: u64) -> String {
-    if count < 1024 {
-        return format!("{count} B");
-    }
-    let mut power = 0;
-    // Tenths of the unit, rounded; stays exact for any count.
-    let mut tenths = (u128::from(count) * 10 + 512) / 1024;
-    while tenths >= 10_240 && power + 1 < UNITS.len() {
-        tenths = (tenths + 512) / 1024;
-        power += 1;
-    }
-    format!("{}.{} {}iB", tenths / 10, tenths % 10, UNITS[power])
+    format!("{:.1}", ByteCount(count))
 }
 
 /// A rate for people: `1.5 MiB/s`.

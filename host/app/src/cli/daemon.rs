@@ -10,7 +10,7 @@ use transfer_http::HttpTransport;
 use super::{
     Exit,
     host::{self, GRACE, HostArgs, Places},
-    plugins,
+    log, market, plugins,
     stop::StopRequests,
 };
 use crate::environment::Environment;
@@ -27,7 +27,7 @@ pub(super) struct DaemonArgs {
 
 /// Carries out the command.
 pub(super) fn run(args: DaemonArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let places = args.host.begin(environment)?;
+    let places = args.host.begin(environment, "daemon")?;
     let runtime = host::runtime()?;
     runtime.block_on(serve(&places, args.port, environment))
 }
@@ -36,8 +36,10 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
     let mut config = Config::new(&places.data, &places.downloads);
     config.port = port;
+    config.log_dir = Some(places.data.join(log::LOG_DIR));
     config.engine.system_proxy = environment.system_proxy.clone();
     config.plugins = Some(plugins::runtime(places, environment)?);
+    config.market = market::config();
     let transport = HttpTransport::new(transfer_http::Config::default()).map_err(|failure| anyhow::anyhow!(failure))?;
     let daemon = tokio::select! {
         started = Daemon::start(config, vec![Arc::new(transport)]) => started?,

@@ -35,7 +35,7 @@ enum Level {
 
 /// What was found.
 #[derive(Debug, Serialize)]
-struct Finding {
+pub(super) struct Finding {
     level: Level,
     /// What was looked at.
     check: &'static str,
@@ -74,17 +74,22 @@ impl Finding {
 
 /// Carries out the command.
 pub(super) fn run(args: &DoctorArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    tell(args, &findings(&args.service, environment))
+}
+
+/// Everything that was looked at.
+pub(super) fn findings(service: &ServiceArgs, environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![Finding::ok("executable", concat!("svc ", env!("CARGO_PKG_VERSION")))];
     findings.extend(variables::look());
-    let data_dir: Option<PathBuf> = args.service.data_dir.clone().or_else(directories::data);
+    let data_dir: Option<PathBuf> = service.data_dir.clone().or_else(directories::data);
     let place = data_dir.as_deref().map(here::look);
     let runs_here = place.as_ref().is_some_and(|place| place.is_in_use);
     findings.extend(place.map_or_else(no_home, |place| place.findings));
-    match args.service.target(environment) {
-        Ok(target) => {
-            let looked = remote::runtime()?.block_on(service::look(&target, runs_here));
-            findings.extend(looked);
-        }
+    let target = service
+        .target(environment)
+        .and_then(|target| Ok((target, remote::runtime()?)));
+    match target {
+        Ok((target, runtime)) => findings.extend(runtime.block_on(service::look(&target, runs_here))),
         Err(error) => findings.push(Finding::fail(
             "address",
             format!("{error:#}"),
@@ -95,7 +100,7 @@ pub(super) fn run(args: &DoctorArgs, environment: &Environment) -> anyhow::Resul
         let save_dir = variables::save_dir().unwrap_or_else(directories::downloads);
         findings.push(here::save_dir(&save_dir, here::free_bytes(&save_dir)));
     }
-    tell(args, &findings)
+    findings
 }
 
 fn no_home() -> Vec<Finding> {

@@ -43,11 +43,13 @@ pub enum Exit {
     Checksum,
     /// A plugin does not do what its author recorded, or is not fit to be packed.
     Unfit,
+    /// A plugin or a source of plugins is not signed as it should be.
+    Untrusted,
 }
 
 impl Exit {
     /// Every exit, in the order of the codes.
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::Success,
         Self::Internal,
         Self::Timeout,
@@ -65,6 +67,7 @@ impl Exit {
         Self::Usage,
         Self::Checksum,
         Self::Unfit,
+        Self::Untrusted,
     ];
 
     /// The code that the process ends with.
@@ -112,6 +115,7 @@ impl Exit {
             Self::Usage => (32, "wrong usage: bad option, URL or input file"),
             Self::Checksum => (33, "checksum mismatch"),
             Self::Unfit => (34, "a plugin fails its own fixtures or checks"),
+            Self::Untrusted => (35, "a plugin or a source of plugins is not signed as it should be"),
         }
     }
 }

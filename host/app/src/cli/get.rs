@@ -3,7 +3,7 @@
 //! Read [`args`] (what can be written), [`plan`] (what it means), [`drive`] (doing it), [`render`] (telling it).
 
 pub(super) mod args;
-mod cookies;
+pub(super) mod cookies;
 mod drive;
 mod file_options;
 mod input_file;
@@ -44,7 +44,7 @@ pub(super) fn long_help() -> String {
 
 /// Carries out the command.
 pub(super) fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    log::start(args.output.verbose, None, environment)?;
+    log::start(args.output.verbose, environment)?;
     let screen = render::screen(&args.output, environment);
     let transport = HttpTransport::new(plan::transport_config(&args.connection))
         .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;

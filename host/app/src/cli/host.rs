@@ -40,17 +40,18 @@ pub(super) struct Places {
 }
 
 impl HostArgs {
-    /// Starts logging and finds the directories.
-    pub(super) fn begin(self, environment: &Environment) -> anyhow::Result<Places> {
-        log::start(self.verbose, Some("warn"), environment)?;
+    /// Finds the directories and starts logging, as this process.
+    pub(super) fn begin(self, environment: &Environment, process: &str) -> anyhow::Result<Places> {
         let data = self.data_dir.or_else(directories::data).ok_or_else(|| {
             UsageError::new(
                 "--data-dir",
                 "there is no home directory to put it in by default; name one",
             )
         })?;
+        let data = absolute(&data)?;
+        log::start_kept(self.verbose, environment, &data, process)?;
         Ok(Places {
-            data: absolute(&data)?,
+            data,
             downloads: absolute(&self.save_dir.unwrap_or_else(directories::downloads))?,
             verbose: self.verbose,
         })

@@ -1,35 +1,83 @@
-//! What happens inside, logged to standard error for people who look for a cause.
+//! What happens inside, for people who look for a cause: on standard error, and of the service also in files.
 
-use std::io;
+mod kept;
 
-use tracing_subscriber::EnvFilter;
+use std::{io, path::Path, sync::Mutex};
 
+use tracing_subscriber::{
+    EnvFilter, Layer as _, Registry, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
+
+use self::kept::Kept;
 use super::UsageError;
 use crate::environment::{self, Environment};
 
-/// Starts logging if `--verbose` (given `verbosity` times), the environment or the command's `usual` level asks for it;
-/// the environment wins.
-pub(super) fn start(verbosity: u8, usual: Option<&str>, environment: &Environment) -> Result<(), UsageError> {
-    let from_option = match verbosity {
-        0 => usual,
+pub(super) use self::kept::{LOG_DIR, files};
+
+/// What is shown of a service, and what is kept of it, unless somebody asks for more.
+const SHOWN: &str = "warn";
+const KEPT: &str = "info";
+
+type Layered = Box<dyn tracing_subscriber::Layer<Registry> + Send + Sync>;
+
+/// Starts logging to standard error if `--verbose` (given `verbosity` times) or the environment asks for it; the
+/// environment wins.
+pub(super) fn start(verbosity: u8, environment: &Environment) -> Result<(), UsageError> {
+    if let Some(directives) = asked(verbosity, environment) {
+        begin(vec![shown(directives, environment)?]);
+    }
+    Ok(())
+}
+
+/// Starts logging of a process of the service: to standard error, and to its own files in the data directory.
+pub(super) fn start_kept(
+    verbosity: u8,
+    environment: &Environment,
+    data_dir: &Path,
+    process: &str,
+) -> anyhow::Result<()> {
+    let asked = asked(verbosity, environment);
+    let mut layers = vec![shown(asked.unwrap_or(SHOWN), environment)?];
+    match Kept::open(&data_dir.join(LOG_DIR), process) {
+        Ok(kept) => {
+            let filter = filter(asked.unwrap_or(KEPT))?;
+            let layer = fmt::layer().with_ansi(false).with_writer(Mutex::new(kept));
+            layers.push(layer.with_filter(filter).boxed());
+        }
+        // A service that cannot write there says so itself, and better.
+        Err(error) => super::warn(&UsageError::new("logs", format!("not kept: {error}"))),
+    }
+    begin(layers);
+    Ok(())
+}
+
+fn asked(verbosity: u8, environment: &Environment) -> Option<&str> {
+    let by_option = match verbosity {
+        0 => None,
         1 => Some("info"),
         2 => Some("debug"),
         _ => Some("trace"),
     };
-    let Some(directives) = environment.log_level.as_deref().or(from_option) else {
-        return Ok(());
-    };
-    let filter = EnvFilter::builder().parse(directives).map_err(|error| {
+    environment.log_level.as_deref().or(by_option)
+}
+
+fn shown(directives: &str, environment: &Environment) -> Result<Layered, UsageError> {
+    let layer = fmt::layer()
+        .with_writer(io::stderr)
+        .with_ansi(!environment.is_colorless && io::IsTerminal::is_terminal(&io::stderr()));
+    Ok(layer.with_filter(filter(directives)?).boxed())
+}
+
+fn filter(directives: &str) -> Result<EnvFilter, UsageError> {
+    EnvFilter::builder().parse(directives).map_err(|error| {
         UsageError::new(
             environment::LOG_LEVEL,
             format!("{error}; write off, error, warn, info, debug or trace"),
         )
-    })?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_ansi(!environment.is_colorless && io::IsTerminal::is_terminal(&io::stderr()))
-        .with_env_filter(filter);
+    })
+}
+
+fn begin(layers: Vec<Layered>) {
     // Only a second start in one process fails, and then logging is on already.
-    let _already_started = subscriber.try_init();
-    Ok(())
+    let _already_started = tracing_subscriber::registry().with(layers).try_init();
 }

@@ -9,8 +9,12 @@ mod pack;
 mod test;
 mod workshop;
 
-use super::{Exit, remote};
+use market_tool::command::AuthorCommand;
+
+use super::{Exit, market, remote};
 use crate::environment::Environment;
+
+pub(super) use workshop::Workshop;
 
 pub(super) const EXAMPLES: &str = "Examples:
   svc plugin install site.zip                      then see what it asks for and agree to it:
@@ -25,7 +29,10 @@ To write one:
   svc plugin new my-site                           a folder to begin with; --lang js needs no compiler
   svc plugin test my-site                          play its recorded calls in the sandbox
   svc plugin dev my-site                           run it in your service and load every change
-  svc plugin pack my-site                          the ZIP that others install";
+  svc plugin pack my-site                          the ZIP that others install
+  svc plugin keygen me.key                         once; the public key goes into plugin.json
+  svc plugin sign my-site@me-1.0.0.zip --key me.key
+                                                   for a source; \"svc market\" has the other side";
 
 /// A command about plugins.
 #[derive(Debug, clap::Subcommand)]
@@ -53,6 +60,8 @@ pub(super) enum PluginCommand {
     /// Show what users of a plugin will be asked to allow, as its code shows it
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(inspect::InspectArgs),
+    #[command(flatten)]
+    Signing(AuthorCommand),
 }
 
 /// Carries out the command.
@@ -60,17 +69,20 @@ pub(super) fn run(command: PluginCommand, environment: &Environment) -> anyhow::
     let command = match command {
         PluginCommand::Installed(command) => return remote::run_plugin(command, environment),
         PluginCommand::New(args) => return new::run(&args),
+        PluginCommand::Signing(command) => return market::author(command, environment),
         command => command,
     };
     remote::runtime()?.block_on(async {
         match command {
             PluginCommand::Build(args) => build::run(&args, environment).await,
-            PluginCommand::Dev(args) => dev::run(&args, environment).await,
+            PluginCommand::Dev(args) => Box::pin(dev::run(&args, environment)).await,
             PluginCommand::Test(args) => test::run(&args, environment).await,
             PluginCommand::Lint(args) => lint::run(&args, environment).await,
             PluginCommand::Pack(args) => pack::run(&args, environment).await,
             PluginCommand::Inspect(args) => inspect::run(&args, environment).await,
-            PluginCommand::Installed(_) | PluginCommand::New(_) => unreachable!("they ran above"),
+            PluginCommand::Installed(_) | PluginCommand::New(_) | PluginCommand::Signing(_) => {
+                unreachable!("they ran above")
+            }
         }
     })
 }

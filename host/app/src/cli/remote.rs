@@ -5,6 +5,7 @@
 mod add;
 mod address;
 mod attend;
+mod capture;
 mod client;
 mod config;
 mod dial;
@@ -14,13 +15,17 @@ mod follow;
 mod greet;
 mod http;
 mod ids;
+mod market;
 mod plugin;
+mod preview;
 mod queue;
 mod setup;
 mod table;
 mod target;
 mod tasks;
 mod watch;
+
+use std::io::{self, Write as _};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -34,6 +39,7 @@ pub(super) use client::Client;
 pub(super) use config::{parse_pair, read_value};
 pub(super) use error::RemoteError;
 pub(super) use greet::greet;
+pub(super) use market::MarketCommand;
 pub(super) use plugin::PluginCommand;
 pub(super) use target::{ServiceArgs, Target};
 
@@ -73,6 +79,9 @@ pub(super) enum RemoteCommand {
     /// List and change queues
     #[command(after_help = queue::EXAMPLES)]
     Queue(queue::QueueArgs),
+    /// Answer for downloads that browsers handed over
+    #[command(after_help = capture::EXAMPLES)]
+    Capture(capture::CaptureArgs),
     /// Follow what the service does
     #[command(after_help = watch::HELP)]
     Watch(watch::WatchArgs),
@@ -97,6 +106,7 @@ pub(super) fn run(command: RemoteCommand, environment: &Environment) -> anyhow::
             RemoteCommand::PauseAll(args) => tasks::pause_all(&args, environment).await,
             RemoteCommand::ResumeAll(args) => tasks::resume_all(&args, environment).await,
             RemoteCommand::Queue(args) => queue::run(&args, environment).await,
+            RemoteCommand::Capture(args) => capture::run(&args, environment).await,
             RemoteCommand::Watch(args) => watch::run(&args, environment).await,
             RemoteCommand::Config(args) => config::run(&args, environment).await,
         }
@@ -106,6 +116,11 @@ pub(super) fn run(command: RemoteCommand, environment: &Environment) -> anyhow::
 /// Carries out a command about the plugins of a service.
 pub(super) fn run_plugin(command: PluginCommand, environment: &Environment) -> anyhow::Result<Exit> {
     runtime()?.block_on(plugin::run(command, environment))
+}
+
+/// Carries out a command about where the plugins of a service come from.
+pub(super) fn run_market(command: MarketCommand, environment: &Environment) -> anyhow::Result<Exit> {
+    runtime()?.block_on(market::run(command, environment))
 }
 
 /// One thread is enough: these commands wait for one connection.
@@ -122,6 +137,11 @@ pub(super) fn print_lines<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> 
         text.push('\n');
     }
     super::print_whole(text.as_bytes())
+}
+
+/// Says something beside what is printed. Who does not listen any more misses nothing.
+fn tell_aside(sentence: &str) {
+    let _unheard = writeln!(io::stderr(), "{}", render::printable(sentence));
 }
 
 /// Prints a record for scripts.

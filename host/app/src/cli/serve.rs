@@ -71,7 +71,7 @@ fn parse_bind(text: &str) -> Result<SocketAddr, String> {
 
 /// Carries out `svc serve`.
 pub(super) fn serve(args: ServeArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let places = args.host.begin(environment)?;
+    let places = args.host.begin(environment, "agent")?;
     let mut config = Config::new(Host::Headless, directories::agent(&places.data));
     config.bind = Some(args.bind);
     config.trusted_proxies = args.trusted_proxies;
@@ -80,7 +80,7 @@ pub(super) fn serve(args: ServeArgs, environment: &Environment) -> anyhow::Resul
 
 /// Carries out `svc agent`.
 pub(super) fn agent(args: AgentArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let places = args.host.begin(environment)?;
+    let places = args.host.begin(environment, "agent")?;
     let config = Config::new(Host::Desktop, directories::agent(&places.data));
     start(config, &places, environment)
 }

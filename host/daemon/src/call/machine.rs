@@ -122,6 +122,14 @@ async fn export(service: &Service) -> Result<Answer, RpcError> {
     read(&ExportResult { export_id })
 }
 
+/// The memory of this process; none where the system does not say it in this way.
+fn resident_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
 impl Service {
     /// Where new files go.
     fn save_dir(&self) -> PathBuf {
@@ -135,6 +143,8 @@ impl Service {
     async fn describe(&self) -> Result<DiagnosticsResult, RpcError> {
         let snapshot = self.engine.snapshot().await.refused()?;
         let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
+        let plugins = self.plugins.as_ref().map(|plugins| plugins.journal().totals());
+        let plugins = plugins.unwrap_or_default();
         Ok(DiagnosticsResult {
             service: "svc-daemon".to_owned(),
             version: self.version.to_owned(),
@@ -146,6 +156,10 @@ impl Service {
             config_revision: self.configuration.snapshot().revision,
             log_dir: self.log_dir.clone(),
             connections: self.connections.load(Ordering::Relaxed),
+            plugin_calls: plugins.calls,
+            plugin_faults: plugins.faults,
+            plugin_call_ms: u64::try_from(plugins.wall.as_millis()).unwrap_or(u64::MAX),
+            resident_bytes: resident_bytes(),
             components: Vec::new(),
         })
     }

@@ -1,30 +1,31 @@
 //! Plugins, what they make of a URL, and the groups that come of it.
 
 use std::{
+    collections::BTreeSet,
     io::Read as _,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use engine::{GroupSpec, Item, Proxies, ProxyChoice, Resolution, ResolverId, TaskSpec};
+use engine::{GroupSpec, Item, Resolution, ResolverId, TaskSpec};
 use plugin_host::{
-    Given, HostChoice, HostPattern, Identity, Idle, Installed, InvalidHostPattern, PluginSummary, Plugins, Resolved,
-    Source, Status, Variant, manifest::Manifest, settings::Definition,
+    Given, HostChoice, HostPattern, Identity, Idle, Installed, InvalidHostPattern, PluginSummary, Plugins, Previewed,
+    Resolved, Status, Variant, manifest::Manifest, settings::Definition,
 };
 use protocol::{
     ChoosePluginHostParams, CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, DevErrorDto, ErrorCode,
     GroupItemDto, InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams, InstalledPlugin,
     MAX_BLOB_BYTES, Method, OptionalHostDto, PendingVersionDto, PluginDto, PluginParams, PreviewItemDto,
     PreviewVariantDto, Request, ResolvePreviewRequest, ResolvePreviewResponse, RpcError, SetPluginEnabledParams,
-    SettingFieldDto, SettingOptionDto, TaskIdParams, UpdatePluginSettingsParams,
+    SetPluginPinnedParams, SettingFieldDto, SettingOptionDto, TaskIdParams, UpdatePluginSettingsParams,
 };
-use transfer::{FileName, RequestOptions, SafeUrl, Secret};
+use transfer::{ByteCount, FileName, RequestOptions, SafeUrl, Secret};
 
-use super::{Answer, done, plugin_journal, read, tasks::task_id, wrote};
+use super::{Answer, done, market, plugin_journal, read, tasks::task_id, wrote};
 use crate::{
     create,
     refusal::{Refuse as _, closing, invalid},
     service::Service,
+    view,
 };
 
 /// The longest path of a file below its group's directory, in components.
@@ -49,15 +50,23 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
             )),
         };
     };
-    let answer = match method {
-        Method::PluginList => return read(&all(Some(plugins))),
+    let answer = act(service, plugins, method, request).await?;
+    if matches!(answer, Answer::Wrote(_)) {
+        service.hub.plugins_changed().await.map_err(|_| closing())?;
+    }
+    Ok(answer)
+}
+
+async fn act(service: &Service, plugins: &Plugins, method: Method, request: &Request) -> Result<Answer, RpcError> {
+    match method {
+        Method::PluginList => read(&all(Some(plugins))),
         Method::PluginInstall => {
             let params: InstallPluginParams = request.params()?;
             let blob = service.blobs.take(&params.blob_id).ok_or_else(|| {
                 RpcError::application(ErrorCode::NotFound, "the upload is unknown or was used already")
                     .with_field("blobId")
             })?;
-            installed(&plugins.install_zip(blob.to_vec(), Source::File).await.refused()?)
+            installed(&plugins.install_zip(blob.to_vec()).await.refused()?)
         }
         Method::PluginInstallDev => {
             let params: InstallPluginDevRequest = request.params()?;
@@ -70,14 +79,14 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
         Method::PluginInstallFile => {
             let params: InstallPluginFileParams = request.params()?;
             let archive = read_archive(params.path.into()).await?;
-            installed(&plugins.install_zip(archive, Source::File).await.refused()?)
+            installed(&plugins.install_zip(archive).await.refused()?)
         }
         Method::PluginJournal => {
             let plugin = one(request)?;
             if plugins.get(&plugin).is_none() {
                 return Err(not_found(plugin.as_str()));
             }
-            return read(&plugin_journal::of(plugins, &plugin));
+            read(&plugin_journal::of(plugins, &plugin))
         }
         Method::PluginChooseHost => {
             choose_host(plugins, &request.params()?).await?;
@@ -89,6 +98,14 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
         }
         Method::PluginRollBack => {
             plugins.roll_back(one(request)?).await.refused()?;
+            done()
+        }
+        Method::PluginSetPinned => {
+            let params: SetPluginPinnedParams = request.params()?;
+            plugins
+                .set_pinned(identity(&params.identity)?, params.pinned)
+                .await
+                .refused()?;
             done()
         }
         Method::PluginSetEnabled => {
@@ -103,13 +120,11 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
                 .refused()?;
             done()
         }
-        _ => return Err(RpcError::method_not_found(method.name())),
-    };
-    service.hub.plugins_changed().await.map_err(|_| closing())?;
-    answer
+        _ => market::call(service, plugins, method, request).await,
+    }
 }
 
-fn identity(text: &str) -> Result<Identity, RpcError> {
+pub(super) fn identity(text: &str) -> Result<Identity, RpcError> {
     text.parse().map_err(|_| not_found(text))
 }
 
@@ -155,7 +170,7 @@ async fn read_archive(path: PathBuf) -> Result<Vec<u8>, RpcError> {
     if archive.len() > MAX_BLOB_BYTES {
         return Err(invalid(
             "path",
-            format!("the file is larger than {MAX_BLOB_BYTES} bytes"),
+            format!("the file is larger than {}", ByteCount(MAX_BLOB_BYTES as u64)),
         ));
     }
     Ok(archive)
@@ -166,12 +181,14 @@ fn one(request: &Request) -> Result<Identity, RpcError> {
     identity(&params.identity)
 }
 
-fn installed(installed: &Installed) -> Result<Answer, RpcError> {
+pub(super) fn installed(installed: &Installed) -> Result<Answer, RpcError> {
     wrote(&InstalledPlugin {
         identity: installed.identity.to_string(),
         version: installed.version.to_string(),
         missing_components: Vec::new(),
         pending_consent: installed.pending_consent.as_ref().map(ToString::to_string),
+        source: installed.source.name(),
+        signed_by: installed.signed_by.map(|key| key.fingerprint()),
     })
 }
 
@@ -187,7 +204,12 @@ pub(crate) fn all(plugins: Option<&Plugins>) -> Vec<PluginDto> {
 
 fn plugin(summary: &PluginSummary) -> PluginDto {
     let manifest = summary.manifest.as_deref();
+    let stopped = summary
+        .revocation
+        .as_ref()
+        .filter(|_| summary.status == Status::Revoked);
     let (load_status, load_error) = match &summary.idle {
+        _ if let Some(revocation) = stopped => ("Revoked", revocation.reason.clone()),
         None => ("Loaded", String::new()),
         Some(Idle::Loading) => ("Loading", String::new()),
         Some(Idle::ConsentPending) => ("PendingConsent", String::new()),
@@ -211,6 +233,7 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
         disabled_reason: match summary.status {
             Status::Disabled => "Manual",
             Status::Tripped => "CircuitBreaker",
+            Status::Revoked => "Revoked",
             Status::Enabled | Status::PendingConsent => "None",
         }
         .to_owned(),
@@ -239,20 +262,22 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
         capabilities: manifest
             .map(|manifest| manifest.capabilities.names())
             .unwrap_or_default(),
-        source: match &summary.source {
-            Source::File => "file".to_owned(),
-            Source::Development(_) => "development".to_owned(),
-            Source::Market(name) => name.clone(),
-        },
-        signed_by: None,
+        source: summary.source.name(),
+        signed_by: summary.signed_by.map(|key| key.fingerprint()),
+        pinned: summary.is_pinned,
+        previous_version: summary.previous.as_ref().map(ToString::to_string),
+        revoked: summary.revocation.as_ref().map(market::revocation),
     }
 }
 
 fn optional_hosts(manifest: &Manifest, summary: &PluginSummary) -> Vec<OptionalHostDto> {
-    let hosts = manifest.permissions.optional_hosts.iter();
+    let optional = &manifest.permissions.optional_hosts;
+    let named = optional.named.iter().map(ToString::to_string);
+    let chosen = summary.host_choices.keys().filter(|_| optional.any).cloned();
+    let hosts: BTreeSet<_> = named.chain(chosen).collect();
     hosts
+        .into_iter()
         .map(|host| {
-            let host = host.to_string();
             let choice = summary.host_choices.get(&host).map_or("", |choice| choice.name());
             OptionalHostDto {
                 choice: choice.to_owned(),
@@ -304,11 +329,9 @@ fn own_request(request: &ResolvePreviewRequest) -> RequestOptions {
 /// What is behind a URL. Every failure is an answer too: people read it beside the field they typed the URL into.
 pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -> Result<Answer, RpcError> {
     let url = TaskSpec::parse(&request.url).refused()?.urls.remove(0);
-    let settings = service.engine.settings().settings;
-    let system_proxy = Arc::new(service.system_proxy.clone());
     let given = Given {
         request: own_request(&request),
-        proxies: Proxies::new(ProxyChoice::Settings, settings, system_proxy),
+        proxies: service.proxies(),
         ..Given::by_user(url.as_url().clone())
     };
     let mut response = ResolvePreviewResponse {
@@ -317,26 +340,44 @@ pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -
     };
     let previewed = match &service.plugins {
         Some(plugins) => plugins.preview(given).await,
-        None => Ok(None),
+        None => Ok(Previewed::Unclaimed),
     };
     match previewed {
-        Ok(Some(Resolved { listing, .. })) => {
+        Ok(Previewed::List(Resolved { plugin, listing })) => {
+            if listing.entries.is_empty() {
+                response.message = format!("{plugin} finds no files behind this URL");
+            }
+            response.plugin = plugin.to_string();
             response.name = listing.title.unwrap_or_default();
             response.items = listing.entries.into_iter().map(item).collect();
         }
-        Ok(None) => {
-            let plugins = service.plugins.as_ref();
-            if let Some(waiting) = plugins.and_then(|plugins| plugins.awaiting_consent(url.as_url())) {
-                response.error = format!("{waiting} knows this URL; it waits for consent to what it asks for");
-            }
+        Ok(Previewed::File(plugin)) => {
+            response.message = format!("{plugin} downloads this URL as one file");
+            response.plugin = plugin.to_string();
         }
+        Ok(Previewed::Unclaimed) => match waiting(service, &url) {
+            Some(waiting) => response.error = waiting,
+            None => "no plugin claims this URL; it is downloaded as a plain file".clone_into(&mut response.message),
+        },
         Err(error) => {
+            response.plugin = error.plugin.to_string();
             response.error = error.to_string();
             response.grantable = !error.grantable.is_empty();
             response.grantable_hosts = error.grantable;
         }
     }
     read(&response)
+}
+
+/// What to tell about a URL that would be a plugin's if the user agreed to what that asks for.
+pub(super) fn waiting(service: &Service, url: &SafeUrl) -> Option<String> {
+    let plugins = service.plugins.as_ref()?;
+    if plugins.claim(url.as_url()).is_some() {
+        return None;
+    }
+    let plugin = plugins.awaiting_consent(url.as_url())?;
+    let message = format!("{plugin} knows this URL and waits for your consent; see: svc plugin consent {plugin}");
+    Some(message)
 }
 
 fn item(entry: plugin_host::Entry) -> PreviewItemDto {
@@ -380,7 +421,7 @@ pub(super) async fn create_group(service: &Service, request: CreateGroupRequest)
         .collect();
     let group = GroupSpec {
         name: request.group_name,
-        source_url: request.source_url,
+        source_url: view::shown(&url),
         save_dir: Some(root),
     };
     let (group, tasks) = service.engine.group_create(group, tasks?).await.refused()?;

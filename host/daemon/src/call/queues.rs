@@ -134,7 +134,7 @@ fn schedule(params: &ScheduleParams) -> Result<Schedule, RpcError> {
 async fn create_group(service: &Service, params: CreateGroupTasksParams) -> Result<Answer, RpcError> {
     let group = GroupSpec {
         name: params.group_name,
-        source_url: params.source_url,
+        source_url: view::shown_text(params.source_url),
         save_dir: optional(&params.save_dir).map(PathBuf::from),
     };
     let (group, tasks) = service

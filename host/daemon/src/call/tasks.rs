@@ -1,5 +1,7 @@
 //! `daemon.task.*`
 
+use std::collections::BTreeSet;
+
 use engine::{FileFate, TaskId, TaskSpec};
 use protocol::{
     ActivityPage, ActivityParams, ChangeTaskParams, ChangeUrlParams, CreateTaskParams, CreateTaskRequest,
@@ -8,7 +10,7 @@ use protocol::{
 };
 use transfer::SafeUrl;
 
-use super::{Answer, done, read, wrote};
+use super::{Answer, done, plugins::waiting, read, wrote};
 use crate::{
     create,
     refusal::{Refuse as _, invalid},
@@ -126,6 +128,11 @@ async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answe
     let site = create::site_to_save(&params.request)?;
     let mut spec = create::spec(params.request, params.hint_file_size)?;
     spec.given_by = create::given_by(params.stranger.as_ref());
+    let message = spec
+        .urls
+        .first()
+        .and_then(|url| waiting(service, url))
+        .unwrap_or_default();
     let task = match id {
         Some(id) => service.engine.create_as(id, spec).await,
         None => service.engine.create(spec).await,
@@ -136,6 +143,7 @@ async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answe
     }
     wrote(&CreatedTask {
         task_id: task.to_string(),
+        message,
     })
 }
 
@@ -149,12 +157,15 @@ async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Ans
     for spec in &mut specs {
         spec.given_by = create::given_by(params.stranger.as_ref());
     }
+    let first_urls = specs.iter().filter_map(|spec| spec.urls.first());
+    let messages: BTreeSet<_> = first_urls.filter_map(|url| waiting(service, url)).collect();
     let tasks = service.engine.create_many(specs).await.refused()?;
     for (site, credentials) in sites.into_iter().flatten() {
         service.engine.site_save(site, credentials).await.refused()?;
     }
     wrote(&CreatedTasks {
         task_ids: tasks.iter().map(ToString::to_string).collect(),
+        messages: messages.into_iter().collect(),
     })
 }
 

@@ -199,7 +199,7 @@ async fn a_configuration_patch_is_all_or_nothing_and_survives_a_restart() {
     let world = World::new().await;
     let mut client = world.client().await;
     let before = client.call(Method::ConfigGet, json!({})).await.unwrap();
-    assert_eq!(before["values"].as_object().unwrap().len(), 62);
+    assert_eq!(before["values"].as_object().unwrap().len(), 63);
     let revision = before["revision"].as_u64().unwrap();
     let patch = |revision: u64, values: Value| json!({"expectedRevision": revision, "values": values});
     for (key, value) in [

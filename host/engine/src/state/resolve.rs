@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use transfer::{Failure, FailureKind, FileName, GivenBy, Outcome, Source};
+use transfer::{Failure, FailureKind, FileName, GivenBy, Outcome, RequestOptions, Secret, Source};
 
 use super::{Effect, Members, Resolve, State};
 use crate::{
@@ -142,7 +142,7 @@ impl State {
         let id = GroupId::random();
         let spec = GroupSpec {
             name: name.to_owned(),
-            source_url: self.tasks[&serial].url().expose().to_owned(),
+            source_url: self.tasks[&serial].url().without_login().expose().to_owned(),
             save_dir: Some(root.to_owned()),
         };
         let group = Arc::new(Group {
@@ -162,23 +162,38 @@ impl State {
             GivenBy::User => GivenBy::Other { user_host },
             other @ GivenBy::Other { .. } => other,
         };
-        if url.origin() != task.url().origin() {
+        let is_secret = if url.origin() == task.url().origin() {
+            let in_url = || task.url().credentials();
+            spec.request.credentials = spec.request.credentials.or_else(in_url);
+            has_secrets(&spec.request)
+        } else {
             spec.request.headers.clear();
-            spec.request.cookies = transfer::Secret::default();
+            spec.request.cookies = Secret::default();
             spec.request.credentials = Site::of(url).and_then(|site| self.site_credentials(&site));
-        }
+            spec.request.credentials.is_some()
+        };
+        // What goes along with a request goes to every mirror, too.
+        let urls = link
+            .urls
+            .iter()
+            .filter(|mirror| !is_secret || mirror.origin() == url.origin());
         spec.request.headers.extend(link.headers.iter().cloned());
         spec.request.method = None;
         spec.request.body = None;
         spec.checksum = spec.checksum.or_else(|| link.checksum.clone());
         spec.promised_size = spec.promised_size.or(link.promised_size);
         Source {
-            urls: link.urls.clone(),
+            urls: urls.cloned().collect(),
             segments: Arc::clone(&link.segments),
             proxy: self.proxy(&spec.proxy, url),
             ..self.source(task, spec)
         }
     }
+}
+
+/// Whether something goes along with a request that is for its site alone.
+fn has_secrets(request: &RequestOptions) -> bool {
+    request.credentials.is_some() || !request.headers.is_empty() || !request.cookies.expose().is_empty()
 }
 
 fn directory(root: &Path, file: &ListedFile) -> std::path::PathBuf {

@@ -35,6 +35,31 @@ fn interface(imports: &[&str]) -> Interface {
 }
 
 #[test]
+fn every_permission_is_told_in_words() {
+    for (text, words) in [
+        ("host https://api.acme.com", "may contact https://api.acme.com"),
+        (
+            "host http://*.acme.com",
+            "may contact http://*.acme.com, without encryption",
+        ),
+        (
+            "inputHost",
+            "may contact the host of the link you paste, for that one call",
+        ),
+        (
+            "secret access https://api.acme.com",
+            "may send the secret \"access\" to https://api.acme.com, without reading it",
+        ),
+        ("cookies:read", "may read the cookies that its hosts set"),
+        ("secrets:reveal", "may read the secrets that you give it"),
+        ("finishedFiles", "may see and change the files of finished downloads"),
+        ("tool mux", "may have mux work on the files of finished downloads"),
+    ] {
+        assert_eq!(permission(text).words(), words);
+    }
+}
+
+#[test]
 fn what_is_asked_about_is_what_the_code_can_do() {
     let needed = |imports: &[&str]| Permissions::needed(&manifest(), &interface(imports)).texts();
     assert!(
@@ -105,14 +130,14 @@ fn a_call_reaches_what_was_asked_for_and_allowed() {
     let by_user = given("http://192.168.1.2/x", true);
     let nothing = Grant::default().for_call(&asked, &[], &by_user);
     assert!(nothing.hosts.is_empty() && nothing.input_host.is_none());
-    assert_eq!(nothing.grantable, asked.optional_hosts);
+    assert_eq!(nothing.grantable, asked.optional_hosts.named);
 
     let mut grant = Grant {
         allowed: permissions(&["host https://*.acme.com", "inputHost"]),
         ..Grant::default()
     };
-    grant.optional.insert(asked.optional_hosts[0].clone(), false);
-    let once = [asked.optional_hosts[1].clone()];
+    grant.optional.insert(asked.optional_hosts.named[0].clone(), false);
+    let once = [asked.optional_hosts.named[1].clone()];
     let grants = grant.for_call(&asked, &once, &by_user);
     let check = |url: &str| grants.check(&url.parse().unwrap());
     assert_eq!(check("https://api.acme.com/"), Ok(Reach::Public));

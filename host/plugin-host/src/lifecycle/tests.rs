@@ -13,6 +13,7 @@ fn release(version: u64, hosts: u8) -> Release {
         version: semver::Version::new(version, 0, 0),
         needed: needed(hosts),
         installed_ms: 0,
+        signed_by: None,
     }
 }
 
@@ -67,17 +68,38 @@ fn a_version_that_asks_for_more_is_staged_while_the_old_one_runs() {
     assert!(back.is_pinned);
 }
 
+fn market(id: &str) -> Source {
+    Source::Market(id.parse().unwrap())
+}
+
 #[test]
-fn only_the_market_that_a_plugin_came_from_updates_it() {
-    let market = |name: &str| Source::Market(name.to_owned());
-    let now = step(None, Input::Install(release(1, 0), market("one")));
-    let refused = apply(now.clone(), Input::Install(release(2, 0), market("two"))).unwrap_err();
-    assert_eq!(refused, Refusal::OtherMarket("one".to_owned()));
-    assert!(apply(now.clone(), Input::Install(release(2, 0), market("one"))).is_ok());
+fn only_the_source_that_a_plugin_came_from_updates_it() {
+    let sources = [market("one"), market("two"), Source::Bundled];
+    for source in &sources {
+        let now = step(None, Input::Install(release(1, 0), source.clone()));
+        for other in &sources {
+            let refused = apply(now.clone(), Input::Install(release(2, 0), other.clone())).err();
+            let expected = (source != other).then(|| Refusal::OtherSource(source.name()));
+            assert_eq!(refused, expected);
+        }
+        let own = apply(now, Input::Install(release(2, 0), Source::File)).unwrap();
+        assert_eq!(own.0.unwrap().source, Source::File, "the user's own file");
+    }
+}
+
+#[test]
+fn a_plugin_is_pinned_until_the_user_replaces_it() {
+    let now = step(None, Input::Install(release(1, 0), Source::File));
+    let now = step(now, Input::Install(release(2, 0), Source::File));
+    let pinned = step(now.clone(), Input::Pin(true));
+    assert!(pinned.as_ref().unwrap().is_pinned);
+    assert!(!step(pinned.clone(), Input::Pin(false)).unwrap().is_pinned);
     assert!(
-        apply(now, Input::Install(release(2, 0), Source::File)).is_ok(),
-        "the user's own file"
+        !step(pinned, Input::Install(release(3, 0), Source::File))
+            .unwrap()
+            .is_pinned
     );
+    assert!(step(now, Input::RollBack { by_user: false }).unwrap().is_pinned);
 }
 
 #[test]
@@ -102,10 +124,21 @@ fn an_update_puts_a_tripped_plugin_back_into_service_but_not_one_that_the_user_s
     }
 }
 
+fn source() -> impl Strategy<Value = Source> {
+    prop_oneof![
+        Just(Source::File),
+        Just(Source::Bundled),
+        Just(market("one")),
+        Just(market("two"))
+    ]
+}
+
 fn inputs() -> impl Strategy<Value = Input> {
     let folder = PathBuf::from("folder");
     prop_oneof![
-        6 => (0..5_u64, 0..4_u8).prop_map(|(version, hosts)| Input::Install(release(version * 10 + u64::from(hosts), hosts), Source::File)),
+        6 => (0..5_u64, 0..4_u8, source()).prop_map(|(version, hosts, source)| Input::Install(release(version * 10 + u64::from(hosts), hosts), source)),
+        2 => (0..5_u64, 0..4_u8, source()).prop_map(|(version, hosts, source)| Input::Update(release(version * 10 + u64::from(hosts), hosts), source)),
+        1 => any::<bool>().prop_map(Input::Pin),
         4 => (0..4_u8).prop_map(|hosts| Input::Consent(needed(hosts).digest())),
         2 => prop_oneof![Just(Switch::On), Just(Switch::Off), Just(Switch::Tripped)].prop_map(Input::Switch),
         2 => any::<bool>().prop_map(|by_user| Input::RollBack { by_user }),
@@ -120,6 +153,10 @@ proptest! {
         let mut now: Option<Installation> = None;
         for input in history {
             let is_uninstall = matches!(input, Input::Uninstall);
+            if matches!(input, Input::Update(..)) {
+                let allowed = now.as_ref().is_some_and(|now| !now.is_pinned && matches!(&input, Input::Update(_, source) if *source == now.source));
+                prop_assert_eq!(allowed, apply(now.clone(), input.clone()).is_ok());
+            }
             let before = now.clone();
             let Ok((next, effects)) = apply(now.clone(), input) else { continue };
             now = next;
@@ -134,6 +171,9 @@ proptest! {
                 prop_assert!(!staged.needed.beyond(&installation.grant.allowed).is_empty());
             }
             let active_before = before.as_ref().and_then(|before| before.active.clone());
+            if let Some(before) = before.as_ref().filter(|before| before.source.is_exclusive()) {
+                prop_assert!(before.source == installation.source || !installation.source.is_exclusive());
+            }
             prop_assert!(active_before.is_none() || installation.active.is_some());
             prop_assert!(active_before == installation.active || effects.contains(&Effect::Load));
             prop_assert!(installation.active.is_some() || installation.staged.is_some() || installation.is_development());

@@ -3,13 +3,13 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use regex::RegexBuilder;
-use transfer::FileName;
+use transfer::{ByteCount, FileName};
 
 use super::{
-    Asked, Author, Capabilities, Hook, InvalidManifest, LoginSlot, Manifest, Post, Resolver,
+    Asked, Author, Capabilities, Hook, InvalidManifest, LoginSlot, Manifest, OptionalHosts, Post, Resolver,
     record::{
-        CapabilitiesRecord, CookiesRecord, ManifestRecord, PermissionsRecord, SettingRecord, Text, TypeRecord,
-        WidgetRecord,
+        CapabilitiesRecord, CookiesRecord, ManifestRecord, OptionalHost, PermissionsRecord, SettingRecord, Text,
+        TypeRecord, WidgetRecord,
     },
 };
 use crate::settings::{Choice, Definition, Widget};
@@ -154,12 +154,12 @@ fn capabilities(record: CapabilitiesRecord) -> Result<Capabilities> {
     })
 }
 
-fn permissions(record: PermissionsRecord) -> Result<Asked> {
+pub(super) fn permissions(record: PermissionsRecord) -> Result<Asked> {
     count("/permissions/hosts", record.hosts.len())?;
     count("/permissions/optionalHosts", record.optional_hosts.len())?;
     count("/permissions/secrets", record.secrets.len())?;
     let hosts = inner(record.hosts);
-    let optional_hosts = inner(record.optional_hosts);
+    let optional_hosts = optional_hosts(record.optional_hosts);
     let mut secrets = std::collections::BTreeMap::new();
     for (name, bound) in record.secrets {
         let bound = inner(bound);
@@ -168,7 +168,7 @@ fn permissions(record: PermissionsRecord) -> Result<Asked> {
         for (index, host) in bound.iter().enumerate() {
             let is_asked = hosts
                 .iter()
-                .chain(&optional_hosts)
+                .chain(&optional_hosts.named)
                 .any(|asked| asked.covers_pattern(host));
             ensure(is_asked, &place(index), || "is not among hosts or optionalHosts")?;
         }
@@ -193,6 +193,17 @@ fn permissions(record: PermissionsRecord) -> Result<Asked> {
         storage_bytes: storage_kb * 1024,
         memory_bytes: memory_mb * 1024 * 1024,
     })
+}
+
+fn optional_hosts(hosts: Vec<Text<OptionalHost>>) -> OptionalHosts {
+    let mut optional = OptionalHosts::default();
+    for host in inner(hosts) {
+        match host {
+            OptionalHost::Any => optional.any = true,
+            OptionalHost::Named(host) => optional.named.push(host),
+        }
+    }
+    optional
 }
 
 fn setting(index: usize, record: SettingRecord) -> Result<Definition> {
@@ -334,7 +345,7 @@ fn count(pointer: &str, count: usize) -> Result<()> {
 
 fn text(pointer: &str, text: &str, limit: usize) -> Result<()> {
     ensure(text.len() <= limit, pointer, || {
-        format!("is {} bytes long; the limit is {limit}", text.len())
+        format!("is longer than {}", ByteCount(limit as u64))
     })
 }
 

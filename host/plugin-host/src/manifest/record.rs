@@ -2,10 +2,16 @@
 
 use std::{collections::BTreeMap, fmt, marker::PhantomData, str::FromStr};
 
+use market::Identity;
 use serde::{Deserialize, Deserializer, de};
+use transfer::ByteCount;
 
 use super::InvalidManifest;
-use crate::{host::HostPattern, identity::Identity, matching::UrlPattern, runtime::Language};
+use crate::{
+    host::{HostPattern, InvalidHostPattern},
+    matching::UrlPattern,
+    runtime::Language,
+};
 
 /// A larger file is not read: the largest honest one has a few hundred settings.
 const MAX_BYTES: usize = 256 * 1024;
@@ -151,8 +157,8 @@ records! {
 pub(super) struct PermissionsRecord {
     /// Hosts it cannot do without: `https://name` or `https://*.name`.
     pub(super) hosts: Vec<Text<HostPattern>>,
-    /// Hosts that the user is asked about when they are needed.
-    pub(super) optional_hosts: Vec<Text<HostPattern>>,
+    /// Hosts that the user is asked about when they are needed; `*` is any host, each asked about by itself.
+    pub(super) optional_hosts: Vec<Text<OptionalHost>>,
     /// The host of the URL that the user gives, for one call.
     pub(super) input_host: bool,
     /// Names of secrets, and the hosts they may be sent to.
@@ -160,6 +166,25 @@ pub(super) struct PermissionsRecord {
     pub(super) cookies: CookiesRecord,
     pub(super) storage_kb: Option<u64>,
     pub(super) memory_mb: Option<u64>,
+}
+
+/// A host that the user is asked about.
+#[derive(Debug)]
+pub(super) enum OptionalHost {
+    /// Whichever it will be.
+    Any,
+    Named(HostPattern),
+}
+
+impl FromStr for OptionalHost {
+    type Err = InvalidHostPattern;
+
+    fn from_str(text: &str) -> Result<Self, InvalidHostPattern> {
+        match text {
+            "*" => Ok(Self::Any),
+            _ => text.parse().map(Self::Named),
+        }
+    }
 }
 
 /// What the code is written in.
@@ -257,7 +282,7 @@ impl<T> schemars::JsonSchema for Text<T> {
 /// Reads a record and the pointers of the keys that it does not have.
 pub(super) fn read(text: &[u8]) -> Result<(ManifestRecord, Vec<String>), InvalidManifest> {
     if text.len() > MAX_BYTES {
-        let reason = format!("{} bytes; the limit is {MAX_BYTES}", text.len());
+        let reason = format!("it is longer than {}", ByteCount(MAX_BYTES as u64));
         return Err(InvalidManifest::new("", reason));
     }
     // Editors on Windows put a byte order mark in front.

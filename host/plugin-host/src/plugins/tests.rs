@@ -31,17 +31,20 @@ mod loading;
 /// `slow` not while loads are held; `list`, `trap`, `parse`, `no`, `hang`, `wait` and `reach URL` are what it does when it
 /// is called.
 #[derive(Debug, Default)]
-pub(super) struct Scripted {
+pub(crate) struct Scripted {
     /// Whether slow scripts wait with loading.
-    pub(super) holds_loads: tokio::sync::watch::Sender<bool>,
+    pub(crate) holds_loads: tokio::sync::watch::Sender<bool>,
+    /// Told when a script `wait`s.
+    pub(crate) begun: Arc<Notify>,
     /// Calls of scripts that `wait` go on after this.
-    pub(super) go_on: Arc<Notify>,
-    pub(super) loads: std::sync::atomic::AtomicU32,
+    pub(crate) go_on: Arc<Notify>,
+    pub(crate) loads: std::sync::atomic::AtomicU32,
 }
 
 struct Script {
     lines: Vec<String>,
     interface: Interface,
+    begun: Arc<Notify>,
     go_on: Arc<Notify>,
 }
 
@@ -61,7 +64,7 @@ impl Runtime for Scripted {
             imports: words("imports "),
         };
         let is_refused = lines.iter().any(|line| line == "refuse");
-        let go_on = Arc::clone(&self.go_on);
+        let (begun, go_on) = (Arc::clone(&self.begun), Arc::clone(&self.go_on));
         let mut held = self.holds_loads.subscribe();
         Box::pin(async move {
             if lines.iter().any(|line| line == "slow") {
@@ -76,6 +79,7 @@ impl Runtime for Scripted {
             Ok(Arc::new(Script {
                 lines,
                 interface,
+                begun,
                 go_on,
             }) as Arc<dyn Guest>)
         })
@@ -117,7 +121,10 @@ impl Script {
                 ("parse", _) => result = Err(GuestError::Parse("/files".to_owned()).into()),
                 ("no", _) => result = Err(GuestError::NotMatched.into()),
                 ("hang", _) => std::future::pending().await,
-                ("wait", _) => self.go_on.notified().await,
+                ("wait", _) => {
+                    self.begun.notify_one();
+                    self.go_on.notified().await;
+                }
                 _ => {}
             }
         }
@@ -176,32 +183,38 @@ impl Guest for Script {
 }
 
 /// A data directory with plugins in it, which can be closed and opened again.
-pub(super) struct World {
+pub(crate) struct World {
     root: tempfile::TempDir,
-    pub(super) plugins: Plugins,
-    pub(super) runtime: Arc<Scripted>,
-    pub(super) faults: FaultPoints,
+    pub(crate) plugins: Plugins,
+    pub(crate) runtime: Arc<Scripted>,
+    pub(crate) faults: FaultPoints,
     store: Store,
     dir: DataDir,
+    market: room::Config,
+    clock: room::Clock,
 }
 
 impl World {
-    pub(super) async fn new() -> Self {
-        Self::open(tempfile::tempdir().unwrap(), Scripted::default()).await
+    pub(crate) async fn new() -> Self {
+        Self::with_market(room::Config::default(), room::Clock::default()).await
     }
 
-    async fn open(root: tempfile::TempDir, runtime: Scripted) -> Self {
+    pub(crate) async fn with_market(market: room::Config, clock: room::Clock) -> Self {
+        Self::open(tempfile::tempdir().unwrap(), Scripted::default(), market, clock).await
+    }
+
+    async fn open(root: tempfile::TempDir, runtime: Scripted, market: room::Config, clock: room::Clock) -> Self {
         let dir = DataDir::lock(root.path().join("data")).unwrap();
         let store = Store::open(dir.join("svc.db"), &[crate::MIGRATIONS]).unwrap();
         let vault = Arc::new(Vault::open(&dir).unwrap());
         let (runtime, faults) = (Arc::new(runtime), FaultPoints::default());
-        let plugins = Plugins::open_with(
-            store.clone(),
-            vault,
-            dir.join("plugins"),
-            Arc::clone(&runtime) as _,
-            faults.clone(),
-        );
+        let machine = Machine {
+            runtime: Arc::clone(&runtime) as _,
+            market: market.clone(),
+            clock: clock.clone(),
+            faults: faults.clone(),
+        };
+        let plugins = Plugins::open_with(store.clone(), vault, dir.join("plugins"), machine);
         let plugins = plugins.await.unwrap();
         Self {
             root,
@@ -210,35 +223,43 @@ impl World {
             faults,
             store,
             dir,
+            market,
+            clock,
         }
     }
 
     /// Ends everything and starts it again, as after a crash: nothing is in memory any more.
-    pub(super) async fn restart(self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
         self.restart_on(Scripted::default()).await
     }
 
     /// The same, and slow scripts are not loaded before they are let go.
-    pub(super) async fn restart_held(self) -> Self {
+    pub(crate) async fn restart_held(self) -> Self {
         let runtime = Scripted::default();
         runtime.holds_loads.send_replace(true);
         self.restart_on(runtime).await
+    }
+
+    /// The same with an executable that brings other plugins.
+    pub(crate) async fn restart_with(mut self, bundled: &'static [room::Bundled]) -> Self {
+        self.market.bundled = bundled;
+        self.restart().await
     }
 
     async fn restart_on(self, runtime: Scripted) -> Self {
         self.plugins.close().await;
         self.store.close().await;
         drop(self.dir);
-        Self::open(self.root, runtime).await
+        Self::open(self.root, runtime, self.market, self.clock).await
     }
 
     /// Lets the loads go on that are held.
-    pub(super) fn let_go(&self) {
+    pub(crate) fn let_go(&self) {
         self.runtime.holds_loads.send_replace(false);
     }
 
     /// What is known of a plugin once it is loaded or cannot be.
-    pub(super) async fn settled(&self, name: &str) -> Option<PluginSummary> {
+    pub(crate) async fn settled(&self, name: &str) -> Option<PluginSummary> {
         let mut changes = self.plugins.changes();
         loop {
             let summary = self.plugins.get(&identity(name))?;
@@ -249,33 +270,33 @@ impl World {
         }
     }
 
-    pub(super) fn packages(&self) -> usize {
+    pub(crate) fn packages(&self) -> usize {
         std::fs::read_dir(self.dir.join("plugins").join("store"))
             .unwrap()
             .count()
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.root.path()
     }
 
-    pub(super) async fn install(&self, name: &str, version: &str, script: &str) -> Result<Installed, CommandError> {
-        self.plugins.install_zip(zip(name, version, script), Source::File).await
+    pub(crate) async fn install(&self, name: &str, version: &str, script: &str) -> Result<Installed, CommandError> {
+        self.plugins.install_zip(zip(name, version, script)).await
     }
 
-    pub(super) fn version(&self, name: &str) -> Option<String> {
+    pub(crate) fn version(&self, name: &str) -> Option<String> {
         let summary = self.plugins.get(&identity(name))?;
         assert!(!matches!(summary.idle, Some(Idle::Failed(_))), "{:?}", summary.idle);
         Some(summary.manifest?.version.to_string())
     }
 }
 
-pub(super) fn identity(name: &str) -> Identity {
+pub(crate) fn identity(name: &str) -> Identity {
     format!("{name}@test").parse().unwrap()
 }
 
 /// What a manifest says; a script's lines that begin with `host`, `optional` and `multi` are for it.
-pub(super) fn manifest(name: &str, version: &str, script: &str) -> String {
+pub(crate) fn manifest(name: &str, version: &str, script: &str) -> String {
     let hosts = |key: &str| {
         let hosts = script.lines().filter_map(|line| line.strip_prefix(key));
         hosts.map(str::to_owned).collect::<Vec<_>>()
@@ -297,7 +318,7 @@ pub(super) fn manifest(name: &str, version: &str, script: &str) -> String {
     .to_string()
 }
 
-pub(super) fn zip(name: &str, version: &str, script: &str) -> Vec<u8> {
+pub(crate) fn zip(name: &str, version: &str, script: &str) -> Vec<u8> {
     let manifest = manifest(name, version, script);
     archive(&[
         part("plugin.json", manifest.as_bytes()),
@@ -305,11 +326,11 @@ pub(super) fn zip(name: &str, version: &str, script: &str) -> Vec<u8> {
     ])
 }
 
-pub(super) fn given(url: &str) -> Given {
+pub(crate) fn given(url: &str) -> Given {
     Given::by_user(url.parse().unwrap())
 }
 
-pub(super) fn batch(values: &[(&str, &str)]) -> BTreeMap<String, String> {
+pub(crate) fn batch(values: &[(&str, &str)]) -> BTreeMap<String, String> {
     values
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))

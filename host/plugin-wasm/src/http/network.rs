@@ -19,7 +19,7 @@ use reqwest::{
 };
 use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer};
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
-use transfer::SafeUrl;
+use transfer::{ByteCount, SafeUrl};
 use url::Url;
 
 use super::pace::Pace;
@@ -73,7 +73,7 @@ pub enum NetworkError {
     #[error("timed out")]
     Timeout,
     /// The body is longer than this.
-    #[error("the body is longer than {0} bytes")]
+    #[error("the body is longer than {}", ByteCount(*.0))]
     TooLarge(u64),
     /// The connection is not safe.
     #[error("{0}")]

@@ -11,12 +11,12 @@ use std::{
 use clap::{CommandFactory as _, Parser as _};
 use jiff::Timestamp;
 use market::{
-    Identity, Origin, PublicKey, Refreshed, SourceState,
+    Identity, Origin, OriginError, PublicKey, Refreshed, SourceState,
     fetch::{self, Failures, Source},
     http::{HttpConfig, Names, Web},
 };
 use market_tool::{
-    Fixed, SigningKey, ToolError,
+    Fixed, Package, SigningKey, ToolError,
     command::{AuthorCommand, MarketCommand, Surroundings, run_author, run_market},
     pack,
 };
@@ -68,6 +68,17 @@ pub(crate) fn web() -> Web {
     Web::new(&config).unwrap()
 }
 
+fn origin(url: &url::Url) -> Result<Arc<dyn Origin>, OriginError> {
+    let http = web().at(url.clone());
+    Ok(Arc::new(http.map_err(|error| OriginError::Failed(error.to_string()))?))
+}
+
+fn imports(package: &Package) -> Result<market::Digest, String> {
+    let code = package.files.get("plugin.wasm");
+    code.map(|code| market::Digest::of(code))
+        .ok_or_else(|| "it has no code".to_owned())
+}
+
 /// A source of one plugin, `one@acme` 1.0.0, whose author's key is `author.key`.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -115,8 +126,8 @@ impl Place {
         let mut surroundings = Surroundings {
             out: &mut out,
             passphrases: &Fixed(None),
-            web: &web(),
-            imports: &|package| package.files.get("plugin.wasm").map(|code| market::Digest::of(code)),
+            origins: &origin,
+            imports: &imports,
             now: self.now,
             stop: CancellationToken::new(),
         };
@@ -136,8 +147,8 @@ impl Place {
         let mut surroundings = Surroundings {
             out: &mut out,
             passphrases: &Fixed(None),
-            web: &web(),
-            imports: &|package| package.files.get("plugin.wasm").map(|code| market::Digest::of(code)),
+            origins: &origin,
+            imports: &imports,
             now: self.now,
             stop: CancellationToken::new(),
         };

@@ -1,6 +1,7 @@
 //! The executable, end to end. Servers are `support`'s; everything else is what a user has: arguments, exit codes,
 //! output and files.
 
+mod aria2c;
 mod disk;
 mod get;
 mod hostile_docs;

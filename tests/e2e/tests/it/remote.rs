@@ -1,7 +1,9 @@
 //! The commands that talk to a service, as people and scripts use them.
 
 mod add;
+mod capture;
 mod connection;
+mod desktop;
 mod doctor;
 mod plugin;
 mod settings;

@@ -2,11 +2,14 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use protocol::CreateTaskRequest;
+use protocol::{CreateTaskParams, CreateTaskRequest};
 use serde_json::{Map, Value};
 
 use super::{MAX_SEGMENTS, Options};
-use crate::aria2::fault::Fault;
+use crate::aria2::{
+    fault::{Fault, Refusal},
+    gid::Gid,
+};
 
 /// Lets `options` hold for a request whose URL is set. `usual_dir` is where files go that name no directory.
 pub(in crate::aria2) fn apply(
@@ -56,7 +59,18 @@ pub(in crate::aria2) fn apply(
         rule.clone_into(&mut request.file_exists_behavior);
     }
     request.start_paused |= options.is_on("pause");
-    proxy(options, request)
+    let own = if request.url.starts_with("https:") {
+        "https-proxy"
+    } else {
+        "http-proxy"
+    };
+    for name in [own, "all-proxy"] {
+        if let Some(url) = proxy(options, name)? {
+            request.proxy_url = if url.is_empty() { "direct".to_owned() } else { url };
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// `dir` and `out`. What `out` has before its last slash is below the directory, never above it.
@@ -112,29 +126,21 @@ fn headers(options: &Options, request: &mut CreateTaskRequest) {
     }
 }
 
-/// The proxy for the request's scheme, else the one for all; an empty one is none.
-fn proxy(options: &Options, request: &mut CreateTaskRequest) -> Result<(), Fault> {
-    let own = if request.url.starts_with("https:") {
-        "https-proxy"
-    } else {
-        "http-proxy"
-    };
-    let Some((name, proxy)) = [own, "all-proxy"]
-        .into_iter()
-        .find_map(|name| Some((name, options.get(name)?)))
-    else {
-        return Ok(());
+/// The URL of the proxy that the option `name` names, with the user and password that go with it; empty if there shall be
+/// none, none if nobody says.
+pub fn proxy(options: &Options, name: &str) -> Result<Option<String>, Refusal> {
+    let Some(proxy) = options.get(name) else {
+        return Ok(None);
     };
     if proxy.is_empty() {
-        "direct".clone_into(&mut request.proxy_url);
-        return Ok(());
+        return Ok(Some(String::new()));
     }
     let text = if proxy.contains("://") {
         proxy.to_owned()
     } else {
         format!("http://{proxy}")
     };
-    let mut url = url::Url::parse(&text).map_err(|_| Fault::bad_option(name))?;
+    let mut url = url::Url::parse(&text).map_err(|_| Refusal::from(Fault::bad_option(name)))?;
     for (suffix, is_user) in [("user", true), ("passwd", false)] {
         let Some(value) = options.get(&format!("{name}-{suffix}")) else {
             continue;
@@ -144,10 +150,26 @@ fn proxy(options: &Options, request: &mut CreateTaskRequest) -> Result<(), Fault
         } else {
             url.set_password(Some(value))
         };
-        set.map_err(|()| Fault::bad_option(name))?;
+        set.map_err(|()| Refusal::from(Fault::bad_option(name)))?;
     }
-    request.proxy_url = url.to_string();
-    Ok(())
+    Ok(Some(url.to_string()))
+}
+
+/// What is asked of the service for a download of aria2's, under the GID that it has. `usual_dir` is where files go that
+/// name no directory.
+pub fn created(uris: &[String], options: &Options, usual_dir: &str) -> Result<CreateTaskParams, Refusal> {
+    let mut uris = uris.iter().cloned();
+    let mut request = CreateTaskRequest {
+        url: uris.next().unwrap_or_default(),
+        mirrors: uris.collect(),
+        ..CreateTaskRequest::default()
+    };
+    apply(options, &mut request, usual_dir)?;
+    Ok(CreateTaskParams {
+        request,
+        task_id: options.get("gid").and_then(Gid::chosen).map(Gid::task_id),
+        ..CreateTaskParams::default()
+    })
 }
 
 /// What `options` make of a request that is already there: its fields that become something else.
@@ -168,6 +190,23 @@ pub(in crate::aria2) fn change(
     apply(options, &mut request, usual_dir)?;
     let after = fields(&request).into_iter();
     Ok(after.filter(|(name, value)| before.get(name) != Some(value)).collect())
+}
+
+/// The options by which the request of this task is made again under its GID, what is secret among them.
+pub fn saved(request: &CreateTaskRequest, task_id: &str) -> Options {
+    let mut options = shown(request);
+    let mut put = |name: &'static str, value: String| drop(options.0.insert(name, value));
+    if let Some(gid) = Gid::of_task(task_id) {
+        put("gid", gid.to_string());
+    }
+    if !request.http_password.is_empty() {
+        put("http-passwd", request.http_password.clone());
+    }
+    if !request.cookies.is_empty() {
+        let headers = options.0.entry("header").or_default();
+        headers.extend(["Cookie: ", &request.cookies, "\n"]);
+    }
+    options
 }
 
 /// The options that ask for what a request asks for.

@@ -117,7 +117,7 @@ fn daemon_holder(data_dir: &Path) -> (Finding, bool) {
 fn agent_holder(data_dir: &Path) -> (Finding, bool) {
     const CHECK: &str = "agent's lock";
     match agent::holder(&directories::agent(data_dir)) {
-        Ok(Some(agent::Holder { process, address })) => {
+        Ok(Some(agent::Holder { process, address, .. })) => {
             let process = process.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
             let place = address.map(|address| format!(", which listens on {address}"));
             (
@@ -134,16 +134,14 @@ fn unreadable(check: &'static str, error: &dyn std::error::Error) -> Finding {
     Finding::fail(check, whole(error), "run this as the user of the service")
 }
 
-/// The agent's settings: whether they can be read, and whether there is a key of some strength.
+/// The agent's settings: whether they can be read.
 fn stored(data_dir: &Path) -> Vec<Finding> {
     const CHECK: &str = "agent's settings";
     match agent::stored(&directories::agent(data_dir)) {
-        Ok(Some(stored)) if stored.key.is_some() => vec![Finding::ok(CHECK, "readable, with an access key")],
-        Ok(Some(_)) => vec![Finding::warn(
-            CHECK,
-            "readable, without an access key",
-            "\"svc setup\" sets the first one",
-        )],
+        Ok(Some(stored)) => {
+            let key = if stored.key.is_some() { "with" } else { "without" };
+            vec![Finding::ok(CHECK, format!("readable, {key} an access key"))]
+        }
         Ok(None) => vec![Finding::warn(
             CHECK,
             "not there yet",

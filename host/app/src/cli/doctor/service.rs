@@ -2,8 +2,10 @@
 
 use std::{path::Path, time::SystemTime};
 
-use agent::AccessKey;
-use protocol::{DiagnosticsResult, ErrorCode, Method, RuntimeStats};
+use protocol::{
+    DiagnosticsResult, ErrorCode, Method, RuntimeStats,
+    agent::{GatewayStatusDto, RevealedToken},
+};
 
 use super::{
     Finding,
@@ -50,7 +52,6 @@ pub(super) async fn look(target: &Target, runs_here: bool) -> Vec<Finding> {
         )
     }];
     findings.extend(date.and_then(|date| clock(&date)));
-    findings.push(strength(target));
     findings.extend(inside(target).await);
     findings
 }
@@ -66,42 +67,76 @@ fn clock(date: &str) -> Option<Finding> {
     })
 }
 
-/// Whether there is a key to send, and whether it can be guessed. It is never shown.
-fn strength(target: &Target) -> Finding {
+/// Whether there is a key, and whether it can be guessed. It is never shown.
+fn strength(key: &str) -> Finding {
     const CHECK: &str = "access key";
-    let key = match target.key() {
-        Ok(key) => key,
-        Err(error) => return Finding::fail(CHECK, error.to_string(), error.advice().unwrap_or_default()),
-    };
-    match AccessKey::new(key.expose()) {
-        Err(weak) => Finding::fail(
-            CHECK,
-            weak.to_string(),
-            "it is none that a service takes; give the right one",
-        ),
-        Ok(key) if key.expose().len() < STRONG_KEY_CHARS => Finding::warn(
+    match key.len() {
+        0 => Finding::ok(CHECK, "there is none: programs of this machine come in without"),
+        1..STRONG_KEY_CHARS => Finding::warn(
             CHECK,
             "there is one, and it is short",
             format!("{STRONG_KEY_CHARS} characters or more cannot be guessed"),
         ),
-        Ok(_) => Finding::ok(CHECK, "there is one, and it is strong"),
+        _ => Finding::ok(CHECK, "there is one, and it is strong"),
     }
 }
 
-/// What only who has the key is told.
+/// What the service lets in.
+fn gates(status: &GatewayStatusDto) -> Finding {
+    const CHECK: &str = "gates";
+    let switches = [
+        ("browsers", status.takeover_enabled),
+        ("aria2", status.jsonrpc_enabled),
+        ("management", status.api_enabled),
+        ("MCP", status.mcp_enabled),
+        ("other machines", status.lan_enabled || !status.port_editable),
+        ("any web page", status.cors_enabled),
+    ];
+    let named = |is_on: bool| {
+        let names = switches.iter().filter(|(_, is)| *is == is_on).map(|(name, _)| *name);
+        let names: Vec<_> = names.collect();
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
+        }
+    };
+    let found = format!("open to {}; closed to {}", named(true), named(false));
+    if status.restart_required {
+        Finding::warn(
+            CHECK,
+            found,
+            "port and network change when the service is started again",
+        )
+    } else if status.cors_enabled {
+        Finding::warn(
+            CHECK,
+            found,
+            "whoever has the key may use it from any web page; switch that off if you can",
+        )
+    } else {
+        Finding::ok(CHECK, found)
+    }
+}
+
+/// What only who is let in is told.
 async fn inside(target: &Target) -> Vec<Finding> {
     const ACCESS: &str = "access";
     const DAEMON: &str = "daemon";
     let mut client = match Client::connect(target).await {
         Ok(client) => client,
-        // Told as the key's own finding.
-        Err(RemoteError::NoKey { .. }) => return Vec::new(),
         Err(error) => {
             let advice = error.advice().unwrap_or("look at what the service logs");
             return vec![Finding::fail(ACCESS, whole(&error), advice)];
         }
     };
-    let mut findings = vec![Finding::ok(ACCESS, "the service accepts the access key")];
+    let mut findings = vec![Finding::ok(ACCESS, "the service lets you in")];
+    if let Ok(RevealedToken { user_token }) = client.ask(Method::GatewayRevealToken).await {
+        findings.push(strength(&user_token));
+    }
+    if let Ok(status) = client.ask(Method::GatewayGet).await {
+        findings.push(gates(&status));
+    }
     let about: DiagnosticsResult = match client.ask(Method::DiagnosticsDescribe).await {
         Ok(about) => about,
         Err(error) => {

@@ -6,7 +6,7 @@ use transfer::SafeUrl;
 
 /// The cookies of a file, by domain.
 #[derive(Debug, Default)]
-pub(super) struct CookieJar {
+pub(in crate::cli) struct CookieJar {
     by_domain: HashMap<String, Vec<Cookie>>,
 }
 
@@ -26,7 +26,7 @@ const HTTP_ONLY: &str = "#HttpOnly_";
 impl CookieJar {
     /// Reads a cookie file; cookies that expired before `now` (Unix seconds) are left out. Refused with the line that
     /// is none of the format, so that a file of another kind is not taken for one without cookies.
-    pub(super) fn parse(text: &str, now: u64) -> Result<Self, String> {
+    pub(in crate::cli) fn parse(text: &str, now: u64) -> Result<Self, String> {
         let mut jar = Self::default();
         for (index, line) in text.lines().enumerate() {
             let line = line.strip_prefix(HTTP_ONLY).unwrap_or(line);
@@ -70,7 +70,7 @@ impl CookieJar {
     }
 
     /// The `Cookie` value for `url`, longest paths first (RFC 6265 §5.4); empty if nothing belongs there.
-    pub(super) fn for_url(&self, url: &SafeUrl) -> String {
+    pub(in crate::cli) fn for_url(&self, url: &SafeUrl) -> String {
         let host = url.as_url().host_str().unwrap_or("").to_ascii_lowercase();
         let mut found: Vec<&Cookie> = Vec::new();
         let mut domain = Some(host.as_str());

@@ -9,7 +9,7 @@ use std::{
 };
 
 use engine::TaskSpec;
-use transfer::{Checksum, Credentials, FileName, RequestBody, RequestOptions, SafeUrl, Secret};
+use transfer::{ByteCount, Checksum, Credentials, FileName, RequestBody, RequestOptions, SafeUrl, Secret};
 
 use super::{
     args::{RequestArgs, SourceArgs},
@@ -288,7 +288,7 @@ fn read(field: &str, path: &PathBuf, limit: u64) -> Result<Vec<u8>, UsageError> 
     if bytes.len() as u64 > limit {
         return Err(UsageError::new(
             field,
-            format!("{} is longer than the limit of {limit} bytes", path.display()),
+            format!("{} is longer than {}", path.display(), ByteCount(limit)),
         ));
     }
     Ok(bytes)

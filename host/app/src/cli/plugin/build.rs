@@ -10,10 +10,11 @@ use std::{
 use anyhow::Context as _;
 use plugin_host::{
     author::Candidate,
-    manifest::Manifest,
+    manifest::{Manifest, OptionalHosts},
     runtime::{Interface, Language},
 };
 use serde::Deserialize;
+use transfer::ByteCount;
 
 use super::workshop::{FolderArgs, Workshop, read, read_manifest};
 use crate::{
@@ -46,10 +47,10 @@ pub(super) async fn run(args: &BuildArgs, environment: &Environment) -> anyhow::
     let mut lines = Vec::new();
     match &built {
         Some(built) => lines.push(format!(
-            "built {} in {:.1} s: {} bytes ({})",
+            "built {} in {:.1} s: {} ({})",
             built.path.display(),
             built.took.as_secs_f64(),
-            candidate.code().len(),
+            ByteCount(candidate.code().len() as u64),
             built.how
         )),
         None => lines.push(format!(
@@ -69,14 +70,11 @@ pub(super) fn abilities(candidate: &Candidate) -> Vec<String> {
         Language::Script => "imports: whatever scripts can import, for all of them share an engine".to_owned(),
         Language::Component | Language::CoreModule => format!("imports: {}", imports.join(", ")),
     });
-    match candidate.needed().texts() {
+    match candidate.needed().words() {
         asked if asked.is_empty() => lines.push("users are asked for nothing".to_owned()),
         asked => {
-            lines.push("users are asked to allow:".to_owned());
-            lines.extend(asked.iter().map(|permission| match permission.as_str() {
-                "inputHost" => "  inputHost: the host of the URL that the user gives".to_owned(),
-                _ => format!("  {permission}"),
-            }));
+            lines.push("users are asked to agree that it".to_owned());
+            lines.extend(asked.iter().map(|words| format!("  {words}")));
         }
     }
     if candidate.manifest().language != Language::Script && !sends(candidate.interface()) {
@@ -101,7 +99,7 @@ pub(super) fn unused_permissions(manifest: &Manifest, interface: &Interface) -> 
     }
     let imports = |prefix: &str| interface.imports.iter().any(|import| import.starts_with(prefix));
     let sends = sends(interface);
-    let asks_hosts = !asked.hosts.is_empty() || !asked.optional_hosts.is_empty() || asked.input_host;
+    let asks_hosts = !asked.hosts.is_empty() || asked.optional_hosts != OptionalHosts::default() || asked.input_host;
     let uses_secrets = imports("http.[method]request.secret") || imports("listing.[method]link.secret");
     [
         (

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use plugin_host::{Digest, author::Candidate, manifest::Manifest};
 use serde::Serialize;
+use transfer::ByteCount;
 
 use super::{
     build::abilities,
@@ -101,17 +102,22 @@ fn told(candidate: &Candidate, archive: Option<(Digest, usize)>) -> Vec<String> 
     let manifest = candidate.manifest();
     let mut lines = vec![format!("{} {}: {}", manifest.identity, manifest.version, manifest.name)];
     if let Some((digest, bytes)) = archive {
-        lines.push(format!("archive: {bytes} bytes, sha256 {digest}"));
+        lines.push(format!("archive: {}, sha256 {digest}", ByteCount(bytes as u64)));
     }
-    lines.push(format!("code: {} bytes", candidate.code().len()));
+    lines.push(format!("code: {}", ByteCount(candidate.code().len() as u64)));
     lines.push(format!("for: {}", matches(manifest).join(", ")));
     lines.extend(abilities(candidate));
-    let optional = optional_hosts(manifest);
-    if !optional.is_empty() {
-        lines.push(format!("may later ask for: {}", optional.join(", ")));
-    }
+    lines.extend(later(manifest));
     lines.push(format!("fixtures: {}", candidate.fixtures().len()));
     lines
+}
+
+/// What users may be asked about when it is needed.
+fn later(manifest: &Manifest) -> Option<String> {
+    let optional = &manifest.permissions.optional_hosts;
+    let mut hosts: Vec<_> = optional.named.iter().map(ToString::to_string).collect();
+    hosts.extend(optional.any.then(|| "any other host, each by itself".to_owned()));
+    (!hosts.is_empty()).then(|| format!("may later ask to contact: {}", hosts.join(", ")))
 }
 
 fn matches(manifest: &Manifest) -> Vec<String> {
@@ -121,10 +127,7 @@ fn matches(manifest: &Manifest) -> Vec<String> {
 }
 
 fn optional_hosts(manifest: &Manifest) -> Vec<String> {
-    manifest
-        .permissions
-        .optional_hosts
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    let optional = &manifest.permissions.optional_hosts;
+    let named = optional.named.iter().map(ToString::to_string);
+    named.chain(optional.any.then(|| "*".to_owned())).collect()
 }

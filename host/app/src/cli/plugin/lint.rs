@@ -113,8 +113,12 @@ pub(super) fn findings(candidate: &Candidate, folder: &Path) -> anyhow::Result<V
         found.push(Finding::error("unused-permission", text));
     }
     for (path, fixture) in candidate.fixtures() {
-        if let Err(error) = fixture {
-            found.push(Finding::error("unreadable-fixture", format!("{path}: {error}")));
+        match fixture {
+            Err(error) => found.push(Finding::error("unreadable-fixture", format!("{path}: {error}"))),
+            Ok(fixture) => {
+                let unsendable = candidate.unsendable(fixture).into_iter();
+                found.extend(unsendable.map(|it| Finding::error("unsendable-request", format!("{path}: {it}"))));
+            }
         }
     }
     let fixtures = candidate.fixtures().iter();
@@ -154,7 +158,7 @@ fn of_fixtures(manifest: &Manifest, fixtures: &[&Fixture]) -> Vec<Finding> {
         }
     }
     let permissions = &manifest.permissions;
-    for host in permissions.hosts.iter().chain(&permissions.optional_hosts) {
+    for host in permissions.hosts.iter().chain(&permissions.optional_hosts.named) {
         let used: Vec<_> = asked.iter().filter(|url| host.covers(url)).collect();
         let names: std::collections::BTreeSet<_> = used.iter().filter_map(|url| url.host_str()).collect();
         if used.is_empty() {
@@ -183,7 +187,7 @@ fn of_files(manifest: &Manifest, folder: &Path) -> Vec<Finding> {
         .permissions
         .hosts
         .iter()
-        .chain(&manifest.permissions.optional_hosts);
+        .chain(&manifest.permissions.optional_hosts.named);
     let checks = [
         (
             manifest.license.is_none(),

@@ -110,16 +110,14 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
         return Err(UsageError::new("NAME", "a plugin's name begins with a letter").into());
     }
+    if folder.symlink_metadata().is_ok() {
+        return Err(UsageError::new("NAME", format!("{} is there already", folder.display())).into());
+    }
     let (files, dependency) = match args.lang {
         LanguageName::Rust => (RUST, Some(dependency(args.sdk.as_deref())?)),
         LanguageName::Js => (JS, None),
     };
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(UsageError::new("NAME", format!("{} is there already", folder.display())).into());
-        }
-        made => made.with_context(|| format!("cannot make {}", folder.display()))?,
-    }
+    fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for (name, text) in files {
         let text = personal(text, args, dependency.as_deref());
         write(&folder.join(name), &text)?;
@@ -246,6 +244,18 @@ mod tests {
                 assert!(!text.contains(word), "{name}: {word}\n{text}");
             }
         }
+    }
+
+    #[test]
+    fn a_folder_that_is_there_is_what_is_wrong_first() {
+        let around = tempfile::tempdir().unwrap();
+        let args = NewArgs {
+            folder: around.path().join("my-site"),
+            sdk: Some("/nowhere".into()),
+            ..args("x", &[Kind::Resolver])
+        };
+        fs::create_dir(&args.folder).unwrap();
+        assert!(run(&args).unwrap_err().to_string().contains("is there already"));
     }
 
     #[test]

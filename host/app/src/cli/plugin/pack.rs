@@ -15,7 +15,8 @@ use plugin_host::{
     package,
     runtime::Language,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
+use transfer::ByteCount;
 
 use super::{
     build, lint, test,
@@ -32,14 +33,11 @@ pub(super) const EXAMPLES: &str = "Examples:
   svc plugin pack --no-test                        without the fixtures and the checks before it
 
 What goes in: plugin.json (with abi and minHost filled in), the component, the icon, README.md,
-LICENSE files, fixtures and locales, and META/files.json with the digest of each. The result is
-read as strictly as an installation reads it.";
+LICENSE files, fixtures and locales. The result is read as strictly as an installation reads it;
+\"svc plugin sign\" adds the digest of each file and a signature.";
 
 /// The component's name in an archive.
 const ENTRY: &str = "plugin.wasm";
-
-/// The digests of all other files.
-const CONTENTS: &str = "META/files.json";
 
 /// Files that go in if they are there.
 const BESIDE: &[&str] = &[
@@ -88,7 +86,7 @@ pub(super) async fn run(args: &PackArgs, environment: &Environment) -> anyhow::R
     let (packed, _) = workshop.archive(&output, archive.clone()).await?;
     fs::write(&output, &archive).with_context(|| format!("cannot write {}", output.display()))?;
     print_lines([
-        format!("packed {}: {} bytes", output.display(), archive.len()),
+        format!("packed {}: {}", output.display(), ByteCount(archive.len() as u64)),
         format!("sha256 {}", Digest::of(&archive)),
         format!(
             "{} fixtures; {} of plugin.json is {}",
@@ -134,15 +132,6 @@ fn files(candidate: &Candidate, folder: &Path) -> anyhow::Result<BTreeMap<String
     for name in FOLDERS {
         collect(folder, name, &mut files)?;
     }
-    let contents: BTreeMap<_, _> = files
-        .iter()
-        .map(|(name, bytes)| {
-            let digest = Digest::of(bytes).to_string();
-            (name, json!({ "sha256": digest, "size": bytes.len() }))
-        })
-        .collect();
-    let contents = serde_json::to_vec_pretty(&contents)?;
-    files.insert(CONTENTS.to_owned(), contents.into());
     Ok(files)
 }
 

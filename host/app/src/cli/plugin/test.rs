@@ -5,7 +5,8 @@ mod record;
 
 use std::path::{Path, PathBuf};
 
-use plugin_host::{author::Candidate, fixture::Replayed};
+use plugin_host::{Line, LogLevel, author::Candidate, fixture::Replayed};
+use transfer::ByteCount;
 
 use super::workshop::{FolderArgs, Workshop};
 use crate::{
@@ -101,9 +102,13 @@ async fn play(candidate: &Candidate, args: &TestArgs) -> Outcome {
             Ok(fixture) => {
                 let replayed = candidate.replay(fixture).await;
                 lines.push(summary(path, name, &replayed, args.budget));
-                if args.log {
-                    lines.extend(replayed.lines.iter().map(|line| format!("      {}", line.text)));
-                }
+                // Why a call crashed or threw stands in what it said.
+                let is_shown =
+                    |line: &&Line| args.log || (line.level == LogLevel::Error && !replayed.problems.is_empty());
+                let said = replayed.lines.iter().filter(is_shown);
+                // The line breaks of a trace were escaped with everything that moves a cursor.
+                let said = said.flat_map(|line| line.text.split("\\n"));
+                lines.extend(said.map(|text| format!("      {text}")));
                 replayed.problems
             }
         };
@@ -126,12 +131,12 @@ fn summary(path: &str, name: &str, replayed: &Replayed, with_budget: bool) -> St
     let report = &replayed.report;
     let budget = if with_budget {
         format!(
-            "  [{} ms of computing, {} ms in all, {} KiB of memory, {} requests, {} bytes]",
+            "  [{} ms of computing, {} ms in all, {} of memory, {} requests, {}]",
             report.cpu.as_millis(),
             report.wall.as_millis(),
-            report.peak_memory_bytes / 1024,
+            ByteCount(report.peak_memory_bytes as u64),
             report.requests,
-            report.received_bytes
+            ByteCount(report.received_bytes)
         )
     } else {
         String::new()

@@ -30,14 +30,14 @@ pub(super) struct FolderArgs {
 }
 
 /// The sandbox, as the service has it.
-pub(super) struct Workshop {
+pub(in crate::cli) struct Workshop {
     runtime: LazyRuntime,
     /// Where compiled code is kept if the user has no place for it.
     _scratch: Option<TempDir>,
 }
 
 impl Workshop {
-    pub(super) fn open(environment: &Environment) -> anyhow::Result<Self> {
+    pub(in crate::cli) fn open(environment: &Environment) -> anyhow::Result<Self> {
         let usual = directories::author_cache().filter(|folder| fs::create_dir_all(folder).is_ok());
         let (folder, scratch) = if let Some(folder) = usual {
             (folder, None)
@@ -58,7 +58,11 @@ impl Workshop {
     }
 
     /// The plugin in an archive that was read from `path`.
-    pub(super) async fn archive(&self, path: &Path, archive: Vec<u8>) -> Result<(Candidate, Package), UsageError> {
+    pub(in crate::cli) async fn archive(
+        &self,
+        path: &Path,
+        archive: Vec<u8>,
+    ) -> Result<(Candidate, Package), UsageError> {
         let opened = Candidate::of_archive(&self.runtime, archive).await;
         opened.map_err(|error| refused(path, &error))
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use engine::{ProxyChoice, TaskSpec};
 use protocol::{CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_BYTES, Method};
 use serde_json::json;
-use transfer::OnConflict;
+use transfer::{ByteCount, OnConflict};
 
 use self::telling::Telling;
 use super::{Client, Exit, ServiceArgs, attend::attend, print_done, print_json, print_lines};
@@ -121,7 +121,13 @@ pub(super) async fn run(args: AddArgs, environment: &Environment) -> anyhow::Res
         .iter()
         .map(|request| super::tasks::safe_url(&request.url))
         .collect();
-    let ids = create(&mut client, requests).await?;
+    let CreatedTasks {
+        task_ids: ids,
+        messages,
+    } = create(&mut client, requests).await?;
+    for message in &messages {
+        super::tell_aside(message);
+    }
     if args.wait {
         let output = OutputArgs {
             json: args.service.json,
@@ -168,10 +174,10 @@ fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
 }
 
 /// Makes the tasks, as many at once as fit into a frame. Fails naming what was made before, if anything was.
-async fn create(client: &mut Client<'_>, requests: Vec<CreateTaskRequest>) -> anyhow::Result<Vec<String>> {
-    let mut ids = Vec::with_capacity(requests.len());
+async fn create(client: &mut Client<'_>, requests: Vec<CreateTaskRequest>) -> anyhow::Result<CreatedTasks> {
+    let mut all = CreatedTasks::default();
     for requests in chunks(requests)? {
-        let created = client
+        let created: Result<CreatedTasks, _> = client
             .call(
                 Method::TaskCreateMany,
                 &CreateTasksParams {
@@ -180,13 +186,15 @@ async fn create(client: &mut Client<'_>, requests: Vec<CreateTaskRequest>) -> an
                 },
             )
             .await;
-        let CreatedTasks { task_ids } = created.map_err(|error| match ids.len() {
+        let created = created.map_err(|error| match all.task_ids.len() {
             0 => anyhow::Error::new(error),
             made => anyhow::Error::new(error).context(format!("only the first {made} tasks were added")),
         })?;
-        ids.extend(task_ids);
+        all.task_ids.extend(created.task_ids);
+        all.messages.extend(created.messages);
     }
-    Ok(ids)
+    all.messages.dedup();
+    Ok(all)
 }
 
 fn chunks(requests: Vec<CreateTaskRequest>) -> anyhow::Result<Vec<Vec<CreateTaskRequest>>> {
@@ -195,7 +203,7 @@ fn chunks(requests: Vec<CreateTaskRequest>) -> anyhow::Result<Vec<Vec<CreateTask
     for request in requests {
         let bytes = serde_json::to_vec(&request)?.len() + 1;
         if bytes > MAX_CHUNK_BYTES {
-            let problem = format!("a task of {bytes} bytes is more than a service takes ({MAX_CHUNK_BYTES})");
+            let problem = format!("a task of {} is more than a service takes", ByteCount(bytes as u64));
             return Err(UsageError::new("URL", problem).into());
         }
         match chunks.last_mut() {

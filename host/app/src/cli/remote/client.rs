@@ -18,6 +18,7 @@ use tokio_tungstenite::{
         protocol::{CloseFrame, WebSocketConfig},
     },
 };
+use transfer::ByteCount;
 
 use super::{
     dial::{Stream, dial},
@@ -114,7 +115,7 @@ impl<'a> Client<'a> {
         params: &impl Serialize,
     ) -> Result<R, RemoteError> {
         let target = self.target;
-        target.in_time(self.exchange(method, params)).await
+        target.in_time_for(method, self.exchange(method, params)).await
     }
 
     /// Everything as it is now; from here on [`Client::event`] tells what changes.
@@ -173,7 +174,10 @@ impl<'a> Client<'a> {
         let id = Id::Number(self.next_id);
         let text = encode_request(&id, method.name(), Some(params))?;
         if text.len() >= MAX_REQUEST_BYTES {
-            let message = format!("this is more than a service takes at once ({MAX_REQUEST_BYTES} bytes)");
+            let message = format!(
+                "this is more than a service takes at once ({})",
+                ByteCount(MAX_REQUEST_BYTES as u64)
+            );
             return Err(RpcError::invalid_params(message).into());
         }
         let sent = self.socket.send(Message::text(text)).await;

@@ -92,11 +92,17 @@ impl RemoteError {
             ),
             Self::Refused { status: 429, .. } => Some("too many wrong keys came from here; wait a minute"),
             Self::Foreign { .. } => Some("name the address of the service with --url"),
+            Self::Call(error) if error.data.as_ref().is_some_and(|data| data.reason.is_some()) => None,
             Self::Call(error) if error.application_code() == Some(ErrorCode::Unavailable) => {
                 Some("the part of the service that owns the tasks is not up; try again, or see \"svc doctor\"")
             }
             Self::Unknown { what: "task", .. } => Some("\"svc list\" shows the tasks"),
             Self::Unknown { what: "plugin", .. } => Some("\"svc plugin list\" shows the plugins"),
+            Self::Unknown { what: "download", .. } => Some("\"svc capture\" shows what waits"),
+            Self::Unknown {
+                what: "plugin of the market",
+                ..
+            } => Some("\"svc market list\" shows what there is; \"svc market sources\" where it comes from"),
             Self::Unknown { what: "queue", .. } => Some("\"svc queue list\" shows the queues"),
             Self::Refused { .. } | Self::Closed { .. } | Self::Call(_) | Self::Unknown { .. } => None,
         }

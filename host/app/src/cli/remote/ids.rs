@@ -35,6 +35,8 @@ impl Known {
             match self.matches(&wanted) {
                 [] => unknown.push(text.clone()),
                 [id, ..] if *id == wanted => found.push(id.clone()),
+                // The name of a plugin is whole before its publisher.
+                [id] if id.split('@').next() == Some(&wanted) => found.push(id.clone()),
                 _ if wanted.len() < MIN_PREFIX_CHARS => {
                     let problem = format!("write at least the first {MIN_PREFIX_CHARS} characters of an id");
                     return Err(UsageError::new(text, problem).into());
@@ -105,6 +107,9 @@ mod tests {
             ["ffff0000-3", "0a1b2c3d-1"]
         );
         assert_eq!(find(&["main"]).unwrap(), ["main"]);
+        let plugin = Known::new("plugin", ["hls@svc".to_owned()]);
+        assert_eq!(plugin.find(&["hls".to_owned()]).unwrap(), ["hls@svc"]);
+        assert!(plugin.find(&["hl".to_owned()]).is_err());
     }
 
     #[test]

@@ -7,18 +7,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use plugin_host::Permission;
 use protocol::{
     ChoosePluginHostParams, InstallPluginFileParams, InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult,
     PendingVersionDto, PluginCallDto, PluginDto, PluginJournalDto, PluginParams, PluginRequestDto,
-    SetPluginEnabledParams, UpdatePluginSettingsParams,
+    SetPluginEnabledParams, SetPluginPinnedParams, UpdatePluginSettingsParams,
 };
 use serde::Serialize;
+use transfer::ByteCount;
 
 use super::{
     Client, Exit, ServiceArgs, config,
     error::RemoteError,
     http,
     ids::Known,
+    preview::{self, PreviewArgs},
     print_done, print_json, print_lines,
     table::{Align, Table},
 };
@@ -38,6 +41,8 @@ pub(in crate::cli) enum PluginCommand {
     Disable(OneArgs),
     /// Show what a plugin asks for, or agree to it
     Consent(ConsentArgs),
+    /// Show the files that a plugin lists behind a URL; nothing is downloaded
+    Preview(PreviewArgs),
     /// Let a plugin reach a host that it can do without, or do not
     Allow(AllowArgs),
     /// Show what a plugin did, wrote and asked for
@@ -86,7 +91,7 @@ pub(in crate::cli) struct ConsentArgs {
 pub(in crate::cli) struct AllowArgs {
     #[command(flatten)]
     which: OneArgs,
-    /// The host, as "svc plugin list" shows it
+    /// The host as the refusal names it, such as `https://cdn.example.net`
     host: String,
     /// Only for its next call
     #[arg(long)]
@@ -123,6 +128,7 @@ pub(super) async fn run(command: PluginCommand, environment: &Environment) -> an
             act(&args, environment, Method::PluginSetEnabled, switch(false), "disabled").await
         }
         PluginCommand::Consent(args) => consent(&args, environment).await,
+        PluginCommand::Preview(args) => preview::run(&args, environment).await,
         PluginCommand::Allow(args) => {
             let (choice, what) = match (args.once, args.never) {
                 (true, _) => ("once", "allowed the host for the next call of"),
@@ -138,19 +144,24 @@ pub(super) async fn run(command: PluginCommand, environment: &Environment) -> an
             act(&args.which, environment, Method::PluginChooseHost, params, what).await
         }
         PluginCommand::Log(args) => log(&args, environment).await,
-        PluginCommand::Rollback(args) => {
-            act(
-                &args,
-                environment,
-                Method::PluginRollBack,
-                by_name,
-                "put back the version before of",
-            )
-            .await
-        }
+        PluginCommand::Rollback(args) => roll_back(&args, environment).await,
         PluginCommand::Rm(args) => act(&args, environment, Method::PluginUninstall, by_name, "removed").await,
         PluginCommand::Settings(args) => settings(&args, environment).await,
     }
+}
+
+/// Goes back to the version before.
+pub(super) async fn roll_back(args: &OneArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let params = |identity| PluginParams { identity };
+    let what = "put back the version before of";
+    act(args, environment, Method::PluginRollBack, params, what).await
+}
+
+/// Keeps a plugin at its version, or does not.
+pub(super) async fn set_pinned(args: &OneArgs, pinned: bool, environment: &Environment) -> anyhow::Result<Exit> {
+    let params = |identity| SetPluginPinnedParams { identity, pinned };
+    let what = if pinned { "pinned" } else { "unpinned" };
+    act(args, environment, Method::PluginSetPinned, params, what).await
 }
 
 /// Does one thing with one plugin.
@@ -260,13 +271,24 @@ fn log_lines(journal: &PluginJournalDto) -> Vec<String> {
     let events = journal.events.iter().map(|event| {
         let took = event.call.as_ref().map(|call| {
             let PluginCallDto {
-                id, wall_ms, cpu_ms, requests, received_bytes, peak_memory_bytes, ..
+                id,
+                wall_ms,
+                cpu_ms,
+                requests,
+                received_bytes,
+                peak_memory_bytes,
+                ..
             } = call;
             format!(
-                " (call {id}: {wall_ms} ms, {cpu_ms} ms computing, {requests} requests, {received_bytes} bytes, {peak_memory_bytes} bytes of memory)"
+                " (call {id}: {wall_ms} ms, {cpu_ms} ms computing, {requests} requests, {}, {} of memory)",
+                ByteCount(*received_bytes),
+                ByteCount(*peak_memory_bytes),
             )
         });
-        (event.at_ms, format!("{} {}{}", event.event, event.detail, took.unwrap_or_default()))
+        (
+            event.at_ms,
+            format!("{} {}{}", event.event, event.detail, took.unwrap_or_default()),
+        )
     });
     let lines = journal.lines.iter();
     let lines = lines.map(|line| (line.at_ms, format!("{} {}", line.level, line.text)));
@@ -283,7 +305,10 @@ fn log_lines(journal: &PluginJournalDto) -> Vec<String> {
         } = request;
         (
             request.at_ms,
-            format!("request {method} {address}: {status}, {received_bytes} bytes, {elapsed_ms} ms"),
+            format!(
+                "request {method} {address}: {status}, {}, {elapsed_ms} ms",
+                ByteCount(*received_bytes)
+            ),
         )
     });
     let mut all: Vec<_> = events.chain(lines).chain(requests).collect();
@@ -302,7 +327,10 @@ fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
         .and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut archive))
         .map_err(|error| refuse(format!("cannot be read: {error}")))?;
     if archive.len() > MAX_BLOB_BYTES {
-        return Err(refuse(format!("larger than a plugin may be ({MAX_BLOB_BYTES} bytes)")));
+        return Err(refuse(format!(
+            "larger than a plugin may be ({})",
+            ByteCount(MAX_BLOB_BYTES as u64)
+        )));
     }
     Ok(archive)
 }
@@ -313,10 +341,17 @@ fn asked(plugin: &PluginDto) -> Vec<String> {
     let Some(PendingVersionDto { version, added, digest }) = pending else {
         return vec![format!("{identity} asks for nothing")];
     };
-    let mut lines = vec![format!("{identity} {version} asks for")];
-    lines.extend(added.iter().map(|permission| format!("  {permission}")));
+    let mut lines = vec![format!("{identity} {version} asks you to agree that it")];
+    lines.extend(added.iter().map(|permission| format!("  {}", words(permission))));
     lines.push(format!("agree with: svc plugin consent {identity} {digest}"));
     lines
+}
+
+/// What a permission lets a plugin do. A newer service may know some that this client does not.
+pub(super) fn words(permission: &str) -> String {
+    permission
+        .parse::<Permission>()
+        .map_or_else(|_| permission.to_owned(), |permission| permission.words())
 }
 
 async fn consent(args: &ConsentArgs, environment: &Environment) -> anyhow::Result<Exit> {
@@ -410,7 +445,7 @@ mod tests {
     fn asking() -> PluginDto {
         let pending = PendingVersionDto {
             version: "2.0.0".into(),
-            added: vec!["host https://site.test".into()],
+            added: vec!["host https://site.test".into(), "permission-of-a-newer-service".into()],
             digest: "abc".into(),
         };
         PluginDto {
@@ -442,8 +477,9 @@ mod tests {
         assert_eq!(
             asked(&asking()),
             [
-                "site@author 2.0.0 asks for",
-                "  host https://site.test",
+                "site@author 2.0.0 asks you to agree that it",
+                "  may contact https://site.test",
+                "  permission-of-a-newer-service",
                 "agree with: svc plugin consent site@author abc"
             ]
         );
@@ -466,7 +502,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("large.zip");
         fs::write(&path, vec![0; MAX_BLOB_BYTES + 1]).unwrap();
-        assert!(read(&path).unwrap_err().to_string().contains("4194304 bytes"));
+        assert!(read(&path).unwrap_err().to_string().contains("(4 MiB)"));
         assert!(read(&directory.path().join("none.zip")).is_err());
     }
 }

@@ -9,8 +9,9 @@ use std::{
     time::Duration,
 };
 
-use agent::{DEFAULT_PORT, DirectoryError, Stored};
+use agent::{AccessKey, DEFAULT_PORT, DirectoryError, Holder, Stored};
 use clap::builder::{StringValueParser, TypedValueParser as _};
+use protocol::Method;
 use rustls::ClientConfig;
 use transfer::Secret;
 
@@ -23,6 +24,9 @@ use crate::{
 
 /// How long answers are waited for unless somebody says otherwise.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long what takes long is waited for, such as a download into the service.
+const SLOW_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The longest that may be asked for: a day.
 const MAX_TIMEOUT_SECONDS: f64 = 86_400.0;
@@ -39,7 +43,7 @@ const TOKEN_HELP: &str =
 const TOKEN_LONG_HELP: &str = "Access key; other users of the machine can see arguments, so rather use a file or the \
 variable [env: SVC_TOKEN]
 
-Without any, a service that the same user runs on this machine is asked with its own key.";
+Without any, a service that the same user runs on this machine knows its user by a file that nobody else can read.";
 
 /// Options of every command that talks to a service.
 #[derive(Debug, Clone, clap::Args)]
@@ -80,6 +84,8 @@ pub(in crate::cli) struct Target {
     pub(super) trust: Arc<ClientConfig>,
     key: Option<Secret>,
     timeout: Duration,
+    /// The same for methods that take long.
+    slow_timeout: Duration,
     /// Where this machine's own service keeps its things.
     data_dir: Option<PathBuf>,
 }
@@ -94,7 +100,7 @@ impl ServiceArgs {
     pub(super) fn target_with(&self, given: Option<Secret>) -> anyhow::Result<Target> {
         let file = ClientFile::read()?;
         let data_dir = self.data_dir.clone().or_else(directories::data);
-        let own = data_dir.as_deref().and_then(|data| running(data).ok()?);
+        let own = data_dir.as_deref().and_then(|data| Some(running(data).ok()??.address));
         let by_default = || {
             let stored = || agent::stored(&directories::agent(data_dir.as_deref()?)).ok()?;
             let usual = || Address::local(stored().map_or(DEFAULT_PORT, |Stored { port, .. }| port));
@@ -115,12 +121,14 @@ impl ServiceArgs {
             file.timeout
                 .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         };
+        let asked = self.timeout.or_else(timeout);
         Ok(Target {
             // The very address: behind the name another one may listen, too.
             address: own.filter(|own| own.is_meant_by(&address)).unwrap_or(address),
             trust: dial::trust(self.ca_certificate.as_deref())?,
             key: key.filter(|key| !key.is_empty()),
-            timeout: self.timeout.or_else(timeout).unwrap_or(USUAL_TIMEOUT),
+            timeout: asked.unwrap_or(USUAL_TIMEOUT),
+            slow_timeout: asked.unwrap_or(SLOW_TIMEOUT),
             data_dir,
         })
     }
@@ -139,10 +147,20 @@ fn address(field: &str, text: &str) -> Result<Address, UsageError> {
     Address::parse(text).map_err(|problem| UsageError::new(field, problem))
 }
 
-/// Where the service of a data directory listens, as it says itself; none if none runs.
-fn running(data_dir: &Path) -> Result<Option<Address>, DirectoryError> {
+/// A service that runs on a data directory, as it says itself.
+struct Running {
+    address: Address,
+    /// What programs of its user show in place of the access key.
+    pass: Option<AccessKey>,
+}
+
+/// The service of a data directory; none if none runs.
+fn running(data_dir: &Path) -> Result<Option<Running>, DirectoryError> {
     let holder = agent::holder(&directories::agent(data_dir))?;
-    Ok(holder.and_then(|holder| Address::of_listener(holder.address?)))
+    Ok(holder.and_then(|Holder { pass, address, .. }| {
+        let address = Address::of_listener(address?)?;
+        Some(Running { address, pass })
+    }))
 }
 
 /// The first line of a file with a key; `-` is standard input.
@@ -162,7 +180,7 @@ fn read_key(path: &PathBuf) -> Result<Secret, UsageError> {
 }
 
 impl Target {
-    /// The key to send: the one that was given, else that of this user's own service on this machine.
+    /// The key to send: the one that was given, else what this user's own service on this machine takes for it.
     pub(in crate::cli) fn key(&self) -> Result<Secret, RemoteError> {
         if let Some(key) = &self.key {
             return Ok(key.clone());
@@ -174,22 +192,34 @@ impl Target {
         let data_dir = self.data_dir.as_deref().ok_or_else(|| missing(None))?;
         let unusable = |error: DirectoryError| missing(Some(error.to_string()));
         // Whoever else listens there must not get it.
-        match running(data_dir).map_err(unusable)? {
-            Some(own) if own == self.address => {}
+        let pass = match running(data_dir).map_err(unusable)? {
+            Some(Running { address, pass }) if address == self.address => pass,
             _ if !self.address.is_loopback() => return Err(missing(None)),
-            Some(own) => {
+            Some(Running { address, .. }) => {
                 return Err(missing(Some(format!(
-                    "the service on {} listens at {own}",
+                    "the service on {} listens at {address}",
                     data_dir.display()
                 ))));
             }
             None => return Err(missing(Some(format!("no service runs on {}", data_dir.display())))),
+        };
+        if let Some(pass) = pass.filter(|_| self.address.is_loopback()) {
+            return Ok(Secret::new(pass.expose()));
         }
-        let directory = directories::agent(data_dir);
-        let stored = agent::stored(&directory).map_err(unusable)?;
+        let stored = agent::stored(&directories::agent(data_dir)).map_err(unusable)?;
         let key = stored.and_then(|stored| stored.key);
         let key = key.ok_or_else(|| missing(Some(format!("the service in {} has none yet", data_dir.display()))))?;
         Ok(Secret::new(key.expose()))
+    }
+
+    /// The data directory of the service, if it is the one that this user runs on this machine, or none runs there.
+    pub(in crate::cli) fn own_data_dir(&self) -> Option<&Path> {
+        let data_dir = self.data_dir.as_deref()?;
+        let is_own = match running(data_dir) {
+            Ok(Some(own)) => own.address == self.address,
+            _ => self.address.is_loopback(),
+        };
+        is_own.then_some(data_dir)
     }
 
     /// What `work` brings, if it takes no longer than an answer may.
@@ -197,10 +227,34 @@ impl Target {
         &self,
         work: impl Future<Output = Result<T, RemoteError>>,
     ) -> Result<T, RemoteError> {
-        tokio::time::timeout(self.timeout, work).await.unwrap_or_else(|_| {
+        self.within(self.timeout, work).await
+    }
+
+    /// The same for an answer to this method.
+    pub(super) async fn in_time_for<T>(
+        &self,
+        method: Method,
+        work: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
+        let limit = if method.is_slow() {
+            self.slow_timeout
+        } else {
+            self.timeout
+        };
+        self.within(limit, work).await
+    }
+
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
+        let address = || self.address.to_string();
+        let in_time = tokio::time::timeout(limit, work).await;
+        in_time.unwrap_or_else(|_| {
             Err(RemoteError::Silent {
-                address: self.address.to_string(),
-                limit: self.timeout,
+                address: address(),
+                limit,
             })
         })
     }

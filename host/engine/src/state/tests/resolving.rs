@@ -93,6 +93,41 @@ fn what_the_user_said_of_a_site_stays_there() {
 }
 
 #[test]
+fn a_login_in_the_url_goes_to_links_of_its_origin_and_to_nobody_else() {
+    let mut world = World::new();
+    let started = |world: &mut World, n: u8, urls: &[&str]| {
+        let task = world.create_with(n, |spec| {
+            spec.urls = vec![SafeUrl::parse("http://me:pw@origin.test/share").unwrap()];
+            spec.resolution = Some(Resolution {
+                resolver: ResolverId::new("shelf@us"),
+                item: None,
+            });
+        });
+        let urls = urls.iter().map(|url| SafeUrl::parse(url).unwrap());
+        let link = Link {
+            urls: urls.collect(),
+            headers: Vec::new(),
+            ..link("http://origin.test/")
+        };
+        world.answer(Ok(Resolved::Link(Box::new(link))));
+        world.started(task).source.clone()
+    };
+    let own = started(&mut world, 1, &["http://origin.test/f", "http://mirror.test/f"]);
+    let login = own.request.credentials.unwrap();
+    assert_eq!((login.user.as_str(), login.password.expose()), ("me", "pw"));
+    assert_eq!(own.urls.len(), 1, "a mirror elsewhere would get it, too");
+    for (n, url) in [
+        (2, "http://cdn.test/f"),
+        (3, "http://origin.test:8080/f"),
+        (4, "https://origin.test/f"),
+    ] {
+        let other = started(&mut world, n, &[url, "http://mirror.test/f"]);
+        assert_eq!(other.request.credentials, None, "{url}");
+        assert_eq!(other.urls.len(), 2, "{url}");
+    }
+}
+
+#[test]
 fn a_link_that_is_good_once_is_asked_for_once() {
     let mut world = World::new();
     let task = claimed(&mut world, 1);

@@ -2,7 +2,7 @@ use engine::{Resolution, ResolveRequest, Resolved as Answer, Resolver, ResolverI
 use transfer::{GivenBy, RequestOptions, SafeUrl};
 
 use super::*;
-use crate::Proxies;
+use crate::{Previewed, Proxies};
 
 #[tokio::test]
 async fn a_claimed_url_fails_closed_and_an_unclaimed_one_runs_nothing() {
@@ -286,10 +286,15 @@ async fn a_preview_is_for_plugins_that_give_lists() {
         .await
         .unwrap();
     let preview = |name: &str| world.plugins.preview(given(&format!("https://{name}.test/x")));
-    assert_eq!(preview("single").await.unwrap(), None);
-    assert_eq!(preview("many").await.unwrap().unwrap().listing.entries.len(), 1);
-    assert_eq!(preview("quick").await.unwrap().unwrap().listing.entries.len(), 1);
-    assert_eq!(preview("nobody").await.unwrap(), None);
+    let single = preview("single").await.unwrap();
+    assert_eq!(single, Previewed::File(identity("single")));
+    for name in ["many", "quick"] {
+        let Previewed::List(listed) = preview(name).await.unwrap() else {
+            panic!("{name} gives lists");
+        };
+        assert_eq!(listed.listing.entries.len(), 1, "{name}");
+    }
+    assert_eq!(preview("nobody").await.unwrap(), Previewed::Unclaimed);
     let identities: Vec<_> = world.plugins.list().into_iter().map(|plugin| plugin.identity).collect();
     assert_eq!(identities, ["many", "quick", "single"].map(identity));
 }

@@ -22,7 +22,7 @@ fn with_fixture(script: &str, expect: &serde_json::Value) -> Vec<u8> {
 async fn a_version_that_does_not_do_what_was_recorded_is_not_installed() {
     let world = World::new().await;
     world.install("acme", "1.0.0", "list a").await.unwrap();
-    let install = |script, expect| world.plugins.install_zip(with_fixture(script, &expect), Source::File);
+    let install = |script, expect| world.plugins.install_zip(with_fixture(script, &expect));
     for (script, expect, told) in [
         ("list a", json!({"entries": [{"name": "b"}]}), "/entries/0/name"),
         ("parse", json!({"entries": []}), "parse"),
@@ -46,11 +46,7 @@ async fn playing_fixtures_leaves_what_the_plugin_remembers_alone() {
     let script = "count calls";
     let expect = json!({"nextPage": "1", "entries": []});
     for _ in 0..2 {
-        world
-            .plugins
-            .install_zip(with_fixture(script, &expect), Source::File)
-            .await
-            .unwrap();
+        world.plugins.install_zip(with_fixture(script, &expect)).await.unwrap();
     }
     let resolved = world.plugins.resolve(given("https://acme.test/x"), None).await;
     assert_eq!(resolved.unwrap().unwrap().listing.next_page.as_deref(), Some("1"));

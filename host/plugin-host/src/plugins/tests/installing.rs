@@ -93,17 +93,12 @@ async fn what_is_refused_leaves_what_was_there() {
         b"nothing".to_vec(),
     ];
     for archive in bad {
-        let error = world.plugins.install_zip(archive, Source::File).await.unwrap_err();
+        let error = world.plugins.install_zip(archive).await.unwrap_err();
         assert_eq!(world.version("acme").as_deref(), Some("1.0.0"), "{error}");
     }
-    let market = Source::Market("m".to_owned());
-    let other = world
-        .plugins
-        .install_expected(identity("asked"), zip("acme", "2.0.0", ""), market);
-    assert!(matches!(other.await, Err(CommandError::OtherPlugin { .. })));
     let newer = manifest("acme", "2.0.0", "").replace("\"version\"", "\"minHost\":\"99.0.0\",\"version\"");
     let newer = archive(&[part("plugin.json", newer.as_bytes()), part("plugin.wasm", b"")]);
-    let error = world.plugins.install_zip(newer, Source::File).await.unwrap_err();
+    let error = world.plugins.install_zip(newer).await.unwrap_err();
     assert!(error.to_string().contains("/minHost"), "{error}");
     assert_eq!(world.packages(), 1);
 }
@@ -174,7 +169,7 @@ async fn different_plugins_are_installed_at_once_and_one_in_turn() {
     let installs = (0..6).map(|n| {
         let (name, version) = (format!("p{}", n % 3), format!("{n}.0.0"));
         let plugins = world.plugins.clone();
-        async move { plugins.install_zip(zip(&name, &version, "list a"), Source::File).await }
+        async move { plugins.install_zip(zip(&name, &version, "list a")).await }
     });
     let results = join_all(installs).await;
     assert!(results.iter().all(Result::is_ok), "{results:?}");

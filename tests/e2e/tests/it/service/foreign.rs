@@ -121,13 +121,34 @@ fn the_description_is_a_valid_one_and_a_client_made_of_it_compiles() {
 }
 
 #[test]
+fn prometheus_reads_the_metrics() {
+    let home = Home::new();
+    let service = home.serve();
+    service.wait_until_ready();
+    println!("{}", python::run("clients/metrics_check.py", &[service.address()]));
+}
+
+#[test]
+fn the_interface_can_be_read_and_tried_in_a_browser() {
+    let home = Home::new();
+    let service = home.serve();
+    service.wait_until_ready();
+    println!(
+        "{}",
+        python::run_module("clients/browser_docs.mjs", &[service.address()])
+    );
+}
+
+#[test]
 fn a_real_browser_keeps_foreign_pages_out() {
     let home = Home::new();
     let server = home.serve();
     server.wait_until_ready();
     let other = Home::new();
     let desktop = Service::start(other.new_desktop());
-    let arguments = [server.address(), desktop.address()];
+    let network = Home::new();
+    let open = Service::start(network.new_open_desktop());
+    let arguments = [server.address(), desktop.address(), open.address()];
     println!("{}", python::run_module("clients/browser_gate.mjs", &arguments));
 }
 

@@ -18,9 +18,12 @@ use cbc::{
 };
 use e2e::{Home, Service, service::wait_until};
 use serde_json::json;
-use support::{Content, Origin, Resource, Version, behaviour};
+use support::{Content, Origin, Proxy, Resource, Version, behaviour};
 
-use super::guest;
+use super::{
+    guest,
+    plugin_sites::{go_through, run},
+};
 
 /// The plugin of these tests.
 const PLUGIN: &str = "hls@svc";
@@ -183,6 +186,62 @@ fn a_recording_is_one_file_in_the_order_of_its_playlist() {
     let id = service.create(&json!({"url": url}));
     assert_complete(&service, &home, &id);
     assert_eq!(asked(&origin), [1; COUNT], "each is fetched once");
+    assert_eq!(service.terminate().code, Some(0));
+}
+
+#[test]
+fn a_playlist_of_another_host_is_read_once_the_user_has_allowed_that_host() {
+    let resource = |path: &str, text: &str| Resource::new(path, Content::bytes(text));
+    let stream =
+        "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nhttp://edge.test/1.ts\n#EXTINF:4,\n2.ts\n#EXT-X-ENDLIST\n";
+    let origin = Origin::start(vec![
+        resource(
+            "/films/one/master.m3u8",
+            "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nhttp://cdn.test/low.m3u8\n",
+        ),
+        resource("/low.m3u8", stream),
+        resource("/1.ts", "first, "),
+        resource("/2.ts", "second"),
+    ]);
+    let names = ["site.test", "cdn.test", "edge.test"].map(|name| (name, origin.port()));
+    let proxy = Proxy::http(&names, None);
+    let home = Home::new();
+    let service = guest::with_plugin(&home, PLUGIN);
+    go_through(&service, &proxy, "");
+    let url = "http://site.test/films/one/master.m3u8";
+    let id = service.create(&json!({"url": url}));
+    wait_until("the task fails", || service.task(&id)["status"] == 4);
+    let allow = format!("svc plugin allow {PLUGIN} http://cdn.test");
+    let message = service.task(&id)["errorMessage"].take();
+    assert!(message.as_str().unwrap().contains(&allow), "{message}");
+
+    let preview = || service.call("POST", "/api/v1/resolve/preview", Some(&json!({"url": url})));
+    let choose = |choice: &str| {
+        let choice = json!({"host": "http://cdn.test", "choice": choice});
+        service.call("PUT", &format!("/api/v1/plugins/{PLUGIN}/hosts"), Some(&choice));
+    };
+    assert_eq!(preview()["grantableHosts"], json!(["http://cdn.test"]));
+    assert!(
+        run(&service, &["plugin", "preview", url])
+            .stdout
+            .join("\n")
+            .contains(&allow)
+    );
+    choose("never");
+    assert_eq!(preview()["grantable"], json!(null), "nobody is asked again");
+    choose("once");
+    assert_eq!(preview()["items"][0]["name"], "one.ts");
+    assert_eq!(preview()["grantable"], true, "once is once");
+
+    run(&service, &["plugin", "allow", PLUGIN, "http://cdn.test"]);
+    run(&service, &["resume", &id]);
+    wait_until("the file is there", || {
+        let task = service.task(&id);
+        assert_ne!(task["status"], 4, "{task}");
+        task["status"] == 3
+    });
+    let file = fs::read_to_string(home.downloads().join("one.ts")).unwrap();
+    assert_eq!(file, "first, second");
     assert_eq!(service.terminate().code, Some(0));
 }
 

@@ -20,7 +20,7 @@ use support::{Content, Origin, Proxy, Resource, behaviour};
 use super::guest;
 
 /// The plugin of these tests.
-const PLUGIN: &str = "site@test";
+pub(super) const PLUGIN: &str = "site@test";
 
 /// A plugin that lists the text behind its URL, which it asks `ask` for.
 fn script(ask: &str) -> String {
@@ -74,6 +74,18 @@ fn with_plugin(home: &Home, permissions: &Value, script: &str) -> Service {
     service
 }
 
+/// Gives a service the plugin, agreed to, that may use its secret.
+pub(super) fn install(home: &Home, service: &Service) {
+    let permissions =
+        json!({"inputHost": true, "secrets": {"token": ["http://api.test"]}, "hosts": ["http://api.test"]});
+    let archive = archive(
+        home,
+        &manifest("1.0.0", &permissions),
+        &script("http.get(call.url).send()"),
+    );
+    agree(service, &guest::install_archive(service, PLUGIN, &archive));
+}
+
 fn agree(service: &Service, consent: &str) {
     let agreed = guest::switch(service, PLUGIN, &json!({"enabled": true, "consent": consent}));
     assert_eq!(agreed.status, 200, "{}", agreed.body);
@@ -88,7 +100,7 @@ fn preview(service: &Service, url: &str) -> Value {
 }
 
 /// `svc` as the user of the service.
-fn svc(service: &Service, arguments: &[&str]) -> Svc {
+pub(super) fn svc(service: &Service, arguments: &[&str]) -> Svc {
     Svc::new()
         .args(arguments)
         .args(["--url", &service.url()])
@@ -96,14 +108,14 @@ fn svc(service: &Service, arguments: &[&str]) -> Svc {
 }
 
 #[track_caller]
-fn run(service: &Service, arguments: &[&str]) -> Run {
+pub(super) fn run(service: &Service, arguments: &[&str]) -> Run {
     let run = svc(service, arguments).run();
     run.assert_success();
     run
 }
 
 /// Everything goes through this proxy from now on, but for `except`.
-fn go_through(service: &Service, proxy: &Proxy, except: &str) {
+pub(super) fn go_through(service: &Service, proxy: &Proxy, except: &str) {
     let port = format!("proxy_port={}", proxy.port());
     let except = format!("proxy_no_list={except}");
     let settings = [
@@ -134,7 +146,7 @@ fn written(folder: &Path, into: &mut Vec<u8>) {
 
 /// Asserts that none of these stands in a text.
 #[track_caller]
-fn assert_without(text: &[u8], secrets: &[&str]) {
+pub(super) fn assert_without(text: &[u8], secrets: &[&str]) {
     for secret in secrets {
         let found = text
             .windows(secret.len())

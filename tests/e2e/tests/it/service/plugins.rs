@@ -11,9 +11,13 @@ use std::{
 
 use e2e::{Home, Service, http, service::wait_until};
 use serde_json::{Value, json};
+use support::{Content, Origin, Resource, behaviour};
 use tempfile::TempDir;
 
-use super::guest;
+use super::{
+    guest,
+    plugin_sites::{assert_without, run},
+};
 
 /// The plugin of these tests.
 const PLUGIN: &str = "open-directory@svc";
@@ -103,7 +107,16 @@ fn a_plugin_does_nothing_until_its_user_agrees_to_what_it_asks_for() {
     let preview = || service.call("POST", "/api/v1/resolve/preview", Some(&json!({"url": server.url})));
     let (nothing, told) = (preview()["items"].take(), preview()["error"].take());
     assert_eq!(nothing, json!([]));
-    assert!(told.as_str().unwrap().contains("waits for consent"), "{told}");
+    let agree = format!("svc plugin consent {PLUGIN}");
+    assert!(told.as_str().unwrap().contains(&agree), "{told}");
+    let added = run(&service, &["add", "--paused", &server.url]);
+    assert!(added.stdout[0].starts_with("added "), "{:?}", added.stdout);
+    assert!(added.stderr.contains(&agree), "{}", added.stderr);
+    let task = json!({"url": server.url, "startPaused": true});
+    let created = service.call("POST", "/api/v1/tasks", Some(&task));
+    assert_eq!(created["message"], told, "the same by HTTP");
+    let asked = run(&service, &["plugin", "consent", PLUGIN]).stdout.join("\n");
+    assert!(asked.contains("may contact the host of the link you paste"), "{asked}");
     let other = switch(
         &service,
         &json!({"enabled": true, "consent": "0".repeat(consent.len())}),
@@ -122,6 +135,69 @@ fn a_plugin_does_nothing_until_its_user_agrees_to_what_it_asks_for() {
         .map(|item| &item["name"])
         .collect();
     assert_eq!(names, ["top.txt"]);
+    assert_eq!(service.terminate().code, Some(0));
+}
+
+#[test]
+fn a_preview_tells_a_url_of_nobody_from_one_of_a_plugin() {
+    let (home, server) = (Home::new(), Server::start());
+    let service = with_plugin(&home);
+    let preview = |url: &str| service.call("POST", "/api/v1/resolve/preview", Some(&json!({"url": url})));
+    let listed = preview(&server.url);
+    assert_eq!((&listed["plugin"], &listed["message"]), (&json!(PLUGIN), &json!(null)));
+    let plain = preview("http://127.0.0.1:9/file.iso");
+    assert_eq!((&plain["plugin"], &plain["error"]), (&json!(""), &json!("")));
+    assert_eq!(
+        plain["message"],
+        "no plugin claims this URL; it is downloaded as a plain file"
+    );
+    let told = run(&service, &["plugin", "preview", "http://127.0.0.1:9/file.iso"])
+        .stdout
+        .join("\n");
+    assert_eq!(told, plain["message"]);
+    let told = run(&service, &["plugin", "preview", &server.url]).stdout.join("\n");
+    assert!(told.contains("top.txt"), "{told}");
+    assert_eq!(service.terminate().code, Some(0));
+}
+
+#[test]
+fn a_login_in_a_url_opens_its_site_and_is_neither_shown_nor_given_to_others() {
+    const PASSWORD: &str = "open-sesame";
+    let gate = || behaviour::basic_auth("me", PASSWORD);
+    let other = Origin::start(vec![Resource::new("/b.bin", Content::bytes("b"))]);
+    let page = "<title>Directory listing for /dir/</title><ul><li><a href=\"a.bin\">a.bin</a></li>
+        <li><a href=\"b.bin\">b.bin</a></li></ul>";
+    let origin = Origin::start(vec![
+        Resource::new("/dir/", Content::bytes(page))
+            .media_type("text/html")
+            .with(gate()),
+        Resource::new("/dir/a.bin", Content::bytes("a")).with(gate()),
+        Resource::new("/dir/b.bin", Content::bytes(""))
+            .with(behaviour::redirect(302, &other.url("/b.bin")))
+            .with(gate()),
+    ]);
+    let home = Home::new();
+    let service = with_plugin(&home);
+    let url = origin
+        .url("/dir/")
+        .replace("http://", &format!("http://me:{PASSWORD}@"));
+    service.create(&json!({"url": url}));
+    wait_until("both files are there", || {
+        let tasks = tasks(&service);
+        assert!(tasks.iter().all(|task| task["status"] != 4), "{tasks:?}");
+        tasks.len() == 2 && tasks.iter().all(|task| task["status"] == 3)
+    });
+    for request in other.requests() {
+        assert_eq!(request.header("authorization"), None);
+    }
+    let journal = format!("/api/v1/plugins/{PLUGIN}/journal");
+    for path in ["/api/v1/tasks", "/api/v1/groups", journal.as_str()] {
+        let shown = service.call("GET", path, None).to_string();
+        assert_without(shown.as_bytes(), &[PASSWORD]);
+    }
+    for command in [["list", "--json"], ["plugin", "list"]] {
+        assert_without(run(&service, &command).stdout.join("\n").as_bytes(), &[PASSWORD]);
+    }
     assert_eq!(service.terminate().code, Some(0));
 }
 

@@ -56,7 +56,15 @@ fn an_orderly_end_is_soon_and_leaves_nothing_running() {
         left.sort();
         assert_eq!(
             left,
-            ["agent", "daemon.token", "lock", "plugins", "svc.db", "vault.key"],
+            [
+                "agent",
+                "daemon.token",
+                "lock",
+                "logs",
+                "plugins",
+                "svc.db",
+                "vault.key"
+            ],
             "a clean end leaves no more than that"
         );
         let service = home.serve();

@@ -1,0 +1,118 @@
+//! The interface's description: what the handlers say of themselves, and what follows from it for all of them.
+
+use axum::http::StatusCode;
+use utoipa::{
+    OpenApi as _,
+    openapi::{
+        OpenApi, PathItem, RefOr,
+        path::Operation,
+        security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+        tag::TagBuilder,
+    },
+};
+
+use crate::problem::ResultMessage;
+
+const BEARER: &str = "bearerAuth";
+const HEADER: &str = "tokenHeader";
+
+/// Parts of the interface, in their order, and the beginnings of their paths. What has none is the system's.
+const PARTS: &[(&str, &str, &[&str])] = &[
+    ("system", "The service itself.", &[]),
+    (
+        "management",
+        "Tasks, queues and what sites want to know.",
+        &["/api/v1/info", "/api/v1/queues", "/api/v1/site-auth", "/api/v1/tasks"],
+    ),
+    (
+        "groups",
+        "Several files of one source.",
+        &["/api/v1/groups", "/api/v1/resolve"],
+    ),
+    ("rss", "Feeds.", &["/api/v1/rss"]),
+    (
+        "plugins",
+        "What knows particular sites.",
+        &["/api/v1/market", "/api/v1/plugins"],
+    ),
+    ("link", "Other devices.", &["/api/v1/link"]),
+    ("takeover", "Downloads that browsers hand over.", &["/download"]),
+    ("aria2", "The dialect of aria2's clients.", &["/jsonrpc"]),
+    ("mcp", "AI clients.", &["/mcp"]),
+];
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Svc",
+        description = "Downloads, on this machine and from elsewhere.",
+        version = "0.1.0"
+    ),
+    components(schemas(ResultMessage))
+)]
+struct Frame;
+
+/// A description without any operation.
+pub(super) fn frame() -> OpenApi {
+    Frame::openapi()
+}
+
+/// Says what need not be said at every handler: what an answer means by its status, which key is taken, and which part
+/// an operation belongs to.
+pub(super) fn complete(api: &mut OpenApi) {
+    let components = api.components.get_or_insert_default();
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    let header = ApiKey::Header(ApiKeyValue::new("X-Svc-Token"));
+    components.add_security_scheme(HEADER, SecurityScheme::ApiKey(header));
+    let tags = PARTS.iter().map(|(name, about, _)| {
+        let tag = TagBuilder::new().name(*name);
+        tag.description(Some(*about)).build()
+    });
+    api.tags = Some(tags.collect());
+    for (path, item) in &mut api.paths.paths {
+        for operation in operations(item) {
+            operation.tags = Some(vec![part(path, operation).to_owned()]);
+            operation.security = keys(path, operation);
+            name_answers(operation);
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+    operations.into_iter().flatten()
+}
+
+fn part(path: &str, operation: &Operation) -> &'static str {
+    let is_xml = operation.operation_id.as_deref() == Some("xml_call");
+    let path = if is_xml { "/jsonrpc" } else { path };
+    let is_of = |(_, _, paths): &&(_, _, &[&str])| paths.iter().any(|begin| path.starts_with(begin));
+    PARTS.iter().find(is_of).map_or("system", |(name, ..)| name)
+}
+
+/// The forms in which a key is taken, where one is needed.
+fn keys(path: &str, operation: &Operation) -> Option<Vec<SecurityRequirement>> {
+    operation.responses.responses.get("401")?;
+    let by = |scheme: &str| SecurityRequirement::new(scheme, Vec::<String>::new());
+    Some(if path.starts_with("/download") {
+        vec![by(HEADER)]
+    } else if path == "/rpc" || path.starts_with("/api/web/") {
+        vec![by(BEARER)]
+    } else {
+        vec![by(BEARER), by(HEADER)]
+    })
+}
+
+/// An answer of which nothing is said is what its status means.
+fn name_answers(operation: &mut Operation) {
+    for (status, response) in &mut operation.responses.responses {
+        if let RefOr::T(response) = response
+            && response.description.is_empty()
+        {
+            let status = status.parse().ok().and_then(|status| StatusCode::from_u16(status).ok());
+            let reason = status.as_ref().and_then(StatusCode::canonical_reason);
+            reason.unwrap_or("Answer").clone_into(&mut response.description);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Settings as an older service kept them, under its own names: read once, and written in today's form at the same start.
+
+use serde_json::{Map, Value};
+
+use super::{PORTS, Settings, is_on};
+use crate::{config::Host, key::AccessKey};
+
+/// What the names of an older service begin with.
+const OLD: &str = "local_server_";
+
+impl Settings {
+    /// What an older service's settings become; none if these are none.
+    pub(crate) fn imported(host: Host, old: &Map<String, Value>) -> Option<Self> {
+        if !old.keys().any(|name| name.starts_with(OLD)) {
+            return None;
+        }
+        let of = |name: &str| old.get(&format!("{OLD}{name}"));
+        let mut settings = Self::fresh(host);
+        for (name, switch) in [
+            ("takeover_enabled", &mut settings.takeover),
+            ("jsonrpc_enabled", &mut settings.jsonrpc),
+            ("api_enabled", &mut settings.api),
+            ("mcp_enabled", &mut settings.mcp),
+            ("cors_allow_all", &mut settings.cors),
+            ("lan_enabled", &mut settings.lan),
+        ] {
+            *switch = of(name).and_then(is_on).unwrap_or(*switch);
+        }
+        let port = of("port").and_then(|port| port.as_u64().or_else(|| port.as_str()?.parse().ok()));
+        let port = port.and_then(|port| u16::try_from(port).ok());
+        settings.port = port
+            .filter(|port| PORTS.contains(&u32::from(*port)))
+            .unwrap_or(settings.port);
+        settings.key = of("token").and_then(Value::as_str).and_then(key);
+        Some(settings)
+    }
+}
+
+/// The old key, if today's rules allow it. The older service had none.
+fn key(text: &str) -> Option<AccessKey> {
+    if text.is_empty() {
+        return None;
+    }
+    let key = AccessKey::new(text);
+    key.inspect_err(|weak| tracing::warn!(%weak, "the access key of the older service is not taken over"))
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn imported(old: &Value) -> Option<Settings> {
+        Settings::imported(Host::Desktop, old.as_object().unwrap())
+    }
+
+    #[test]
+    fn what_the_older_service_was_told_is_kept() {
+        let old = json!({
+            "local_server_token": "old-token-1", "local_server_port": "18000", "local_server_takeover_enabled": false,
+            "local_server_api_enabled": "true", "local_server_mcp_enabled": "maybe", "moon": true,
+        });
+        let expect = Settings {
+            key: Some(AccessKey::new("old-token-1").unwrap()),
+            port: 18000,
+            takeover: false,
+            api: true,
+            ..Settings::fresh(Host::Desktop)
+        };
+        assert_eq!(imported(&old), Some(expect));
+    }
+
+    #[test]
+    fn a_key_that_is_too_weak_today_is_none_and_a_desktop_that_is_open_then_gets_a_new_one() {
+        let old = json!({ "local_server_token": "short", "local_server_cors_allow_all": true });
+        let settings = imported(&old).unwrap();
+        assert_eq!(settings.key, None);
+        assert!(settings.started(Host::Desktop, None).unwrap().key.is_some());
+    }
+
+    #[test]
+    fn what_is_no_older_configuration_is_not_taken_for_one() {
+        assert_eq!(imported(&json!({ "version": 1, "key": null })), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! The commands of `--on-download-…`: called with the GID, the number of files and the path of the first.
+
+use std::process::Stdio;
+
+use agent::aria2::{Kind, option::Options};
+use tokio::{process::Command, task::JoinSet};
+
+/// Which command is called when.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Hooks {
+    start: Option<String>,
+    pause: Option<String>,
+    stop: Option<String>,
+    complete: Option<String>,
+    error: Option<String>,
+}
+
+impl Hooks {
+    pub(super) fn new(options: &Options) -> Self {
+        let command = |name: &str| {
+            let command = options.get(&format!("on-download-{name}"));
+            command.filter(|command| !command.is_empty()).map(str::to_owned)
+        };
+        Self {
+            start: command("start"),
+            pause: command("pause"),
+            stop: command("stop"),
+            complete: command("complete"),
+            error: command("error"),
+        }
+    }
+
+    /// The command for what happened. One for all that stopped stands in for the two of how.
+    pub(super) fn command(&self, kind: Kind) -> Option<&str> {
+        let command = match kind {
+            Kind::Start => &self.start,
+            Kind::Pause => &self.pause,
+            Kind::Stop => &self.stop,
+            Kind::Complete => return self.complete.as_deref().or(self.stop.as_deref()),
+            Kind::Error => return self.error.as_deref().or(self.stop.as_deref()),
+        };
+        command.as_deref()
+    }
+}
+
+/// Commands that run. They outlive this program if it ends before them, as with aria2.
+#[derive(Debug, Default)]
+pub(super) struct Callers(JoinSet<()>);
+
+impl Callers {
+    /// Calls a command. One that cannot be started is a word to say.
+    pub(super) fn call(&mut self, command: &str, gid: &str, path: &str) -> Result<(), String> {
+        while self.0.try_join_next().is_some() {}
+        let files = if path.is_empty() { "0" } else { "1" };
+        let child = Command::new(command)
+            .args([gid, files, path])
+            .stdin(Stdio::null())
+            .spawn();
+        let mut child = child.map_err(|error| format!("Could not execute user command: {command}: {error}"))?;
+        self.0.spawn(async move {
+            let _how_it_ended_is_its_own = child.wait().await;
+        });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agent::aria2::option::Row;
+
+    use super::*;
+
+    #[test]
+    fn the_command_for_what_stopped_stands_in_for_the_two_of_how() {
+        let mut options = Options::default();
+        for name in ["on-download-stop", "on-download-error"] {
+            options.put(Row::of(name).unwrap(), name.to_owned(), false);
+        }
+        let hooks = Hooks::new(&options);
+        assert_eq!(hooks.command(Kind::Start), None);
+        assert_eq!(hooks.command(Kind::Stop), Some("on-download-stop"));
+        assert_eq!(hooks.command(Kind::Complete), Some("on-download-stop"));
+        assert_eq!(hooks.command(Kind::Error), Some("on-download-error"));
+    }
+}

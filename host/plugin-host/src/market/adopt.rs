@@ -1,0 +1,124 @@
+//! Where a source begins and ends: the user gives a link, is shown the fingerprint of its key, and says that it is right.
+
+use std::sync::Arc;
+
+use market::{Link, SourceId, SourceState};
+
+use super::{
+    Market, MarketError, SourceSummary,
+    catalogue::{Known, MAX_SOURCES},
+    store::{self, Row},
+};
+use crate::{error::CommandError, fault_point::Step, lifecycle::Source, plugins::Shared};
+
+/// What a link says, and what became of it.
+#[derive(Debug, Clone)]
+pub struct Adoption {
+    /// The link.
+    pub link: Link,
+    /// The source, if the user said that the fingerprint is right.
+    pub source: Option<SourceSummary>,
+}
+
+impl Market {
+    /// Adds the source of a link if `fingerprint` is its key's, and asks nobody otherwise. A source that is not believed
+    /// now is not added.
+    pub async fn adopt(&self, link: &str, fingerprint: Option<&str>) -> Result<Adoption, MarketError> {
+        let link: Link = link.parse()?;
+        let Some(fingerprint) = fingerprint else {
+            return Ok(Adoption { link, source: None });
+        };
+        if digits(fingerprint) != digits(&link.key.fingerprint()) {
+            return Err(MarketError::Fingerprint(link.key.fingerprint()));
+        }
+        let (market, adopted) = (self.clone(), link.clone());
+        let adopting = self.shared.tasks.spawn(async move { market.add(&adopted).await });
+        let id = adopting.await.map_err(|_| CommandError::Closed)??;
+        let source = Source::Market(id);
+        let mut sources = self.sources().await?.into_iter();
+        Ok(Adoption {
+            link,
+            source: sources.find(|found| found.source == source),
+        })
+    }
+
+    async fn add(&self, link: &Link) -> Result<SourceId, MarketError> {
+        let (holdings, now) = (&self.shared.market, self.shared.market.clock.now());
+        self.check_room(link)?;
+        let state = SourceState::with_key(link.key);
+        let fetching = holdings.fetch(&state, &link.url, &self.proxies, now);
+        let fetched = self.shared.stop.run_until_cancelled(fetching).await;
+        let refreshed = fetched.ok_or(CommandError::Closed)??;
+        let root = refreshed.state.root().expect("a source that is believed has a root");
+        let id = root.source().clone();
+        if Source::is_reserved(&id) {
+            return Err(MarketError::ReservedSource(id));
+        }
+        let _writing = holdings.writing.lock().await;
+        self.check_room(link)?;
+        if holdings.catalogue().known.contains_key(&id) {
+            return Err(MarketError::SourceExists(id.to_string()));
+        }
+        let known = Known::first(link.url.clone(), link.key, refreshed, now);
+        let row = Row::new(&id, &known);
+        self.shared.pass(Step::Refresh)?;
+        self.shared
+            .store
+            .write(move |transaction| row.save(transaction))
+            .await?;
+        holdings.put(&id, Some(known));
+        self.shared.apply_revocations();
+        Ok(id)
+    }
+
+    fn check_room(&self, link: &Link) -> Result<(), MarketError> {
+        let catalogue = self.shared.market.catalogue();
+        if catalogue.known.values().any(|known| known.url == link.url) {
+            return Err(MarketError::SourceExists(link.url.to_string()));
+        }
+        if catalogue.known.len() >= MAX_SOURCES {
+            return Err(MarketError::TooManySources(MAX_SOURCES));
+        }
+        Ok(())
+    }
+
+    /// Forgets a source, and with it what it must not be able to take back: so only if no plugin came from it.
+    pub async fn remove(&self, source: &str) -> Result<(), MarketError> {
+        if source == Source::BUNDLED {
+            return Err(MarketError::BundledSource);
+        }
+        let id = self.shared.market.source_named(source)?;
+        let shared = Arc::clone(&self.shared);
+        let removing = self.shared.tasks.spawn(async move { shared.remove_source(id).await });
+        removing.await.map_err(|_| CommandError::Closed)?
+    }
+}
+
+impl Shared {
+    async fn remove_source(&self, id: SourceId) -> Result<(), MarketError> {
+        let _writing = self.market.writing.lock().await;
+        let source = Source::Market(id.clone());
+        let snapshot = self.registry.snapshot();
+        let came = snapshot.plugins.iter();
+        let came = came.filter(|(_, loaded)| loaded.installation.source == source);
+        let plugins: Vec<_> = came.map(|(plugin, _)| plugin.clone()).collect();
+        if !plugins.is_empty() {
+            let source_name = id.to_string();
+            return Err(MarketError::SourceInUse { source_name, plugins });
+        }
+        self.pass(Step::Refresh)?;
+        let removed = id.clone();
+        self.store
+            .write(move |transaction| store::remove(transaction, &removed))
+            .await?;
+        self.market.put(&id, None);
+        self.apply_revocations();
+        Ok(())
+    }
+}
+
+/// A fingerprint without what people put between its digits.
+fn digits(fingerprint: &str) -> String {
+    let digits = fingerprint.chars().filter(char::is_ascii_hexdigit);
+    digits.map(|digit| digit.to_ascii_uppercase()).collect()
+}

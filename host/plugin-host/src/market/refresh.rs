@@ -1,0 +1,226 @@
+//! Asking sources for news: when somebody wants to know, and by itself. Each source is on its own; what is wrong with one
+//! has no effect on another.
+
+use std::{sync::Arc, time::Duration};
+
+use engine::Proxies;
+use futures_util::{StreamExt as _, stream};
+use jiff::{SignedDuration, Timestamp};
+use market::{
+    AuthorChange, Consent, Refreshed, SourceId, SourceState,
+    fetch::{self, Source as Asked},
+};
+use url::Url;
+
+use super::{Holdings, Market, MarketError, Settings, SourceSummary, Trouble, TroubleKind, store::Row};
+use crate::{
+    fault_point::Step,
+    journal::Event,
+    lifecycle::Source,
+    load,
+    plugins::{Plugins, Shared},
+};
+
+/// How long a source may take. Its largest list is below 10 MiB.
+const REFRESH_TIME: Duration = Duration::from_mins(5);
+
+/// Sources that are asked at the same time.
+const SIDE_BY_SIDE: usize = 4;
+
+/// What somebody looks at is not older than this, if the source answers.
+pub(super) const ON_DEMAND_AGE: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long somebody who looks waits for news. What comes later is there the next time.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How soon after a start sources are asked at the earliest: whoever starts a service wants something else first.
+const FIRST: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether something is due, at least: clocks are set, and machines sleep.
+const LOOK: Duration = Duration::from_mins(15);
+
+impl Market {
+    /// Asks one source for news, or all of them, and gives back what there is now.
+    pub async fn refresh(&self, source: Option<&str>) -> Result<Vec<SourceSummary>, MarketError> {
+        let asked = match source {
+            None => self.shared.market.catalogue().known.keys().cloned().collect(),
+            Some(Source::BUNDLED) => Vec::new(),
+            Some(name) => vec![self.shared.market.source_named(name)?],
+        };
+        let (shared, proxies) = (Arc::clone(&self.shared), self.proxies.clone());
+        let refreshing = async move { shared.refresh(asked, SignedDuration::ZERO, &proxies).await };
+        let refreshing = self.shared.tasks.spawn(refreshing);
+        // Whoever closes the plugins ends it.
+        let _ended = refreshing.await;
+        self.sources().await
+    }
+
+    /// Sees to it that what is known is not old, as far as that takes a moment only.
+    pub(super) async fn see_to_news(&self) {
+        let (shared, proxies) = (Arc::clone(&self.shared), self.proxies.clone());
+        let all = self.shared.market.catalogue().known.keys().cloned().collect();
+        let refreshing = async move { shared.refresh(all, ON_DEMAND_AGE, &proxies).await };
+        let refreshing = self.shared.tasks.spawn(refreshing);
+        let _too_slow = tokio::time::timeout(PATIENCE, refreshing).await;
+    }
+}
+
+impl Plugins {
+    /// Keeps what is known of sources up to date, and plugins, if `settings` want that, until there are none or the
+    /// plugins are closed.
+    pub fn keep_current(&self, settings: impl Fn() -> Option<Settings> + Send + Sync + 'static) {
+        let shared = Arc::clone(&self.0);
+        self.0.spawn(async move {
+            let mut pause = FIRST;
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(settings) = settings() else { return };
+                pause = shared.look(&settings).await;
+            }
+        });
+    }
+}
+
+impl Shared {
+    /// Does what is due, and says when to look again.
+    pub(crate) async fn look(self: &Arc<Self>, settings: &Settings) -> Duration {
+        let due = self.market.catalogue().due(self.market.clock.now());
+        self.refresh(due, SignedDuration::ZERO, &settings.proxies).await;
+        if settings.updates_itself {
+            self.update_all(&settings.proxies).await;
+        }
+        let next = self.market.catalogue().next_due();
+        let until = next.map(|next| self.market.clock.now().duration_until(next));
+        let until = until
+            .and_then(|until| Duration::try_from(until).ok())
+            .unwrap_or_default();
+        if next.is_some() { until.clamp(FIRST, LOOK) } else { LOOK }
+    }
+
+    async fn refresh(&self, sources: Vec<SourceId>, if_older: SignedDuration, proxies: &Proxies) {
+        let refreshes = sources.into_iter().map(|id| self.refresh_one(id, if_older, proxies));
+        stream::iter(refreshes)
+            .buffer_unordered(SIDE_BY_SIDE)
+            .collect::<()>()
+            .await;
+    }
+
+    /// Asks a source for news, unless somebody did within `if_older`.
+    async fn refresh_one(&self, id: SourceId, if_older: SignedDuration, proxies: &Proxies) {
+        let known = || self.market.catalogue().known.get(&id).cloned();
+        let Some(turn) = known().map(|known| Arc::clone(&known.turn)) else {
+            return;
+        };
+        let _turn = turn.lock().await;
+        let Some(known) = known() else { return };
+        let now = self.market.clock.now();
+        if known.was_asked_within(if_older, now) {
+            return;
+        }
+        let fetching = self.market.fetch(&known.state, &known.url, proxies, now);
+        let Some(fetched) = self.stop.run_until_cancelled(fetching).await else {
+            return;
+        };
+        if let Err(trouble) = &fetched {
+            tracing::warn!(source = %id, %trouble, "a source of plugins gave no news");
+        }
+        if let Err(error) = self.take_in(&id, fetched, now).await {
+            tracing::warn!(source = %id, %error, "what a source of plugins said could not be saved");
+        }
+    }
+
+    /// Saves what became of a refresh, in one step, and stops what must not run.
+    async fn take_in(
+        &self,
+        id: &SourceId,
+        fetched: Result<Refreshed, Trouble>,
+        now: Timestamp,
+    ) -> Result<(), MarketError> {
+        let _writing = self.market.writing.lock().await;
+        let Some(known) = self.market.catalogue().known.get(id).cloned() else {
+            return Ok(());
+        };
+        let (next, authors) = match fetched {
+            Ok(mut refreshed) => {
+                let authors = std::mem::take(&mut refreshed.changes.authors);
+                (known.with_news(refreshed, now), authors)
+            }
+            Err(trouble) => (known.with_trouble(trouble, now), Vec::new()),
+        };
+        let (before, row) = (known.state.to_stored(), Row::new(id, &next));
+        let after = next.state.to_stored();
+        let has_same_files = before.index == after.index && before.revocations == after.revocations;
+        self.pass(Step::Refresh)?;
+        self.store
+            .write(move |transaction| {
+                if has_same_files {
+                    row.save_head(transaction)
+                } else {
+                    row.save(transaction)
+                }
+            })
+            .await?;
+        self.market.put(id, Some(next));
+        self.apply_revocations();
+        self.tell_of_authors(id, authors);
+        Ok(())
+    }
+
+    /// Stops what sources say must not run, and tells of what they warn of. The caller holds the market's rows.
+    pub(super) fn apply_revocations(&self) {
+        for (plugin, revocation) in self.registry.revoke(self.market.revocations()) {
+            let event = Event::Revoked {
+                level: revocation.level.name(),
+                reason: revocation.reason.clone(),
+            };
+            self.journal.record(&plugin, event);
+        }
+    }
+
+    fn tell_of_authors(&self, id: &SourceId, changes: Vec<AuthorChange>) {
+        let source = Source::Market(id.clone());
+        for change in changes {
+            let loaded = self.registry.get(&change.identity);
+            if loaded.is_some_and(|loaded| loaded.installation.source == source) {
+                let event = Event::AuthorChanged {
+                    to: change.to.fingerprint(),
+                    reason: match change.by {
+                        Consent::Author => None,
+                        Consent::Root(reason) => Some(reason),
+                    },
+                };
+                self.journal.record(&change.identity, event);
+            }
+        }
+    }
+}
+
+impl Holdings {
+    /// What a source says now, checked against what it said before.
+    pub(super) async fn fetch(
+        &self,
+        state: &SourceState,
+        url: &Url,
+        proxies: &Proxies,
+        now: Timestamp,
+    ) -> Result<Refreshed, Trouble> {
+        let unreachable = |message: String| Trouble::new(TroubleKind::Unreachable, message);
+        let origin = self.config.origins.at(url, proxies);
+        let origin = origin.map_err(|error| unreachable(load::chain(&error)))?;
+        let origins = [&*origin];
+        let asked = Asked {
+            state,
+            origins: &origins,
+        };
+        let fetched = tokio::time::timeout(REFRESH_TIME, fetch::refresh(asked, now)).await;
+        let fetched = fetched.map_err(|_| unreachable(format!("it took longer than {} s", REFRESH_TIME.as_secs())))?;
+        Ok(fetched?)
+    }
+
+    pub(super) fn source_named(&self, name: &str) -> Result<SourceId, MarketError> {
+        let unknown = || MarketError::UnknownSource(name.to_owned());
+        let id: SourceId = name.parse().map_err(|_| unknown())?;
+        let is_known = self.catalogue().known.contains_key(&id);
+        is_known.then_some(id).ok_or_else(unknown)
+    }
+}

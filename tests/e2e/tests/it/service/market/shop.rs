@@ -1,0 +1,249 @@
+//! A source as its maintainer and its authors have it: a folder, keys, the tools, and nginx in front.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
+
+use std::{
+    fs,
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use e2e::{
+    Run, Service, Svc,
+    http::Answer,
+    service::{PATIENCE, wait_until},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// What the plugins of these tests do: list what an `index.json` of theirs names. The title says which version it is.
+const SCRIPT: &str = "
+export async function resolve(call, out) {
+  const index = await http.get(call.url).send();
+  out.title('VERSION');
+  for (const name of index.json('/files')) out.add(name, name);
+}
+export function linkFor(call, entry) {
+  return new Link(new URL(entry, call.url));
+}
+export const preview = resolve;
+";
+
+/// A source that is served.
+pub(super) struct Shop {
+    folder: TempDir,
+    nginx: Child,
+    url: String,
+}
+
+impl Shop {
+    /// A source that is called `id`, without plugins.
+    pub(super) fn open(id: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (nginx, url) = serve(folder.path());
+        let shop = Self { folder, nginx, url };
+        shop.market(&format!("init SITE --id {id} --name Tests --keys KEYS --unprotected"));
+        shop
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What is served.
+    pub(super) fn site(&self) -> PathBuf {
+        self.path("site")
+    }
+
+    /// `svc` with these words; `SITE`, `KEYS` and `TMP` stand for folders.
+    pub(super) fn try_svc(&self, line: &str) -> Run {
+        let replaced = |word: &str| {
+            let word = word.replace("SITE", self.site().to_str().unwrap());
+            let word = word.replace("KEYS", self.path("keys").to_str().unwrap());
+            word.replace("TMP", self.folder.path().to_str().unwrap())
+        };
+        // What one test has compiled, the next one need not.
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author-cache");
+        let svc = Svc::new().env("XDG_CACHE_HOME", cache).deadline(PATIENCE);
+        svc.args(line.split(' ').map(replaced)).run()
+    }
+
+    #[track_caller]
+    fn svc(&self, line: &str) -> String {
+        let run = self.try_svc(line);
+        assert_eq!(run.code, Some(0), "{line}: {run:?}");
+        run.stdout.join("\n")
+    }
+
+    /// A maintainer's command that succeeds.
+    #[track_caller]
+    pub(super) fn market(&self, line: &str) -> String {
+        self.svc(&format!("market {line}"))
+    }
+
+    /// An author's command that succeeds.
+    #[track_caller]
+    pub(super) fn author(&self, line: &str) -> String {
+        self.svc(&format!("plugin {line}"))
+    }
+
+    /// Makes a key and gives its public part.
+    pub(super) fn key(&self, name: &str) -> String {
+        self.market(&format!("key KEYS/{name}.key --unprotected"))
+    }
+
+    /// The public part of a key that is there.
+    pub(super) fn public_key(&self, name: &str) -> String {
+        let text = fs::read_to_string(self.path(&format!("keys/{name}.key.pub"))).unwrap();
+        text.lines().nth(1).unwrap().to_owned()
+    }
+
+    /// A package that is not signed, of a plugin by the author with the key `key` who also asks for `hosts`; it is in
+    /// `TMP/<identity>-<version>.zip`.
+    pub(super) fn package(&self, identity: &str, version: &str, key: &str, hosts: &[&str]) -> PathBuf {
+        let (name, _) = identity.split_once('@').unwrap();
+        let manifest = json!({
+            "manifestVersion": 1, "identity": identity, "name": name, "version": version,
+            "description": "Lists what an index names.", "license": "MIT", "runtime": "js", "entry": "plugin.js",
+            "abi": "0.1", "capabilities": {"resolver": {"match": [format!("*://*/*{name}.json")], "multi": true}, "preview": true},
+            "permissions": {"inputHost": true, "hosts": hosts},
+            "author": {"name": key, "key": self.public_key(key)},
+        });
+        let parts = tempfile::tempdir_in(self.folder.path()).unwrap();
+        fs::write(parts.path().join("plugin.json"), manifest.to_string()).unwrap();
+        fs::write(parts.path().join("plugin.js"), SCRIPT.replace("VERSION", version)).unwrap();
+        let archive = self.path(&format!("{identity}-{version}.zip"));
+        let mut zip = Command::new("python3");
+        zip.args(["-m", "zipfile", "-c"])
+            .arg(&archive)
+            .args(["plugin.json", "plugin.js"]);
+        assert!(zip.current_dir(parts.path()).status().unwrap().success());
+        archive
+    }
+
+    /// Makes a version, signs it, adds it and makes it visible.
+    pub(super) fn release(&self, identity: &str, version: &str, key: &str, hosts: &[&str]) {
+        self.package(identity, version, key, hosts);
+        self.author(&format!("sign TMP/{identity}-{version}.zip --key KEYS/{key}.key"));
+        self.market(&format!("add SITE TMP/{identity}-{version}.zip --key KEYS/index.key"));
+        self.publish();
+    }
+
+    pub(super) fn publish(&self) {
+        self.market("publish SITE --key KEYS/timestamp.key");
+    }
+
+    /// What its maintainer gives to users.
+    pub(super) fn link(&self) -> String {
+        format!("svc://market?url={}&key={}", self.url, self.public_key("root-1"))
+    }
+
+    /// Adds it to a service, as somebody does who believes the fingerprint that is shown.
+    #[track_caller]
+    pub(super) fn adopt(&self, service: &Service) {
+        let added = self.try_adopt(service);
+        assert_eq!(added.body["source"]["status"], "fresh", "{}", added.body);
+    }
+
+    /// The same, whatever becomes of it.
+    #[track_caller]
+    pub(super) fn try_adopt(&self, service: &Service) -> Answer {
+        let path = "/api/v1/market/sources";
+        let shown = service.call("POST", path, Some(&json!({"link": self.link()})));
+        assert_eq!(shown.get("source"), None, "{shown}");
+        let believed = json!({"link": self.link(), "fingerprint": shown["fingerprint"]});
+        service.ask("POST", path, Some(&believed)).expect("it answers")
+    }
+
+    /// Publishes another timestamp than the tools would: the last one, changed, signed by the stock tool.
+    pub(super) fn forge_timestamp(&self, change: impl FnOnce(&mut Value)) {
+        let of = |seq: u64| self.site().join(format!("timestamp.{seq}.json"));
+        let mut seq = 1;
+        while of(seq + 1).exists() {
+            seq += 1;
+        }
+        let mut timestamp: Value = serde_json::from_slice(&fs::read(of(seq)).unwrap()).unwrap();
+        change(&mut timestamp);
+        timestamp["seq"] = (seq + 1).into();
+        fs::write(of(seq + 1), timestamp.to_string()).unwrap();
+        let purpose = format!(
+            "svc-market v1 role=timestamp seq={} sha256={}",
+            seq + 1,
+            sha256(&of(seq + 1))
+        );
+        sign(
+            &of(seq + 1),
+            &self.path("keys/timestamp.key"),
+            &purpose,
+            &self.site().join("timestamp.minisig"),
+        );
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        let _ = self.nginx.kill();
+        let _ = self.nginx.wait();
+    }
+}
+
+/// nginx, in front of `site` in this folder.
+fn serve(folder: &Path) -> (Child, String) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let root = folder.display();
+    let config = format!(
+        "daemon off; master_process off; error_log {root}/nginx.log; pid {root}/nginx.pid; events {{}}
+        http {{
+            access_log off; client_body_temp_path {root}/body; proxy_temp_path {root}/proxy;
+            fastcgi_temp_path {root}/fastcgi; uwsgi_temp_path {root}/uwsgi; scgi_temp_path {root}/scgi;
+            server {{ listen 127.0.0.1:{port}; root {root}/site; }}
+        }}"
+    );
+    let path = folder.join("nginx.conf");
+    fs::write(&path, config).unwrap();
+    let mut nginx = Command::new(nginx_program());
+    nginx
+        .arg("-p")
+        .arg(folder)
+        .arg("-c")
+        .arg(&path)
+        .arg("-e")
+        .arg(folder.join("nginx.log"));
+    let nginx = nginx.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("nginx listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    (nginx, format!("http://127.0.0.1:{port}/"))
+}
+
+fn nginx_program() -> &'static str {
+    // It is an administrator's program on some systems, and not on everybody's path.
+    let places = [
+        "/usr/sbin/nginx",
+        "/usr/bin/nginx",
+        "/usr/local/bin/nginx",
+        "/opt/homebrew/bin/nginx",
+    ];
+    let found = places.into_iter().find(|place| Path::new(place).exists());
+    found.expect("these tests need nginx (apt-get install nginx-light); tests/run installs it")
+}
+
+/// Signs a file with minisign's own program and one of our keys, which has no passphrase.
+pub(super) fn sign(file: &Path, key: &Path, purpose: &str, signature: &Path) {
+    let mut minisign = Command::new("minisign");
+    minisign
+        .args(["-S", "-t", purpose, "-s"])
+        .arg(key)
+        .arg("-x")
+        .arg(signature)
+        .arg("-m")
+        .arg(file);
+    let signed = minisign.stdin(Stdio::null()).output();
+    let signed =
+        signed.expect("this test needs the program minisign (apt-get install minisign); tests/run installs it");
+    assert!(signed.status.success(), "{signed:?}");
+}
+
+pub(super) fn sha256(file: &Path) -> String {
+    let sum = Command::new("sha256sum").arg(file).output().unwrap();
+    String::from_utf8(sum.stdout).unwrap()[..64].to_owned()
+}

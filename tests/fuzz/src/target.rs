@@ -1,0 +1,31 @@
+//! The targets and their names.
+
+mod aria2;
+mod document;
+mod market;
+mod playlist;
+mod response;
+mod socket;
+mod takeover;
+
+/// Takes any bytes; panics if something is wrong with what they cause.
+pub type Target = Box<dyn FnMut(&[u8])>;
+
+/// Makes a target ready.
+type Ready = fn() -> Target;
+
+/// Every target: its name, which is its folder in `corpus`, and what makes it ready.
+pub const TARGETS: &[(&str, Ready)] = &[
+    ("json-rpc", aria2::json_rpc),
+    ("json-query", aria2::json_query),
+    ("multicall", aria2::multicall),
+    ("xml-rpc", aria2::xml_rpc),
+    ("metalink", aria2::metalink),
+    ("socket", socket::socket),
+    ("takeover", takeover::batch),
+    ("response", response::response),
+    ("market", market::documents),
+    ("manifest", document::manifest),
+    ("package", document::package),
+    ("playlist", playlist::playlist),
+];

@@ -1,0 +1,110 @@
+//! What a server answers a download with, from the first byte of the head to the end of the body.
+
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+use tokio_util::sync::CancellationToken;
+use transfer::{
+    ConnectionPlan, Job, OnConflict, Outcome, RateLimits, Reporter, RetryPolicy, SafeUrl, Source, Target as Place,
+    Transport as _,
+};
+use transfer_http::{Config, HttpTransport};
+
+use super::Target;
+
+/// A server that says no more is given up quickly.
+const SILENCE: Duration = Duration::from_millis(300);
+
+/// How often the server answers before it says nothing more: a first request, and some that it may cause.
+const ANSWERS: usize = 8;
+
+/// Every answer of the server.
+pub(super) fn response() -> Target {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime needs nothing but descriptors");
+    Box::new(move |data| runtime.block_on(download(data)))
+}
+
+async fn download(data: &[u8]) {
+    let directory = tempfile::tempdir().expect("there is room for temporary files");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+    let listener = listener.expect("the loopback can be listened on");
+    let port = listener.local_addr().expect("it listens").port();
+    let url = |text: String| SafeUrl::parse(&text).expect("it is a URL");
+    let mut source = Source::new(url("http://example.org/file".to_owned()));
+    // Whoever it is sent to, it comes here.
+    source.proxy = Some(url(format!("http://127.0.0.1:{port}")));
+    let (reporter, reports) = Reporter::new();
+    drop(reports);
+    let job = Job {
+        source,
+        target: Place {
+            directory: directory.path().to_owned(),
+            name: None,
+            on_conflict: OnConflict::Rename,
+            reserved: None,
+            adopt: false,
+            use_server_time: true,
+        },
+        connections: ConnectionPlan {
+            segments: 2,
+            ..ConnectionPlan::default()
+        },
+        limits: RateLimits::new([]),
+        retry: RetryPolicy {
+            attempts: Some(1),
+            base: Duration::ZERO,
+            cap: Duration::ZERO,
+        },
+        reporter,
+        stop: CancellationToken::new(),
+    };
+    let config = Config {
+        connect_timeout: SILENCE,
+        response_timeout: SILENCE,
+        stall_timeout: SILENCE,
+        ..Config::default()
+    };
+    let transport = Arc::new(HttpTransport::new(config).expect("there is no certificate to read"));
+    let outcome = tokio::select! {
+        outcome = transport.run(job) => outcome,
+        () = answer(&listener, data) => unreachable!("it answers for ever"),
+    };
+    if let Outcome::Finished(finished) = outcome {
+        let size = std::fs::metadata(&finished.path)
+            .expect("a finished file is there")
+            .len();
+        assert_eq!(size, finished.size_bytes);
+        assert_eq!(
+            finished.path.parent(),
+            Some(directory.path()),
+            "it is where it was wanted"
+        );
+    }
+}
+
+/// Answers the first requests with `data`, and all later ones with nothing.
+async fn answer(listener: &TcpListener, data: &[u8]) {
+    for number in 0.. {
+        let Ok((mut stream, _)) = listener.accept().await else {
+            continue;
+        };
+        if number < ANSWERS && asked(&mut stream).await {
+            let _gone = stream.write_all(data).await;
+        }
+    }
+}
+
+async fn asked(stream: &mut TcpStream) -> bool {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        match stream.read_buf(&mut request).await {
+            Ok(0) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+    true
+}
