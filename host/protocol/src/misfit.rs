@@ -23,7 +23,10 @@ impl Misfit {
         Self {
             place: steps.join("."),
             reason: match text.rsplit_once(", expected ") {
-                Some((_what_was_there, expected)) => format!("expected {expected}"),
+                Some((fault, expected)) => {
+                    let what_is_wrong = fault.split([':', '`']).next().unwrap_or_default();
+                    format!("{}, expected {expected}", what_is_wrong.trim_end())
+                }
                 None => text,
             },
         }
@@ -82,9 +85,15 @@ mod tests {
     #[test]
     fn the_place_and_what_belongs_there_are_told_and_not_what_was_there() {
         let told = misfit(&json!({"url": "http://a/", "headers": "secret, expected of nobody"}));
-        assert!(told.starts_with("headers: expected a map at line 1"), "{told}");
+        assert!(
+            told.starts_with("headers: invalid type, expected a map at line 1"),
+            "{told}"
+        );
         let told = misfit(&json!({"url": "http://a/", "headers": {"Cookie": 17}}));
-        assert!(told.starts_with("headers.Cookie: expected a string at"), "{told}");
+        assert!(
+            told.starts_with("headers.Cookie: invalid type, expected a string at"),
+            "{told}"
+        );
         assert_eq!(from_json::<CreateTaskRequest>(b"{").unwrap_err().place, "");
     }
 

@@ -233,7 +233,7 @@ async fn a_tool_that_fails_says_why_to_the_model() {
         (
             "download_add",
             json!({"url": "http://a/", "name": "x"}),
-            "unknown field `name`",
+            "name: unknown field, expected",
         ),
         ("download_list", json!({"status": "lost"}), "no status \"lost\""),
         ("download_get", json!({"taskId": "x"}), "task not found: x"),
