@@ -1,5 +1,6 @@
 //! What a refresh costs: `cargo run --release --example measure -p market`. One process makes a source of 10,000
-//! versions, another one is its client, so that the figures of memory are the client's alone.
+//! versions, another one is its client, so that the figures of memory are the client's alone. With the name of a folder,
+//! the source is left there, once as it was and once with news, and its key is told.
 
 use std::{
     collections::BTreeMap,
@@ -34,8 +35,10 @@ const PACKAGE_BYTES: usize = 200 * 1024;
 
 fn main() -> Result<(), Failed> {
     let arguments: Vec<_> = std::env::args().collect();
-    if let [_, folder, key] = &arguments[..] {
-        return client(Path::new(folder), key.parse()?);
+    match &arguments[..] {
+        [_, folder] => return say(&publish(Path::new(folder))?.to_string()),
+        [_, folder, key] => return client(Path::new(folder), key.parse()?),
+        _ => {}
     }
     let folder = tempfile::tempdir()?;
     let key = publish(folder.path())?;

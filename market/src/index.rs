@@ -72,7 +72,7 @@ impl fmt::Display for Abi {
 }
 
 /// Which plugins there are. No plugin has a version or a number twice.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Index {
     pub(crate) seq: u64,
     pub(crate) expires: Timestamp,

@@ -295,7 +295,8 @@ impl SourceState {
         }
     }
 
-    /// What a database held.
+    /// What a database held. A file that is not the one that was checked is not held, and nothing is known then until the
+    /// source is asked again.
     pub fn from_stored(stored: StoredState) -> Result<Self, InvalidState> {
         let head: HeadRecord = serde_json::from_str(&stored.head).map_err(damaged)?;
         if head.version != VERSION {
@@ -326,12 +327,18 @@ impl SourceState {
             };
             (identity, pin)
         });
+        let ratchets = Ratchets(ratchets.collect::<Result<_, InvalidState>>()?);
+        let files = [
+            (Role::Index, stored.index, head.index_seq),
+            (Role::Revocations, stored.revocations, head.revocations_seq),
+        ];
+        let [index, revocations] = files.map(|(role, body, seq)| held(ratchets.mark(role), body, seq));
         Ok(Self {
             anchor,
-            ratchets: Ratchets(ratchets.collect::<Result<_, InvalidState>>()?),
-            until: head.until,
-            index: held(stored.index, head.index_seq),
-            revocations: held(stored.revocations, head.revocations_seq),
+            until: head.until.filter(|_| index.is_some() && revocations.is_some()),
+            ratchets,
+            index,
+            revocations,
             pins: pins.collect(),
         })
     }
@@ -346,14 +353,16 @@ pub(crate) fn trusted_root(body: &[u8]) -> Result<TrustedRoot, InvalidState> {
     })
 }
 
-fn held(body: Option<Bytes>, seq: Option<u64>) -> Option<Held> {
+/// What was stored of a file, if it is what `mark` was set for.
+fn held(mark: Option<Mark>, body: Option<Bytes>, seq: Option<u64>) -> Option<Held> {
     let (body, seq) = body.zip(seq)?;
     let file = File {
         seq,
         sha256: Digest::of(&body),
         size: body.len() as u64,
     };
-    Some(Held { file, body })
+    let is_whole = mark.is_some_and(|mark| mark.seq == seq && mark.sha256 == file.sha256);
+    is_whole.then_some(Held { file, body })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is used as a function of errors")]

@@ -31,6 +31,12 @@ def rss_mib(pid: int) -> float:
     return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024
 
 
+def share_mib(pid: int) -> float:
+    """Resident memory, where a page that several processes have counts for each in part."""
+    told = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    return int(re.search(r"^Pss:\s+(\d+)", told, re.MULTILINE).group(1)) / 1024
+
+
 def cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -93,21 +99,28 @@ class Connection:
                 return b"".join(parts)
 
 
-class RpcSocket(Connection):
-    """The service's `/rpc`, as much of it as a batch needs."""
+class WebSocket(Connection):
+    """A connection that is a WebSocket from its first answer on."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, path: str, header: str = "") -> None:
         super().__init__(port)
         nonce = base64.b64encode(os.urandom(16)).decode()
         self.socket.sendall(
-            f"GET /rpc HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Key: {nonce}\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {nonce}\r\nSec-WebSocket-Version: 13\r\n{header}\r\n".encode()
         )
         while (end := self.rest.find(b"\r\n\r\n")) < 0:
             self.more()
         if b" 101 " not in self.rest[:end]:
             raise ConnectionError(self.rest[:end].decode())
         self.rest = self.rest[end + 4 :]
+
+
+class RpcSocket(WebSocket):
+    """The service's `/rpc`, as much of it as a batch needs."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port, "/rpc", f"Authorization: Bearer {KEY}\r\n")
         self.call(
             "system.hello",
             clientName="bench",
@@ -214,6 +227,9 @@ class Host(ABC):
 
     def rss(self) -> float:
         return sum(map(rss_mib, self.pids()))
+
+    def share(self) -> float:
+        return sum(map(share_mib, self.pids()))
 
     def load(self, kind: str, seconds: int, connections: int) -> float:
         return self.wrk(*self.request(kind), seconds, connections)

@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -19,7 +20,8 @@ from pathlib import Path
 
 import tools
 from downloads import build_svc, say, temporary_folder
-from hosts import Aria2, Connection, Host, Service, cpu_seconds, rss_mib, written_bytes
+from hosts import Aria2, Connection, Host, Service, cpu_seconds, written_bytes
+from listeners import Listeners
 
 # Sizes and times; `--quick` divides them.
 SINGLE_CREATES = 3000
@@ -32,6 +34,11 @@ WHOLE_LISTS = 5
 LOAD_SECONDS = 4
 IDLE_SECONDS = 60
 LOAD_CONNECTIONS = 8
+LISTENERS = 1000
+ROUNDS = 20
+DOWNLOADS_A_ROUND = 16
+# Both ends of every listener's socket, of two hosts.
+OPEN_FILES = 4 * LISTENERS + 256
 
 
 @dataclass
@@ -115,6 +122,12 @@ def pair(bench: Bench, name: str) -> Iterator[tuple[Service, Aria2]]:
         yield service, aria2
 
 
+def memory(bench: Bench, service: Service, aria2: Aria2, what: str) -> None:
+    """Agent and daemon are one executable: the plain sum counts its pages twice."""
+    bench.table.add(f"memory, {what} (agent + daemon)", service.rss(), aria2.rss(), "MiB")
+    bench.table.add("… shared pages counted once", service.share(), aria2.share(), "MiB")
+
+
 def rate(count: int, work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
@@ -130,7 +143,7 @@ def alternately(bench: Bench, one: Callable[[], float], other: Callable[[], floa
 def empty(bench: Bench) -> None:
     """Memory, processor and disk of hosts that have nothing to do."""
     with pair(bench, "empty") as (service, aria2):
-        bench.table.add("memory, empty (svc: agent + daemon)", service.rss(), aria2.rss(), "MiB")
+        memory(bench, service, aria2, "empty")
         idle(bench, service, aria2, "empty")
 
 
@@ -200,7 +213,7 @@ def tasks(bench: Bench) -> None:
         batches(service, count)
         batches(aria2, count)
         time.sleep(1)
-        bench.table.add(f"memory, {count:,} waiting tasks", service.rss(), aria2.rss(), "MiB")
+        memory(bench, service, aria2, f"{count:,} waiting tasks")
         reads = bench.count(READS)
         with service.connect() as ours, aria2.connect() as theirs:
             for title, number, kind in (
@@ -231,13 +244,38 @@ def many(bench: Bench) -> None:
         ours, theirs = batches(service, count), batches(aria2, count)
         bench.table.add(f"creates up to {count:,}, {BATCH} a call", ours, theirs, "/s")
         time.sleep(1)
-        bench.table.add(f"memory, {count:,} waiting tasks", service.rss(), aria2.rss(), "MiB")
+        memory(bench, service, aria2, f"{count:,} waiting tasks")
         starts = alternately(bench, service.restart, aria2.restart)
         bench.table.add(f"start with {count:,} tasks to the first answer of a read", *starts, "s")
-        bench.table.add(f"memory, {count:,} waiting tasks, after a start", service.rss(), aria2.rss(), "MiB")
+        memory(bench, service, aria2, f"{count:,} waiting tasks, after a start")
 
 
-MEASUREMENTS: dict[str, Callable[[Bench], None]] = {"empty": empty, "create": create, "tasks": tasks, "many": many}
+def listeners(bench: Bench) -> None:
+    """Many WebSockets of aria2's dialect that are told of every download."""
+    count, rounds = bench.count(LISTENERS), bench.count(ROUNDS)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit[0], OPEN_FILES), max(limit[1], OPEN_FILES)))
+    with (
+        pair(bench, "listeners") as (service, aria2),
+        Listeners(service, count) as ours,
+        Listeners(aria2, count) as theirs,
+    ):
+        delays = alternately(bench, lambda: ours.delay(rounds), lambda: theirs.delay(rounds))
+        bench.table.add(f"a download's start and end known to {count:,} WebSockets", *delays, "ms")
+        rates = alternately(
+            bench, lambda: ours.rate(rounds, DOWNLOADS_A_ROUND), lambda: theirs.rate(rounds, DOWNLOADS_A_ROUND)
+        )
+        bench.table.add(f"notices to {count:,} WebSockets", *rates, "/s")
+        memory(bench, service, aria2, f"{count:,} WebSockets")
+
+
+MEASUREMENTS: dict[str, Callable[[Bench], None]] = {
+    "empty": empty,
+    "create": create,
+    "tasks": tasks,
+    "many": many,
+    "listeners": listeners,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -106,6 +106,14 @@ class Origin(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
 
+def serve():
+    """Starts the server, for as long as this program runs; where it is."""
+    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+    origin.daemon_threads = True
+    threading.Thread(target=origin.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{origin.server_port}"
+
+
 class Peer:
     """One of the two: what it says, with what is its own taken out."""
 
@@ -300,7 +308,7 @@ def live(peer):
     peer.wait_for_notice("Start", "b")
     peer.step("notices-start", peer.told())
     until = time.monotonic() + PATIENCE
-    while peer.must("aria2.tellStatus", a, ["totalLength"])["totalLength"] == "0" and time.monotonic() < until:
+    while {"totalLength": "0"} in peer.must("aria2.tellActive", ["totalLength"]) and time.monotonic() < until:
         time.sleep(0.05)
     peer.call("active", "aria2.tellActive", ["gid", "status", "dir", "numPieces", "pieceLength", "totalLength", "uploadSpeed"])
     peer.call("active-all", "aria2.tellStatus", a)
@@ -463,10 +471,7 @@ def differences(reference, service):
 
 
 def main(address):
-    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
-    origin.daemon_threads = True
-    threading.Thread(target=origin.serve_forever, daemon=True).start()
-    base = f"http://127.0.0.1:{origin.server_port}"
+    base = serve()
     with tempfile.TemporaryDirectory() as directory:
         with http.server.HTTPServer(("127.0.0.1", 0), Origin) as free:
             port = free.server_port

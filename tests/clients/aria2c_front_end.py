@@ -50,6 +50,14 @@ def start(downloads, *options):
             time.sleep(0.002)
 
 
+def with_yt_dlp(directory, downloads):
+    url = f"{aria2_reference.serve()}/fast/video.mp4"
+    program = pathlib.Path(sys.executable).with_name("yt-dlp")
+    line = [program, "--no-config", "--quiet", "--downloader", f"{directory}/aria2c", "--output", "video.mp4", url]
+    subprocess.run(line, cwd=downloads, check=True)
+    assert [(file.name, file.stat().st_size) for file in downloads.glob("video*")] == [("video.mp4", 65536)]
+
+
 def main(directory, downloads):
     os.environ["PATH"] = directory + os.pathsep + os.environ["PATH"]
     downloads = pathlib.Path(downloads)
@@ -72,6 +80,9 @@ def main(directory, downloads):
     assert post(port, "aria2.shutdown", token)["result"] == "OK"
     # The last error there was, although its result is purged.
     assert child.wait(PATIENCE) == 3, child.returncode
+
+    # A program that starts aria2c for every file, with options, headers and cookies of its own.
+    with_yt_dlp(directory, downloads)
 
     # The session again, without a secret; every dialect but aria2's is off.
     child, port, second = start(downloads, "-i", str(session), f"--save-session={session}")

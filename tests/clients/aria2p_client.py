@@ -4,16 +4,14 @@ is told meanwhile.
     aria2p_client.py ADDRESS             the service; its key is in SVC_TOKEN
 """
 
-import http.server
 import os
 import pathlib
 import sys
-import threading
 import time
 
 import aria2p
 
-from aria2_reference import PATIENCE, Origin
+from aria2_reference import PATIENCE, serve
 
 
 def until(what, is_so):
@@ -24,10 +22,7 @@ def until(what, is_so):
 
 
 def main(address):
-    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
-    origin.daemon_threads = True
-    threading.Thread(target=origin.serve_forever, daemon=True).start()
-    base = f"http://127.0.0.1:{origin.server_port}"
+    base = serve()
     host, port = address.rsplit(":", 1)
     api = aria2p.API(aria2p.Client(host=f"http://{host}", port=int(port), secret=os.environ["SVC_TOKEN"]))
     told = []

@@ -1,31 +1,27 @@
-// Makes a client's types from the interface's description and compiles a program that uses them.
+// Makes a client from the interface's description, compiles the program that uses it and runs it against the service.
 //
-//     openapi_client.mjs ADDRESS
+//     openapi_client.mjs ADDRESS           its key is in SVC_TOKEN
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const modules = join(process.env.SVC_CLIENTS, 'node_modules');
-const made = mkdtempSync(join(tmpdir(), 'svc-client-'));
-const run = (script, ...words) => execFileSync(process.execPath, [join(modules, script), ...words], { stdio: 'inherit' });
+// Beside the packages, so that compiler and program find them.
+const made = mkdtempSync(join(process.env.SVC_CLIENTS, 'client-'));
+const run = (...words) => execFileSync(process.execPath, words, { stdio: 'inherit' });
 
-const answer = await fetch(`http://${process.argv[2]}/api/v1/openapi.json`);
-writeFileSync(join(made, 'openapi.json'), await answer.text());
-run('openapi-typescript/bin/cli.js', join(made, 'openapi.json'), '--default-non-nullable', 'false', '--output', join(made, 'api.ts'));
-writeFileSync(
-  join(made, 'use.ts'),
-  `import type { components, operations, paths } from './api';
-type Task = components['schemas']['TaskDto'];
-type Created = paths['/api/v1/tasks']['post']['responses']['200']['content']['application/json'];
-const created: Created = { taskId: 'a' };
-export const request: components['schemas']['CreateTaskRequest'] = { url: 'http://a.test/' };
-export const listed: operations['task_list']['responses']['200']['content']['application/json'] = [] as Task[];
-// @ts-expect-error a task's id is a text
-export const wrong: Created = { taskId: 5 };
-export default created.taskId satisfies string;
-`,
-);
-run('typescript/bin/tsc', '--strict', '--noEmit', '--module', 'esnext', '--moduleResolution', 'bundler', join(made, 'use.ts'));
-console.log('compiled');
+try {
+  const [description, types, program] = ['openapi.json', 'api.ts', 'openapi_client.ts'].map((name) => join(made, name));
+  const answer = await fetch(`http://${process.argv[2]}/api/v1/openapi.json`);
+  writeFileSync(description, await answer.text());
+  writeFileSync(join(made, 'package.json'), '{"type": "module"}');
+  copyFileSync(new URL('openapi_client.ts', import.meta.url), program);
+  run(join(modules, 'openapi-typescript/bin/cli.js'), description, '--default-non-nullable', 'false', '--output', types);
+  const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom', '--module', 'esnext'];
+  run(join(modules, 'typescript/bin/tsc'), ...options, '--moduleResolution', 'bundler', program);
+  // Types are left out by Node.js itself.
+  run(program, process.argv[2]);
+} finally {
+  rmSync(made, { recursive: true });
+}

@@ -98,7 +98,7 @@ impl Agent {
             stop.clone()
                 .run_until_cancelled_owned(async move { waiting.expire().await }),
         );
-        let aria2 = Arc::new(Dialect::new(hub.epoch(), config.session_file));
+        let aria2 = Arc::new(Dialect::new(hub.epoch(), config.started_with, config.session_file));
         let daemon = Daemon::start(
             Arc::new(connect),
             Arc::clone(&hub),
@@ -254,10 +254,9 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
         match TcpListener::bind(address).await {
             Ok(listener) => {
                 let bound = listener.local_addr();
-                return match bound {
-                    Ok(bound) => Ok((listener, bound)),
-                    Err(source) => Err(StartError::Listen { address, source }),
-                };
+                let address = bound.map_err(|source| StartError::Listen { address, source })?;
+                tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the agent listens");
+                return Ok((listener, address));
             }
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && tries < BIND_TRIES => {
                 tokio::time::sleep(BIND_PAUSE).await;

@@ -73,6 +73,8 @@ pub(crate) struct Dialect {
     session: String,
     /// Options for downloads to come that no setting stands for.
     template: watch::Sender<Arc<Options>>,
+    /// What the program was started with, as far as clients are told.
+    started_with: Options,
     answers: Answers,
     ending: watch::Sender<Option<Ending>>,
     session_file: Option<Arc<dyn SessionFile>>,
@@ -80,11 +82,12 @@ pub(crate) struct Dialect {
 
 impl Dialect {
     /// Begins a session; `epoch` names this start of the agent.
-    pub(crate) fn new(epoch: &str, session_file: Option<Arc<dyn SessionFile>>) -> Self {
+    pub(crate) fn new(epoch: &str, started_with: Options, session_file: Option<Arc<dyn SessionFile>>) -> Self {
         let digest = Sha256::digest(epoch.as_bytes());
         Self {
             session: HEXLOWER.encode(&digest[..SESSION_BYTES]),
             template: watch::Sender::default(),
+            started_with,
             answers: Answers::default(),
             ending: watch::Sender::default(),
             session_file,

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 
-use crate::key::AccessKey;
+use crate::{aria2::option::Options, key::AccessKey};
 
 /// The port of both hosts unless somebody says otherwise.
 pub const DEFAULT_PORT: u16 = 17800;
@@ -54,6 +54,8 @@ pub struct Config {
     pub language: Option<String>,
     /// Pages of any origin may send calls (drop-in; elsewhere that is a setting).
     pub allows_any_origin: bool,
+    /// What it was started with, as clients that ask for aria2's options are told (drop-in).
+    pub started_with: Options,
     /// What writes the session file that aria2's clients ask for; none where there is no such file.
     pub session_file: Option<Arc<dyn SessionFile>>,
 }
@@ -76,6 +78,7 @@ impl Config {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             language: None,
             allows_any_origin: false,
+            started_with: Options::default(),
             session_file: None,
         }
     }

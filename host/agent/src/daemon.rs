@@ -166,7 +166,10 @@ async fn supervise(connect: &dyn Connect, hub: &Hub, version: &str, session_tx: 
         let error = match session::open(connect, version).await {
             Ok(opened) => {
                 opened
-                    .run(hub, |session| drop(session_tx.send_replace(Ok(session))))
+                    .run(hub, |session| {
+                        tracing::info!("the daemon is there");
+                        drop(session_tx.send_replace(Ok(session)));
+                    })
                     .await
             }
             Err(error) => error,

@@ -42,6 +42,21 @@ const MAX_CATCH_UP: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gap;
 
+/// How far somebody has read the events. They are kept only while there is a reader.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// The last event that it has.
+    cursor: u64,
+    newest: watch::Receiver<u64>,
+}
+
+impl Reader {
+    /// Resolves once there are events that it was not told of. Cancel-safe.
+    pub(crate) async fn changed(&mut self) {
+        let _hub_is_gone = self.newest.changed().await;
+    }
+}
+
 /// How far the projection is, in the daemon's counting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reached {
@@ -141,7 +156,7 @@ impl Hub {
 
     /// The daemon's state anew.
     pub(crate) fn replace(&self, projection: Projection, reached: Reached) {
-        let text = (projection.len() < MAX_SNAPSHOT_EVENT_BYTES / 512)
+        let text = (self.has_readers() && projection.len() < MAX_SNAPSHOT_EVENT_BYTES / 512)
             .then(|| projection.snapshot(String::new(), "]}").whole());
         let text = text.filter(|text| text.len() < MAX_SNAPSHOT_EVENT_BYTES);
         let mut inner = self.write();
@@ -208,7 +223,15 @@ impl Hub {
         self.tell(&mut self.write(), &AgentEvent::CaptureTasksStarted(tasks));
     }
 
+    /// Without any, events need not be written: whoever comes later begins with a snapshot.
+    fn has_readers(&self) -> bool {
+        self.newest.receiver_count() > 0
+    }
+
     fn tell(&self, inner: &mut Inner, event: &AgentEvent<'_>) {
+        if !self.has_readers() {
+            return self.break_off(inner);
+        }
         let params = ServiceEventParams {
             epoch: self.epoch.clone(),
             sequence: inner.newest + 1,
@@ -238,11 +261,11 @@ impl Hub {
         self.newest.send_replace(inner.newest);
     }
 
-    /// Up to `most` events after the cursor, in order, and no more than a reader should hold at once.
-    pub(crate) fn after(&self, cursor: u64, most: usize) -> Result<Vec<Bytes>, Gap> {
+    /// Up to `most` events that the reader does not have, in order, and no more than it should hold at once.
+    pub(crate) fn next(&self, reader: &mut Reader, most: usize) -> Result<Vec<Bytes>, Gap> {
         let inner = self.read();
         let held = u64::try_from(inner.events.len()).unwrap_or(u64::MAX);
-        let missing = inner.newest.saturating_sub(cursor);
+        let missing = inner.newest.saturating_sub(reader.cursor);
         if missing > held {
             return Err(Gap);
         }
@@ -254,16 +277,13 @@ impl Hub {
             is_first || bytes <= MAX_BYTES_AT_ONCE
         };
         let events = inner.events.iter().skip(skip).take(most);
-        Ok(events.take_while(fits).cloned().collect())
+        let events: Vec<Bytes> = events.take_while(fits).cloned().collect();
+        reader.cursor += u64::try_from(events.len()).unwrap_or(0);
+        Ok(events)
     }
 
-    /// Follows the newest sequence number.
-    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
-        self.newest.subscribe()
-    }
-
-    /// `head` and the result of `system.snapshot` as the end of an object, and the sequence that it belongs to.
-    pub(crate) fn snapshot(&self, head: &str) -> (Listing, u64) {
+    /// `head` and the result of `system.snapshot` as the end of an object, and who reads on from there.
+    pub(crate) fn snapshot(&self, head: &str) -> (Listing, Reader) {
         let inner = self.read();
         let own = |value: Result<Box<RawValue>, serde_json::Error>| value.unwrap_or_else(|_| RawValue::NULL.to_owned());
         let gateway = own(to_raw_value(&inner.gateway));
@@ -275,7 +295,11 @@ impl Hub {
              \"linkPairingRequests\":[],\"linkDiscovered\":[],\"daemon\":",
             self.epoch, inner.newest, inner.is_connected,
         );
-        (inner.projection.snapshot(head, "]}}}}}"), inner.newest)
+        let reader = Reader {
+            cursor: inner.newest,
+            newest: self.newest.subscribe(),
+        };
+        (inner.projection.snapshot(head, "]}}}}}"), reader)
     }
 
     /// Waits until the projection holds what a write did.
@@ -304,34 +328,58 @@ mod tests {
         }
     }
 
+    fn reader_at(hub: &Hub, cursor: u64) -> Reader {
+        let (_, reader) = hub.snapshot("");
+        Reader { cursor, ..reader }
+    }
+
     #[test]
     fn a_snapshot_belongs_to_one_event_and_the_next_ones_follow() {
         let hub = hub();
         hub.apply(&event("1"), Reached::default()).unwrap();
-        let (snapshot, sequence) = hub.snapshot("{\"result\":");
+        let (snapshot, mut reader) = hub.snapshot("{\"result\":");
         let read: serde_json::Value = serde_json::from_str(&snapshot.whole()).unwrap();
         let read = &read["result"];
-        assert_eq!((read["sequence"].as_u64(), sequence), (Some(1), 1));
+        assert_eq!((read["sequence"].as_u64(), reader.cursor), (Some(1), 1));
         assert!(read["body"]["snapshot"]["daemon"]["tasks"].is_array());
         hub.apply(&event("2"), Reached::default()).unwrap();
-        let events = hub.after(sequence, 10).unwrap();
+        let events = hub.next(&mut reader, 10).unwrap();
         let told: serde_json::Value = serde_json::from_slice(&events[0]).unwrap();
         assert_eq!(told["params"]["sequence"], 2);
         assert_eq!(told["params"]["event"]["event"]["type"], "daemon");
         assert_eq!(told["params"]["event"]["event"]["data"]["type"], "comesNextYear");
+        assert_eq!(hub.next(&mut reader, 10), Ok(vec![]));
     }
 
     #[test]
     fn a_reader_that_is_too_far_behind_learns_of_its_gap() {
         let hub = hub();
+        let next = |cursor, most| hub.next(&mut reader_at(&hub, cursor), most).map(|events| events.len());
+        let _reader = reader_at(&hub, 0);
         (0..=MAX_EVENTS).for_each(|_| hub.apply(&event("1"), Reached::default()).unwrap());
-        assert_eq!(hub.after(0, 1).unwrap_err(), Gap);
-        assert_eq!(hub.after(1, 3).unwrap().len(), 3);
+        assert_eq!(next(0, 1), Err(Gap));
+        assert_eq!(next(1, 3), Ok(3));
         let large = format!("\"{}\"", "x".repeat(MAX_BYTES));
         hub.apply(&event(&large), Reached::default()).unwrap();
-        let newest = *hub.follow().borrow();
-        assert_eq!(hub.after(newest - 1, 9).unwrap().len(), 1);
-        assert_eq!(hub.after(newest - 2, 9).unwrap_err(), Gap);
+        let newest = hub.read().newest;
+        assert_eq!(next(newest - 1, 9), Ok(1));
+        assert_eq!(next(newest - 2, 9), Err(Gap));
+    }
+
+    #[test]
+    fn events_that_nobody_reads_are_not_kept_but_counted() {
+        let hub = hub();
+        hub.apply(&event("1"), Reached::default()).unwrap();
+        let (_, mut reader) = hub.snapshot("");
+        hub.apply(&event("2"), Reached::default()).unwrap();
+        assert_eq!((hub.read().events.len(), hub.read().newest), (1, 2));
+        assert_eq!(hub.next(&mut reader, 9).unwrap().len(), 1);
+        drop(reader);
+        hub.apply(&event("3"), Reached::default()).unwrap();
+        assert_eq!(
+            (hub.read().events.len(), hub.read().bytes, hub.read().newest),
+            (0, 0, 3)
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,12 +16,11 @@ use protocol::{
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
     gate,
-    hub::Hub,
+    hub::{Hub, Reader},
     key::KeyDigest,
     problem::ResultMessage,
     projection::Listing,
@@ -75,9 +74,8 @@ struct Connection {
     app: App,
     sender: Sender,
     is_greeted: bool,
-    /// The last event that was sent; none before the first snapshot.
-    cursor: Option<u64>,
-    newest: watch::Receiver<u64>,
+    /// Which events were sent; none before the first snapshot.
+    reader: Option<Reader>,
     calls: FuturesUnordered<Answer>,
     slow_calls: usize,
     /// The key that this connection came with.
@@ -93,13 +91,12 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
     // The key may have changed since the gate looked at it.
     settings.mark_changed();
     let mut connection = Connection {
-        newest: app.daemon.hub.follow(),
         is_own: key.is_none(),
         key,
         app,
         sender,
         is_greeted: false,
-        cursor: None,
+        reader: None,
         calls: FuturesUnordered::new(),
         slow_calls: 0,
     };
@@ -109,7 +106,7 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
         let step = tokio::select! {
             biased;
             () = stop.cancelled() => Err(End::Close(close::GOING_AWAY, close::SERVICE_QUIT_REASON)),
-            _ = connection.newest.changed(), if connection.cursor.is_some() => connection.send_events().await,
+            () = changed(&mut connection.reader) => connection.send_events().await,
             Some((reply, is_slow)) = connection.calls.next() => connection.answer(&reply, is_slow).await,
             frame = frames.next(), if has_room => connection.take(frame).await,
             _ = settings.changed() => connection.check_key(),
@@ -123,18 +120,25 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
     }
 }
 
+/// Resolves once there are events for the reader. Cancel-safe.
+async fn changed(reader: &mut Option<Reader>) {
+    match reader {
+        Some(reader) => reader.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Connection {
     /// Sends what happened since the last time.
     async fn send_events(&mut self) -> Result<(), End> {
-        while let Some(cursor) = self.cursor {
-            let events = self.app.daemon.hub.after(cursor, EVENTS_AT_ONCE);
+        while let Some(reader) = &mut self.reader {
+            let events = self.app.daemon.hub.next(reader, EVENTS_AT_ONCE);
             let events = events.map_err(|_| End::Close(close::EVENT_GAP, close::EVENT_GAP_REASON))?;
             if events.is_empty() {
                 break;
             }
             for event in events {
                 self.sender.feed(socket::frames(event)).await?;
-                self.cursor = self.cursor.map(|cursor| cursor + 1);
             }
             self.sender.flush().await?;
         }
@@ -204,9 +208,8 @@ impl Connection {
             Method::SystemHello => self.hello(request).and_then(|greeted| raw(&greeted)),
             Method::SystemPing => raw(&OkResult::OK),
             Method::SystemSnapshot => {
-                let (snapshot, sequence) = self.app.daemon.hub.snapshot(&head(id));
-                self.cursor = Some(sequence);
-                self.newest.mark_changed();
+                let (snapshot, reader) = self.app.daemon.hub.snapshot(&head(id));
+                self.reader = Some(reader);
                 return Ok(Answered::Listing(snapshot));
             }
             Method::SystemAuthChallenge | Method::SystemAuthProve => Err(conflict("the connection is authenticated")),

@@ -188,6 +188,7 @@ impl Vault {
                 if let Some(place) = &vault.place {
                     write(&place.directory, &next).map_err(ChangeError::NotStored)?;
                 }
+                tell(&now, &next);
                 vault.settings.send_replace(Arc::clone(&next));
             }
             Ok(next)
@@ -196,6 +197,32 @@ impl Vault {
             .await
             .expect("the change neither panics nor is aborted")
     }
+}
+
+/// Logs which switches are on now.
+fn tell(before: &Settings, now: &Settings) {
+    let Settings {
+        takeover,
+        jsonrpc,
+        api,
+        mcp,
+        cors,
+        lan,
+        port,
+        ..
+    } = *now;
+    let is_key_new = before.key != now.key;
+    tracing::info!(
+        takeover,
+        jsonrpc,
+        api,
+        mcp,
+        cors,
+        lan,
+        port,
+        is_key_new,
+        "settings changed"
+    );
 }
 
 /// What other programs of the same user may read of an agent's settings, whether or not an agent runs on them.

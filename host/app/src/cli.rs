@@ -17,6 +17,7 @@ mod completions;
 mod daemon;
 mod doctor;
 mod exit;
+mod export;
 mod get;
 mod host;
 mod import;
@@ -70,6 +71,9 @@ enum Command {
     /// Take over the downloads of another program
     #[command(subcommand)]
     Import(import::ImportCommand),
+    /// Print what there is to download for another program
+    #[command(subcommand)]
+    Export(export::ExportCommand),
     /// Look for what keeps the service from working
     #[command(after_help = doctor::HELP)]
     Doctor(doctor::DoctorArgs),
@@ -151,6 +155,7 @@ fn run(command: Command, environment: &Environment) -> anyhow::Result<Exit> {
         Command::Plugin(command) => plugin::run(command, environment),
         Command::Market(command) => market::run(command, environment),
         Command::Import(command) => import::run(command, environment),
+        Command::Export(command) => export::run(command, environment),
         Command::Doctor(args) => doctor::run(&args, environment),
         Command::Logs(command) => logs::run(command, environment),
         Command::Aria2c(_) => unreachable!("it is carried out before arguments are read"),

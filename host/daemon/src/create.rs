@@ -107,7 +107,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         max_connections: spec.max_connections,
         min_split_bytes: spec.min_split_bytes,
         max_tries: spec.retry.map(|retry| retry.attempts.unwrap_or(0)),
-        retry_wait_secs: spec.retry.and_then(|retry| u32::try_from(retry.base.as_secs()).ok()),
+        retry_wait_secs: spec.retry.map(wait_secs),
         use_server_time: spec.use_server_time,
         ..CreateTaskRequest::default()
     }
@@ -181,6 +181,13 @@ fn retry(request: &CreateTaskRequest) -> Option<RetryPolicy> {
         base,
         cap: usual.cap.max(base),
     })
+}
+
+/// The wait that a request asks for with this policy; the usual one is not asked for.
+fn wait_secs(policy: RetryPolicy) -> u32 {
+    let is_usual = policy.base == RetryPolicy::default().base;
+    let wait = if is_usual { Duration::ZERO } else { policy.base };
+    u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// The pair that the request wants stored, and for which site.

@@ -216,7 +216,7 @@ impl Shared {
             call,
             action: ask.name(),
             report: called.report.clone(),
-            fault: called.result.as_ref().err().map(PluginFault::code),
+            fault: called.result.as_ref().err().cloned(),
         };
         self.journal.record(plugin, event);
     }

@@ -114,6 +114,14 @@ impl Disk {
         is_whole.then(|| bytes.into()).ok_or(DiskError::Damaged(full))
     }
 
+    /// All files of a package, proved to be what was unpacked.
+    pub(crate) fn read_all(&self, digest: Digest) -> Result<BTreeMap<String, Bytes>, DiskError> {
+        let paths = self.contents(digest)?.into_keys();
+        paths
+            .map(|path| Ok((path.clone(), self.read(digest, &path)?)))
+            .collect()
+    }
+
     /// The files of a package and their digests.
     fn contents(&self, digest: Digest) -> Result<BTreeMap<String, Digest>, DiskError> {
         let path = self.folder(digest).join(COMPLETE);

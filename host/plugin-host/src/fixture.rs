@@ -27,7 +27,6 @@ use crate::{
     journal::{Journal, Line, now_ms},
     lifecycle,
     manifest::Manifest,
-    package::Package,
     redact::Redactor,
     runtime::{Call, CallId, Called, Guest, Report},
     secret::Secrets,
@@ -134,15 +133,15 @@ pub(crate) fn of_files(
         .collect()
 }
 
-/// Plays the fixtures of a package; the error is what the first one that fails says. What time does not allow to be
-/// played is not: a slow machine is no reason to refuse a plugin.
-pub(crate) async fn check_package(
-    package: &Package,
+/// Plays the fixtures of a package of these files; the error is what the first one that fails says. What time does not
+/// allow to be played is not: a slow machine is no reason to refuse a plugin.
+pub(crate) async fn check(
+    files: &BTreeMap<String, Bytes>,
     manifest: &Manifest,
     guest: &Arc<dyn Guest>,
 ) -> Result<(), (String, String)> {
     let check = async {
-        for (path, fixture) in of_files(manifest, &package.files).into_iter().take(MAX_PLAYED) {
+        for (path, fixture) in of_files(manifest, files).into_iter().take(MAX_PLAYED) {
             let fixture = fixture.map_err(|error| (path.clone(), crate::load::chain(&error)))?;
             let replayed = replay(manifest, guest, &fixture).await;
             if !replayed.problems.is_empty() {

@@ -11,6 +11,7 @@ use std::{
 use market::Identity;
 
 use crate::{
+    fault::PluginFault,
     host::Denial,
     runtime::{CallId, Report},
 };
@@ -133,7 +134,7 @@ pub enum Event {
         /// What it took.
         report: Report,
         /// Why it gave nothing; none if it gave something.
-        fault: Option<&'static str>,
+        fault: Option<PluginFault>,
     },
     /// It wanted to reach what it may not reach.
     Denied {

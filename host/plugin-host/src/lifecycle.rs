@@ -29,6 +29,8 @@ pub(crate) struct Installation {
     pub previous: Option<Release>,
     /// What will run when the user agrees to it.
     pub staged: Option<Release>,
+    /// Where that came from, if a source of the market answers for what runs until then.
+    pub staged_source: Option<Source>,
     /// Whether it may run.
     pub switch: Switch,
     /// What the user agreed to. What was given once stays given until the plugin is uninstalled, so that the version
@@ -52,6 +54,8 @@ pub(crate) struct Release {
     pub installed_ms: i64,
     /// The author's key that signed it.
     pub signed_by: Option<PublicKey>,
+    /// The version of the host in which it last did what its author recorded.
+    pub proved_in: Option<semver::Version>,
 }
 
 /// Where a plugin came from.
@@ -129,10 +133,12 @@ pub(crate) enum Input {
     Update(Release, Source),
     /// A folder is used in place.
     Develop(PathBuf),
-    /// The user agreed to the set of permissions that has this digest.
+    /// The user agreed to what [`Installation::asked`] named by this digest.
     Consent(Digest),
     /// The user chose about a host that the plugin can do without.
     Choose(HostPattern, HostChoice),
+    /// The package of this digest did what its author recorded, in the host of this version.
+    Prove(Digest, semver::Version),
     /// The user switched it on or off.
     Switch(Switch),
     /// The user wants to be asked before it is replaced, or not any more.
@@ -189,6 +195,7 @@ impl Installation {
             active: None,
             previous: None,
             staged: None,
+            staged_source: None,
             switch: Switch::On,
             grant: Grant::default(),
             is_pinned: false,
@@ -208,6 +215,30 @@ impl Installation {
     /// What runs, else what waits for consent to run.
     pub(crate) fn current(&self) -> Option<&Release> {
         self.active.as_ref().or(self.staged.as_ref())
+    }
+
+    /// Whether somebody else signed a version than signed what runs. What the user gave, secrets above all, was given to
+    /// that one.
+    pub(crate) fn has_other_author(&self, release: &Release) -> bool {
+        let active = self.active.as_ref();
+        active.is_some_and(|active| active.signed_by != release.signed_by)
+    }
+
+    /// Names what the user is asked about the version that waits: what it needs, and its author if that is another one.
+    pub(crate) fn asked(&self) -> Option<Digest> {
+        let staged = self.staged.as_ref()?;
+        let needed = staged.needed.digest();
+        if !self.has_other_author(staged) {
+            return Some(needed);
+        }
+        let author = staged.signed_by.map_or_else(String::new, |key| key.to_string());
+        Some(Digest::of(format!("{needed} by {author}").as_bytes()))
+    }
+
+    /// What runs and did not yet do what its author recorded in the host of this version.
+    pub(crate) fn unproved(&self, host: &semver::Version) -> Option<&Release> {
+        let active = self.active.as_ref().filter(|_| !self.is_development());
+        active.filter(|active| active.proved_in.as_ref() != Some(host))
     }
 
     /// Whether it runs from its author's folder.
@@ -233,6 +264,7 @@ impl Installation {
             self.previous = before;
         }
         self.staged = None;
+        self.staged_source = None;
         self.is_pinned = false;
         if self.switch == Switch::Tripped {
             self.switch = Switch::On;
@@ -244,12 +276,19 @@ impl Installation {
         if self.source.is_exclusive() && source.is_exclusive() && self.source != source {
             return Err(Refusal::OtherSource(self.source.name()));
         }
-        self.source = source;
         let version = release.version.to_string();
-        let mut effects = if release.needed.beyond(&self.grant.allowed).is_empty() {
+        let is_agreed = release.needed.beyond(&self.grant.allowed).is_empty() && !self.has_other_author(&release);
+        let mut effects = if is_agreed {
+            self.source = source;
             self.activate(release)
         } else {
             self.staged = Some(release);
+            self.staged_source = None;
+            if self.source.is_exclusive() && self.active.is_some() {
+                self.staged_source = Some(source);
+            } else {
+                self.source = source;
+            }
             // What runs goes on running. A plugin that was under development runs its package again.
             vec![Effect::Load, Effect::Collect]
         };
@@ -258,13 +297,16 @@ impl Installation {
     }
 
     fn consent(&mut self, digest: Digest) -> Result<Vec<Effect>, Refusal> {
+        let asked = self.asked();
         let staged = self.staged.take().ok_or(Refusal::NothingPending)?;
-        if staged.needed.digest() != digest {
-            self.staged = Some(staged);
+        if asked != Some(digest) {
             return Err(Refusal::OtherPermissions);
         }
         let allowed = self.grant.allowed.iter().chain(staged.needed.iter()).cloned();
         self.grant.allowed = allowed.collect();
+        if let Some(source) = self.staged_source.take() {
+            self.source = source;
+        }
         let mut effects = self.activate(staged);
         effects.push(Effect::Tell(Event::Consented));
         Ok(effects)
@@ -302,6 +344,12 @@ impl Installation {
                     host: host.to_string(),
                     choice: choice.name(),
                 })]
+            }
+            Input::Prove(digest, host) => {
+                if let Some(active) = self.active.as_mut().filter(|active| active.digest == digest) {
+                    active.proved_in = Some(host);
+                }
+                vec![]
             }
             Input::Switch(switch) => {
                 self.switch = switch;

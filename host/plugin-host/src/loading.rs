@@ -1,19 +1,24 @@
 //! Loading what was installed before the start. Code that was compiled by another version is compiled again, which takes
-//! seconds: nobody waits for it who does not call it, and who does is served first.
+//! seconds: nobody waits for it who does not call it, and who does is served first. Another version of the host may also
+//! run a plugin differently, so what its author recorded is played again: better it is told now than by a download.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
+use bytes::Bytes;
 use market::Identity;
 use tokio::sync::Mutex;
 
 use crate::{
     ask::Ask,
     call::callable,
-    error::CallFailure,
+    error::{CallFailure, CommandError},
     fault::PluginFault,
-    load,
-    plugins::Shared,
-    registry::{Loaded, Snapshot},
+    fixture,
+    lifecycle::{Installation, Release},
+    load::{self, Loading},
+    manifest::Manifest,
+    plugins::{Shared, host_version},
+    registry::{Idle, Loaded, Running, Snapshot},
 };
 
 /// Loads all of `plugins` that are still to be loaded, one by one.
@@ -33,13 +38,48 @@ impl Shared {
         let Some(due) = self.registry.get(plugin).filter(is_loading) else {
             return;
         };
-        let loaded = load::load(&*self.runtime, &self.disk, &due.installation).await;
+        let loaded = self.load_proved(&due.installation).await;
         let turn = self.turn(plugin);
         let _turn = turn.lock().await;
         let now = self.registry.get(plugin).filter(is_loading);
         if let Some(now) = now.filter(|now| now.installation.runs_as(&due.installation)) {
-            self.put_loaded(plugin, &now, loaded);
+            self.put_loaded(plugin, &now, loaded).await;
         }
+    }
+
+    /// Loads what is installed. What does not do in this host what its author recorded does not run.
+    pub(crate) async fn load_proved(&self, installation: &Installation) -> Loading {
+        let (manifest, running) = load::load(&*self.runtime, &self.disk, installation).await;
+        let unproved = installation.unproved(&host_version());
+        match (&manifest, &running, unproved) {
+            (Some(of), Ok(code), Some(release)) => match self.prove_again(release, of, code).await {
+                Ok(()) => (manifest, running),
+                Err(error) => {
+                    let reason = format!("does not run in this version of the service: {}", load::chain(&error));
+                    (manifest, Err(Idle::Failed(reason)))
+                }
+            },
+            _ => (manifest, running),
+        }
+    }
+
+    async fn prove_again(&self, release: &Release, manifest: &Manifest, running: &Running) -> Result<(), CommandError> {
+        let (disk, digest) = (self.disk.clone(), release.digest);
+        let files = load::blocking(move || Ok(disk.read_all(digest)?)).await?;
+        self.prove(&files, manifest, running).await
+    }
+
+    /// Has a plugin do what its author recorded, in this very sandbox and without a network.
+    pub(crate) async fn prove(
+        &self,
+        files: &BTreeMap<String, Bytes>,
+        manifest: &Manifest,
+        running: &Running,
+    ) -> Result<(), CommandError> {
+        let slot = self.stop.run_until_cancelled(self.slots.take(&manifest.identity)).await;
+        let _slot = slot.ok_or(CommandError::Closed)?;
+        let checked = fixture::check(files, manifest, &running.guest).await;
+        checked.map_err(|(name, reason)| CommandError::Fixture { name, reason })
     }
 
     /// The plugin when its code is there, for which a call waits as long as it may take itself. Nothing is waited for

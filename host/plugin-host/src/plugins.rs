@@ -18,7 +18,6 @@ use crate::{
     disk::Disk,
     error::{CommandError, StartError},
     fault_point::{FaultPoints, Step},
-    fixture,
     grant::HostChoice,
     host::HostPattern,
     journal::{Event, Journal, now_ms},
@@ -28,7 +27,7 @@ use crate::{
     manifest::{self, InvalidManifest, Manifest, Reading},
     market::{self as room, Delivery, Expected, Holdings, WantedBy},
     package::Package,
-    registry::{Idle, Loaded, Registry, Running},
+    registry::{Idle, Loaded, Registry},
     runtime::Runtime,
     settings::Values,
     slots::Slots,
@@ -356,13 +355,14 @@ impl Shared {
         let code = package.file(&manifest.entry, "entry")?.clone();
         let running = load::load_code(&*self.runtime, &manifest, manifest.language, code).await?;
         expected.check_code(&running)?;
-        self.check_fixtures(&package, &manifest, &running).await?;
+        self.prove(&package.files, &manifest, &running).await?;
         let release = Release {
             digest: package.digest,
             version: manifest.version.clone(),
             needed: running.needed.clone(),
             installed_ms: now_ms(),
             signed_by,
+            proved_in: Some(host_version()),
         };
         let input = match wanted_by {
             WantedBy::User => Input::Install(release, source.clone()),
@@ -375,14 +375,11 @@ impl Shared {
             self.commit(&plugin, input, expected.package()).await?
         };
         self.perform(&plugin, &effects).await;
-        let installed = self
-            .registry
-            .get(&plugin)
-            .and_then(|loaded| loaded.installation.staged.clone());
+        let installed = self.registry.get(&plugin);
         Ok(Installed {
             identity: plugin,
             version: manifest.version,
-            pending_consent: installed.map(|staged| staged.needed.digest()),
+            pending_consent: installed.and_then(|loaded| loaded.installation.asked()),
             unknown_keys,
             source,
             signed_by,
@@ -410,19 +407,6 @@ impl Shared {
             AuthorSignature::Signed(key) => Some(key),
             AuthorSignature::Unsigned => author,
         })
-    }
-
-    /// Has the plugin do what its author recorded, in this very sandbox and without a network.
-    async fn check_fixtures(
-        &self,
-        package: &Package,
-        manifest: &Manifest,
-        running: &Running,
-    ) -> Result<(), CommandError> {
-        let slot = self.stop.run_until_cancelled(self.slots.take(&manifest.identity)).await;
-        let _slot = slot.ok_or(CommandError::Closed)?;
-        let checked = fixture::check_package(package, manifest, &running.guest).await;
-        checked.map_err(|(name, reason)| CommandError::Fixture { name, reason })
     }
 
     async fn install_dev(self: Arc<Self>, folder: PathBuf) -> Result<Installed, CommandError> {
@@ -552,12 +536,12 @@ impl Shared {
         let Some(loaded) = self.registry.get(plugin) else {
             return;
         };
-        let (manifest, running) = load::load(&*self.runtime, &self.disk, &loaded.installation).await;
-        self.put_loaded(plugin, &loaded, (manifest, running));
+        let loading = self.load_proved(&loaded.installation).await;
+        self.put_loaded(plugin, &loaded, loading).await;
     }
 
     /// Puts what was loaded into service. The caller has the plugin's turn, and `loaded` is what it is now.
-    pub(crate) fn put_loaded(&self, plugin: &Identity, loaded: &Loaded, (manifest, running): load::Loading) {
+    pub(crate) async fn put_loaded(&self, plugin: &Identity, loaded: &Loaded, (manifest, running): load::Loading) {
         let error = match &running {
             Err(Idle::Failed(error)) => Some(error.clone()),
             _ => None,
@@ -568,8 +552,16 @@ impl Shared {
             development_error: None,
             ..loaded.clone()
         };
+        let is_running = next.running.is_ok();
         self.registry.put(plugin, Some(next));
         self.journal.record(plugin, Event::Loaded { error });
+        if let Some(unproved) = loaded.installation.unproved(&host_version()).filter(|_| is_running) {
+            let proved = Input::Prove(unproved.digest, host_version());
+            // It is proved again at the next start otherwise.
+            if let Err(error) = self.commit(plugin, proved, None).await {
+                tracing::warn!(%plugin, %error, "it is not remembered that a plugin does what its author recorded");
+            }
+        }
     }
 
     /// Removes packages that no plugin needs. Failing is no failure of the command before it: the next start tries

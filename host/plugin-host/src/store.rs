@@ -69,6 +69,8 @@ struct InstallationRecord {
     active: Option<ReleaseRecord>,
     previous: Option<ReleaseRecord>,
     staged: Option<ReleaseRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    staged_source: Option<SourceRecord>,
     switch: SwitchRecord,
     allowed: Vec<String>,
     optional: BTreeMap<String, bool>,
@@ -98,6 +100,30 @@ struct ReleaseRecord {
     installed_ms: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     signed_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proved_in: Option<String>,
+}
+
+impl From<&Source> for SourceRecord {
+    fn from(source: &Source) -> Self {
+        match source {
+            Source::File => Self::File,
+            Source::Bundled => Self::Bundled,
+            Source::Market(id) => Self::Market(id.to_string()),
+            Source::Development(path) => Self::Development(path.clone()),
+        }
+    }
+}
+
+impl SourceRecord {
+    fn into_source(self) -> Result<Source, String> {
+        Ok(match self {
+            Self::File => Source::File,
+            Self::Bundled => Source::Bundled,
+            Self::Market(id) => Source::Market(parse(&id)?),
+            Self::Development(path) => Source::Development(path),
+        })
+    }
 }
 
 impl From<&Release> for ReleaseRecord {
@@ -108,6 +134,7 @@ impl From<&Release> for ReleaseRecord {
             needed: release.needed.texts(),
             installed_ms: release.installed_ms,
             signed_by: release.signed_by.as_ref().map(ToString::to_string),
+            proved_in: release.proved_in.as_ref().map(ToString::to_string),
         }
     }
 }
@@ -120,6 +147,7 @@ impl ReleaseRecord {
             needed: parse_all(&self.needed)?,
             installed_ms: self.installed_ms,
             signed_by: self.signed_by.map(|key| parse(&key)).transpose()?,
+            proved_in: self.proved_in.map(|version| parse(&version)).transpose()?,
         })
     }
 }
@@ -129,15 +157,11 @@ impl From<&Installation> for InstallationRecord {
         let release = |release: &Option<Release>| release.as_ref().map(ReleaseRecord::from);
         let optional = installation.grant.optional.iter();
         Self {
-            source: match &installation.source {
-                Source::File => SourceRecord::File,
-                Source::Bundled => SourceRecord::Bundled,
-                Source::Market(id) => SourceRecord::Market(id.to_string()),
-                Source::Development(path) => SourceRecord::Development(path.clone()),
-            },
+            source: (&installation.source).into(),
             active: release(&installation.active),
             previous: release(&installation.previous),
             staged: release(&installation.staged),
+            staged_source: installation.staged_source.as_ref().map(SourceRecord::from),
             switch: match installation.switch {
                 Switch::On => SwitchRecord::On,
                 Switch::Off => SwitchRecord::Off,
@@ -158,15 +182,11 @@ impl InstallationRecord {
             .into_iter()
             .map(|(host, choice)| Ok((parse(&host)?, choice)));
         Ok(Installation {
-            source: match self.source {
-                SourceRecord::File => Source::File,
-                SourceRecord::Bundled => Source::Bundled,
-                SourceRecord::Market(id) => Source::Market(parse(&id)?),
-                SourceRecord::Development(path) => Source::Development(path),
-            },
+            source: self.source.into_source()?,
             active: release(self.active)?,
             previous: release(self.previous)?,
             staged: release(self.staged)?,
+            staged_source: self.staged_source.map(SourceRecord::into_source).transpose()?,
             switch: match self.switch {
                 SwitchRecord::On => Switch::On,
                 SwitchRecord::Off => Switch::Off,

@@ -62,14 +62,18 @@ pub struct Pending {
     pub version: semver::Version,
     /// What it needs beyond what is allowed.
     pub added: Vec<Permission>,
-    /// Names what it needs, for the consent.
+    /// The key of the author who signed it.
+    pub signed_by: Option<PublicKey>,
+    /// Whether somebody else signed what runs. Who agrees gives what was given to that one, secrets above all, to this one.
+    pub has_other_author: bool,
+    /// Names all of that, for the consent.
     pub digest: Digest,
 }
 
 impl PluginSummary {
     pub(crate) fn of(identity: &Identity, loaded: &Loaded, health: &Health) -> Self {
         let installation = &loaded.installation;
-        let staged = installation.staged.as_ref();
+        let staged = installation.staged.as_ref().zip(installation.asked());
         let definitions = loaded.manifest.as_ref().map_or(&[][..], |manifest| &manifest.settings);
         let needed = match (&loaded.running, &installation.active) {
             (Ok(running), _) => Some(&running.needed),
@@ -96,10 +100,12 @@ impl PluginSummary {
                     (host.to_string(), choice)
                 })
                 .collect(),
-            pending: staged.map(|staged| Pending {
+            pending: staged.map(|(staged, digest)| Pending {
                 version: staged.version.clone(),
                 added: staged.needed.beyond(&installation.grant.allowed),
-                digest: staged.needed.digest(),
+                signed_by: staged.signed_by,
+                has_other_author: installation.has_other_author(staged),
+                digest,
             }),
             previous: installation.previous.as_ref().map(|previous| previous.version.clone()),
             is_pinned: installation.is_pinned,

@@ -234,7 +234,8 @@ impl Runtime {
         let mapped = unsafe { Component::deserialize_file(engine, Code::path(file)) };
         if let Ok(component) = &mapped {
             let code = component.image_range();
-            // SAFETY: the pages are those of the file, and nobody writes to them; whoever needs one gets it from there.
+            // SAFETY: the pages are those of the file, and nobody writes to them (the engine takes no code that has to be
+            // adapted to its place); whoever needs one gets it from there.
             let advised = unsafe {
                 madvise(
                     code.start.cast_mut().cast(),

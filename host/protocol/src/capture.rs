@@ -13,6 +13,7 @@ use crate::task::RequestBody;
 pub struct DownloadRequest {
     /// The source, or several with a line each.
     #[serde(deserialize_with = "or_default")]
+    #[schema(required, example = "https://example.com/file.zip")]
     pub url: String,
     /// The file's name; empty takes it from the server or the URL.
     #[serde(deserialize_with = "or_default")]

@@ -51,6 +51,7 @@ pub struct CreateGroupRequest {
     /// Stored paused.
     pub start_paused: bool,
     /// The chosen items; not empty.
+    #[schema(required)]
     pub items: Vec<GroupItemDto>,
 }
 

@@ -43,7 +43,7 @@ pub struct MarketEntryDto {
     /// What is installed of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed: Option<MarketInstalledDto>,
-    /// Whether this version would replace the installed one.
+    /// Whether this version would replace the installed one, perhaps once the user agrees to what it asks for.
     pub update_available: bool,
     /// When it replaces the installed one by itself, in milliseconds since the Unix epoch, unless it asks for more.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -203,12 +203,20 @@ pub struct DevErrorDto {
 
 /// A version that waits for consent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct PendingVersionDto {
     /// Which one.
     pub version: String,
     /// What it could do that is not allowed yet.
     pub added: Vec<String>,
-    /// Names what was shown, for the consent.
+    /// The fingerprint of the key of the author who signed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+    /// Whether somebody else signed the version that runs. Who agrees gives this author what was given to that one, secrets
+    /// among it.
+    #[serde(default)]
+    pub author_changed: bool,
+    /// Names all of that, for the consent.
     pub digest: String,
 }
 
@@ -344,6 +352,7 @@ impl std::fmt::Debug for UpdatePluginSettingsParams {
 #[serde(rename_all = "camelCase", default)]
 pub struct ResolvePreviewRequest {
     /// The URL.
+    #[schema(required, example = "https://example.com/folder")]
     pub url: String,
     /// A `Cookie` value.
     pub cookies: String,

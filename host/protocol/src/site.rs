@@ -30,9 +30,11 @@ impl SiteAuthEntryDto {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SiteAuthSaveRequest {
     /// The site, or any URL of it; a bare host means https.
+    #[schema(min_length = 1, example = "https://example.com")]
     pub site: String,
     /// The user name; not empty.
     #[serde(alias = "username")]
+    #[schema(min_length = 1, example = "user")]
     pub user: String,
     /// The password.
     #[serde(alias = "password", default)]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of one request")]
 pub struct CreateTaskRequest {
     /// The source.
+    #[schema(required, example = "https://example.com/file.zip")]
     pub url: String,
     /// Further sources of the same bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]

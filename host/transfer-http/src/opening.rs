@@ -17,7 +17,7 @@ use crate::{
     fetch::{Fetched, RangeWish},
     mirrors::SAMPLE_BYTES,
     name,
-    plan::Plan,
+    plan::{Plan, USUAL_MIN_SPLIT},
     run::blocking,
     session::Session,
     verdict::{self, Facts, Objection, Verdict, judge, not_the_file},
@@ -244,7 +244,9 @@ impl Session {
     /// Sends the first request. Where several segments were asked for, the others' connections are opened meanwhile:
     /// that spares them a round trip, and opening one burns no link.
     async fn fetch_first(&self, home: &SafeUrl, url: &SafeUrl, wish: Option<&RangeWish>) -> Result<Fetched, Failure> {
-        let others = if self.source.urls.len() == 1 && wish.is_some() {
+        // Who wants larger segments than usual wants fewer connections: perhaps the file is one segment.
+        let is_sparing = self.connections.min_split_bytes > USUAL_MIN_SPLIT;
+        let others = if self.source.urls.len() == 1 && wish.is_some() && !is_sparing {
             self.parts() - 1
         } else {
             0

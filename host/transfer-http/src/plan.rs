@@ -12,6 +12,9 @@ use transfer::{ByteRange, RangeSet, SegmentView};
 /// A worker may have this much written and not recorded; a kill costs at most that much a connection.
 const RECORD_BYTES: u64 = 512 * 1024;
 
+/// The least that a segment has if nobody says anything, as [`transfer::ConnectionPlan`] has it.
+pub(crate) const USUAL_MIN_SPLIT: u64 = 1024 * 1024;
+
 /// The least worth stealing, however slow its holder: a request costs about as much as this many bytes.
 const MIN_STEAL_BYTES: u64 = 64 * 1024;
 
@@ -317,7 +320,8 @@ impl Plan {
         };
         let is_stuck =
             lease.looks >= SETTLED_LOOKS && lease.rate < STUCK_RATE && seconds_left(lease) > 4.0 * pace.delay + 1.0;
-        let saves_time = seconds_left(lease) > 2.0 * pace.delay + 0.05;
+        // Who wants larger segments than usual wants fewer connections, even if it takes longer.
+        let saves_time = self.min_split <= USUAL_MIN_SPLIT && seconds_left(lease) > 2.0 * pace.delay + 0.05;
         let is_worth = stolen >= self.min_split
             || (stolen >= MIN_STEAL_BYTES && saves_time)
             || (stolen > 0 && is_stuck && thief >= STUCK_RATE);

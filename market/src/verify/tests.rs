@@ -1062,6 +1062,34 @@ fn what_is_remembered_survives_being_stored() {
     SourceState::from_stored(damaged).unwrap_err();
 }
 
+#[test]
+fn a_stored_file_that_is_not_the_one_that_was_checked_is_not_held() {
+    let mut world = World::new();
+    let client = world.client();
+    world.add("two@acme", "1.0.0");
+    let stored = world.refresh(&client).state.to_stored();
+    let other = |bytes: &Option<Bytes>| Some([bytes.as_deref().unwrap(), b" "].concat().into());
+    let (index, revocations) = (other(&stored.index), other(&stored.revocations));
+    for damaged in [
+        StoredState {
+            index,
+            ..stored.clone()
+        },
+        StoredState {
+            revocations,
+            ..stored.clone()
+        },
+        StoredState {
+            index: None,
+            ..stored.clone()
+        },
+    ] {
+        let damaged = SourceState::from_stored(damaged).unwrap();
+        assert_eq!(damaged.freshness(now()), Freshness::Unknown);
+        assert_eq!(world.refresh(&damaged).index.plugins().len(), 2);
+    }
+}
+
 /// What version 1 of the stored state looked like; the index and revocations beside it are of the same moment.
 const VERSION_1: &str = include_str!("tests/state-1.json");
 

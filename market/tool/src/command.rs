@@ -9,7 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 use market::{
-    Digest, Folder, Identity, Level, Origin, OriginError, PublicKey, Role, SourceState, path,
+    Digest, Folder, Identity, Level, Link, Origin, OriginError, PublicKey, Role, SourceState, path,
     record::{OverrideRecord, RangeRecord, RevocationRecord},
 };
 use semver::Version;
@@ -340,7 +340,12 @@ pub async fn run_market(command: MarketCommand, cx: &mut Surroundings<'_>) -> Re
                 Some(key) => SourceState::with_key(key),
                 None => own_anchor(Path::new(&args.source))?,
             };
-            say_checked(&check(origin.as_ref(), &anchor, cx.now).await?, cx)
+            say_checked(&check(origin.as_ref(), &anchor, cx.now).await?, cx)?;
+            let url = args.source.parse::<Url>().ok();
+            match url.zip(args.key).map(|(url, key)| Link::new(url, key)) {
+                Some(Ok(link)) => say_link(&link, cx),
+                _ => Ok(()),
+            }
         }
     }
 }
@@ -353,8 +358,11 @@ async fn run_init(args: InitArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolE
         keys: args.keys,
     };
     let keys = init(&repository, &spec, cx.new_keys(args.unprotected), cx.now).await?;
-    cx.say(format_args!("Users add the source with one of its root keys:"))?;
-    keys.iter().try_for_each(|key| cx.say(format_args!("  {key}")))?;
+    cx.say(format_args!(
+        "Users add the source with one of its root keys, and compare the key's fingerprint:"
+    ))?;
+    keys.iter()
+        .try_for_each(|key| cx.say(format_args!("  {key}  {}", key.fingerprint())))?;
     cx.say(format_args!("Keep the root keys apart from each other and offline."))
 }
 
@@ -433,6 +441,12 @@ fn own_anchor(folder: &Path) -> Result<SourceState, ToolError> {
     let first = folder.join(&place);
     let body = std::fs::read(&first).map_err(ToolError::io("read", &first))?;
     SourceState::with_root(&body).map_err(|error| ToolError::source(place, &error))
+}
+
+/// What a maintainer tells users.
+fn say_link(link: &Link, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+    cx.say(format_args!("Users add it with {link}"))?;
+    cx.say(format_args!("and compare the fingerprint: {}", link.key.fingerprint()))
 }
 
 fn say_checked(checked: &Checked, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {

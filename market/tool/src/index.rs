@@ -122,7 +122,9 @@ fn check_author(
         return Ok(());
     }
     let Some(rotation) = rotation else {
-        return Err(ToolError::Refused(format!("{identity} belongs to another author")));
+        return Err(ToolError::Refused(format!(
+            "{identity} belongs to another author, who hands it over (--handover), or the root vouches for this one"
+        )));
     };
     let purpose = Purpose::Author {
         identity,

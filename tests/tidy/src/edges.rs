@@ -67,6 +67,7 @@ const FOR_TESTS: &[&str] = &["support"];
 /// Crates that a crate may use in its tests only.
 const EDGES_OF_TESTS: &[(&str, &[&str])] = &[
     ("agent", &["daemon", "plugin-host", "transfer", "transfer-http"]),
+    ("daemon", &["market", "market-tool"]),
     ("plugin-host", &["market-tool"]),
 ];
 

@@ -52,8 +52,9 @@ impl Notices {
     /// Waits for what happened next: what, and the GID of the download. Empty if some of it is lost, because nobody asked
     /// for too long. Cancel-safe.
     pub async fn next(&mut self) -> Vec<(Kind, String)> {
-        // The sender lives as long as this caller's agent.
-        let _is_open = self.newest.wait_for(|newest| *newest != self.cursor).await;
+        // Its sender lives as long as this caller's agent. What it lends is given back at once: who holds the hub may be
+        // about to change it.
+        drop(self.newest.wait_for(|newest| *newest != self.cursor).await);
         let hub = &self.caller.app.daemon.hub;
         let told = hub.look_at_board(|_, board| {
             let notices = board.notices_after(self.cursor, NOTICES_AT_ONCE);

@@ -311,12 +311,14 @@ impl Caller {
     /// What holds for downloads to come, or for everything.
     fn global_options(&self, is_global: bool) -> Result<Options, Fault> {
         let settings = Options::of_settings(&self.config()?, &self.save_dir()?, is_global);
-        let template = self.dialect().template().as_ref().clone();
+        let template = self.dialect().template();
+        let template = template.filtered(|row| is_global || row.is_of_download());
         Ok(template.over(&settings).over(&Options::usual(is_global)))
     }
 
     pub(super) fn get_global_option(&self) -> Outcome {
-        raw(&self.global_options(true)?.into_value())
+        let options = self.global_options(true)?;
+        raw(&options.over(&self.dialect().started_with).into_value())
     }
 
     pub(super) async fn change_global_option(&self, params: &Params) -> Outcome {

@@ -91,7 +91,7 @@ impl From<RpcError> for Fault {
 pub(super) fn error_code(kind: &str) -> u8 {
     match kind {
         "timeout" => 2,
-        "not-found" | "gone" => 3,
+        "not-found" => 3,
         "network" | "tls" | "proxy" => 6,
         "range-mismatch" | "changed" => 8,
         "disk-full" | "quota-exceeded" => 9,
@@ -102,7 +102,7 @@ pub(super) fn error_code(kind: &str) -> u8 {
         "directory" => 18,
         "resolve" => 19,
         "unexpected-status" | "malformed-response" | "encoding" | "not-the-file" | "size-mismatch" | "forbidden"
-        | "server-error" => 22,
+        | "gone" | "server-error" => 22,
         "too-many-redirects" | "forbidden-redirect" => 23,
         "unauthorized" | "login-required" => 24,
         "invalid-source" => 28,

@@ -314,6 +314,15 @@ impl Options {
         )
     }
 
+    /// What a program that was started with these tells of its own options: all that it takes, but for its secret.
+    #[must_use]
+    pub fn of_start(&self) -> Self {
+        let is_told = |row: &&Row| row.scope == Scope::Start && row.name != "rpc-secret" && !row.is_refused();
+        let rows = ROWS.iter().filter(is_told);
+        let value = |row: &Row| self.get(row.name).or(row.default).map(str::to_owned);
+        Self(rows.filter_map(|row| Some((row.name, value(row)?))).collect())
+    }
+
     /// The options that are settings of the service, as the settings have them.
     pub(super) fn of_settings(config: &ConfigSnapshot, dir: &str, is_global: bool) -> Self {
         let value = |key: &str| config.values.get(key).map_or("", String::as_str);

@@ -32,7 +32,8 @@ type Ack = Result<Json<ResultMessage>, Problem>;
 /// All of them, or those of one status, queue or group. With `limit` it is a page, and the header `X-Next-Cursor` has
 /// the `cursor` of the next one; without that header there is none.
 #[utoipa::path(get, path = "/api/v1/tasks", params(ListParams), responses(
-    (status = 200, body = Vec<TaskDto>), (status = 400, body = ResultMessage), Gated, (status = 503, body = ResultMessage)))]
+    (status = 200, body = Vec<TaskDto>, headers(("X-Next-Cursor" = String, description = "Where the next page begins, if there is one"))),
+    (status = 400, body = ResultMessage), Gated, (status = 503, body = ResultMessage)))]
 pub(super) async fn task_list(State(app): State<App>, Params(params): Params<ListParams>) -> Result<Response, Problem> {
     let hub = app.daemon.known()?;
     let filter = params.filter()?;
@@ -197,6 +198,7 @@ pub(super) struct ListParams {
     /// Tasks of this group.
     group_id: Option<String>,
     /// At most this many, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// What `X-Next-Cursor` said.
     cursor: Option<String>,
@@ -238,5 +240,6 @@ pub(super) struct RenameBody {
 
 #[derive(Deserialize, ToSchema)]
 pub(super) struct UrlBody {
+    #[schema(min_length = 1, example = "https://example.com/file.zip")]
     url: String,
 }

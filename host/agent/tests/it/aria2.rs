@@ -1,6 +1,6 @@
 //! aria2's dialect before a real daemon: who may call, what a message may be, and what is told when.
 
-use agent::Host;
+use agent::{Host, aria2::Kind};
 use data_encoding::BASE64;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
@@ -555,6 +555,28 @@ async fn a_metalink_becomes_a_download_for_each_of_its_files() {
     }
     let torrent = world.aria2("aria2.addTorrent", json!(["ZQ=="])).await.unwrap_err();
     assert!(torrent.contains("not supported"));
+    world.end().await;
+}
+
+/// Events come from one thread and are read on another: neither may keep what the other waits for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn whoever_shares_the_process_is_told_of_everything_while_it_happens() {
+    const DOWNLOADS: usize = 500;
+    let world = World::new().await;
+    let aria2 = world.agent.aria2();
+    let mut notices = aria2.notices();
+    let add = json!({"methodName": "aria2.addUri", "params": [["http://127.0.0.1:1/f"], {"max-tries": "1"}]});
+    let added: Vec<Value> = aria2
+        .call("system.multicall", vec![vec![add; DOWNLOADS].into()])
+        .await
+        .unwrap();
+    assert_eq!(added.len(), DOWNLOADS);
+    let mut failed = 0;
+    while failed < DOWNLOADS {
+        let told = timeout(PATIENCE, notices.next()).await.unwrap();
+        assert!(!told.is_empty(), "something was lost");
+        failed += told.iter().filter(|(kind, _)| *kind == Kind::Error).count();
+    }
     world.end().await;
 }
 

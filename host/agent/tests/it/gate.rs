@@ -443,13 +443,25 @@ fn carried(way: Way, key: &str) -> Option<(&'static str, String)> {
     })
 }
 
-/// Every key from everywhere, and the names that a host may be called by.
+/// Every key from here and from an extension, right ones and none from everywhere, and the names that a host may be
+/// called by.
 fn everything() -> Vec<(&'static str, From, Key)> {
-    let origins = [From::Nowhere, From::Same, From::Extension, From::Foreign, From::Null];
     let from = |from| keys().into_iter().map(move |key| ("{own}", from, key));
-    let mut cases: Vec<_> = origins.into_iter().flat_map(from).collect();
-    for right in [Key::None, Key::Right(Way::Bearer), Key::Right(Way::Header)] {
-        cases.extend([From::OtherExtension, From::OtherPort].map(|from| ("{own}", from, right)));
+    let mut cases: Vec<_> = [From::Nowhere, From::Extension].into_iter().flat_map(from).collect();
+    let others = [
+        From::Same,
+        From::OtherExtension,
+        From::Foreign,
+        From::OtherPort,
+        From::Null,
+    ];
+    for right in [
+        Key::None,
+        Key::Throttled,
+        Key::Right(Way::Bearer),
+        Key::Right(Way::Header),
+    ] {
+        cases.extend(others.map(|from| ("{own}", from, right)));
         for host in ["localhost:{port}", "[::1]:{port}", "127.0.0.1"] {
             cases.push((host, From::Nowhere, right));
         }

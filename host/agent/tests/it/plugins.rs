@@ -77,7 +77,7 @@ async fn a_plugin_is_installed_agreed_to_switched_and_removed() {
     );
     assert_eq!(
         listed[0]["pending"],
-        json!({"version": "1.2.3", "added": ["host https://api.share.test"], "digest": digest})
+        json!({"version": "1.2.3", "added": ["host https://api.share.test"], "authorChanged": false, "digest": digest})
     );
 
     let enable = format!("PUT {ONE}/enabled");

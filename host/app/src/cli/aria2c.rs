@@ -12,7 +12,7 @@ mod help;
 mod hooks;
 mod host;
 mod ledger;
-mod leftover;
+pub(super) mod leftover;
 mod plan;
 mod session;
 pub(super) mod text;

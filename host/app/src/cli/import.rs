@@ -12,7 +12,10 @@ use serde_json::json;
 
 use super::{
     Exit, UsageError,
-    aria2c::text::{self, Entry},
+    aria2c::{
+        leftover,
+        text::{self, Entry},
+    },
     remote::{self, Client, RemoteError, ServiceArgs},
 };
 use crate::environment::Environment;
@@ -22,9 +25,6 @@ const EXAMPLES: &str = "Examples:
   svc import aria2 --conf ~/.aria2/aria2.conf ~/.aria2/session.txt
 
 End aria2c before. What was taken once is not taken again: run it as often as you like.";
-
-/// What aria2 adds to the name of a file that is not finished.
-const CONTROL_SUFFIX: &str = ".aria2";
 
 /// Whose downloads.
 #[derive(Debug, clap::Subcommand)]
@@ -132,9 +132,7 @@ impl Report {
         let of = |name: &str| entry.options.get(name).or_else(|| usual.get(name));
         let Some(out) = of("out") else { return };
         let path = save_dir.join(of("dir").unwrap_or_default()).join(out);
-        let mut control = path.clone().into_os_string();
-        control.push(CONTROL_SUFFIX);
-        if Path::new(&control).exists() {
+        if leftover::control_file(&path).exists() {
             self.notes.insert(format!(
                 "{}: what aria2 has of it is not used; it is fetched anew beside it, and the old bytes stay until you delete them",
                 path.display()

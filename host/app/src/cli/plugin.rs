@@ -86,3 +86,8 @@ pub(super) fn run(command: PluginCommand, environment: &Environment) -> anyhow::
         }
     })
 }
+
+/// What a plugin said, line by line: the breaks of a trace were escaped with everything else that moves a cursor.
+fn broken(text: &str) -> impl Iterator<Item = &str> {
+    text.trim_end_matches("\\n").split("\\n")
+}

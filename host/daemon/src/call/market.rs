@@ -40,7 +40,7 @@ pub(super) async fn call(
             let params: MarketRefreshRequest = request.params()?;
             sources(market.refresh(params.source.as_deref()).await.refused()?, wrote)
         }
-        Method::PluginMarketSourceList => sources(market.sources().await.refused()?, read),
+        Method::PluginMarketSourceList => sources(market.sources(), read),
         Method::PluginMarketSourceAdd => {
             let params: MarketSourceAddRequest = request.params()?;
             let adopted = market.adopt(&params.link, params.fingerprint.as_deref()).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plugin_host::{Event, Identity, JournalEntry, Plugins, runtime::Report};
+use plugin_host::{Event, Identity, JournalEntry, PluginFault, Plugins, runtime::Report};
 use protocol::{PluginCallDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginRequestDto};
 
 /// What is kept of what `plugin` did.
@@ -49,7 +49,10 @@ fn event(entry: &JournalEntry) -> PluginEventDto {
         Event::NotUpdated { error } => ("notUpdated", error.clone()),
         Event::SettingsChanged { keys } => ("settingsChanged", keys.join(", ")),
         Event::Uninstalled => ("uninstalled", String::new()),
-        Event::Called { action, fault, .. } => ("called", format!("{action}: {}", fault.unwrap_or("ok"))),
+        Event::Called { action, fault, .. } => {
+            let why = fault.as_ref().map(|fault| format!("{}: {fault}", fault.code()));
+            ("called", format!("{action}: {}", why.as_deref().unwrap_or("ok")))
+        }
         Event::Denied { denial, .. } => ("denied", denial.to_string()),
     };
     let call = match &entry.event {
@@ -61,7 +64,7 @@ fn event(entry: &JournalEntry) -> PluginEventDto {
         } => Some(PluginCallDto {
             id: call.0,
             action: (*action).to_owned(),
-            code: fault.unwrap_or("ok").to_owned(),
+            code: fault.as_ref().map_or("ok", PluginFault::code).to_owned(),
             ..took(report)
         }),
         _ => None,

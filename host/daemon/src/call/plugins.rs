@@ -257,6 +257,8 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
         pending: summary.pending.as_ref().map(|pending| PendingVersionDto {
             version: pending.version.to_string(),
             added: pending.added.iter().map(ToString::to_string).collect(),
+            signed_by: pending.signed_by.map(|key| key.fingerprint()),
+            author_changed: pending.has_other_author,
             digest: pending.digest.to_string(),
         }),
         capabilities: manifest

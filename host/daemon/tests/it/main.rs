@@ -6,4 +6,5 @@ mod calls;
 mod events;
 mod files;
 mod handshake;
+mod market;
 mod world;

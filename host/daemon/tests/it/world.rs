@@ -72,7 +72,17 @@ impl World {
     }
 
     async fn at(root: tempfile::TempDir) -> Self {
+        Self::started(root, |config| config).await
+    }
+
+    /// A daemon that is configured otherwise than usual.
+    pub(crate) async fn with(change: impl FnOnce(Config) -> Config) -> Self {
+        Self::started(tempfile::tempdir().unwrap(), change).await
+    }
+
+    async fn started(root: tempfile::TempDir, change: impl FnOnce(Config) -> Config) -> Self {
         let config = Config::new(root.path().join("data"), root.path().join("downloads"));
+        let config = change(config);
         let daemon = Daemon::start(config, vec![Arc::new(Scripted)]).await.unwrap();
         Self { root, daemon }
     }

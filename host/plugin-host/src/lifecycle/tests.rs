@@ -8,13 +8,24 @@ fn needed(host: u8) -> Permissions {
 }
 
 fn release(version: u64, hosts: u8) -> Release {
+    signed(version, hosts, None)
+}
+
+fn signed(version: u64, hosts: u8, author: Option<char>) -> Release {
     Release {
-        digest: Digest::of(format!("{version}").as_bytes()),
+        digest: Digest::of(format!("{version} {author:?}").as_bytes()),
         version: semver::Version::new(version, 0, 0),
         needed: needed(hosts),
         installed_ms: 0,
-        signed_by: None,
+        signed_by: author.map(key),
+        proved_in: None,
     }
+}
+
+/// The public key of one of the authors `A`, `B`, …, as it is written.
+fn key(author: char) -> PublicKey {
+    let rest: String = [author; 53].iter().collect();
+    format!("RWQ{rest}").parse().unwrap()
 }
 
 fn step(now: Option<Installation>, input: Input) -> Option<Installation> {
@@ -66,6 +77,30 @@ fn a_version_that_asks_for_more_is_staged_while_the_old_one_runs() {
         (Some(1), Some(2))
     );
     assert!(back.is_pinned);
+}
+
+#[test]
+fn another_author_gets_nothing_that_was_given_to_the_one_before_until_the_user_agrees() {
+    let before = step(None, Input::Install(signed(1, 1, Some('A')), market("one")));
+    let before = step(before, Input::Consent(needed(1).digest()));
+    for author in [Some('B'), None] {
+        for input in [Input::Install, Input::Update] {
+            let asked = step(before.clone(), input(signed(2, 1, author), market("one")));
+            let asking = asked.clone().unwrap();
+            assert_eq!(asking.active, before.clone().unwrap().active, "what runs goes on");
+            assert!(asking.has_other_author(asking.staged.as_ref().unwrap()));
+            // The user agrees to that author, and to no other with the same wishes.
+            let other = step(before.clone(), Input::Install(signed(2, 1, Some('C')), market("one"))).unwrap();
+            for digest in [needed(1).digest(), other.asked().unwrap()] {
+                let refused = apply(asked.clone(), Input::Consent(digest)).unwrap_err();
+                assert_eq!(refused, Refusal::OtherPermissions);
+            }
+            let agreed = step(asked, Input::Consent(asking.asked().unwrap())).unwrap();
+            assert_eq!(agreed.active.unwrap().signed_by, author.map(key));
+        }
+    }
+    let same = step(before, Input::Update(signed(2, 1, Some('A')), market("one"))).unwrap();
+    assert_eq!((version(same.active.as_ref()), same.staged), (Some(2), None));
 }
 
 fn market(id: &str) -> Source {
@@ -133,11 +168,17 @@ fn source() -> impl Strategy<Value = Source> {
     ]
 }
 
+fn releases() -> impl Strategy<Value = Release> {
+    let author = prop::option::of(prop_oneof![Just('A'), Just('B')]);
+    (0..5_u64, 0..4_u8, author)
+        .prop_map(|(version, hosts, author)| signed(version * 10 + u64::from(hosts), hosts, author))
+}
+
 fn inputs() -> impl Strategy<Value = Input> {
     let folder = PathBuf::from("folder");
     prop_oneof![
-        6 => (0..5_u64, 0..4_u8, source()).prop_map(|(version, hosts, source)| Input::Install(release(version * 10 + u64::from(hosts), hosts), source)),
-        2 => (0..5_u64, 0..4_u8, source()).prop_map(|(version, hosts, source)| Input::Update(release(version * 10 + u64::from(hosts), hosts), source)),
+        6 => (releases(), source()).prop_map(|(release, source)| Input::Install(release, source)),
+        2 => (releases(), source()).prop_map(|(release, source)| Input::Update(release, source)),
         1 => any::<bool>().prop_map(Input::Pin),
         4 => (0..4_u8).prop_map(|hosts| Input::Consent(needed(hosts).digest())),
         2 => prop_oneof![Just(Switch::On), Just(Switch::Off), Just(Switch::Tripped)].prop_map(Input::Switch),
@@ -153,6 +194,7 @@ proptest! {
         let mut now: Option<Installation> = None;
         for input in history {
             let is_uninstall = matches!(input, Input::Uninstall);
+            let changes_author = matches!(input, Input::Consent(_) | Input::RollBack { .. });
             if matches!(input, Input::Update(..)) {
                 let allowed = now.as_ref().is_some_and(|now| !now.is_pinned && matches!(&input, Input::Update(_, source) if *source == now.source));
                 prop_assert_eq!(allowed, apply(now.clone(), input.clone()).is_ok());
@@ -167,10 +209,10 @@ proptest! {
             for release in [&installation.active, &installation.previous].into_iter().flatten() {
                 prop_assert!(release.needed.beyond(&installation.grant.allowed).is_empty());
             }
-            if let Some(staged) = &installation.staged {
-                prop_assert!(!staged.needed.beyond(&installation.grant.allowed).is_empty());
-            }
             let active_before = before.as_ref().and_then(|before| before.active.clone());
+            if let (Some(before), Some(active)) = (&active_before, &installation.active) {
+                prop_assert!(changes_author || before.signed_by == active.signed_by);
+            }
             if let Some(before) = before.as_ref().filter(|before| before.source.is_exclusive()) {
                 prop_assert!(before.source == installation.source || !installation.source.is_exclusive());
             }

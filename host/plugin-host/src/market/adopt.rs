@@ -35,7 +35,7 @@ impl Market {
         let adopting = self.shared.tasks.spawn(async move { market.add(&adopted).await });
         let id = adopting.await.map_err(|_| CommandError::Closed)??;
         let source = Source::Market(id);
-        let mut sources = self.sources().await?.into_iter();
+        let mut sources = self.sources().into_iter();
         Ok(Adoption {
             link,
             source: sources.find(|found| found.source == source),

@@ -41,6 +41,8 @@ pub(crate) struct Known {
     pub(crate) refreshed: Timestamp,
     /// When it was last asked.
     pub(crate) attempted: Timestamp,
+    /// How many plugins it offers: its list is long, and read only by who wants more of it.
+    pub(crate) plugins: usize,
     /// Why the last refresh failed.
     pub(crate) trouble: Option<Trouble>,
     /// What is believed.
@@ -61,6 +63,7 @@ impl Known {
             added: now,
             refreshed: now,
             attempted: now,
+            plugins: refreshed.index.plugins().len(),
             trouble: None,
             state: refreshed.state,
             revocations: Arc::new(refreshed.revocations),
@@ -74,6 +77,7 @@ impl Known {
             name: name(&refreshed.state),
             refreshed: now,
             attempted: now,
+            plugins: refreshed.index.plugins().len(),
             trouble: None,
             state: refreshed.state.with_pins_of(&self.state, &refreshed.index, now),
             revocations: Arc::new(refreshed.revocations),
@@ -144,14 +148,11 @@ impl Catalogue {
 
     /// The same with every list read.
     pub(crate) fn open(&self, bundled: Arc<[BundledPlugin]>) -> Shelf {
-        let sources = self.known.iter().filter_map(|(id, known)| {
-            // A damaged list counts as none; the next refresh brings it again.
-            let index = known.state.index().ok().flatten()?;
-            Some(Opened {
-                id: id.clone(),
-                known: Arc::clone(known),
-                index,
-            })
+        let sources = self.known.iter().map(|(id, known)| Opened {
+            id: id.clone(),
+            known: Arc::clone(known),
+            // A list that was damaged offers nothing; the next refresh, which is due, brings it again.
+            index: known.state.index().ok().flatten().unwrap_or_default(),
         });
         Shelf {
             sources: sources.collect(),

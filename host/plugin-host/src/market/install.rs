@@ -160,11 +160,12 @@ impl Market {
     }
 
     /// The sources, the bundled one first.
-    pub async fn sources(&self) -> Result<Vec<SourceSummary>, MarketError> {
-        let (shelf, now) = (self.shared.shelf().await?, self.shared.market.clock.now());
-        let bundled = SourceSummary::bundled(shelf.bundled.len());
-        let others = shelf.sources.iter().map(|source| SourceSummary::of(source, now));
-        Ok([bundled].into_iter().chain(others).collect())
+    pub fn sources(&self) -> Vec<SourceSummary> {
+        let (catalogue, now) = (self.shared.market.catalogue(), self.shared.market.clock.now());
+        let bundled = SourceSummary::bundled(self.shared.market.config.bundled.len());
+        let others = catalogue.known.iter();
+        let others = others.map(|(id, known)| SourceSummary::of(id, known, now));
+        [bundled].into_iter().chain(others).collect()
     }
 
     /// Installs the newest version of a plugin, or replaces an older one by it. `version` is the one that the user was

@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 
 use jiff::Timestamp;
 use market::{
-    Digest, Freshness, Identity, Plugin, PublicKey, Revocation,
+    Digest, Freshness, Identity, Plugin, PublicKey, Revocation, SourceId,
     choice::{self, Host, Update},
 };
 use semver::Version;
 
 use super::{
     BundledPlugin, Known, Trouble,
-    catalogue::{Opened, Shelf, newest_installed},
+    catalogue::{Opened, Shelf},
 };
 use crate::{
     grant::Permissions,
@@ -54,9 +54,9 @@ pub struct Offer {
     pub signed_by: Option<PublicKey>,
     /// Why it cannot be installed.
     pub unfit: Option<String>,
-    /// What is installed, and whether it is pinned.
+    /// What runs, or waits for consent if nothing runs, and whether it is pinned.
     pub installed: Option<(Version, bool)>,
-    /// Whether this version would replace the installed one.
+    /// Whether this version would replace that one, perhaps once the user agrees to it.
     pub is_update: bool,
     /// When that happens unattended.
     pub updates_at: Option<Timestamp>,
@@ -109,18 +109,17 @@ impl SourceSummary {
         }
     }
 
-    pub(super) fn of(opened: &Opened, now: Timestamp) -> Self {
-        let known: &Known = &opened.known;
+    pub(super) fn of(id: &SourceId, known: &Known, now: Timestamp) -> Self {
         let until = match known.state.freshness(now) {
             Freshness::Fresh(until) | Freshness::Stale(until) => until,
             Freshness::Unknown => known.refreshed,
         };
         Self {
-            source: Source::Market(opened.id.clone()),
+            source: Source::Market(id.clone()),
             name: known.name.clone(),
             place: Some((known.url.clone(), known.key)),
             is_fresh: known.is_fresh(now),
-            plugins: opened.index.plugins().len(),
+            plugins: known.plugins,
             times: Some(Times {
                 added: known.added,
                 refreshed: known.refreshed,
@@ -129,6 +128,11 @@ impl SourceSummary {
             trouble: known.trouble.clone(),
         }
     }
+}
+
+/// The version that runs, or that waits for consent if none does.
+fn version(installed: &Installation) -> Option<&Version> {
+    installed.current().map(|release| &release.version)
 }
 
 impl Shelf {
@@ -162,7 +166,7 @@ impl Shelf {
 
 impl BundledPlugin {
     fn offer(&self, installed: Option<&Installation>) -> Offer {
-        let (manifest, version) = (&self.manifest, installed.and_then(newest_installed));
+        let (manifest, version) = (&self.manifest, installed.and_then(version));
         Offer {
             identity: manifest.identity.clone(),
             source: Source::Bundled,
@@ -218,7 +222,7 @@ impl Opened {
             None => revocations.of(identity, &entry.version, &entry.sha256),
         };
         let update = own.map(|own| self.update(identity, own, host, now));
-        let version = installed.and_then(newest_installed);
+        let version = installed.and_then(version);
         let is_pinned = installed.is_some_and(|installed| installed.is_pinned);
         // What the market has is told when it says what the host does not know.
         let asked = Asked::parse(entry.permissions.get()).unwrap_or_default();

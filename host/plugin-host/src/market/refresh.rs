@@ -52,7 +52,7 @@ impl Market {
         let refreshing = self.shared.tasks.spawn(refreshing);
         // Whoever closes the plugins ends it.
         let _ended = refreshing.await;
-        self.sources().await
+        Ok(self.sources())
     }
 
     /// Sees to it that what is known is not old, as far as that takes a moment only.

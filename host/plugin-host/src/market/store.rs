@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use ::store::sql::{self, Connection, Transaction};
 use bytes::Bytes;
 use jiff::Timestamp;
-use market::{SourceId, SourceState, StoredState};
+use market::{Freshness, SourceId, SourceState, StoredState};
 use serde::{Deserialize, Serialize};
 
 use super::{Catalogue, Known, Trouble, TroubleKind};
@@ -20,6 +20,8 @@ struct SourceRecord {
     added: Timestamp,
     refreshed: Timestamp,
     attempted: Timestamp,
+    #[serde(default)]
+    plugins: usize,
     trouble: Option<(TroubleKind, String)>,
 }
 
@@ -32,6 +34,7 @@ impl From<&Known> for SourceRecord {
             added: known.added,
             refreshed: known.refreshed,
             attempted: known.attempted,
+            plugins: known.plugins,
             trouble: known.trouble.clone().map(|trouble| (trouble.kind, trouble.message)),
         }
     }
@@ -40,14 +43,28 @@ impl From<&Known> for SourceRecord {
 fn parse_known(record: &str, stored: StoredState) -> Result<Known, String> {
     let record: SourceRecord = serde_json::from_str(record).map_err(|error| error.to_string())?;
     let state = SourceState::from_stored(stored).map_err(|error| error.to_string())?;
+    let trouble = record.trouble.map(|(kind, message)| Trouble { kind, message });
+    // Only what was believed is saved, so something is known unless it was damaged. Then the source is asked at once.
+    let is_damaged = state.freshness(record.refreshed) == Freshness::Unknown;
+    let damage = || {
+        Trouble::new(
+            TroubleKind::Invalid,
+            "what was saved of it is damaged; it is asked again",
+        )
+    };
     Ok(Known {
         url: record.url.parse().map_err(|error| format!("{error}"))?,
         key: record.key.parse().map_err(|error| format!("{error}"))?,
         name: record.name,
         added: record.added,
         refreshed: record.refreshed,
-        attempted: record.attempted,
-        trouble: record.trouble.map(|(kind, message)| Trouble { kind, message }),
+        attempted: if is_damaged {
+            Timestamp::UNIX_EPOCH
+        } else {
+            record.attempted
+        },
+        plugins: if is_damaged { 0 } else { record.plugins },
+        trouble: is_damaged.then(damage).or(trouble),
         revocations: Arc::new(state.revocations().map_err(|error| error.to_string())?),
         state,
         turn: Arc::default(),
@@ -72,13 +89,12 @@ impl Row {
 
     /// Writes all of it.
     pub(crate) fn save(&self, transaction: &Transaction<'_>) -> sql::Result<()> {
-        let bytes = |bytes: &Option<Bytes>| bytes.as_ref().map(|bytes| bytes.to_vec());
         let values = (
             &self.id,
             &self.record,
             &self.stored.head,
-            bytes(&self.stored.index),
-            bytes(&self.stored.revocations),
+            self.stored.index.as_deref(),
+            self.stored.revocations.as_deref(),
         );
         transaction
             .prepare_cached(

@@ -133,11 +133,12 @@ impl Place {
     }
 
     /// Adds what was packed, and publishes it.
-    async fn add(&self, package: &Path, imports: &(dyn Fn(&Package) -> Result<market::Digest, String> + Sync)) {
-        let addition = index::Addition {
-            rotation: None,
-            imports,
-        };
+    async fn add(&self, package: &Path, imports: index::Imports<'_>) {
+        let rotation = None;
+        self.add_all(package, index::Addition { rotation, imports }).await;
+    }
+
+    async fn add_all(&self, package: &Path, addition: index::Addition<'_>) {
         let key = self.signing_key("index");
         index::add(&self.repository(), &key, package, addition, self.outside.now()).unwrap();
         self.publish().await;
@@ -147,6 +148,19 @@ impl Place {
     async fn release(&self, name: &str, version: &str, script: &str) {
         let package = self.package(name, version, script, None);
         self.add(&package, &imports).await;
+    }
+
+    /// The same of another author, to whom the one before hands the plugin over.
+    async fn release_of_heir(&self, name: &str, version: &str, script: &str) {
+        let old = self.signing_key("author");
+        let keys = self.folder.path().join("keys");
+        let heir = SigningKey::generate(&keys.join("heir.key"), None).unwrap();
+        std::fs::rename(keys.join("heir.key"), keys.join("author.key")).unwrap();
+        let addition = index::Addition {
+            rotation: Some(author::hand_over(&identity(name), &old, heir.public())),
+            imports: &imports,
+        };
+        self.add_all(&self.package(name, version, script, None), addition).await;
     }
 
     async fn publish(&self) {

@@ -28,8 +28,8 @@ mod loading;
 /// Runs guests whose code is a script: words that say what each call does.
 ///
 /// `imports http.send` and `exports x` are what it shows; `sends x` is what its links carry; `refuse` does not load and
-/// `slow` not while loads are held; `list`, `trap`, `parse`, `no`, `hang`, `wait` and `reach URL` are what it does when it
-/// is called.
+/// `slow` not while loads are held; `list`, `trap`, `parse`, `old`, `no`, `hang`, `wait` and `reach URL` are what it does
+/// when it is called.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Whether slow scripts wait with loading.
@@ -39,9 +39,12 @@ pub(crate) struct Scripted {
     /// Calls of scripts that `wait` go on after this.
     pub(crate) go_on: Arc<Notify>,
     pub(crate) loads: std::sync::atomic::AtomicU32,
+    /// Whether it is of a later host, in which scripts that are `old` do not find their way.
+    is_later: bool,
 }
 
 struct Script {
+    is_later: bool,
     lines: Vec<String>,
     interface: Interface,
     begun: Arc<Notify>,
@@ -66,6 +69,7 @@ impl Runtime for Scripted {
         let is_refused = lines.iter().any(|line| line == "refuse");
         let (begun, go_on) = (Arc::clone(&self.begun), Arc::clone(&self.go_on));
         let mut held = self.holds_loads.subscribe();
+        let is_later = self.is_later;
         Box::pin(async move {
             if lines.iter().any(|line| line == "slow") {
                 held.wait_for(|is_held| !is_held).await.unwrap();
@@ -77,6 +81,7 @@ impl Runtime for Scripted {
                 });
             }
             Ok(Arc::new(Script {
+                is_later,
                 lines,
                 interface,
                 begun,
@@ -119,6 +124,7 @@ impl Script {
                     });
                 }
                 ("parse", _) => result = Err(GuestError::Parse("/files".to_owned()).into()),
+                ("old", _) if self.is_later => result = Err(GuestError::Parse("/old".to_owned()).into()),
                 ("no", _) => result = Err(GuestError::NotMatched.into()),
                 ("hang", _) => std::future::pending().await,
                 ("wait", _) => {
@@ -238,6 +244,23 @@ impl World {
         let runtime = Scripted::default();
         runtime.holds_loads.send_replace(true);
         self.restart_on(runtime).await
+    }
+
+    /// The same as if another version of the host had installed what is there. `is_later` is what [`Scripted`] says.
+    pub(crate) async fn restart_upgraded(self, is_later: bool) -> Self {
+        self.damage("UPDATE plugin SET record = replace(record, '\"proved_in\":', '\"proved_elsewhere\":')")
+            .await;
+        self.restart_on(Scripted {
+            is_later,
+            ..Scripted::default()
+        })
+        .await
+    }
+
+    /// Changes rows behind everybody's back.
+    pub(crate) async fn damage(&self, sql: &'static str) {
+        let changed = self.store.write(move |transaction| transaction.execute(sql, []));
+        assert!(changed.await.unwrap() > 0);
     }
 
     /// The same with an executable that brings other plugins.

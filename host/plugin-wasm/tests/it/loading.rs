@@ -76,6 +76,8 @@ async fn a_compiled_plugin_that_was_changed_is_not_used() {
     let mut bytes = fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
+    // It may not be written to.
+    fs::remove_file(&file).unwrap();
     fs::write(&file, bytes).unwrap();
     let refused = rig.restarted("/nonexistent").load(working(), Language::Component).await;
     assert!(

@@ -249,6 +249,18 @@ fn what_is_nearly_done_is_left_to_its_holder() {
 }
 
 #[test]
+fn who_wants_large_segments_keeps_few_connections() {
+    let mut plan = Plan::new(Some(3_000_000), RangeSet::new(), 20 << 20);
+    plan.take_from(WorkerId(0), 0, 16, PACE);
+    settle_at(&mut plan, WorkerId(0), 100_000.0);
+    let thief = Pace {
+        rate: 100_000.0,
+        delay: 0.01,
+    };
+    assert_eq!(plan.take(WorkerId(1), 16, thief), None);
+}
+
+#[test]
 fn a_stuck_holder_loses_even_its_last_bytes() {
     let mut plan = Plan::new(Some(10_000), RangeSet::new(), 1_000_000);
     plan.take_from(WorkerId(0), 0, 1, PACE);

@@ -73,6 +73,7 @@ fn origin() -> Origin {
         served("/auth").with(basic_auth("u", "p")),
         served("/busy").with(behaviour::status(503)),
         served("/broken").with(behaviour::status(500)),
+        served("/gone").with(behaviour::status(410)),
         served("/loop").with(behaviour::redirect(302, "/loop")),
         served("/silent").with(behaviour::silent(End::Stall)),
         served("/slow").with(behaviour::paced(MIB)),
@@ -107,7 +108,9 @@ const LINES: &[(&[&str], i32, &[&str])] = &[
     (&["--http-user=u", "--http-passwd=p", "{}/auth"], 0, &["auth"]),
     (&["--allow-overwrite=true", "-o", "there", "{}/f.bin"], 0, &["there"]),
     (&["--quiet", "{}/f.bin"], 0, &["f.bin"]),
+    (&["-Z", "-o", "name", "{}/f.bin"], 0, &["f.bin"]),
     (&["{}/nope"], 3, &[]),
+    (&["{}/gone"], 22, &[]),
     (&["-Z", "{}/nope", "{}/f.bin"], 3, &["f.bin"]),
     (&["--max-tries=1", "{}/auth"], 24, &[]),
     (&["--max-tries=1", "{}/busy"], 29, &[]),
@@ -266,6 +269,8 @@ fn what_aria2_itself_began_goes_on() {
         "-s2",
         "-k1M",
         "--auto-save-interval=1",
+        // It writes once a second, and shall do so between its first piece and its last.
+        "--max-download-limit=600K",
         "--file-allocation=none",
         &url,
     ];
@@ -288,7 +293,7 @@ fn what_aria2_itself_began_goes_on() {
 fn what_was_interrupted_is_in_the_session_and_goes_on_from_it() {
     let (origin, place) = (origin(), Place::new());
     let url = origin.url("/slow");
-    let line = ["--save-session=s", "--header=A: secret", "-o", "out", &url];
+    let line = ["--save-session=s", "--header=A: secret", "-o", "out", "-x2", &url];
     let child = begin(&place, &origin, &line);
     signal(pid(&child), Signal::INT);
     let ended = child.wait_with_output().unwrap();
@@ -304,6 +309,9 @@ fn what_was_interrupted_is_in_the_session_and_goes_on_from_it() {
         session.contains("\n header=A: secret\n") && session.contains("\n out=out\n"),
         "{session}"
     );
+    // The next start does not say it again.
+    assert!(session.contains("\n max-connection-per-server=2\n"), "{session}");
+    assert!(!session.contains("retry-wait"), "{session}");
     let (code, said) = run(ours(&place, &["-i", "s", "--save-session=s"]));
     assert_eq!(code, Some(0), "{said}");
     place.assert_file("out", &content());

@@ -31,6 +31,10 @@ pub(in crate::aria2) fn apply(
             value.clone_into(field);
         }
     }
+    // The page is the file itself.
+    if request.referrer == "*" {
+        request.referrer.clone_from(&request.url);
+    }
     if request.checksum.starts_with("adler32") {
         return Err(Fault::bad_option("checksum"));
     }
@@ -192,7 +196,8 @@ pub(in crate::aria2) fn change(
     Ok(after.filter(|(name, value)| before.get(name) != Some(value)).collect())
 }
 
-/// The options by which the request of this task is made again under its GID, what is secret among them.
+/// The options by which the request of this task is made again under its GID, what is secret among them. What aria2 does
+/// not take is left out.
 pub fn saved(request: &CreateTaskRequest, task_id: &str) -> Options {
     let mut options = shown(request);
     let mut put = |name: &'static str, value: String| drop(options.0.insert(name, value));
@@ -206,7 +211,7 @@ pub fn saved(request: &CreateTaskRequest, task_id: &str) -> Options {
         let headers = options.0.entry("header").or_default();
         headers.extend(["Cookie: ", &request.cookies, "\n"]);
     }
-    options
+    options.filtered(|row| options.get(row.name()).is_some_and(|value| row.read(value).is_ok()))
 }
 
 /// The options that ask for what a request asks for.

@@ -1,6 +1,9 @@
 //! Doing it: adds the downloads, tells what happens to them, and ends when they do or when it is told to.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use agent::{
     SessionFile as _,
@@ -102,14 +105,14 @@ impl Drive {
             .await?;
         let wanted = std::mem::take(&mut self.plan.wanted);
         let mut entries = Vec::new();
-        let mut count = 0;
+        let mut gids = HashSet::new();
         for wanted in wanted {
             match wanted {
                 Wanted::Uris(entry) => entries.push(entry),
                 Wanted::Metalink(document, options) => {
                     let params = vec![BASE64.encode(&document).into(), options.into_value()];
                     match self.aria2.call::<Vec<String>>("aria2.addMetalink", params).await {
-                        Ok(gids) => count += gids.len(),
+                        Ok(added) => gids.extend(added),
                         Err(refusal) => self.refuse("Metalink", &refusal.to_string()),
                     }
                 }
@@ -120,11 +123,14 @@ impl Drive {
             .filter_map(|entry| leftover::take(entry, &self.plan.usual));
         self.borrowed.extend(taken);
         for entries in entries.chunks(ADDED_AT_ONCE) {
-            count += self.add(entries).await?;
+            gids.extend(self.add(entries).await?);
         }
-        if count > 0 {
+        if !gids.is_empty() {
             self.console
-                .tell(Level::Notice, &format!("Downloading {count} item(s)"));
+                .tell(Level::Notice, &format!("Downloading {} item(s)", gids.len()));
+        }
+        if let Some(session) = &host.session {
+            session.began_with.get_or_init(|| gids);
         }
         if let Some(door) = &self.plan.door {
             if door.secret.is_none() {
@@ -141,16 +147,16 @@ impl Drive {
         Ok(())
     }
 
-    /// Adds downloads; answers how many were taken.
-    async fn add(&mut self, entries: &[Entry]) -> Result<usize, Refused> {
+    /// Adds downloads; answers the GIDs of those that were taken.
+    async fn add(&mut self, entries: &[Entry]) -> Result<Vec<String>, Refused> {
         let call = |entry: &Entry| json!({"methodName": "aria2.addUri", "params": [entry.uris, entry.options.clone().into_value()]});
         let calls: Vec<Value> = entries.iter().map(call).collect();
         let answers: Vec<Value> = self.aria2.call("system.multicall", vec![calls.into()]).await?;
-        let mut taken = 0;
+        let mut taken = Vec::new();
         for (entry, answer) in entries.iter().zip(answers) {
-            match answer["message"].as_str() {
-                None => taken += 1,
-                Some(why) => self.refuse(entry.uris.first().map_or("", String::as_str), why),
+            match (answer[0].as_str(), answer["message"].as_str()) {
+                (Some(gid), _) => taken.push(gid.to_owned()),
+                (None, why) => self.refuse(entry.uris.first().map_or("", String::as_str), why.unwrap_or_default()),
             }
         }
         Ok(taken)
@@ -274,10 +280,7 @@ impl Drive {
     }
 
     async fn show(&mut self) -> Result<(), Refused> {
-        let is_summary_due = self
-            .plan
-            .summary_every
-            .is_some_and(|every| self.last_summary.elapsed() >= every);
+        let is_summary_due = is_due(self.plan.summary_every, self.last_summary);
         if !self.console.shows_readout && !is_summary_due {
             return Ok(());
         }
@@ -303,11 +306,7 @@ impl Drive {
 
     async fn save_now_and_then(&mut self, host: &Host) {
         let Some(session) = &host.session else { return };
-        if session
-            .saving
-            .every
-            .is_some_and(|every| self.last_save.elapsed() >= every)
-        {
+        if is_due(session.saving.every, self.last_save) {
             self.last_save = Instant::now();
             if let Err(why) = session.save().await {
                 self.console.tell(Level::Error, &why);
@@ -351,6 +350,11 @@ impl Drive {
         }
         Ok(exit)
     }
+}
+
+/// Whether what was done `last` and comes `every` so often comes with this tick, which is the nearest one.
+fn is_due(every: Option<Duration>, last: Instant) -> bool {
+    every.is_some_and(|every| last.elapsed() + TICK / 2 >= every)
 }
 
 fn ticks() -> Interval {

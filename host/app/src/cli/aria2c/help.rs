@@ -11,7 +11,7 @@ pub(super) const USAGE: &str = "Usage: aria2c [OPTIONS] [URI | METALINK_FILE]...
 pub(super) fn version() -> String {
     format!(
         "aria2 version {}\nThis is Svc {}, in aria2's place: its dialect, its command line, no torrents and no FTP.\n\n\
-        ** Configuration **\nEnabled Features: {}\nHash Algorithms: sha-1, sha-256, sha-384, sha-512, md5\n",
+        ** Configuration **\nEnabled Features: {}\nHash Algorithms: sha-1, sha-256, sha-512, md5\n",
         agent::aria2::VERSION,
         env!("CARGO_PKG_VERSION"),
         agent::aria2::FEATURES.join(", "),

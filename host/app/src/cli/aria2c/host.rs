@@ -63,9 +63,11 @@ impl Host {
             engine,
             saving,
             usual: Arc::new(plan.usual.clone()),
+            began_with: Arc::default(),
         });
         let mut config = agent::Config::drop_in();
         config.session_file = session.clone().map(|session| Arc::new(session) as Arc<dyn SessionFile>);
+        config.started_with = plan.options.of_start();
         if let Some(door) = &plan.door {
             config.bind = Some(door.address);
             config.preset_key = door.secret.clone().map(AccessKey::agreed).map(PresetKey::Forced);

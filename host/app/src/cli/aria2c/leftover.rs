@@ -44,7 +44,7 @@ pub(super) fn take(entry: &Entry, usual: &Options) -> Option<Borrowed> {
         .join(of("dir"))
         .join(name);
     let length = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
-    let control = beside(&path, CONTROL_SUFFIX);
+    let control = control_file(&path);
     if !control.exists() {
         let is_to_continue = of("continue") == "true" && length > 0;
         let done = std::iter::once(ByteRange::new(0, length)).collect();
@@ -73,6 +73,11 @@ impl Borrowed {
             let _stale = fs::remove_file(beside(&self.path, JOURNAL_SUFFIX));
         }
     }
+}
+
+/// Where aria2 says what of a file is there.
+pub(in crate::cli) fn control_file(path: &Path) -> PathBuf {
+    beside(path, CONTROL_SUFFIX)
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

@@ -55,6 +55,9 @@ pub(super) struct Saving {
     pub(super) is_of_all: bool,
     /// Downloads that no server knows are in it, too.
     pub(super) is_of_missing: bool,
+    /// What the command line says of downloads. With those that it begins it is in the file, for a start that does not say
+    /// it.
+    pub(super) spelled_out: Options,
 }
 
 /// What is to be done, and how.
@@ -84,7 +87,7 @@ impl Plan {
     /// Resolves what the command line gives, with the configuration and the lists that it names.
     pub(super) fn new(given: Given, environment: &Environment) -> Result<Self, Refused> {
         let mut warnings = Vec::new();
-        let mut options = given.options;
+        let mut options = given.options.clone();
         if !options.is_on("no-conf")
             && let Some(conf) = conf(options.get("conf-path"))?
         {
@@ -100,11 +103,14 @@ impl Plan {
             std::env::current_dir().map_err(|error| Refused::new(format!("No directory to stand in: {error}")))?;
         let directory = options.get("dir").filter(|dir| !dir.is_empty());
         let directory = directory.map_or_else(|| current.clone(), |dir| current.join(dir));
+        let usual = usual(&options, &directory);
+        let is_beside = |row: &Row| row.is_of_download() && !row.is_own() && given.options.get(row.name()).is_some();
+        let spelled_out = usual.clone().over(&options).filtered(is_beside);
         Ok(Self {
-            usual: usual(&options, &directory),
+            usual,
             door,
             wanted,
-            saving: saving(&options, &current),
+            saving: saving(&options, &current, spelled_out),
             hooks: Hooks::new(&options),
             transport: transport(&options),
             proxy: proxies(&options, environment)?,
@@ -220,13 +226,14 @@ fn proxies(options: &Options, environment: &Environment) -> Result<SystemProxy, 
     })
 }
 
-fn saving(options: &Options, current: &Path) -> Option<Saving> {
+fn saving(options: &Options, current: &Path, spelled_out: Options) -> Option<Saving> {
     let path = options.get("save-session").filter(|path| !path.is_empty())?;
     Some(Saving {
         path: current.join(path),
         every: seconds(options, "save-session-interval"),
         is_of_all: options.is_on("force-save"),
         is_of_missing: options.get("save-not-found") != Some("false"),
+        spelled_out,
     })
 }
 
@@ -249,7 +256,9 @@ fn wanted(
     has_clients: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Wanted>, Refused> {
-    let own = options.filtered(Row::is_own);
+    let is_each_own = options.is_on("force-sequential");
+    // Several files cannot have one name.
+    let own = options.filtered(|row| row.is_own() && !(is_each_own && row.name() == "out"));
     let (mut wanted, mut uris) = (Vec::new(), Vec::new());
     for operand in operands {
         if Path::new(&operand).is_file() {
@@ -261,7 +270,6 @@ fn wanted(
     if let Some(path) = options.get("metalink-file") {
         wanted.push(metalink(Path::new(path), &own)?);
     }
-    let is_each_own = options.is_on("force-sequential");
     let lines = if is_each_own {
         uris.chunks(1)
     } else {

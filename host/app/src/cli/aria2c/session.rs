@@ -1,6 +1,11 @@
 //! The session file: what is left to do, as a list that the next start reads with `-i`.
 
-use std::{io::Write as _, path::Path, sync::Arc};
+use std::{
+    collections::HashSet,
+    io::Write as _,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use agent::{
     SessionFile,
@@ -19,6 +24,8 @@ pub(super) struct Session {
     pub(super) saving: Saving,
     /// What holds for every download and need not be said of one.
     pub(super) usual: Arc<Options>,
+    /// The GIDs of the downloads that the start began, as soon as they are there.
+    pub(super) began_with: Arc<OnceLock<HashSet<String>>>,
 }
 
 impl Session {
@@ -47,9 +54,7 @@ impl Session {
     fn is_saved(&self, task: &Task) -> bool {
         match &task.phase {
             Phase::Completed => self.saving.is_of_all,
-            Phase::Failed(failure) => {
-                self.saving.is_of_missing || !matches!(failure.kind, FailureKind::NotFound | FailureKind::Gone)
-            }
+            Phase::Failed(failure) => self.saving.is_of_missing || failure.kind != FailureKind::NotFound,
             _ => true,
         }
     }
@@ -61,6 +66,10 @@ impl Session {
             let usual = self.usual.get(row.name()).or(row.default());
             row.name() == "gid" || asked.get(row.name()) != usual
         });
+        let began = self.began_with.get();
+        if began.is_some_and(|began| options.get("gid").is_some_and(|gid| began.contains(gid))) {
+            options = options.over(&self.saving.spelled_out);
+        }
         if task.phase == Phase::Paused {
             options.put(Row::of("pause").expect("it is in the table"), "true".to_owned(), false);
         }

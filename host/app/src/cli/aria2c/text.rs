@@ -78,7 +78,7 @@ fn option(line: &str) -> Option<(&'static Row, &str)> {
 }
 
 /// An entry as a list has it.
-pub(super) fn entry(uris: &[String], options: &Options) -> String {
+pub(in crate::cli) fn entry(uris: &[String], options: &Options) -> String {
     let mut text: String = uris.iter().flat_map(|uri| [uri, "\t"]).collect();
     text.push('\n');
     for (name, value) in options.iter() {

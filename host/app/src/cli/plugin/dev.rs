@@ -84,14 +84,16 @@ pub(super) async fn run(args: &DevArgs, environment: &Environment) -> anyhow::Re
 /// What a file was when it was looked at.
 type Stamp = (SystemTime, u64);
 
+/// What runs, as far as it was told: the code's digest, the version, what it is for and what it needs.
+type Running = (String, String, Vec<String>, Vec<String>);
+
 /// The plugin under work.
 struct Bench {
     folder: PathBuf,
     identity: String,
     sources: BTreeMap<PathBuf, Stamp>,
     captured: BTreeMap<PathBuf, Stamp>,
-    /// What runs, as far as it was told: the code's digest, the version, what it is for and what it needs.
-    running: (String, String, Vec<String>, Vec<String>),
+    running: Running,
     error: Option<String>,
 }
 
@@ -101,7 +103,7 @@ impl Bench {
             sources: BTreeMap::new(),
             captured: BTreeMap::new(),
             identity: String::new(),
-            running: Default::default(),
+            running: Running::default(),
             error: None,
             folder,
         };
@@ -168,8 +170,12 @@ impl Bench {
                 say(&format!("not loaded, the version before goes on: {text}"));
             }
             None if self.running != running => {
-                let (identity, version, age) = (&plugin.identity, &plugin.version, self.age().as_millis());
-                say(&format!("{identity} {version} loaded {age} ms after the change"));
+                let when = if self.running == Running::default() {
+                    "as it is".to_owned()
+                } else {
+                    format!("{} ms after the change", self.age().as_millis())
+                };
+                say(&format!("{} {} loaded {when}", plugin.identity, plugin.version));
                 self.running = running;
             }
             _ => {}

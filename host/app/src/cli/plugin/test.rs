@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use plugin_host::{Line, LogLevel, author::Candidate, fixture::Replayed};
 use transfer::ByteCount;
 
-use super::workshop::{FolderArgs, Workshop};
+use super::{
+    broken,
+    workshop::{FolderArgs, Workshop},
+};
 use crate::{
     cli::{Exit, remote::print_lines},
     environment::Environment,
@@ -106,8 +109,7 @@ async fn play(candidate: &Candidate, args: &TestArgs) -> Outcome {
                 let is_shown =
                     |line: &&Line| args.log || (line.level == LogLevel::Error && !replayed.problems.is_empty());
                 let said = replayed.lines.iter().filter(is_shown);
-                // The line breaks of a trace were escaped with everything that moves a cursor.
-                let said = said.flat_map(|line| line.text.split("\\n"));
+                let said = said.flat_map(|line| broken(&line.text));
                 lines.extend(said.map(|text| format!("      {text}")));
                 replayed.problems
             }

@@ -119,7 +119,7 @@ impl<'a> Client<'a> {
     }
 
     /// Everything as it is now; from here on [`Client::event`] tells what changes.
-    pub(super) async fn snapshot(&mut self) -> Result<AgentSnapshot, RemoteError> {
+    pub(in crate::cli) async fn snapshot(&mut self) -> Result<AgentSnapshot, RemoteError> {
         let snapshot: Snapshot = self.ask(Method::SystemSnapshot).await?;
         self.cursor = Some((snapshot.epoch, snapshot.sequence));
         Ok(snapshot.body.snapshot)

@@ -5,7 +5,7 @@ mod source;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use protocol::{MarketEntryDto, MarketInstalledDto, Method};
+use protocol::{MarketEntryDto, MarketInstalledDto, Method, RevocationDto};
 
 use super::{
     Client, Exit, ServiceArgs, plugin, print_json, print_lines, render,
@@ -126,6 +126,7 @@ fn has_words(entry: &MarketEntryDto, words: &[String]) -> bool {
 
 /// What its user should know, the worst first.
 fn state(entry: &MarketEntryDto) -> String {
+    let is_told = |revoked: &RevocationDto| entry.yanked.contains(&revoked.reason);
     let is_pinned = matches!(&entry.installed, Some(MarketInstalledDto { pinned: true, .. }));
     let mut states = Vec::new();
     states.extend(
@@ -134,7 +135,9 @@ fn state(entry: &MarketEntryDto) -> String {
             .as_ref()
             .map(|revoked| format!("{}: {}", revoked.level, revoked.reason)),
     );
-    states.extend((!entry.yanked.is_empty()).then(|| format!("withdrawn: {}", entry.yanked)));
+    if !entry.yanked.is_empty() && !entry.revoked.as_ref().is_some_and(is_told) {
+        states.push(entry.yanked.clone());
+    }
     states.extend(entry.stale.then(|| "stale source".to_owned()));
     states.extend(entry.update_available.then(|| "update".to_owned()));
     states.extend(is_pinned.then(|| "pinned".to_owned()));
@@ -157,8 +160,6 @@ fn confirm(lines: &[String], question: &str, instead: &str) -> anyhow::Result<bo
 
 #[cfg(test)]
 mod tests {
-    use protocol::RevocationDto;
-
     use super::*;
 
     fn entry() -> MarketEntryDto {
@@ -191,6 +192,7 @@ mod tests {
         };
         let entry = MarketEntryDto {
             revoked: Some(revoked),
+            yanked: "version 1.0.0 is malicious: sends cookies".into(),
             stale: true,
             update_available: true,
             ..entry()

@@ -220,6 +220,7 @@ fn state(plugin: &PluginDto) -> String {
     let is = match plugin.disabled_reason.as_str() {
         "CircuitBreaker" => "disabled: keeps failing",
         "Manual" => "disabled",
+        "Revoked" => return format!("stopped, it is malicious: {}", plugin.load_error),
         _ if !plugin.load_error.is_empty() => "does not load",
         _ if plugin.enabled => "enabled",
         _ => return "waits for consent".to_owned(),
@@ -338,13 +339,28 @@ fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
 /// What a plugin asks for, and how one agrees to it.
 fn asked(plugin: &PluginDto) -> Vec<String> {
     let PluginDto { identity, pending, .. } = plugin;
-    let Some(PendingVersionDto { version, added, digest }) = pending else {
+    let Some(pending) = pending else {
         return vec![format!("{identity} asks for nothing")];
     };
-    let mut lines = vec![format!("{identity} {version} asks you to agree that it")];
-    lines.extend(added.iter().map(|permission| format!("  {}", words(permission))));
-    lines.push(format!("agree with: svc plugin consent {identity} {digest}"));
+    let mut lines = vec![format!("{identity} {} asks you to agree that it", pending.version)];
+    lines.extend(
+        pending
+            .added
+            .iter()
+            .map(|permission| format!("  {}", words(permission))),
+    );
+    lines.extend(other_author(pending));
+    lines.push(format!("agree with: svc plugin consent {identity} {}", pending.digest));
     lines
+}
+
+/// That a version is somebody else's than the one that runs, if it is.
+pub(super) fn other_author(pending: &PendingVersionDto) -> Option<String> {
+    let key = pending.signed_by.as_deref().unwrap_or("nobody");
+    let told = format!(
+        "  is signed by {key}, not by the author of the version that runs, and gets its permissions and secrets"
+    );
+    pending.author_changed.then_some(told)
 }
 
 /// What a permission lets a plugin do. A newer service may know some that this client does not.
@@ -447,6 +463,7 @@ mod tests {
             version: "2.0.0".into(),
             added: vec!["host https://site.test".into(), "permission-of-a-newer-service".into()],
             digest: "abc".into(),
+            ..PendingVersionDto::default()
         };
         PluginDto {
             pending: Some(pending),
@@ -469,6 +486,22 @@ mod tests {
             ..plugin()
         };
         assert_eq!(state(&tripped), "disabled: keeps failing");
+        let revoked = PluginDto {
+            enabled: false,
+            disabled_reason: "Revoked".into(),
+            load_error: "sends cookies".into(),
+            ..plugin()
+        };
+        assert_eq!(state(&revoked), "stopped, it is malicious: sends cookies");
+    }
+
+    #[test]
+    fn a_version_of_somebody_else_says_whose_it_is() {
+        let mut plugin = asking();
+        let pending = plugin.pending.as_mut().unwrap();
+        assert_eq!(other_author(pending), None);
+        (pending.author_changed, pending.signed_by) = (true, Some("0123 4567".into()));
+        assert!(asked(&plugin)[3].contains("signed by 0123 4567, not by the author"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ async fn a_source_is_added_when_the_user_says_that_its_fingerprint_is_right() {
     let wrong = Place::new(&outside, "wrong").await.key.fingerprint();
     let error = world.market().adopt(&place.link(), Some(&wrong)).await.unwrap_err();
     assert!(matches!(error, MarketError::Fingerprint(right) if right == fingerprint));
-    assert_eq!(world.market().sources().await.unwrap().len(), 1, "the bundled one");
+    assert_eq!(world.market().sources().len(), 1, "the bundled one");
 
     // People leave out what stands between digits.
     let typed = fingerprint.replace(' ', "").to_lowercase();
@@ -22,7 +22,7 @@ async fn a_source_is_added_when_the_user_says_that_its_fingerprint_is_right() {
     assert!(matches!(again, MarketError::SourceExists(_)));
 
     let world = world.restart().await;
-    let sources = world.market().sources().await.unwrap();
+    let sources = world.market().sources();
     assert_eq!(sources[1].source, Source::Market("main".parse().unwrap()));
     assert_eq!(sources[1].place.as_ref().unwrap().1, place.key);
     assert!(sources[1].is_fresh);
@@ -31,7 +31,7 @@ async fn a_source_is_added_when_the_user_says_that_its_fingerprint_is_right() {
         world.market().remove("main").await.unwrap_err(),
         MarketError::UnknownSource(_)
     ));
-    assert_eq!(world.restart().await.market().sources().await.unwrap().len(), 1);
+    assert_eq!(world.restart().await.market().sources().len(), 1);
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_source_that_is_not_believed_or_takes_a_name_is_not_added() {
         let error = world.market().adopt(text, None).await.unwrap_err();
         assert!(matches!(error, MarketError::Link(_)));
     }
-    assert_eq!(world.market().sources().await.unwrap().len(), 2);
+    assert_eq!(world.market().sources().len(), 2);
 }
 
 #[tokio::test]

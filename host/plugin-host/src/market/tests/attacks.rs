@@ -34,7 +34,7 @@ async fn an_older_list_is_not_believed_and_takes_nothing_away() {
     let offer = &world.market().list().await.unwrap()[0];
     assert_eq!(offer.version.to_string(), "1.1.0");
     let world = world.restart().await;
-    let trouble = world.market().sources().await.unwrap().remove(1).trouble;
+    let trouble = world.market().sources().remove(1).trouble;
     assert_eq!(trouble.unwrap().kind, TroubleKind::Rollback, "also after a restart");
 }
 
@@ -105,6 +105,35 @@ async fn a_list_that_says_something_else_than_the_package_is_found_out() {
 }
 
 #[tokio::test]
+async fn what_was_damaged_on_the_disk_counts_as_nothing_and_is_asked_for_again() {
+    let (outside, place, mut world) = begin_with_source().await;
+    place.release("acme", "1.0.0", "list a").await;
+    place.revoke("other", "1.0.0", market::Level::Malicious).await;
+    world.market().refresh(None).await.unwrap();
+    world.get("acme").await.unwrap();
+    for damage in [
+        "UPDATE market_source SET plugins = x'00'",
+        "UPDATE market_source SET plugins = CAST(replace(CAST(plugins AS TEXT), 'acme@test', 'acme@best') AS BLOB)",
+        "UPDATE market_source SET revocations = CAST(replace(CAST(revocations AS TEXT), 'other', 'nobody') AS BLOB)",
+    ] {
+        world.damage(damage).await;
+        outside.take_away("main.test");
+        world = world.restart().await;
+        let source = world.market().sources().remove(1);
+        assert!(!source.is_fresh && source.trouble.unwrap().message.contains("damaged"));
+        let error = world.get("acme").await.unwrap_err();
+        assert!(matches!(error, MarketError::Stale { .. }), "{error}");
+        assert_eq!(world.resolves("acme").await, Ok(1), "what is installed goes on");
+        // It is asked by itself, and what it says now is compared with what is installed.
+        outside.put("main.test", &place.source());
+        world.after(&outside, SignedDuration::from_mins(31)).await;
+        assert!(world.market().sources()[1].is_fresh);
+        assert_eq!(world.market().list().await.unwrap().len(), 1);
+        world.check_pins();
+    }
+}
+
+#[tokio::test]
 async fn one_bad_source_spoils_nothing_of_another() {
     let (outside, main, world) = begin_with_source().await;
     let bad = Place::new(&outside, "bad").await;
@@ -116,7 +145,7 @@ async fn one_bad_source_spoils_nothing_of_another() {
     outside.pass(hours(1));
     let offers = world.market().list().await.unwrap();
     assert_eq!(offers.len(), 2);
-    let sources = world.market().sources().await.unwrap();
+    let sources = world.market().sources();
     let kinds: Vec<_> = sources
         .iter()
         .map(|source| source.trouble.as_ref().map(|it| it.kind))

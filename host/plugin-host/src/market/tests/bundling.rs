@@ -32,7 +32,7 @@ async fn a_bundled_plugin_is_installed_without_any_network_and_before_any_other_
     world.after(&outside, hours(48)).await;
     assert_eq!(world.version("acme").as_deref(), Some("1.0.0"));
     world.check_pins();
-    let sources = market.sources().await.unwrap();
+    let sources = market.sources();
     assert_eq!((&sources[0].source, sources[0].plugins), (&Source::Bundled, 1));
 }
 

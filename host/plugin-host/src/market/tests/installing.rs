@@ -116,13 +116,28 @@ async fn going_back_needs_the_users_word() {
 }
 
 #[tokio::test]
-async fn the_user_s_own_file_replaces_it_and_the_source_forgets_it() {
+async fn the_user_s_own_file_replaces_it_once_the_user_agrees_to_its_author_and_the_source_forgets_it() {
     let (_outside, place, world) = begin_with_source().await;
     place.release("acme", "1.0.0", "list a").await;
     world.market().refresh(None).await.unwrap();
     world.get("acme").await.unwrap();
     let stranger = crate::plugins::tests::zip("acme", "3.0.0", "list a\nlist b");
-    world.plugins.install_zip(stranger).await.unwrap();
+    let waiting = world.plugins.install_zip(stranger).await.unwrap();
+    assert_eq!(
+        world.version("acme").as_deref(),
+        Some("1.0.0"),
+        "it is not signed by who signed that"
+    );
+    // Until then the source answers for what runs: it is from there, and can be revoked.
+    let world = world.restart().await;
+    world.check_pins();
+    let source = world.settled("acme").await.unwrap().source;
+    assert_eq!(source, Source::Market("main".parse().unwrap()));
+    let agree = async |installed: crate::Installed| {
+        let asked = installed.pending_consent.unwrap();
+        world.plugins.consent(identity("acme"), asked).await.unwrap();
+    };
+    agree(waiting).await;
     world.check_pins();
     assert_eq!(world.plugins.get(&identity("acme")).unwrap().signed_by, None);
     // A package that is signed and changed is refused, wherever it is from.
@@ -132,7 +147,7 @@ async fn the_user_s_own_file_replaces_it_and_the_source_forgets_it() {
     files.insert("plugin.wasm".to_owned(), "list a\nlist c".as_bytes().into());
     let error = world.plugins.install_zip(pack(&files)).await.unwrap_err();
     assert!(matches!(error, CommandError::Signature(_)), "{error}");
-    world.plugins.install_zip(package.bytes.to_vec()).await.unwrap();
+    agree(world.plugins.install_zip(package.bytes.to_vec()).await.unwrap()).await;
     let summary = world.plugins.get(&identity("acme")).unwrap();
     assert_eq!(summary.signed_by, Some(place.signing_key("author").public()));
 }

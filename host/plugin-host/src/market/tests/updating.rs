@@ -46,12 +46,54 @@ async fn what_asks_for_more_waits_for_the_user_and_what_is_pinned_is_left_alone(
     let pending = summary.pending.unwrap();
     assert_eq!(pending.added[0].to_string(), "host https://a.acme.com");
     assert_eq!(world.resolves("acme").await, Ok(1), "the old version goes on");
+    let offer = world.market().list().await.unwrap().remove(0);
+    assert!(
+        offer.is_update && offer.updates_at.is_none(),
+        "it can be had, and does not come by itself"
+    );
+    assert_eq!(offer.installed.unwrap().0.to_string(), "1.0.0");
     world.check_pins();
     world.plugins.consent(identity("acme"), pending.digest).await.unwrap();
     assert_eq!(world.version("acme").as_deref(), Some("1.1.0"));
     world.plugins.set_pinned(identity("other"), false).await.unwrap();
     world.after(&outside, hours(7)).await;
     assert_eq!(world.version("other").as_deref(), Some("1.1.0"));
+    world.check_pins();
+}
+
+#[tokio::test]
+async fn what_another_author_signed_gets_no_secret_before_the_user_agrees() {
+    let (outside, place, world) = begin_with_source().await;
+    let script = "list a\nimports http.send\nhost https://a.acme.com\nsecret https://a.acme.com";
+    place.release("acme", "1.0.0", script).await;
+    world.market().refresh(None).await.unwrap();
+    let agreed = world.get("acme").await.unwrap().pending_consent.unwrap();
+    world.plugins.consent(identity("acme"), agreed).await.unwrap();
+    let secret = crate::plugins::tests::batch(&[("token", "old-secret")]);
+    world.plugins.update_settings(identity("acme"), secret).await.unwrap();
+    place.release_of_heir("acme", "1.1.0", script).await;
+    world.after(&outside, hours(7)).await;
+    let told = |event: &Event| matches!(event, Event::AuthorChanged { reason: None, .. });
+    assert!(world.told().iter().any(told));
+    world.after(&outside, hours(25)).await;
+
+    let world = world.restart().await;
+    let summary = world.settled("acme").await.unwrap();
+    assert_eq!(summary.manifest.unwrap().version.to_string(), "1.0.0", "it goes on");
+    let pending = summary.pending.unwrap();
+    assert!(pending.has_other_author && pending.added.is_empty(), "{pending:?}");
+    assert_ne!(pending.signed_by, summary.signed_by);
+    world.check_pins();
+    // What the user once agreed to is not an agreement to somebody else.
+    world.plugins.consent(identity("acme"), agreed).await.unwrap_err();
+    world.plugins.consent(identity("acme"), pending.digest).await.unwrap();
+    let summary = world.plugins.get(&identity("acme")).unwrap();
+    assert_eq!(summary.signed_by, pending.signed_by);
+    assert!(summary.secrets_set.contains("token"), "the user agreed to that");
+    // The same author needs no further word.
+    place.release("acme", "1.2.0", script).await;
+    world.get("acme").await.unwrap();
+    assert_eq!(world.plugins.get(&identity("acme")).unwrap().pending, None);
     world.check_pins();
 }
 

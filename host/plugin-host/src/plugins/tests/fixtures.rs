@@ -41,6 +41,54 @@ async fn a_version_that_does_not_do_what_was_recorded_is_not_installed() {
 }
 
 #[tokio::test]
+async fn what_a_later_host_runs_differently_does_not_run_and_says_so() {
+    let world = World::new().await;
+    let expect = json!({"entries": [{"name": "a"}]});
+    let installed = world.plugins.install_zip(with_fixture("old\nlist a", &expect)).await;
+    installed.unwrap();
+    let resolve = async |world: &World| world.plugins.resolve(given("https://acme.test/x"), None).await;
+
+    // In a host of another version that runs it as before, it runs, and that is remembered.
+    let world = world.restart_upgraded(false).await;
+    let mut changes = world.plugins.0.registry.watch();
+    let is_proved = |snapshot: &Arc<crate::registry::Snapshot>| {
+        let loaded = &snapshot.plugins[&identity("acme")];
+        loaded.running.is_ok() && loaded.installation.unproved(&host_version()).is_none()
+    };
+    changes.wait_for(is_proved).await.unwrap();
+    let world = world
+        .restart_on(Scripted {
+            is_later: true,
+            ..Scripted::default()
+        })
+        .await;
+    assert_eq!(
+        world.settled("acme").await.unwrap().idle,
+        None,
+        "this version has proved it"
+    );
+
+    let mut world = world;
+    for _ in 0..2 {
+        world = world.restart_upgraded(true).await;
+        match world.settled("acme").await.unwrap().idle {
+            Some(Idle::Failed(reason)) => assert!(reason.contains("fixture \"one file\""), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+        // Its URLs stay its own: no page is taken for the file it is about.
+        let refused = resolve(&world).await.unwrap_err().reason;
+        assert!(matches!(refused, CallFailure::NotLoaded(_)), "{refused:?}");
+    }
+    // A version that finds its way in this host takes its place.
+    world
+        .plugins
+        .install_zip(with_fixture("list a", &expect))
+        .await
+        .unwrap();
+    assert_eq!(resolve(&world).await.unwrap().unwrap().listing.entries.len(), 1);
+}
+
+#[tokio::test]
 async fn playing_fixtures_leaves_what_the_plugin_remembers_alone() {
     let world = World::new().await;
     let script = "count calls";

@@ -10,7 +10,7 @@ use std::{
 };
 
 use e2e::{
-    Home, Service, python,
+    Home, Service, Svc, python,
     service::{KEY, wait_until},
 };
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ fn the_conformance_suite_of_the_protocol_for_ai_clients_passes() {
 }
 
 #[test]
-fn the_description_is_a_valid_one_and_a_client_made_of_it_compiles() {
+fn the_description_is_a_valid_one_and_a_client_made_of_it_is_answered() {
     let home = Home::new();
     let service = home.serve();
     println!("{}", python::run("clients/openapi_check.py", &[service.address()]));
@@ -118,6 +118,19 @@ fn the_description_is_a_valid_one_and_a_client_made_of_it_compiles() {
         "{}",
         python::run_module("clients/openapi_client.mjs", &[service.address()])
     );
+}
+
+#[test]
+fn whatever_is_asked_is_answered_as_described() {
+    let home = Home::new();
+    let server = home.new_server().env("SVC_TOKEN", KEY);
+    let service = Service::start(server.env("ALL_PROXY", "http://127.0.0.1:1"));
+    service.wait_until_ready();
+    // Whatever link is made up: it leads nowhere.
+    let mut config = Svc::new().env("SVC_URL", service.url()).env("SVC_TOKEN", KEY);
+    config = config.args(["config", "server", "set", "proxy_mode=system"]);
+    config.run().assert_success();
+    println!("{}", python::run("clients/openapi_contract.py", &[service.address()]));
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! What a plugin under work says and is asked, as it happens.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, iter, time::Duration};
 
 use protocol::{Method, PluginJournalDto, PluginParams};
 
 use super::say;
-use crate::cli::remote::{Client, RemoteError, Target};
+use crate::cli::{
+    plugin::broken,
+    remote::{Client, RemoteError, Target},
+};
 
 /// How often is asked. The journal keeps far more than happens in between.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -42,12 +45,17 @@ async fn follow_connected(target: &Target, identity: &str) -> Result<Infallible,
 /// What happened after `since`, in order.
 fn told(journal: &PluginJournalDto, since: i64) -> Vec<(i64, String)> {
     let lines = journal.lines.iter();
-    let lines = lines.map(|line| (line.at_ms, format!("  [{}] {}: {}", line.call, line.level, line.text)));
+    let lines = lines.flat_map(|line| {
+        let mut texts = broken(&line.text);
+        let first = format!("  [{}] {}: {}", line.call, line.level, texts.next().unwrap_or_default());
+        let rest = texts.map(|text| format!("      {text}"));
+        iter::once(first).chain(rest).map(|text| (line.at_ms, text))
+    });
     let events = journal.events.iter().filter_map(|event| {
         let line = match (&event.call, event.event.as_str()) {
             (Some(call), _) => format!(
-                "  [{}] {} {} in {} ms, {} ms of computing, {} requests",
-                call.id, call.action, call.code, call.wall_ms, call.cpu_ms, call.requests
+                "  [{}] {} ({} ms, {} of them computing, {} requests)",
+                call.id, event.detail, call.wall_ms, call.cpu_ms, call.requests
             ),
             (None, "denied") => format!("  denied: {}", event.detail),
             _ => return None,
@@ -76,18 +84,16 @@ mod tests {
         };
         let call = PluginCallDto {
             id: 7,
-            action: "resolve".to_owned(),
-            code: "parse".to_owned(),
             ..PluginCallDto::default()
         };
         let event = |at_ms, event: &str, call| PluginEventDto {
             at_ms,
             event: event.to_owned(),
-            detail: "https://a.test".to_owned(),
+            detail: "a detail".to_owned(),
             call,
         };
         let journal = PluginJournalDto {
-            lines: vec![line(1, "old"), line(5, "new")],
+            lines: vec![line(1, "old"), line(5, "new\\n  at b\\n")],
             events: vec![
                 event(3, "loaded", None),
                 event(4, "denied", None),
@@ -99,9 +105,10 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "  denied: https://a.test",
+                "  denied: a detail",
                 "  [7] info: new",
-                "  [7] resolve parse in 0 ms, 0 ms of computing, 0 requests"
+                "        at b",
+                "  [7] a detail (0 ms, 0 of them computing, 0 requests)"
             ]
         );
     }

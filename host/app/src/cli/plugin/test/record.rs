@@ -106,13 +106,13 @@ fn told(candidate: &Candidate, recorded: &Recorded, path: &Path) -> Vec<String> 
         "recorded {} exchanges in {}; everything was allowed that plugin.json asks for{}",
         recorded.fixture.exchanges.len(),
         path.display(),
-        if candidate.needed().texts().is_empty() {
+        if candidate.needed().words().is_empty() {
             " (nothing)"
         } else {
             ":"
         }
     )];
-    let needed = candidate.needed().texts();
+    let needed = candidate.needed().words();
     lines.extend(needed.iter().map(|permission| format!("  {permission}")));
     lines.extend(
         recorded

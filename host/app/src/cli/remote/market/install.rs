@@ -16,13 +16,13 @@ use crate::{
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
-  svc market install open-directory hls            as \"svc market list\" shows them, or the beginning of that
+  svc market install open-directory hls            as \"svc market list\" shows them, or shorter
   svc market install acme@acme --source example    where several sources have it
   svc market install acme@acme --expect 1.2.0 --yes
-                                                   for scripts: fails if the source offers another version by now
+                                                   for scripts: fails if another version is there
 
-The newest version that fits is installed. --yes agrees to what it asks for; without it, and where nobody can be asked,
-nothing is installed.";
+The newest version that fits is installed. --yes agrees to what it asks for, and to an author who
+is another one than before; without it, and where nobody can be asked, nothing is installed.";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct InstallArgs {
@@ -170,13 +170,22 @@ impl<'c, 't> Visit<'c, 't> {
             .iter()
             .filter(|asked| !entry.permissions.contains(asked))
             .collect();
-        if !self.how.yes && !unseen.is_empty() {
-            let mut lines = vec![format!("The code of {identity} shows more than its source says:")];
+        let mut lines = Vec::new();
+        if !unseen.is_empty() {
+            lines.push(format!("The code of {identity} shows more than its source says:"));
             lines.extend(words(unseen));
-            if !confirm(&lines, "Agree to that, too?", "--yes")? {
-                self.tell(format!("{identity} {} waits for consent", pending.version))?;
-                return Ok(false);
+        }
+        if let Some(told) = plugin::other_author(&pending) {
+            let told = format!("{identity} {}{told}", pending.version);
+            if self.how.yes {
+                self.tell(told)?;
+            } else {
+                lines.push(told);
             }
+        }
+        if !self.how.yes && !lines.is_empty() && !confirm(&lines, "Agree to that, too?", "--yes")? {
+            self.tell(format!("{identity} {} waits for consent", pending.version))?;
+            return Ok(false);
         }
         let params = SetPluginEnabledParams {
             // Who was switched off stays so.

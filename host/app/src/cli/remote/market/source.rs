@@ -23,8 +23,8 @@ pub(super) const EXAMPLES: &str = "Examples:
   svc market sources remove example
   svc market sources refresh                       ask for news now
 
-A link comes from whoever maintains the source. Its fingerprint is shown before anything is added: compare it with
-what the maintainer tells elsewhere. Scripts give the fingerprint that they know:
+A link comes from whoever maintains the source. Its fingerprint is shown before anything is added:
+compare it with what the maintainer tells elsewhere. Scripts give the fingerprint that they know:
   svc market sources add LINK --fingerprint '0123 4567 …'";
 
 #[derive(Debug, clap::Args)]

@@ -46,7 +46,7 @@ fn plugins_of_two_authors_are_published_adopted_updated_and_revoked_and_keys_cha
     lose_a_root_key(&shop);
     run(&service, &["sources", "refresh"]);
     assert_eq!(source(&service, "tests")["status"], "fresh");
-    run(&service, &["update", "one", "--yes"]);
+    meet_the_new_author(&service, &one);
     wait_until("the newest version runs", || preview(&service, &one)["name"] == "1.2.0");
     let second_key = signer(&service);
     assert_ne!(first_key, second_key);
@@ -182,6 +182,20 @@ fn change_keys_of_the_index_and_of_an_author(shop: &Shop) {
     assert_ne!(alone.code, Some(0), "{alone:?}");
     shop.market("add SITE TMP/one@ann-1.2.0.zip --handover TMP/handover.json --key KEYS/index.key");
     shop.publish();
+}
+
+/// What another author signed waits for the user, whoever says that it is right.
+fn meet_the_new_author(service: &Service, one: &str) {
+    let waiting = service.call("POST", INSTALL, Some(&json!({"pluginId": "one@ann"})));
+    let pending = plugin(service, "one@ann")["pending"].clone();
+    assert_eq!(waiting["pendingConsent"], pending["digest"]);
+    assert_eq!(
+        (&pending["authorChanged"], &pending["added"]),
+        (&json!(true), &json!([]))
+    );
+    assert_eq!(preview(service, one)["name"], "1.1.0");
+    assert!(run(service, &["list", "--updates"]).contains("one@ann"));
+    run(service, &["update", "one", "--yes"]);
 }
 
 fn lose_a_root_key(shop: &Shop) {

@@ -6,8 +6,13 @@ use std::{fs, path::Path, process::Command};
 
 use e2e::{Home, Service, service::wait_until};
 use serde_json::{Value, json};
+use support::{Content, Origin, Resource, behaviour};
 
-use super::{market, offer, plugin, preview, run, shop::Shop, source};
+use super::{
+    market, offer, plugin, preview, run,
+    shop::{Shop, try_adopt},
+    source,
+};
 use crate::service::plugins::Server;
 
 const FILES: [(&str, &[u8]); 1] = [("one.json", br#"{"files": ["a.bin"]}"#)];
@@ -141,10 +146,65 @@ fn a_source_that_has_no_news_any_more_is_stale_and_what_is_installed_goes_on() {
     let other = Home::new();
     let stranger = other.serve();
     stranger.wait_until_ready();
-    assert_eq!(shop.try_adopt(&stranger).status, 400);
+    assert_eq!(try_adopt(&stranger, &shop.link()).status, 400);
     assert!(source(&stranger, "lies").is_null());
     shop.publish();
     assert_eq!(refreshed(&service)["status"], "fresh");
     run(&service, &["update", "--yes"]);
     wait_until("the new version runs", || preview(&service, &one)["name"] == "1.1.0");
+}
+
+#[test]
+fn another_source_with_the_same_plugin_does_not_replace_it() {
+    let (home, server, shop) = (Home::new(), Server::with(&FILES), Shop::open("lies"));
+    let service = installed(&shop, &home);
+    let squatter = Shop::open("squatter");
+    squatter.key("ann");
+    squatter.release("one@ann", "9.0.0", "ann", &[]);
+    squatter.adopt(&service);
+    // It is not even offered: who has it from one source hears of it from that one.
+    assert_eq!(offer(&service, "one@ann")["source"], "lies");
+    assert_eq!(run(&service, &["update"]), "there is nothing newer");
+    let asked = json!({"pluginId": "one@ann", "source": "squatter"});
+    let answer = service.ask("POST", "/api/v1/market/install", Some(&asked));
+    let answer = answer.expect("it answers");
+    assert_eq!(answer.status, 400, "{}", answer.body);
+    assert!(
+        answer.body["message"].as_str().unwrap().contains("lies"),
+        "{}",
+        answer.body
+    );
+    assert_eq!(preview(&service, &format!("{}one.json", server.url))["name"], "1.0.0");
+    // A machine that has neither is asked which one is meant.
+    let other = Home::new();
+    let stranger = other.serve();
+    stranger.wait_until_ready();
+    shop.adopt(&stranger);
+    squatter.adopt(&stranger);
+    let several = market(&stranger, &["install", "one", "--yes"]);
+    assert!(
+        several.code == Some(32) && several.stderr.contains("lies, squatter"),
+        "{several:?}"
+    );
+    run(&stranger, &["install", "one", "--source", "lies", "--yes"]);
+    assert_eq!(plugin(&stranger, "one@ann")["version"], "1.0.0");
+}
+
+#[test]
+fn a_source_that_leads_elsewhere_on_this_machine_is_not_followed() {
+    let (home, shop) = (Home::new(), Shop::open("lies"));
+    shop.key("ann");
+    shop.release("one@ann", "1.0.0", "ann", &[]);
+    let name = "timestamp.minisig";
+    let leads_here = behaviour::redirect(302, &shop.url_of(name));
+    let origin = Origin::start(vec![
+        Resource::new(&format!("/{name}"), Content::bytes("")).with(leads_here),
+    ]);
+    let service = home.serve();
+    service.wait_until_ready();
+    let refused = try_adopt(&service, &shop.link_at(&origin.url("/")));
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    let told = refused.body["message"].as_str().unwrap();
+    assert!(told.contains("http://127.0.0.1 is not asked"), "{told}");
+    assert!(source(&service, "lies").is_null());
 }

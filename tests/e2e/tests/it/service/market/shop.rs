@@ -136,24 +136,24 @@ impl Shop {
 
     /// What its maintainer gives to users.
     pub(super) fn link(&self) -> String {
-        format!("svc://market?url={}&key={}", self.url, self.public_key("root-1"))
+        self.link_at(&self.url)
+    }
+
+    /// The same for a place that says it has this source, too.
+    pub(super) fn link_at(&self, url: &str) -> String {
+        format!("svc://market?url={url}&key={}", self.public_key("root-1"))
+    }
+
+    /// Where the file of this name is.
+    pub(super) fn url_of(&self, name: &str) -> String {
+        format!("{}{name}", self.url)
     }
 
     /// Adds it to a service, as somebody does who believes the fingerprint that is shown.
     #[track_caller]
     pub(super) fn adopt(&self, service: &Service) {
-        let added = self.try_adopt(service);
+        let added = try_adopt(service, &self.link());
         assert_eq!(added.body["source"]["status"], "fresh", "{}", added.body);
-    }
-
-    /// The same, whatever becomes of it.
-    #[track_caller]
-    pub(super) fn try_adopt(&self, service: &Service) -> Answer {
-        let path = "/api/v1/market/sources";
-        let shown = service.call("POST", path, Some(&json!({"link": self.link()})));
-        assert_eq!(shown.get("source"), None, "{shown}");
-        let believed = json!({"link": self.link(), "fingerprint": shown["fingerprint"]});
-        service.ask("POST", path, Some(&believed)).expect("it answers")
     }
 
     /// Publishes another timestamp than the tools would: the last one, changed, signed by the stock tool.
@@ -186,6 +186,17 @@ impl Drop for Shop {
         let _ = self.nginx.kill();
         let _ = self.nginx.wait();
     }
+}
+
+/// Adds the source of a link to a service, as somebody does who believes the fingerprint that is shown, whatever becomes of
+/// it.
+#[track_caller]
+pub(super) fn try_adopt(service: &Service, link: &str) -> Answer {
+    let path = "/api/v1/market/sources";
+    let shown = service.call("POST", path, Some(&json!({ "link": link })));
+    assert_eq!(shown.get("source"), None, "{shown}");
+    let believed = json!({"link": link, "fingerprint": shown["fingerprint"]});
+    service.ask("POST", path, Some(&believed)).expect("it answers")
 }
 
 /// nginx, in front of `site` in this folder.
