@@ -40,13 +40,13 @@ async fn a_package_goes_from_its_author_to_a_client() {
     assert_eq!(entry.permissions.get(), r#"{"hosts":["https://one.test"]}"#);
     assert_eq!(entry.fixtures, 1);
     assert!(entry.imports_digest.is_some());
-    let line = place
+    let told = place
         .market(&format!("verify {} --key {}", server.url, place.root_key()))
         .await;
-    assert_eq!(
-        line,
-        "main: root 1, index 3, 2 plugins, 2 packages, all as they should be.\n"
-    );
+    let line = "main: root 1, index 3, 2 plugins, 2 packages, all as they should be.\n";
+    let for_users = told.strip_prefix(line).unwrap();
+    assert!(for_users.contains("svc://market?url="), "{for_users}");
+    assert!(for_users.contains("the fingerprint: "), "{for_users}");
     assert_eq!(place.market("verify SOURCE").await, line);
 }
 
@@ -128,7 +128,10 @@ async fn what_users_would_not_accept_is_not_added() {
         .unwrap_err();
     assert_eq!(sign.kind(), Kind::Usage);
     place.author("sign TMP/one@acme-1.1.0.zip --key KEYS/thief.key");
-    assert_eq!(add("one@acme-1.1.0.zip").await, "one@acme belongs to another author");
+    assert_eq!(
+        add("one@acme-1.1.0.zip").await,
+        "one@acme belongs to another author, who hands it over (--handover), or the root vouches for this one"
+    );
     // A key that may not speak for the index: nothing of what it signs becomes visible.
     place.package("three@acme", "1.0.0", "author");
     place.author("sign TMP/three@acme-1.0.0.zip --key KEYS/author.key");
