@@ -124,7 +124,8 @@ impl Method {
         self.name().starts_with("agent.")
     }
 
-    /// Whether it may take long, so that it runs beside the others and only [`crate::SLOW_LANE`] of them at once.
+    /// Whether it may take long, so that it runs beside the others and only [`crate::SLOW_LANE`] of them at
+    /// once on a connection. Previews are not counted: whoever runs plugins bounds their calls.
     pub fn is_slow(self) -> bool {
         matches!(
             self,

@@ -55,6 +55,24 @@ impl Desk {
     }
 }
 
+/// A fresh desktop and a shell of its user.
+struct Fresh {
+    home: Home,
+    service: Service,
+}
+
+impl Fresh {
+    fn new() -> Self {
+        let home = Home::new();
+        let service = Service::start(home.new_desktop());
+        Self { home, service }
+    }
+
+    fn svc(&self, arguments: &[&str]) -> Svc {
+        shell(&self.home).args(arguments)
+    }
+}
+
 /// `svc` from the shell of the user of this home.
 fn shell(home: &Home) -> Svc {
     Svc::new().env("HOME", home.path()).env("SVC_DATA_DIR", home.data())

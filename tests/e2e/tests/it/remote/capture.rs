@@ -1,22 +1,11 @@
 //! `svc capture`: a desktop's user answers for what a browser handed over.
 
-use e2e::{Home, Service, http};
+use e2e::http;
 use serde_json::{Value, json};
 
-use super::{assert_ended, shell};
-
-struct Fresh {
-    home: Home,
-    service: Service,
-}
+use super::{Fresh, assert_ended};
 
 impl Fresh {
-    fn new() -> Self {
-        let home = Home::new();
-        let service = Service::start(home.new_desktop());
-        Self { home, service }
-    }
-
     fn hand_over(&self, url: &str) {
         let body = json!({"url": url, "cookies": "sid=marked-cookie", "referrer": "http://page.test/"});
         let answer = http::ask(
@@ -30,7 +19,7 @@ impl Fresh {
     }
 
     fn json(&self, arguments: &[&str]) -> Value {
-        let run = shell(&self.home).args(arguments).arg("--json").run();
+        let run = self.svc(arguments).arg("--json").run();
         run.assert_success();
         let text = run.stdout.join("\n");
         assert!(!text.contains("marked-cookie"), "{text}");
@@ -41,7 +30,7 @@ impl Fresh {
 #[test]
 fn what_a_browser_handed_over_waits_is_accepted_or_rejected() {
     let desk = Fresh::new();
-    let svc = |arguments: &[&str]| shell(&desk.home).args(arguments).run();
+    let svc = |arguments: &[&str]| desk.svc(arguments).run();
     assert_ended(&svc(&["info"]), 0, "Svc");
     for name in ["one", "two", "three"] {
         desk.hand_over(&format!("http://127.0.0.1:9/{name}.iso"));

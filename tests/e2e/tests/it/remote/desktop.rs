@@ -2,27 +2,9 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use e2e::{Home, Service, Svc};
+use e2e::Svc;
 
-use super::{assert_ended, shell};
-
-/// A fresh desktop and a shell of its user.
-struct Fresh {
-    home: Home,
-    service: Service,
-}
-
-impl Fresh {
-    fn new() -> Self {
-        let home = Home::new();
-        let service = Service::start(home.new_desktop());
-        Self { home, service }
-    }
-
-    fn svc(&self, arguments: &[&str]) -> Svc {
-        shell(&self.home).args(arguments)
-    }
-}
+use super::{Fresh, assert_ended};
 
 #[test]
 fn every_command_works_without_any_set_up() {
