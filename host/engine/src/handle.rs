@@ -26,7 +26,7 @@ use crate::{
     settings::{Settings, VersionedSettings},
     site::Site,
     spec::{InvalidSpec, TaskSpec},
-    state::{Command, Reply, State},
+    state::{Command, Reply, SECRETS_DROPPED, State},
     task::{FileFate, Task},
 };
 
@@ -83,6 +83,14 @@ pub(crate) enum Message {
     Rescan(oneshot::Sender<Result<Reply, CommandError>>),
     /// Stop the runs and end.
     Shutdown(Duration, oneshot::Sender<ShutdownReport>),
+}
+
+/// What came of a change of a task's URLs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "the user is to read the notice"]
+pub struct UrlChanged {
+    /// What the user is to know: secrets of the URL before were removed.
+    pub notice: Option<&'static str>,
 }
 
 impl Engine {
@@ -185,11 +193,12 @@ impl Engine {
         self.command(Command::Rename(task, name)).await
     }
 
-    /// Replaces the URL of an unfinished task. Its bytes are kept if the new source proves to be the same file.
-    pub async fn change_url(&self, task: TaskId, url: SafeUrl) -> Result<(), CommandError> {
+    /// Replaces the URL of an unfinished task. Its bytes are kept if the new source proves to be the same file. A URL of
+    /// another origin gets no secrets of the one before.
+    pub async fn change_url(&self, task: TaskId, url: SafeUrl) -> Result<UrlChanged, CommandError> {
         self.check(&TaskSpec::new(url.clone()))?;
         let resolver = self.claim(&url);
-        self.command(Command::ChangeUrl(task, url, resolver)).await
+        self.change(Command::ChangeUrl(task, url, resolver)).await
     }
 
     /// Downloads the URL of an unfinished task as it is, without the resolver that claimed it, and resumes the task.
@@ -200,10 +209,11 @@ impl Engine {
     /// Replaces what was asked for in an unfinished task; a run starts over with it from the bytes it has. Refused as
     /// [`CommandError::Busy`] if it is no longer what it was in `task`. The directory changes only while the task has no
     /// file; queue, group and `start_paused` of `spec` do not count here.
-    pub async fn change_spec(&self, task: &Task, spec: TaskSpec) -> Result<(), CommandError> {
+    /// Secrets that are the same as before are removed if the first URL is of another origin now.
+    pub async fn change_spec(&self, task: &Task, spec: TaskSpec) -> Result<UrlChanged, CommandError> {
         self.check(&spec)?;
         let change = Command::ChangeSpec(task.id, Box::new(task.spec()), Box::new(spec));
-        self.command(change).await
+        self.change(change).await
     }
 
     /// Changes a task's own speed limit, at once; 0 is no limit.
@@ -423,6 +433,13 @@ impl Engine {
 
     fn claim(&self, url: &SafeUrl) -> Option<ResolverId> {
         self.0.resolver.as_ref()?.claim(url)
+    }
+
+    async fn change(&self, command: Command) -> Result<UrlChanged, CommandError> {
+        let reply = self.send(|reply| Message::Command(command, reply)).await?;
+        Ok(UrlChanged {
+            notice: (reply == Reply::SecretsDropped).then_some(SECRETS_DROPPED),
+        })
     }
 
     async fn command(&self, command: Command) -> Result<(), CommandError> {

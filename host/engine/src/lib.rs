@@ -31,7 +31,7 @@ pub use config::{Config, SystemProxy};
 pub use error::{CommandError, StartError};
 pub use event::{Event, Events, Gap, Snapshot};
 pub use group::{Group, GroupSpec};
-pub use handle::{Engine, ShutdownReport, TaskProgress};
+pub use handle::{Engine, ShutdownReport, TaskProgress, UrlChanged};
 pub use id::{GroupId, InvalidId, QueueId, RunId, TaskId, Timestamp};
 pub use proxy::Proxies;
 pub use queue::{Days, Queue, QueueSpec, Schedule};

@@ -87,6 +87,11 @@ pub enum Command {
     SiteClear,
 }
 
+/// What people read when the secrets of a task did not follow its URL.
+pub(crate) const SECRETS_DROPPED: &str = "the new URL belongs to another site: the login, cookies, headers and form that were \
+                                   given for the old one are not sent to it and were removed; give them again if this \
+                                   site shall have them";
+
 /// What a command answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
@@ -96,6 +101,8 @@ pub enum Reply {
     Tasks(Vec<TaskId>),
     /// The settings have this revision now.
     Revision(u64),
+    /// Done; the secrets that were given for another origin were removed.
+    SecretsDropped,
     /// A file is being renamed for this task; the answer follows as [`Input::Renamed`].
     Renaming(TaskId),
 }

@@ -202,12 +202,19 @@ impl Asked {
         }
     }
 
-    /// Another URL is another file of its resolver, or of another one.
-    pub(crate) fn change_url(&mut self, url: SafeUrl, resolver: Option<ResolverId>) {
+    /// Another URL is another file of its resolver, or of another one. At another origin it gets none of the secrets that
+    /// were given for the one before; returns whether there were any.
+    pub(crate) fn change_url(&mut self, url: SafeUrl, resolver: Option<ResolverId>) -> bool {
+        let mut has_dropped = false;
         if let Some(first) = self.urls.first_mut() {
+            if first.origin() != url.origin() {
+                let of_request = self.rare.as_mut().is_some_and(|rare| rare.request.drop_secrets());
+                has_dropped = of_request || first.credentials().is_some();
+            }
             *first = url;
         }
         self.resolve(resolver.map(|resolver| Resolution { resolver, item: None }));
+        has_dropped
     }
 }
 

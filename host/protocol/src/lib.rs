@@ -77,10 +77,10 @@ pub use session::{HelloParams, HelloResult, OkResult, PROTOCOL_VERSION, Role, Sh
 pub use site::{SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams, SiteUrlParams};
 pub use snapshot::{DaemonSnapshot, SnapshotBody};
 pub use task::{
-    ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, CreateTaskParams,
-    CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams, DeleteTasksParams,
-    GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody, SegmentDto, SpeedLimitParams, Stranger, TaskDto,
-    TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus,
+    ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,
+    CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
+    DeleteTasksParams, GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody, SegmentDto, SpeedLimitParams,
+    Stranger, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus,
 };
 
 /// The largest frame that a server reads is one byte less: a frame of this many bytes is refused.

@@ -419,6 +419,17 @@ pub struct ChangeUrlParams {
     pub url: String,
 }
 
+/// What `daemon.task.changeUrl` and `daemon.task.change` answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedTask {
+    /// Always true: what failed is an error.
+    pub ok: bool,
+    /// What the user is to know: secrets of the URL before were removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
 /// Params of `daemon.task.change`: what of a task's request becomes something else.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,10 +1,19 @@
 //! Asking for a file: the request as the user wants it, redirects followed by our own rules, credentials kept where
 //! they belong.
 
-use std::{cell::RefCell, collections::HashSet, rc::Rc, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+    rc::Rc,
+    sync::Arc,
+};
 
 use cookie_store::{CookieStore, RawCookie};
-use transfer::{Failure, RequestBody, SafeUrl, Source, failure::FailureKind};
+use transfer::{
+    Failure, RequestBody, SafeUrl, Source,
+    failure::FailureKind,
+    source::{is_harmless_header, referrer},
+};
 
 use crate::{
     Shared,
@@ -35,18 +44,6 @@ const OURS: [&str; 15] = [
     "upgrade",
 ];
 
-/// Headers of the user that say nothing about who they are and so follow a redirect to another origin.
-const HARMLESS: [&str; 8] = [
-    "accept",
-    "accept-charset",
-    "accept-language",
-    "cache-control",
-    "dnt",
-    "pragma",
-    "referer",
-    "user-agent",
-];
-
 /// A part of a file to ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RangeWish {
@@ -64,11 +61,15 @@ pub(crate) struct Fetched {
     pub(crate) url: SafeUrl,
 }
 
-/// A file's requests: they share cookies.
+/// A file's requests. Those that begin at one origin share the cookies that servers set on the way; mirrors of other
+/// origins have cookies of their own.
 pub(crate) struct Fetcher {
     shared: Arc<Shared>,
     source: Rc<Source>,
-    cookies: RefCell<CookieStore>,
+    /// The origin that the source's secrets belong to.
+    owner: String,
+    /// By the origin where the requests began.
+    cookies: RefCell<HashMap<String, CookieStore>>,
 }
 
 impl Fetcher {
@@ -106,6 +107,7 @@ impl Fetcher {
             )));
         }
         Ok(Self {
+            owner: source.urls[0].origin(),
             shared,
             source,
             cookies: RefCell::default(),
@@ -124,7 +126,7 @@ impl Fetcher {
     }
 
     /// Asks for the file at `url`, or for a part of it, and follows redirects. `home` is the source's own URL that
-    /// `url` stands for: credentials go to its origin only.
+    /// `url` stands for: where requests began decides, together with where they lead, whose secrets they carry.
     pub(crate) async fn fetch(
         &self,
         home: &SafeUrl,
@@ -162,7 +164,7 @@ impl Fetcher {
                 },
             );
             let response = Connection::exchange(&self.shared, &key, &request, !has_body).await?;
-            self.remember_cookies(&response.head, &url);
+            self.remember_cookies(home, &response.head, &url);
             let Some(next) = redirect(&response.head, &url)? else {
                 return Ok(Fetched { response, url });
             };
@@ -170,6 +172,14 @@ impl Fetcher {
             if response.head.status == 303 || (matches!(response.head.status, 301 | 302) && method == "POST") {
                 "GET".clone_into(&mut method);
                 has_body = false;
+            }
+            if has_body && !self.is_owners(home, &next) {
+                return Err(Failure::new(
+                    FailureKind::ForbiddenRedirect,
+                    format!(
+                        "{url} redirects to {next}, which would get what the request's body says: another site may not; ask for that URL itself if you trust it"
+                    ),
+                ));
             }
             response.body.drain().await;
             url = next;
@@ -185,6 +195,12 @@ impl Fetcher {
         if count > 0 {
             Connection::prepare(&self.shared, &self.key(home, url), count).await;
         }
+    }
+
+    /// Whether a request to `url` carries the source's secrets: it leads to the origin that they were given for, and it
+    /// began there. What began at a mirror may be led back, but then a stranger chose what is asked for.
+    fn is_owners(&self, home: &SafeUrl, url: &SafeUrl) -> bool {
+        home.origin() == self.owner && url.origin() == self.owner
     }
 
     fn key(&self, home: &SafeUrl, url: &SafeUrl) -> Key {
@@ -207,7 +223,7 @@ impl Fetcher {
     fn request(&self, key: &Key, home: &SafeUrl, url: &SafeUrl, shape: &Shape<'_>) -> Vec<u8> {
         let parsed = url.as_url();
         let options = &self.source.request;
-        let is_home = home.origin() == url.origin();
+        let is_owners = self.is_owners(home, url);
         let path = parsed.query().map_or_else(
             || parsed.path().to_owned(),
             |query| format!("{}?{query}", parsed.path()),
@@ -232,15 +248,21 @@ impl Fetcher {
             head.add("Accept", "*/*");
         }
         head.add("Accept-Encoding", "identity");
-        if !options.referrer.is_empty() {
-            head.add("Referer", &options.referrer);
+        if let Some(page) = referrer(&options.referrer, url, is_owners) {
+            head.add("Referer", &page);
         }
         if let Some(login) = proxy.and_then(SafeUrl::credentials) {
             head.add("Proxy-Authorization", &basic(&login));
         }
-        let login = url
-            .credentials()
-            .or_else(|| options.credentials.clone().filter(|_| is_home));
+        let login = url.credentials().or_else(|| {
+            if is_owners {
+                options.credentials.clone()
+            } else if home.origin() == url.origin() {
+                self.source.logins.get(&url.origin()).cloned()
+            } else {
+                None
+            }
+        });
         if let Some(login) = &login {
             head.add("Authorization", &basic(login));
         }
@@ -263,7 +285,14 @@ impl Fetcher {
                 "user-agent" => user_agent.is_some(),
                 other => OURS.contains(&other) || (other == "content-type" && shape.has_body),
             };
-            if !is_replaced && (is_home || HARMLESS.contains(&lower.as_str())) {
+            if is_replaced || !(is_owners || is_harmless_header(name)) {
+                continue;
+            }
+            if lower == "referer" {
+                if let Some(page) = referrer(value.expose(), url, is_owners) {
+                    head.add(name, &page);
+                }
+            } else {
                 head.add(name, value.expose());
             }
         }
@@ -304,7 +333,7 @@ impl Fetcher {
     /// The user's cookies for their own origin, and what servers set on the way.
     fn cookie_header(&self, home: &SafeUrl, url: &SafeUrl) -> String {
         let mut pairs = Vec::new();
-        if home.origin() == url.origin() {
+        if self.is_owners(home, url) {
             let headers = self.source.request.headers.iter();
             let given = headers
                 .filter(|(name, _)| name.eq_ignore_ascii_case("cookie"))
@@ -318,21 +347,24 @@ impl Fetcher {
                     .map(str::to_owned),
             );
         }
-        let jar = self.cookies.borrow();
-        pairs.extend(
-            jar.get_request_values(url.as_url())
-                .map(|(name, value)| format!("{name}={value}")),
-        );
+        if let Some(jar) = self.cookies.borrow().get(&home.origin()) {
+            pairs.extend(
+                jar.get_request_values(url.as_url())
+                    .map(|(name, value)| format!("{name}={value}")),
+            );
+        }
         pairs.join("; ")
     }
 
-    fn remember_cookies(&self, head: &ResponseHead, url: &SafeUrl) {
+    fn remember_cookies(&self, home: &SafeUrl, head: &ResponseHead, url: &SafeUrl) {
         let cookies = head
             .all("set-cookie")
             .filter_map(|value| std::str::from_utf8(value).ok())
             .filter(|value| !value.chars().any(char::is_control))
             .filter_map(|value| RawCookie::parse(value.to_owned()).ok());
-        self.cookies.borrow_mut().store_response_cookies(cookies, url.as_url());
+        let mut jars = self.cookies.borrow_mut();
+        let jar = jars.entry(home.origin()).or_default();
+        jar.store_response_cookies(cookies, url.as_url());
     }
 }
 

@@ -143,6 +143,11 @@ impl Session {
                 last_modified,
             };
         }
+        if self.place.target.adopt && self.source.checksum.is_none() {
+            let last = begun.done.iter().last();
+            self.unconfirmed
+                .set(last.map(|last| ByteRange::new(last.end - last.len().min(SAMPLE_BYTES), last.end)));
+        }
         *self.plan.borrow_mut() = Plan::new(total, begun.done.clone(), self.connections.min_split_bytes);
         let part = self.adopt_part(part);
         // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine and to the
@@ -172,11 +177,11 @@ impl Session {
             (mirror.home.clone(), mirror.current.clone(), mirror.facts.clone())
         };
         let is_ranged = self.fetcher.is_repeatable() && !self.ignores_ranges.get();
-        let there = if is_ranged {
-            self.plan.borrow().done().contiguous_end(0)
-        } else {
-            0
-        };
+        if !is_ranged && self.plan.borrow().done_bytes() > 0 {
+            // The answer is a whole file, of which none is there.
+            self.start_over()?;
+        }
+        let there = self.plan.borrow().done().contiguous_end(0);
         let if_range = known.if_range().filter(|_| there > 0);
         // Without a validator that the server checks, the bytes themselves show whether the file is still the same.
         let overlap = if if_range.is_some() { 0 } else { there.min(SAMPLE_BYTES) };
@@ -201,7 +206,14 @@ impl Session {
             })))
         };
         match judge(wish.as_ref(), &known, &response.head, now()) {
-            Ok(Verdict::PastEnd { total }) if there == 0 || total.is_some_and(|total| total != there) => {
+            Ok(Verdict::PastEnd { total })
+                if overlap > 0 || there == 0 || total.is_some_and(|total| total != there) =>
+            {
+                if there > 0 {
+                    self.notice("the file is shorter at the server than what is there of it: starting over".to_owned())
+                        .await;
+                    self.start_over()?;
+                }
                 self.ask_whole(&home).await
             }
             Ok(Verdict::PastEnd { .. }) => {
@@ -340,6 +352,9 @@ impl Session {
             let range = ByteRange::new(start - overlap, start);
             if !is_same_as_disk(&self.part(), &mut response.body, range, self.stall()).await? {
                 return Ok(Opening::Changed("its bytes are other ones".to_owned()));
+            }
+            if self.unconfirmed.get().is_some_and(|last| last.end == range.end) {
+                self.unconfirmed.set(None);
             }
         }
         self.is_whole.set(matches!(verdict, Verdict::Whole { .. }));

@@ -8,6 +8,7 @@ use std::sync::{
 use transfer::{Checksum, Failure, PartFile, Stage, failure::FailureKind};
 
 use crate::{
+    crew::{jitter, tell_retry},
     run::{blocking, internal},
     session::Session,
     worker::{Worker, WorkerError},
@@ -23,8 +24,47 @@ impl Session {
         }
         match &self.source.checksum {
             Some(wanted) => self.prove_checksum(wanted).await,
-            None => self.prove_mirrors().await,
+            None => Ok(self.confirm_begun().await? && self.prove_mirrors().await?),
         }
+    }
+
+    /// Asks the server for the last bytes of a part file that nothing but its journal says to be ours: a journal can be
+    /// planted. They must be of the version that the journal names, and the same. Otherwise the file starts over.
+    async fn confirm_begun(&self) -> Result<bool, Failure> {
+        while let Some(last) = self.unconfirmed.get() {
+            let asking = Worker {
+                session: self,
+                id: self.new_worker(),
+                mirror: self.mirrors.borrow().base(),
+            };
+            let failure = match asking.is_equal(last).await {
+                Ok(true) => {
+                    self.unconfirmed.set(None);
+                    continue;
+                }
+                Ok(false) | Err(WorkerError::Changed(_)) => None,
+                Err(WorkerError::IgnoresRanges) => {
+                    self.ignores_ranges.set(true);
+                    None
+                }
+                Err(WorkerError::Failed(failure)) => Some(failure),
+            };
+            let Some(failure) = failure.filter(|failure| !speaks_of_another_file(failure.kind)) else {
+                self.notice("the server does not confirm what is there of the file: starting over".to_owned())
+                    .await;
+                self.start_over()?;
+                return Ok(false);
+            };
+            let wait = self.budget.borrow_mut().take(&failure, jitter());
+            match wait {
+                Some(wait) => {
+                    tell_retry(&self.reporter, failure, wait).await;
+                    tokio::time::sleep(wait).await;
+                }
+                None => return Err(failure),
+            }
+        }
+        Ok(true)
     }
 
     async fn prove_checksum(&self, wanted: &Checksum) -> Result<bool, Failure> {
@@ -81,6 +121,14 @@ impl Session {
         }
         Ok(is_proved)
     }
+}
+
+/// Whether a failure says that the server has no such part of such a file.
+fn speaks_of_another_file(kind: FailureKind) -> bool {
+    matches!(
+        kind,
+        FailureKind::RangeMismatch | FailureKind::Encoding | FailureKind::NotTheFile | FailureKind::Changed
+    )
 }
 
 /// What came is not what was asked for, and was deleted.

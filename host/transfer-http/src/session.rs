@@ -60,6 +60,9 @@ pub(crate) struct Session {
     pub(crate) reserving: RefCell<Option<JoinHandle<Result<(), Failure>>>>,
     /// The media type of the first answer.
     pub(crate) media_type: RefCell<Option<String>>,
+    /// The last bytes of a part file that was taken up without a record of this task's: the server confirms them before
+    /// the file is believed.
+    pub(crate) unconfirmed: Cell<Option<ByteRange>>,
     high_water: Cell<u64>,
     retired: RefCell<BTreeSet<WorkerId>>,
     next_worker: Cell<u32>,
@@ -68,7 +71,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, job: Job) -> Result<Self, Failure> {
         let Job {
-            source,
+            mut source,
             target,
             connections,
             limits,
@@ -76,6 +79,11 @@ impl Session {
             reporter,
             stop: _,
         } = job;
+        if source.request.body.is_some() {
+            // The body belongs to the first URL's origin like every secret, and without it a mirror has another answer.
+            let owner = source.urls[0].origin();
+            source.urls.retain(|url| url.origin() == owner);
+        }
         let source = Rc::new(source);
         Ok(Self {
             fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
@@ -94,6 +102,7 @@ impl Session {
             is_whole: Cell::new(false),
             reserving: RefCell::new(None),
             media_type: RefCell::new(None),
+            unconfirmed: Cell::new(None),
             high_water: Cell::new(0),
             retired: RefCell::default(),
             next_worker: Cell::new(0),
@@ -109,6 +118,7 @@ impl Session {
     /// Forgets every byte and everything known of the file.
     pub(crate) fn start_over(&self) -> Result<(), Failure> {
         self.release_all()?;
+        self.unconfirmed.set(None);
         *self.plan.borrow_mut() = Plan::new(None, RangeSet::new(), self.connections.min_split_bytes);
         self.mirrors.borrow_mut().start_over();
         match &*self.part.borrow() {

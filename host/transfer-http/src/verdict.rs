@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use transfer::{Failure, FileName, Source, failure::FailureKind};
+use transfer::{Failure, FileName, Source, failure::FailureKind, validator};
 
 use crate::{disposition::Disposition, fetch::RangeWish, head::ResponseHead};
 
@@ -60,9 +60,10 @@ impl From<Failure> for Objection {
 impl Facts {
     /// What a usable response says of the file.
     pub(crate) fn of(head: &ResponseHead, verdict: Verdict) -> Self {
+        // A folded line has line ends in it, and what is known here may be sent back: it is no validator.
         let text = |name| {
             head.text(name)
-                .filter(|text| !text.is_empty() && text.len() <= 1024)
+                .filter(|text| validator::is_comparable(text))
                 .map(str::to_owned)
         };
         let total = match verdict {
@@ -80,15 +81,17 @@ impl Facts {
     pub(crate) fn strong_etag(&self) -> Option<&str> {
         self.etag
             .as_deref()
-            .filter(|etag| etag.starts_with('"') && etag.len() > 2)
+            .filter(|etag| etag.starts_with('"') && etag.len() > 2 && validator::is_entity_tag(etag))
     }
 
-    /// The validator for `If-Range`. A weak tag may not be used there; a date may, and servers compare it exactly.
+    /// The validator for `If-Range`. A weak tag may not be used there; a date may, and servers compare it exactly. What is
+    /// outside the grammar is compared here with what the server says, and never sent to it.
     pub(crate) fn if_range(&self) -> Option<String> {
         let date = self
             .last_modified
             .as_deref()
-            .filter(|_| self.etag.is_none() || self.strong_etag().is_some());
+            .filter(|_| self.etag.is_none() || self.strong_etag().is_some())
+            .filter(|date| validator::is_date_like(date) && httpdate::parse_http_date(date).is_ok());
         self.strong_etag().or(date).map(str::to_owned)
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::part_file::{JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX};
+
 /// The longest name in bytes. Below the 255 that file systems allow, so that suffixes still fit.
 pub const MAX_NAME_BYTES: usize = 200;
 
@@ -17,7 +19,8 @@ const MAX_EXTENSION_BYTES: usize = 20;
 const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// One component of a path, never more: no separator, no `..`, no control character, no reserved device name, no dot
-/// or space at its end, in Unicode normalisation form C, at most [`MAX_NAME_BYTES`] long. Only made by sanitising.
+/// or space at its end, in Unicode normalisation form C, at most [`MAX_NAME_BYTES`] long. It never ends like a part file
+/// or journal of ours: whoever names a file must not name what a later download believes. Only made by sanitising.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileName(String);
 
@@ -43,7 +46,11 @@ impl FileName {
         } else {
             trimmed.to_owned()
         };
-        Some(Self(shorten(&named, MAX_NAME_BYTES)))
+        let short = shorten(&named, MAX_NAME_BYTES);
+        if ends_like_ours(&short) {
+            return Some(Self(format!("{}_", cut(&short, MAX_NAME_BYTES - 1))));
+        }
+        Some(Self(short))
     }
 
     /// The name.
@@ -85,6 +92,26 @@ fn is_forbidden(c: char) -> bool {
 /// Characters that are not seen but change how a name reads, such as the overrides that make `exe.jpg` of `gpj.exe`.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Whether some file system could take `name` for a part file's or a journal's: in any case, and without characters that
+/// file systems leave out of comparisons.
+fn ends_like_ours(name: &str) -> bool {
+    let seen: String = name.chars().filter(|c| !is_ignorable(*c)).collect();
+    // Through upper case, so that letters that share one (`s` and `\u{17f}`) are the same.
+    let folded = seen.to_uppercase().to_lowercase();
+    [PART_SUFFIX, JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX]
+        .iter()
+        .any(|suffix| folded.ends_with(suffix))
+}
+
+/// Characters that are ignored where names are compared without case (Unicode's `Default_Ignorable_Code_Point`).
+fn is_ignorable(c: char) -> bool {
+    is_invisible(c)
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{2065}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn trim(text: &str) -> &str {

@@ -6,7 +6,7 @@
 //! which records before it are on the disk; after a power cut only those count.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, Metadata, OpenOptions},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
@@ -20,6 +20,7 @@ use crate::{
     part_file::Begun,
     range_set::{ByteRange, RangeSet},
     safe_url::SafeUrl,
+    validator,
 };
 
 /// First bytes of a journal; the digit is the format's version.
@@ -75,6 +76,20 @@ pub struct Mark {
 struct Header {
     origin: Origin,
     boot: Option<String>,
+}
+
+impl Header {
+    /// Whether it could have been written by us: what is in it was checked before it was recorded.
+    fn is_plausible(&self) -> bool {
+        let origin = &self.origin;
+        let texts = [
+            Some(&origin.source),
+            origin.etag.as_ref(),
+            origin.last_modified.as_ref(),
+            self.boot.as_ref(),
+        ];
+        texts.into_iter().flatten().all(|text| validator::is_comparable(text))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,13 +187,20 @@ impl Journal {
         })
     }
 
-    /// Reads the journal at `path` and opens it to go on; `None` if there is none that can be believed.
-    pub(crate) fn open(path: &Path) -> io::Result<Option<(Self, Begun)>> {
-        let file = match OpenOptions::new().read(true).append(true).open(path) {
-            Ok(file) => file,
+    /// Reads the journal at `path` and opens it to go on; `None` if there is none that can be believed. `accepts` says
+    /// whether a file with this metadata may be ours.
+    pub(crate) fn open(path: &Path, accepts: impl Fn(&Metadata) -> bool) -> io::Result<Option<(Self, Begun)>> {
+        match std::fs::symlink_metadata(path) {
+            Ok(metadata) if !accepts(&metadata) => return Ok(None),
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
-        };
+        }
+        let file = os::open_in_place(OpenOptions::new().read(true).append(true), path)?;
+        // Another file may have come into its place since.
+        if !accepts(&file.metadata()?) {
+            return Ok(None);
+        }
         let mut bytes = Vec::new();
         (&file).take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes)?;
         let Some((begun, length)) = parse(&bytes, os::boot_id().as_deref()) else {
@@ -276,7 +298,7 @@ fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Begun, u64)> {
     if crc32fast::hash(json).to_le_bytes() != *sum {
         return None;
     }
-    let header: Header = serde_json::from_slice(json).ok()?;
+    let header: Header = serde_json::from_slice(json).ok().filter(Header::is_plausible)?;
     let records: Vec<Record> = records
         .as_chunks::<RECORD_BYTES>()
         .0
@@ -308,6 +330,11 @@ fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Begun, u64)> {
             Record::Dropped(range) => begun.done.remove(*range),
             Record::Written(_) | Record::Joined(_) | Record::Synced(_) => {}
         }
+    }
+    // Bytes beyond the end of the file cannot have been written.
+    let total = begun.origin.total_bytes.unwrap_or(u64::MAX);
+    if begun.done.iter().any(|range| range.end > total) {
+        return None;
     }
     Some((begun, end))
 }

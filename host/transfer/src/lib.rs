@@ -24,6 +24,7 @@ pub mod retry;
 pub mod safe_url;
 pub mod source;
 pub mod transport;
+pub mod validator;
 
 pub use byte_count::ByteCount;
 pub use checksum::Checksum;

@@ -1,7 +1,11 @@
 //! What differs between operating systems, in one place. Linux has everything; elsewhere the portable fall-back is
 //! taken, and what has none answers `Unsupported`.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    path::Path,
+};
 
 /// A pipe inside the kernel through which bytes go from a socket to a file without touching user space.
 #[derive(Debug)]
@@ -33,6 +37,20 @@ mod imp {
 
     /// `f_type` of tmpfs and ramfs (`linux/magic.h`): reserving space there means touching every page at once.
     const MEMORY_FILE_SYSTEMS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+
+    /// `f_type` of FAT, exFAT, NTFS (two drivers), FUSE, NFS, SMB (two versions) and 9P (`linux/magic.h`), whose servers or
+    /// mount options decide what owner a file shows.
+    const WITHOUT_OWNERS: [u64; 9] = [
+        0x4d44,
+        0x2011_bab0,
+        0x5346_544e,
+        0x7366_746e,
+        0x6573_5546,
+        0x6969,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x0102_1997,
+    ];
 
     #[derive(Debug)]
     pub(super) struct Pipe {
@@ -138,6 +156,19 @@ mod imp {
         file.ino()
     }
 
+    pub(super) fn keeps_owners(directory: &Path) -> bool {
+        rustix::fs::statfs(directory)
+            .map(|stat| !WITHOUT_OWNERS.contains(&stat.f_type.cast_unsigned()))
+            .unwrap_or(true)
+    }
+
+    pub(super) fn usual_mode() -> Option<u32> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+        let umask = u32::from_str_radix(umask.trim(), 8).ok()?;
+        Some(0o666 & !umask)
+    }
+
     /// The process that holds an advisory lock on `file`, from the kernel's table. Its lines read
     /// `1: FLOCK ADVISORY WRITE <pid> <major>:<minor>:<inode> 0 EOF`.
     pub(super) fn lock_holder(file: &File) -> Option<u32> {
@@ -197,6 +228,14 @@ mod imp {
         0
     }
 
+    pub(super) fn keeps_owners(_directory: &Path) -> bool {
+        cfg!(unix)
+    }
+
+    pub(super) fn usual_mode() -> Option<u32> {
+        None
+    }
+
     pub(super) fn lock_holder(_file: &File) -> Option<u32> {
         None
     }
@@ -246,6 +285,113 @@ pub(crate) fn inode(metadata: &std::fs::Metadata) -> u64 {
 /// The process that holds a lock on `file`, if the system tells.
 pub(crate) fn lock_holder(file: &File) -> Option<u32> {
     imp::lock_holder(file)
+}
+
+/// Opens a file for reading and writing as `options` say. A link in its place is an error, and nothing is waited for if
+/// it is a pipe.
+#[cfg(unix)]
+pub(crate) fn open_in_place(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    options.custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+/// Opens a file for reading and writing as `options` say. Whoever calls looks first whether a link is in its place.
+#[cfg(not(unix))]
+pub(crate) fn open_in_place(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    options.open(path)
+}
+
+/// Why another user could have made the file that `metadata` is about, or could write into it; `None` if only ourselves
+/// and the administrator can.
+#[cfg(unix)]
+pub(crate) fn strangers_access(metadata: &std::fs::Metadata) -> Option<Stranger> {
+    use std::os::unix::fs::MetadataExt as _;
+    if !metadata.is_file() {
+        Some(Stranger::NoFile)
+    } else if metadata.nlink() != 1 {
+        Some(Stranger::SeveralNames)
+    } else if metadata.uid() != rustix::process::geteuid().as_raw() {
+        Some(Stranger::Owns)
+    } else if metadata.mode() & 0o022 != 0 {
+        Some(Stranger::MayWrite)
+    } else {
+        None
+    }
+}
+
+/// Nothing is known of owners here, so every file could be another user's.
+#[cfg(not(unix))]
+pub(crate) fn strangers_access(metadata: &std::fs::Metadata) -> Option<Stranger> {
+    Some(if metadata.is_file() {
+        Stranger::Owns
+    } else {
+        Stranger::NoFile
+    })
+}
+
+/// How another user may have to do with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stranger {
+    /// It is a link, a directory, a pipe or a device.
+    NoFile,
+    /// It has several names, and another one may be in another user's hands.
+    SeveralNames,
+    /// It belongs to another user, or that cannot be known.
+    Owns,
+    /// Its permissions let others write.
+    MayWrite,
+}
+
+/// Whether files in `directory` have owners of their own. Network and removable file systems often show one for all.
+pub(crate) fn keeps_owners(directory: &Path) -> bool {
+    imp::keeps_owners(directory)
+}
+
+/// The permissions of an ordinary new file of this process, if the system tells.
+pub(crate) fn usual_mode() -> Option<u32> {
+    imp::usual_mode()
+}
+
+/// Creates a file that only its owner can write, whatever the process lets others do; `AlreadyExists` if anything is
+/// there.
+pub(crate) fn create_own(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    options.open(path)
+}
+
+/// Takes the permission to write from everybody but the owner.
+#[cfg(unix)]
+pub(crate) fn make_own(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let now = file.metadata()?.permissions().mode() & 0o777;
+    file.set_permissions(std::fs::Permissions::from_mode(now & !0o022))
+}
+
+/// Nothing is known of who may write.
+#[cfg(not(unix))]
+pub(crate) fn make_own(_file: &File) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Gives a file that was made by [`create_own`] the permissions of an ordinary new file.
+#[cfg(unix)]
+pub(crate) fn make_usual(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let now = file.metadata()?.permissions().mode() & 0o777;
+    match usual_mode().map(|usual| usual | now) {
+        Some(usual) if usual != now => file.set_permissions(std::fs::Permissions::from_mode(usual)),
+        _ => Ok(()),
+    }
+}
+
+/// Gives a file that was made by [`create_own`] the permissions of an ordinary new file.
+#[cfg(not(unix))]
+pub(crate) fn make_usual(_file: &File) -> io::Result<()> {
+    Ok(())
 }
 
 /// Writes all of `bytes` at `offset`, whatever the file's cursor.

@@ -6,7 +6,7 @@
 //! announced before they are done, so that whoever keeps records has them there in time.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, Metadata, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -18,7 +18,7 @@ use crate::{
     file_name::FileName,
     journal::{Checkpoint, Journal, Mark, Origin},
     names, os,
-    os::{CarryError, KernelPipe},
+    os::{CarryError, KernelPipe, Stranger},
     range_set::{ByteRange, RangeSet},
     transport::{OnConflict, Recorded},
 };
@@ -148,11 +148,13 @@ impl PartFile {
             };
             let paths = Paths::new(claim.directory, &name);
             let is_target_there = fs::symlink_metadata(&paths.target).is_ok();
-            match open_existing(&paths)? {
+            match open_existing(&paths, Proof::None)? {
                 Existing::Free(file) if claim.adopt => {
-                    let is_ours = matches!(Journal::open(&paths.journal), Ok(Some((_, begun))) if begun.origin.source == claim.source);
+                    let is_ours = matches!(paths.journal(Proof::None), Ok(Some((_, begun))) if begun.origin.source == claim.source);
                     let replaces = is_target_there && claim.on_conflict == OnConflict::Overwrite;
-                    if is_ours && let Claimed::Begun(part, begun) = paths.begun_or_new(file, name, replaces) {
+                    if is_ours
+                        && let Claimed::Begun(part, begun) = paths.begun_or_new(file, name, replaces, Proof::None)
+                    {
                         return Ok(Some((part, begun)));
                     }
                 }
@@ -174,7 +176,16 @@ impl PartFile {
         if paths.target != path || fs::symlink_metadata(&paths.part).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        File::open(path)?.sync_all()?;
+        let file = os::open_in_place(OpenOptions::new().read(true).write(true), path)?;
+        match os::strangers_access(&file.metadata()?) {
+            None => {}
+            // It is to be a part file, which nobody but its owner writes.
+            Some(Stranger::MayWrite) => os::make_own(&file)?,
+            Some(Stranger::NoFile | Stranger::SeveralNames | Stranger::Owns) => {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+        }
+        file.sync_all()?;
         Journal::create(&paths.journal, origin, done)?;
         os::rename_new(path, &paths.part)
     }
@@ -192,14 +203,13 @@ impl PartFile {
         let claim = Claim {
             directory,
             name: &name,
-            adopt: true,
             ..*claim
         };
         let paths = Paths::new(directory, &name);
-        match open_existing(&paths)? {
+        match open_existing(&paths, Proof::Reserved)? {
             Existing::Free(file) => {
                 let replaces = claim.on_conflict == OnConflict::Overwrite;
-                Ok(paths.begun_or_new(file, name.clone(), replaces))
+                Ok(paths.begun_or_new(file, name.clone(), replaces, Proof::Reserved))
             }
             Existing::Held(holder) => Err(in_use(&paths.part, holder)),
             Existing::Missing | Existing::Foreign => Self::claim(&claim, announce).await,
@@ -378,6 +388,7 @@ impl PartFile {
                 .set_modified(time)
                 .map_err(|error| failed("set the time of", &error))?;
         }
+        os::make_usual(&self.file).map_err(|error| failed("set the permissions of", &error))?;
         self.file.sync_all().map_err(|error| failed("sync", &error))?;
         let inode = os::inode(&metadata);
         let path = self.rename_to_final(|path| {
@@ -474,8 +485,30 @@ enum Existing {
     Free(File),
     /// Locked by somebody else: by this process, if the system tells.
     Held(Option<u32>),
-    /// Something that is no part file, such as a link or a directory.
+    /// Something that is no part file of ours, such as a link, a directory or another user's file.
     Foreign,
+}
+
+/// What says that a part file is ours, beside the file itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// Nothing: anybody who can make files in the directory may have planted it.
+    None,
+    /// The record of a run that reserved this path.
+    Reserved,
+}
+
+impl Proof {
+    /// Whether a file with this metadata in `directory` may be ours.
+    fn accepts(self, metadata: &Metadata, directory: &Path) -> bool {
+        match os::strangers_access(metadata) {
+            None => true,
+            Some(Stranger::NoFile | Stranger::SeveralNames) => false,
+            // Files are made so that only their owner can write, so he allowed it, or the file system cannot forbid it.
+            Some(Stranger::MayWrite) => self == Self::Reserved,
+            Some(Stranger::Owns) => self == Self::Reserved && !os::keeps_owners(directory),
+        }
+    }
 }
 
 impl Paths {
@@ -499,9 +532,25 @@ impl Paths {
         }
     }
 
+    /// Removes the journals that an earlier part file of the name left. Returns whether none is there now.
+    fn remove_stale_journals(&self) -> bool {
+        let new_journal = self.journal.with_extension("journal-new");
+        [&self.journal, &new_journal]
+            .into_iter()
+            .all(|path| match fs::remove_file(path) {
+                Ok(()) => true,
+                Err(error) => error.kind() == io::ErrorKind::NotFound,
+            })
+    }
+
+    /// The journal, if there is one that can be believed.
+    fn journal(&self, proof: Proof) -> io::Result<Option<(Journal, Begun)>> {
+        Journal::open(&self.journal, |metadata| proof.accepts(metadata, &self.directory))
+    }
+
     /// The part file in `file` with what its journal says, emptied if that says nothing.
-    fn begun_or_new(self, file: File, name: FileName, replaces: bool) -> Claimed {
-        let Ok(Some((journal, mut begun))) = Journal::open(&self.journal) else {
+    fn begun_or_new(self, file: File, name: FileName, replaces: bool, proof: Proof) -> Claimed {
+        let Ok(Some((journal, mut begun))) = self.journal(proof) else {
             let _stale = fs::remove_file(&self.journal);
             let _emptied = file.set_len(0);
             return Claimed::New(self.part_file(file, name, replaces, None));
@@ -529,7 +578,7 @@ async fn attempt(
         }
     }
     loop {
-        let begun = match open_existing(&paths)? {
+        let begun = match open_existing(&paths, Proof::None)? {
             Existing::Missing => None,
             Existing::Free(file) if claim.may_continue(&paths) => Some(file),
             Existing::Held(holder) if claim.on_conflict != OnConflict::Rename => {
@@ -541,13 +590,17 @@ async fn attempt(
             return Ok(None);
         }
         let file = match begun {
-            Some(file) => return Ok(Some(paths.begun_or_new(file, name, replaces))),
+            Some(file) => return Ok(Some(paths.begun_or_new(file, name, replaces, Proof::None))),
             None => create_new(&paths.part)?,
         };
         // Somebody who was quicker has it, and is looked at as whoever was there before.
         let Some(file) = file else { continue };
         file.try_lock().map_err(|error| lock_failure(&paths.part, &error))?;
-        let _stale = fs::remove_file(&paths.journal);
+        if !paths.remove_stale_journals() {
+            // What another user put there would be in the way of every journal of ours.
+            let _nothing_in_it = fs::remove_file(&paths.part);
+            return Ok(None);
+        }
         names::add(claim.directory, name.as_str());
         return Ok(Some(Claimed::New(paths.part_file(file, name, replaces, None))));
     }
@@ -557,28 +610,28 @@ impl Claim<'_> {
     /// Whether the part file at `paths`, which nobody holds, may be continued.
     fn may_continue(&self, paths: &Paths) -> bool {
         let is_other =
-            || matches!(Journal::open(&paths.journal), Ok(Some((_, begun))) if begun.origin.source != self.source);
+            || matches!(paths.journal(Proof::None), Ok(Some((_, begun))) if begun.origin.source != self.source);
         self.adopt && !is_other()
     }
 }
 
 /// `None` if something is there.
 fn create_new(path: &Path) -> Result<Option<File>, Failure> {
-    match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
+    match os::create_own(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(Failure::disk("create", path, &error)),
     }
 }
 
-fn open_existing(paths: &Paths) -> Result<Existing, Failure> {
+fn open_existing(paths: &Paths, proof: Proof) -> Result<Existing, Failure> {
     match fs::symlink_metadata(&paths.part) {
-        Ok(metadata) if !metadata.is_file() => return Ok(Existing::Foreign),
+        Ok(metadata) if !proof.accepts(&metadata, &paths.directory) => return Ok(Existing::Foreign),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Existing::Missing),
         Err(error) => return Err(Failure::disk("open", &paths.part, &error)),
     }
-    let file = match OpenOptions::new().read(true).write(true).open(&paths.part) {
+    let file = match os::open_in_place(OpenOptions::new().read(true).write(true), &paths.part) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Existing::Missing),
         Err(error) => return Err(Failure::disk("open", &paths.part, &error)),
@@ -588,16 +641,17 @@ fn open_existing(paths: &Paths) -> Result<Existing, Failure> {
         Err(TryLockError::WouldBlock) => return Ok(Existing::Held(os::lock_holder(&file))),
         Err(TryLockError::Error(error)) => return Err(Failure::disk("lock", &paths.part, &error)),
     }
-    // Between opening and locking its holder may have finished it or put another file in its place.
-    let is_same = match (file.metadata(), fs::symlink_metadata(&paths.part)) {
-        (Ok(opened), Ok(named)) => named.is_file() && os::inode(&opened) == os::inode(&named),
-        _ => false,
-    };
-    Ok(if is_same {
-        Existing::Free(file)
-    } else {
-        Existing::Missing
-    })
+    // Between looking, opening and locking its holder may have finished it, or another file may have come into its place.
+    match (file.metadata(), fs::symlink_metadata(&paths.part)) {
+        (Ok(opened), Ok(named)) if named.is_file() && os::inode(&opened) == os::inode(&named) => {
+            Ok(if proof.accepts(&opened, &paths.directory) {
+                Existing::Free(file)
+            } else {
+                Existing::Foreign
+            })
+        }
+        _ => Ok(Existing::Missing),
+    }
 }
 
 fn is_plain_file(path: &Path) -> bool {

@@ -1,8 +1,29 @@
 //! What is to be moved: a file, everywhere it can be had from, and how to ask for it.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{checksum::Checksum, range_set::ByteRange, safe_url::SafeUrl};
+
+/// Headers of the user that say nothing about who they are. Only these may reach another origin than the one that a
+/// request was made for; `Referer` is shortened for it, see [`referrer`].
+const HARMLESS_HEADERS: [&str; 8] = [
+    "accept",
+    "accept-charset",
+    "accept-language",
+    "cache-control",
+    "dnt",
+    "pragma",
+    "referer",
+    "user-agent",
+];
+
+/// Whether a header says nothing about the user, so that another origin may see it. Every other name is taken for a
+/// secret: tokens travel under any name (`X-Api-Key`).
+pub fn is_harmless_header(name: &str) -> bool {
+    HARMLESS_HEADERS
+        .iter()
+        .any(|harmless| name.eq_ignore_ascii_case(harmless))
+}
 
 /// A secret that prints as `***` and is only read where it is used.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -56,7 +77,8 @@ pub enum RequestBody {
     },
 }
 
-/// How to ask for the file.
+/// How to ask for the file. Body, cookies, credentials and all headers but the harmless ones are secrets: they belong to
+/// the origin of the URL that they were given for, the first of [`Source::urls`], and no other origin receives them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestOptions {
     /// The method; `None` is GET. Anything but GET moves as one stream and is not resumed.
@@ -65,14 +87,87 @@ pub struct RequestOptions {
     pub body: Option<RequestBody>,
     /// Extra headers in order. Names and values are valid; framing headers are dropped by the transport.
     pub headers: Vec<(String, Secret)>,
-    /// A `Cookie` value (`a=b; c=d`), sent to the first URL's origin only.
+    /// A `Cookie` value (`a=b; c=d`).
     pub cookies: Secret,
     /// The `Referer`.
     pub referrer: String,
     /// The `User-Agent`; empty is the product's own.
     pub user_agent: String,
-    /// HTTP Basic for the first URL's origin; wins over an `Authorization` header.
+    /// HTTP Basic; wins over an `Authorization` header.
     pub credentials: Option<Credentials>,
+}
+
+impl RequestOptions {
+    /// Removes what belongs to the origin that these options were given for, so that the rest can be used at another
+    /// origin. Returns whether a secret was removed. A method goes with its body; the referrer keeps its origin only.
+    pub fn drop_secrets(&mut self) -> bool {
+        let given = self.clone();
+        self.drop_secrets_of(&given)
+    }
+
+    /// [`RequestOptions::drop_secrets`] for the secrets that are in `given`: what was given anew since then stays.
+    pub fn drop_secrets_of(&mut self, given: &Self) -> bool {
+        let mut has_dropped = false;
+        self.headers.retain(|header| {
+            let stays = is_harmless_header(&header.0) || !given.headers.contains(header);
+            has_dropped |= !stays;
+            stays
+        });
+        if !self.cookies.is_empty() && self.cookies == given.cookies {
+            self.cookies = Secret::default();
+            has_dropped = true;
+        }
+        if self.credentials.is_some() && self.credentials == given.credentials {
+            self.credentials = None;
+            has_dropped = true;
+        }
+        if self.body.is_some() && self.body == given.body {
+            self.body = None;
+            self.method = None;
+            has_dropped = true;
+        }
+        if self.referrer == given.referrer {
+            self.referrer = origin_of_page(&self.referrer).unwrap_or_default();
+        }
+        for header in &mut self.headers {
+            if header.0.eq_ignore_ascii_case("referer") && given.headers.contains(header) {
+                header.1 = Secret::new(origin_of_page(header.1.expose()).unwrap_or_default());
+            }
+        }
+        has_dropped
+    }
+}
+
+/// The `Referer` that a request to `url` carries for the page `text`. A login and a fragment in it are never sent (RFC
+/// 9110, section 10.1.3). Another origin than the one that the request was made for gets the page's origin, and nothing
+/// over plain HTTP of a page that was read over HTTPS: so do browsers (`strict-origin-when-cross-origin`).
+pub fn referrer(text: &str, url: &SafeUrl, is_own_origin: bool) -> Option<String> {
+    if text.is_empty() {
+        return None;
+    }
+    if is_own_origin {
+        return Some(without_login_and_fragment(text));
+    }
+    origin_of_page(text).filter(|page| url.scheme() == "https" || !page.starts_with("https:"))
+}
+
+/// `text` as it is if it is no URL, or has neither login nor fragment.
+pub fn without_login_and_fragment(text: &str) -> String {
+    let Ok(page) = SafeUrl::parse(text) else {
+        return text.to_owned();
+    };
+    let parts = page.as_url();
+    if parts.username().is_empty() && parts.password().is_none() && parts.fragment().is_none() {
+        return text.to_owned();
+    }
+    let mut bare = page.without_login().as_url().clone();
+    bare.set_fragment(None);
+    bare.into()
+}
+
+fn origin_of_page(text: &str) -> Option<String> {
+    let page = SafeUrl::parse(text).ok()?;
+    matches!(page.scheme(), "http" | "https").then(|| format!("{}/", page.as_url().origin().ascii_serialization()))
 }
 
 /// Who gave a source's URLs. What somebody else gave must not open the user's own network to them.
@@ -106,8 +201,10 @@ pub struct Source {
     pub urls: Vec<SafeUrl>,
     /// Who gave them.
     pub given_by: GivenBy,
-    /// How to ask.
+    /// How to ask. Its secrets go to the origin of the first URL only.
     pub request: RequestOptions,
+    /// The stored logins of the mirrors' own origins, by [`SafeUrl::origin`].
+    pub logins: BTreeMap<String, Credentials>,
     /// `http://`, `https://` or `socks5://` proxy, with its credentials in the URL's user part.
     pub proxy: Option<SafeUrl>,
     /// Accept any certificate.
@@ -168,6 +265,7 @@ impl Source {
             urls: vec![url],
             given_by: GivenBy::User,
             request: RequestOptions::default(),
+            logins: BTreeMap::new(),
             proxy: None,
             ignore_tls_errors: false,
             checksum: None,
@@ -175,5 +273,85 @@ impl Source {
             promised_type: None,
             segments: Arc::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> SafeUrl {
+        SafeUrl::parse(text).unwrap()
+    }
+
+    #[test]
+    fn every_header_that_is_not_known_to_be_harmless_is_a_secret() {
+        for name in ["Accept", "user-agent", "REFERER"] {
+            assert!(is_harmless_header(name), "{name}");
+        }
+        for name in [
+            "X-Api-Key",
+            "Authorization",
+            "Cookie",
+            "Origin",
+            "X-Auth",
+            "If-None-Match",
+        ] {
+            assert!(!is_harmless_header(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn dropping_secrets_leaves_what_any_origin_may_see() {
+        let header = |name: &str| (name.to_owned(), Secret::new("https://u:p@page.test/x?token=1"));
+        let mut options = RequestOptions {
+            method: Some("POST".into()),
+            body: Some(RequestBody::UrlEncoded("password=1".into())),
+            headers: vec![header("X-Api-Key"), header("Referer")],
+            cookies: Secret::new("a=b"),
+            referrer: "https://page.test/x?token=1".into(),
+            user_agent: "agent".into(),
+            credentials: Some(Credentials {
+                user: "u".into(),
+                password: Secret::new("p"),
+            }),
+        };
+        assert!(options.drop_secrets());
+        let rest = RequestOptions {
+            headers: vec![("Referer".into(), Secret::new("https://page.test/"))],
+            referrer: "https://page.test/".into(),
+            user_agent: "agent".into(),
+            ..RequestOptions::default()
+        };
+        assert_eq!(options, rest);
+        assert!(!options.drop_secrets(), "there is nothing left to drop");
+        let before = RequestOptions {
+            cookies: Secret::new("a=b"),
+            headers: vec![header("X-Api-Key")],
+            ..RequestOptions::default()
+        };
+        let mut after = RequestOptions {
+            cookies: Secret::new("c=d"),
+            ..before.clone()
+        };
+        assert!(after.drop_secrets_of(&before));
+        assert_eq!(
+            (after.cookies.expose(), after.headers.len()),
+            ("c=d", 0),
+            "new secrets stay"
+        );
+    }
+
+    #[test]
+    fn a_referrer_never_carries_a_login_and_shows_other_origins_only_its_own() {
+        let (own, other, plain) = (url("https://a.test/f"), url("https://b.test/f"), url("http://b.test/f"));
+        let page = "https://me:pw@page.test:444/x?token=1#part";
+        assert_eq!(referrer(page, &own, true).unwrap(), "https://page.test:444/x?token=1");
+        assert_eq!(referrer(page, &other, false).unwrap(), "https://page.test:444/");
+        assert_eq!(referrer(page, &plain, false), None);
+        assert_eq!(referrer("http://page.test", &own, true).unwrap(), "http://page.test");
+        assert_eq!(referrer("no url", &own, true).unwrap(), "no url");
+        assert_eq!(referrer("no url", &other, false), None);
+        assert_eq!(referrer("", &own, true), None);
     }
 }

@@ -7,7 +7,7 @@ use axum::{
     response::Response,
 };
 use protocol::{
-    ChangeUrlParams, CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method, OkResult,
+    ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method, OkResult,
     RenameTaskParams, TaskDto, TaskIdParams, TaskStatus,
 };
 use serde::Deserialize;
@@ -160,7 +160,9 @@ pub(super) async fn task_rename(
 
 /// Give a download another URL.
 ///
-/// For links that have expired: the bytes that are there are kept if they are the same behind the new URL.
+/// For links that have expired: the bytes that are there are kept if they are the same behind the new URL. Login, cookies,
+/// headers and form that were given for the old URL are removed if the new one is of another origin (scheme, host and
+/// port); the message then says so.
 #[utoipa::path(post, path = "/api/v1/tasks/{id}/url", params(("id" = String, Path, description = "The task's id")), request_body = UrlBody, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(super) async fn task_change_url(
@@ -168,11 +170,15 @@ pub(super) async fn task_change_url(
     Path(task_id): Path<String>,
     Body(UrlBody { url }): Body<UrlBody>,
 ) -> Ack {
-    let _: OkResult = app
+    let changed: ChangedTask = app
         .daemon
         .call(Method::TaskChangeUrl, &ChangeUrlParams { task_id, url })
         .await?;
-    Ok(super::ok())
+    let mut answer = super::ok();
+    if let Some(notice) = changed.notice {
+        answer.0.message = notice;
+    }
+    Ok(answer)
 }
 
 /// Download a URL as it is, without its plugin.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use engine::{FileFate, TaskId, TaskSpec};
+use engine::{FileFate, TaskId, TaskSpec, UrlChanged};
 use protocol::{
-    ActivityPage, ActivityParams, ChangeTaskParams, ChangeUrlParams, CreateTaskParams, CreateTaskRequest,
+    ActivityPage, ActivityParams, ChangeTaskParams, ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest,
     CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams, DeleteTasksParams, ErrorCode, Method,
     RenameTaskParams, Request, RpcError, SpeedLimitParams, TaskIdParams, TaskIdsParams,
 };
@@ -44,7 +44,7 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
         Method::TaskChangeUrl => {
             let params: ChangeUrlParams = request.params()?;
             let url = SafeUrl::parse(&params.url).map_err(|error| invalid("url", error.to_string()))?;
-            finish(engine.change_url(task_id(&params.task_id)?, url).await)
+            changed(engine.change_url(task_id(&params.task_id)?, url).await)
         }
         Method::TaskSetSpeedLimit => {
             let params: SpeedLimitParams = request.params()?;
@@ -89,6 +89,13 @@ pub(super) fn fate(delete_files: bool) -> FileFate {
 pub(super) fn finish(outcome: Result<(), engine::CommandError>) -> Result<Answer, RpcError> {
     outcome.refused()?;
     done()
+}
+
+fn changed(outcome: Result<UrlChanged, engine::CommandError>) -> Result<Answer, RpcError> {
+    wrote(&ChangedTask {
+        ok: true,
+        notice: outcome.refused()?.notice.map(str::to_owned),
+    })
 }
 
 fn one(request: &Request) -> Result<TaskId, RpcError> {
@@ -198,9 +205,9 @@ async fn change(service: &Service, params: ChangeTaskParams) -> Result<Answer, R
             engine.rename(id, name.as_str()).await.refused()?;
             let renamed = engine.task(id).await.refused()?;
             let after = create::changed(&renamed, params.change)?;
-            finish(engine.change_spec(&renamed, after).await)
+            changed(engine.change_spec(&renamed, after).await)
         }
-        _ => finish(engine.change_spec(&before, after).await),
+        _ => changed(engine.change_spec(&before, after).await),
     }
 }
 

@@ -11,6 +11,7 @@ use transfer::FileName;
 use super::{Command, Effect, LimitScope, Rename, Reply, Row, State};
 use crate::{
     error::CommandError,
+    event::Event,
     group::{Group, GroupSpec},
     id::{GroupId, QueueId, TaskId, Timestamp},
     settings::{Settings, VersionedSettings},
@@ -55,13 +56,15 @@ impl State {
                 self.resume_each(&running, effects);
             }
             Command::ChangeUrl(task, url, resolver) => {
-                self.change_asked(task, effects, |asked| asked.change_url(url, resolver))?;
+                let mut has_dropped = false;
+                self.change_asked(task, effects, |asked| has_dropped = asked.change_url(url, resolver))?;
+                return Ok(secrets_dropped(task, has_dropped, effects));
             }
             Command::IgnoreResolver(task) => {
                 self.change_asked(task, effects, |asked| asked.resolve(None))?;
                 self.resume(task, effects)?;
             }
-            Command::ChangeSpec(task, before, spec) => self.change_spec(task, *before, *spec, effects)?,
+            Command::ChangeSpec(task, before, spec) => return self.change_spec(task, *before, *spec, effects),
             Command::SetSpeedLimit(task, limit) => self.set_speed_limit(task, limit, effects)?,
             Command::Boost(task) => self.toggle_boost(task, effects)?,
             Command::GroupPause(group) => self.pause_each(&self.of_group(group)?, effects),
@@ -443,16 +446,24 @@ impl State {
         Ok(())
     }
 
-    /// Replaces what was asked for, if it is still what the change was made of.
+    /// Replaces what was asked for, if it is still what the change was made of. Secrets do not follow the first URL to
+    /// another origin, unless the change itself gives them.
     fn change_spec(
         &mut self,
         id: TaskId,
         before: TaskSpec,
         mut spec: TaskSpec,
         effects: &mut Vec<Effect>,
-    ) -> Result<(), CommandError> {
+    ) -> Result<Reply, CommandError> {
         let serial = self.serial(id)?;
         let task = &self.tasks[&serial];
+        let mut has_dropped = false;
+        if let (Some(old), Some(new)) = (before.urls.first(), spec.urls.first())
+            && old.origin() != new.origin()
+        {
+            let is_gone = old.credentials().is_some() && !spec.urls.contains(old);
+            has_dropped = spec.request.drop_secrets_of(&before.request) || is_gone;
+        }
         let dir = spec.save_dir.take().filter(|dir| **dir != *task.save_dir);
         if *task.asked != Asked::pack(before) {
             return Err(CommandError::Busy);
@@ -466,7 +477,7 @@ impl State {
         if let Some(dir) = dir {
             self.edit_whole(serial, |task| task.save_dir = dir.into());
         }
-        Ok(())
+        Ok(secrets_dropped(id, has_dropped, effects))
     }
 
     fn set_speed_limit(&mut self, id: TaskId, limit: u64, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
@@ -540,6 +551,19 @@ impl State {
         self.changes.settings = true;
         Ok(revision + 1)
     }
+}
+
+/// The answer to a change of a task's URLs. Dropped secrets are in its history, too: a change that came through a dialect
+/// without room for words must not lose them silently.
+fn secrets_dropped(task: TaskId, has_dropped: bool, effects: &mut Vec<Effect>) -> Reply {
+    if !has_dropped {
+        return Reply::Done;
+    }
+    effects.push(Effect::Emit(Event::Notice {
+        task,
+        message: super::SECRETS_DROPPED.into(),
+    }));
+    Reply::SecretsDropped
 }
 
 pub(super) fn is_paused(task: &Task) -> bool {

@@ -3,14 +3,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use transfer::{Failure, FailureKind, FileName, GivenBy, Outcome, RequestOptions, Secret, Source};
+use transfer::{Failure, FailureKind, FileName, GivenBy, Outcome, Source};
 
 use super::{Effect, Members, Resolve, State};
 use crate::{
     group::{Group, GroupSpec},
     id::{GroupId, RunId, TaskId, Timestamp},
     resolver::{Link, List, ListedFile, Resolution, ResolveRequest, Resolved, ResolverId},
-    site::Site,
     spec::TaskSpec,
     task::{Phase, Task},
 };
@@ -154,7 +153,8 @@ impl State {
         id
     }
 
-    /// The source of a task's bytes at `link`. What the user said of the task's own site stays there.
+    /// The source of a task's bytes at `link`. What the user said of the task's own site stays there; the link's own
+    /// headers are for the origin of its first URL, like every secret of a request.
     pub(super) fn source_at(&self, task: &Task, mut spec: TaskSpec, link: &Link) -> Source {
         let url = &link.urls[0];
         let user_host = task.url().as_url().host_str().map(Into::into);
@@ -162,38 +162,24 @@ impl State {
             GivenBy::User => GivenBy::Other { user_host },
             other @ GivenBy::Other { .. } => other,
         };
-        let is_secret = if url.origin() == task.url().origin() {
+        if url.origin() == task.url().origin() {
             let in_url = || task.url().credentials();
             spec.request.credentials = spec.request.credentials.or_else(in_url);
-            has_secrets(&spec.request)
         } else {
+            spec.request.drop_secrets();
             spec.request.headers.clear();
-            spec.request.cookies = Secret::default();
-            spec.request.credentials = Site::of(url).and_then(|site| self.site_credentials(&site));
-            spec.request.credentials.is_some()
-        };
-        // What goes along with a request goes to every mirror, too.
-        let urls = link
-            .urls
-            .iter()
-            .filter(|mirror| !is_secret || mirror.origin() == url.origin());
+        }
         spec.request.headers.extend(link.headers.iter().cloned());
         spec.request.method = None;
         spec.request.body = None;
         spec.checksum = spec.checksum.or_else(|| link.checksum.clone());
         spec.promised_size = spec.promised_size.or(link.promised_size);
+        spec.urls.clone_from(&link.urls);
         Source {
-            urls: urls.cloned().collect(),
             segments: Arc::clone(&link.segments),
-            proxy: self.proxy(&spec.proxy, url),
             ..self.source(task, spec)
         }
     }
-}
-
-/// Whether something goes along with a request that is for its site alone.
-fn has_secrets(request: &RequestOptions) -> bool {
-    request.credentials.is_some() || !request.headers.is_empty() || !request.cookies.expose().is_empty()
 }
 
 fn directory(root: &Path, file: &ListedFile) -> std::path::PathBuf {

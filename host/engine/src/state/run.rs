@@ -82,9 +82,11 @@ impl State {
         }
     }
 
+    /// What `spec` asks for, for a run of `task`. Each origin gets its own stored login: the first URL's unless the
+    /// request says how to log in, the mirrors' beside it.
     pub(super) fn source(&self, task: &Task, spec: TaskSpec) -> Source {
         let settings = &self.settings.settings;
-        let url = task.url();
+        let url = &spec.urls[0];
         let mut request = spec.request;
         if request.user_agent.is_empty() {
             let of_queue = &self.lanes[&task.queue].queue.spec.default_user_agent;
@@ -101,11 +103,17 @@ impl State {
         if request.credentials.is_none() && !is_signed && url.credentials().is_none() {
             request.credentials = Site::of(url).and_then(|site| self.site_credentials(&site));
         }
+        let owner = url.origin();
+        let logins = spec.urls.iter().filter_map(|mirror| {
+            let origin = Some(mirror.origin()).filter(|origin| *origin != owner)?;
+            Some((origin, self.site_credentials(&Site::of(mirror)?)?))
+        });
         Source {
+            logins: logins.collect(),
+            proxy: self.proxy(&spec.proxy, url),
             urls: spec.urls,
             given_by: spec.given_by,
             request,
-            proxy: self.proxy(&spec.proxy, url),
             ignore_tls_errors: spec.ignore_tls_errors,
             checksum: spec.checksum,
             promised_size: spec.promised_size,

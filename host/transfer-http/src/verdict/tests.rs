@@ -188,9 +188,38 @@ fn only_what_proves_equality_goes_into_if_range() {
         etag: etag.map(str::to_owned),
         last_modified: date.map(str::to_owned),
     };
-    assert_eq!(facts(Some("\"a\""), Some("Mon")).if_range().as_deref(), Some("\"a\""));
-    assert_eq!(facts(Some("W/\"a\""), Some("Mon")).if_range(), None);
-    assert_eq!(facts(None, Some("Mon")).if_range().as_deref(), Some("Mon"));
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    assert_eq!(facts(Some("\"a\""), Some(date)).if_range().as_deref(), Some("\"a\""));
+    assert_eq!(facts(Some("W/\"a\""), Some(date)).if_range(), None);
+    assert_eq!(facts(None, Some(date)).if_range().as_deref(), Some(date));
+    assert_eq!(facts(Some("a"), Some(date)).if_range(), None, "an unquoted tag is none");
+    assert_eq!(facts(Some("\"a\"b\""), None).if_range(), None);
+    assert_eq!(facts(None, Some("Mon")).if_range(), None, "that is no date");
+}
+
+#[test]
+fn a_folded_or_controlled_validator_is_none() {
+    let facts = |name, value| {
+        Facts::of(
+            &ResponseHead::of(200, &[(name, value)]),
+            Verdict::Whole { length: None },
+        )
+    };
+    for value in [
+        "\"a\"\r\n X-Evil: 1",
+        "\"a\r\n b\"",
+        "\"a\n b\"",
+        "\"a\u{7f}\"",
+        "\"a\tb\"",
+        "\"\u{85}\"",
+    ] {
+        assert_eq!(facts("etag", value), Facts::default(), "{value:?}");
+    }
+    assert_eq!(
+        facts("last-modified", "Sun, 06 Nov 1994\r\n 08:49:37 GMT"),
+        Facts::default()
+    );
+    assert_eq!(facts("etag", "abc").etag.as_deref(), Some("abc"), "compared, not sent");
 }
 
 fn promised(name: &str, headers: &[(&str, &str)]) -> Option<FailureKind> {

@@ -60,7 +60,39 @@ fn numbers_go_before_the_extension() {
     assert_eq!(FileName::sanitise("v1. final").numbered(2).as_str(), "v1. final (2)");
 }
 
+#[test]
+fn no_name_from_outside_ends_like_a_part_file_or_a_journal() {
+    check("x.svcpart", "x.svcpart_");
+    check("x.svcpart.journal", "x.svcpart.journal_");
+    check("x.svcpart.journal-new", "x.svcpart.journal-new_");
+    check("x.SvcPart.JOURNAL", "x.SvcPart.JOURNAL_");
+    check("x.svcpart. .", "x.svcpart_");
+    check("x.svc\u{200d}part", "x.svcpart_");
+    check("x.\u{17f}vcpart", "x.\u{17f}vcpart_");
+    check("x.svcpart\u{fe0f}", "x.svcpart\u{fe0f}_");
+    check("x.svc\u{ad}part", "x.svc\u{ad}part_");
+    check("x.svcpart.zip", "x.svcpart.zip");
+    let long = FileName::sanitise(&format!("{}.svcpart. not an extension", "x".repeat(192)));
+    assert!(
+        long.as_str().len() <= MAX_NAME_BYTES && !long.as_str().ends_with(".svcpart"),
+        "{long}"
+    );
+}
+
 proptest! {
+    #[test]
+    fn no_name_is_taken_for_one_of_ours(
+        stem in "[a-z. ()]{0,12}|[a-z]{185,195}",
+        tail in "[.][sS\u{17f}][vV]\u{200b}?[cC]part([.]journal(-new)?)?[. \u{fe0f}\u{ad}]{0,2}( x y)?",
+        n in 1_u32..9999,
+    ) {
+        let name = FileName::sanitise(&format!("{stem}{tail}"));
+        prop_assert!(!ends_like_ours(name.as_str()), "{name}");
+        prop_assert!(!ends_like_ours(name.numbered(n).as_str()), "{name}");
+        prop_assert!(name.as_str().len() <= MAX_NAME_BYTES);
+        prop_assert_eq!(&FileName::sanitise(name.as_str()), &name);
+    }
+
     #[test]
     fn every_name_is_one_safe_component(text in any::<String>()) {
         let sanitised = FileName::sanitise(&text);

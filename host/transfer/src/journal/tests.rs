@@ -99,20 +99,47 @@ fn a_journal_survives_being_reopened_and_appended_to() {
         .unwrap()
         .write_all(&[1, 2, 3])
         .unwrap();
-    let (mut journal, recorded) = Journal::open(&path).unwrap().unwrap();
+    let (mut journal, recorded) = Journal::open(&path, |_| true).unwrap().unwrap();
     assert_eq!((recorded.origin, recorded.done.len()), (origin(), 5));
     journal.written(ByteRange::new(5, 9)).unwrap();
     drop(journal);
-    assert_eq!(Journal::open(&path).unwrap().unwrap().1.done.len(), 9);
+    assert_eq!(Journal::open(&path, |_| true).unwrap().unwrap().1.done.len(), 9);
 }
 
 #[test]
 fn what_is_no_journal_is_not_believed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("f.svcpart.journal");
-    assert!(Journal::open(&path).unwrap().is_none());
+    assert!(Journal::open(&path, |_| true).unwrap().is_none());
     std::fs::write(&path, b"SVCJ1\nnonsense").unwrap();
-    assert!(Journal::open(&path).unwrap().is_none());
+    assert!(Journal::open(&path, |_| true).unwrap().is_none());
+}
+
+#[test]
+fn a_journal_that_we_cannot_have_written_is_no_journal() {
+    let with = |change: fn(&mut Origin)| {
+        let mut header = Header {
+            origin: origin(),
+            boot: Some("one".into()),
+        };
+        change(&mut header.origin);
+        let json = serde_json::to_vec(&header).unwrap();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(u32::try_from(json.len()).unwrap().to_le_bytes());
+        bytes.extend(crc32fast::hash(&json).to_le_bytes());
+        bytes.extend(json);
+        bytes.extend(written(0, 50).encode());
+        parse(&bytes, Some("one"))
+    };
+    assert!(with(|_| {}).is_some());
+    assert!(with(|origin| origin.etag = Some("\"x\"\r\nX-Evil: 1".into())).is_none());
+    assert!(with(|origin| origin.etag = Some("\"x\r\n y\"".into())).is_none());
+    assert!(with(|origin| origin.last_modified = Some("Sun, 06 Nov 1994\r\nX: 1".into())).is_none());
+    assert!(with(|origin| origin.source = "ab\n".into()).is_none());
+    assert!(
+        with(|origin| origin.total_bytes = Some(49)).is_none(),
+        "more bytes than the file has"
+    );
 }
 
 proptest! {

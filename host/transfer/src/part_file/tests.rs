@@ -1,4 +1,4 @@
-use std::cell::RefCell;
+use std::{cell::RefCell, io::Read as _};
 
 use futures_util::FutureExt as _;
 
@@ -274,4 +274,141 @@ fn a_directory_that_cannot_be_made_is_named() {
     let failure = at_once(PartFile::claim(&claim, async |_| Ok(Recorded::Done))).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Directory);
     assert!(failure.message.contains("plain/below"), "{failure}");
+}
+
+/// A complete part file of eight bytes and its journal, as an earlier run leaves them.
+fn leave_complete(place: &Place) {
+    let part = new(place.claim(OnConflict::Rename, true));
+    part.begin_journal(&origin()).unwrap();
+    part.write_at(b"abcdefgh", 0).unwrap();
+    part.record(ByteRange::new(0, 8)).unwrap();
+    part.sync().unwrap();
+}
+
+fn find(place: &Place) -> Option<(PartFile, Begun)> {
+    PartFile::find_begun(&Claim {
+        directory: place.path(),
+        name: &place.name,
+        on_conflict: OnConflict::Rename,
+        source: "source",
+        adopt: true,
+    })
+    .unwrap()
+}
+
+#[cfg(unix)]
+mod planted {
+    use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
+    use super::*;
+
+    /// What another user, or a link that he made, can do to a file.
+    const HARMS: [(&str, fn(&Path)); 5] = [
+        ("another user's", |path| chown(path, Some(12345), None).unwrap()),
+        ("writable by others", |path| {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
+        }),
+        ("with a second name", |path| {
+            fs::hard_link(path, path.with_file_name("second")).unwrap();
+        }),
+        ("a link", |path| {
+            let real = path.with_file_name("real");
+            fs::rename(path, &real).unwrap();
+            symlink(&real, path).unwrap();
+        }),
+        ("a pipe", |path| {
+            fs::remove_file(path).unwrap();
+            rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+        }),
+    ];
+
+    fn is_possible(what: &str) -> bool {
+        what != "another user's" || rustix::process::geteuid().is_root()
+    }
+
+    #[test]
+    fn only_an_ordinary_part_file_of_ours_is_adopted() {
+        for (what, harm) in HARMS.into_iter().filter(|(what, _)| is_possible(what)) {
+            let place = Place::new();
+            leave_complete(&place);
+            harm(&place.path().join("file.bin.svcpart"));
+            assert!(find(&place).is_none(), "{what}");
+            let part = new(place.claim(OnConflict::Rename, true));
+            assert_eq!(part.final_path(), place.path().join("file (1).bin"), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_journal_that_is_not_surely_ours_is_no_journal() {
+        for (what, harm) in HARMS.into_iter().filter(|(what, _)| is_possible(what)) {
+            let place = Place::new();
+            leave_complete(&place);
+            harm(&place.path().join("file.bin.svcpart.journal"));
+            assert!(find(&place).is_none(), "{what}");
+            let part = new(place.claim(OnConflict::Rename, true));
+            assert_eq!(part.reader().bytes().count(), 0, "{what}: nothing is believed of it");
+            part.begin_journal(&origin()).unwrap();
+            let real = place.path().join("real");
+            assert!(
+                !real.exists() || fs::read(real).unwrap().starts_with(b"SVCJ1"),
+                "{what}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_reserved_part_file_goes_on_unless_a_stranger_put_it_there() {
+        for (what, harm) in HARMS.into_iter().filter(|(what, _)| is_possible(what)) {
+            let place = Place::new();
+            leave_complete(&place);
+            harm(&place.path().join("file.bin.svcpart"));
+            let claim = Claim {
+                directory: place.path(),
+                name: &place.name,
+                on_conflict: OnConflict::Rename,
+                source: "source",
+                adopt: false,
+            };
+            let path = place.path().join("file.bin");
+            let claimed = at_once(PartFile::reclaim(&path, &claim, async |_| Ok(Recorded::Done)));
+            if what == "writable by others" {
+                assert!(
+                    matches!(claimed, Ok(Claimed::Begun(_, begun)) if begun.done.len() == 8),
+                    "{what}"
+                );
+            } else {
+                assert_eq!(new(claimed).final_path(), place.path().join("file (1).bin"), "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_removed_costs_the_name_and_not_the_download() {
+        let place = Place::new();
+        fs::create_dir(place.path().join("file.bin.svcpart.journal")).unwrap();
+        let part = new(place.claim(OnConflict::Rename, true));
+        assert_eq!(part.final_path(), place.path().join("file (1).bin"));
+        assert_eq!(place.names(), ["file (1).bin.svcpart", "file.bin.svcpart.journal"]);
+    }
+
+    #[test]
+    fn only_its_owner_writes_a_part_file_and_the_file_is_an_ordinary_one() {
+        let place = Place::new();
+        let part = new(place.claim(OnConflict::Rename, true));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(part.path()) & 0o022, 0);
+        let path = part.finish(0, None, |_| Ok(())).unwrap();
+        let ordinary = place.path().join("ordinary");
+        fs::write(&ordinary, "").unwrap();
+        if cfg!(target_os = "linux") {
+            assert_eq!(mode(&path), mode(&ordinary));
+        }
+    }
+}
+
+#[test]
+fn a_part_file_that_is_complete_is_found_again() {
+    let place = Place::new();
+    leave_complete(&place);
+    assert!(find(&place).is_some_and(|(_, begun)| begun.done.len() == 8));
 }
