@@ -6,7 +6,10 @@ use data_encoding::BASE64;
 use engine::{ProxyChoice, QueueId, Site, Task, TaskSpec};
 use protocol::{CreateTaskRequest, ErrorCode, RequestBody, RpcError, Stranger};
 use serde_json::{Map, Value};
-use transfer::{Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
+use transfer::{
+    Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret,
+    source::without_login_and_fragment,
+};
 
 use crate::{
     refusal::{Refuse as _, invalid},
@@ -219,7 +222,8 @@ fn options(request: CreateTaskRequest) -> Result<RequestOptions, RpcError> {
             .map(|(name, value)| (name, Secret::new(value)))
             .collect(),
         cookies: Secret::new(request.cookies),
-        referrer: request.referrer,
+        // It is shown and stored as it is, and never sent with more than that.
+        referrer: without_login_and_fragment(&request.referrer),
         user_agent: request.user_agent,
         credentials: has_user.then(|| credentials(&request.http_user, &request.http_password)),
     })

@@ -153,7 +153,7 @@ impl PartFile {
                     let is_ours = matches!(paths.journal(Proof::None), Ok(Some((_, begun))) if begun.origin.source == claim.source);
                     let replaces = is_target_there && claim.on_conflict == OnConflict::Overwrite;
                     if is_ours
-                        && let Claimed::Begun(part, begun) = paths.begun_or_new(file, name, replaces, Proof::None)
+                        && let Some(Claimed::Begun(part, begun)) = paths.begun_or_new(file, name, replaces, Proof::None)
                     {
                         return Ok(Some((part, begun)));
                     }
@@ -209,7 +209,10 @@ impl PartFile {
         match open_existing(&paths, Proof::Reserved)? {
             Existing::Free(file) => {
                 let replaces = claim.on_conflict == OnConflict::Overwrite;
-                Ok(paths.begun_or_new(file, name.clone(), replaces, Proof::Reserved))
+                match paths.begun_or_new(file, name.clone(), replaces, Proof::Reserved) {
+                    Some(claimed) => Ok(claimed),
+                    None => Self::claim(&claim, announce).await,
+                }
             }
             Existing::Held(holder) => Err(in_use(&paths.part, holder)),
             Existing::Missing | Existing::Foreign => Self::claim(&claim, announce).await,
@@ -548,17 +551,23 @@ impl Paths {
         Journal::open(&self.journal, |metadata| proof.accepts(metadata, &self.directory))
     }
 
-    /// The part file in `file` with what its journal says, emptied if that says nothing.
-    fn begun_or_new(self, file: File, name: FileName, replaces: bool, proof: Proof) -> Claimed {
+    /// The part file in `file` with what its journal says, emptied if that says nothing. `None` if something is in the
+    /// way of a journal of ours: nobody could go on from a part file without one.
+    fn begun_or_new(self, file: File, name: FileName, replaces: bool, proof: Proof) -> Option<Claimed> {
         let Ok(Some((journal, mut begun))) = self.journal(proof) else {
-            let _stale = fs::remove_file(&self.journal);
+            if !self.remove_stale_journals() {
+                return None;
+            }
             let _emptied = file.set_len(0);
-            return Claimed::New(self.part_file(file, name, replaces, None));
+            return Some(Claimed::New(self.part_file(file, name, replaces, None)));
         };
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         begun.done.remove(ByteRange::new(length, u64::MAX));
         begun.mark = begun.mark.filter(|mark| mark.end <= length);
-        Claimed::Begun(self.part_file(file, name, replaces, Some(journal)), begun)
+        Some(Claimed::Begun(
+            self.part_file(file, name, replaces, Some(journal)),
+            begun,
+        ))
     }
 }
 
@@ -590,7 +599,7 @@ async fn attempt(
             return Ok(None);
         }
         let file = match begun {
-            Some(file) => return Ok(Some(paths.begun_or_new(file, name, replaces, Proof::None))),
+            Some(file) => return Ok(paths.begun_or_new(file, name, replaces, Proof::None)),
             None => create_new(&paths.part)?,
         };
         // Somebody who was quicker has it, and is looked at as whoever was there before.

@@ -9,6 +9,7 @@ use std::{
 use agent::aria2::option::{self, Options, Row};
 use protocol::{CreatedTask, ErrorCode, Method, RuntimeStats};
 use serde_json::json;
+use transfer::SafeUrl;
 
 use super::{
     Exit, UsageError,
@@ -70,7 +71,7 @@ async fn aria2(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Ex
     let stats: RuntimeStats = client.ask(Method::RuntimeStats).await?;
     for entry in entries {
         let title = entry.uris.first().map_or("", String::as_str);
-        let title = transfer::SafeUrl::parse(title).map_or_else(|_| title.to_owned(), |url| url.to_string());
+        let title = SafeUrl::parse(title).map_or_else(|_| title.to_owned(), |url| url.to_string());
         report.note(&entry, &usual, Path::new(&stats.save_dir), &title);
         let options = entry.options.over(&usual);
         let params = match option::created(&entry.uris, &options, &stats.save_dir) {
@@ -130,6 +131,13 @@ impl Report {
         self.notes
             .extend(inert.map(|(name, _)| format!("{name}: changes nothing here; the file is the same")));
         let of = |name: &str| entry.options.get(name).or_else(|| usual.get(name));
+        let has_secrets = ["http-user", "header"].into_iter().any(|name| of(name).is_some());
+        let urls: Vec<_> = entry.uris.iter().filter_map(|uri| SafeUrl::parse(uri).ok()).collect();
+        if has_secrets && urls.iter().any(|url| url.origin() != urls[0].origin()) {
+            self.notes.insert(format!(
+                "{title}: its login, cookies and headers go to the site of its first URI only; store logins for the others"
+            ));
+        }
         let Some(out) = of("out") else { return };
         let path = save_dir.join(of("dir").unwrap_or_default()).join(out);
         if leftover::control_file(&path).exists() {

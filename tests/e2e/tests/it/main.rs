@@ -2,6 +2,7 @@
 //! output and files.
 
 mod aria2c;
+mod attack;
 mod disk;
 mod get;
 mod hostile_docs;
