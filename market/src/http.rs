@@ -1,41 +1,37 @@
 //! A source on a web server. Only the server that the user named is asked whatever its address is; everything else that
 //! a redirect or a mirror leads to must be https at a public address.
 
-use std::{error::Error, fmt, net::IpAddr, time::Duration};
+use std::{error::Error, fmt, sync::Arc, time::Duration};
 
-use reqwest::{
-    Client, ClientBuilder, Response, StatusCode,
-    dns::{Addrs, Name, Resolve, Resolving},
-    header::{CONTENT_RANGE, LOCATION, RANGE},
-    redirect::Policy,
-};
+use bytes::Bytes;
+use egress::{ClientConfig, HttpClient, Names, Pins, Reach, Redirects, Refusal, Request, Response, SendError};
 use tokio::time::timeout;
-use url::{Host, Url};
+use transfer::SafeUrl;
+use url::Url;
 
 use crate::origin::{Origin, OriginError, Reading};
 
 /// Redirects in a row: one to another host and one to a signed address are usual.
-const MAX_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: u32 = 5;
+
+/// Idle connections kept for each host: files of a source are read one after the other.
+const IDLE_CONNECTIONS: usize = 4;
 
 /// How HTTP is to be done.
+#[derive(Debug)]
 pub struct HttpConfig {
-    /// Begins a client: with TLS, the user agent, and the proxy if there is one.
-    pub builder: Box<dyn Fn() -> ClientBuilder + Send + Sync>,
+    /// What requests say they come from.
+    pub user_agent: String,
+    /// Whom TLS trusts.
+    pub tls: egress::tls::ClientConfig,
+    /// What requests go through; names are then looked up there.
+    pub proxy: Option<SafeUrl>,
     /// What looks names up.
     pub names: Names,
     /// How long nothing may come.
     pub stall: Duration,
     /// How long one file may take.
     pub total: Duration,
-}
-
-/// Who looks names up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
-    /// We do, and refuse those that lead to addresses which are not public.
-    Here,
-    /// The proxy does; only addresses that are written as numbers can be checked here.
-    Proxy,
 }
 
 impl HttpConfig {
@@ -46,31 +42,24 @@ impl HttpConfig {
     const TOTAL: Duration = Duration::from_mins(2);
 
     /// The usual patience.
-    pub fn new(names: Names, builder: impl Fn() -> ClientBuilder + Send + Sync + 'static) -> Self {
+    pub fn new(user_agent: &str, tls: egress::tls::ClientConfig, proxy: Option<SafeUrl>) -> Self {
         Self {
-            builder: Box::new(builder),
-            names,
+            user_agent: user_agent.to_owned(),
+            tls,
+            proxy,
+            names: Names::default(),
             stall: Self::STALL,
             total: Self::TOTAL,
         }
     }
 }
 
-impl fmt::Debug for HttpConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpConfig")
-            .field("names", &self.names)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Connections to servers of sources.
 #[derive(Debug, Clone)]
 pub struct Web {
-    /// Connects to public addresses only.
-    guarded: Client,
-    /// Connects anywhere: to the server that the user named.
-    open: Client,
+    client: HttpClient,
+    proxy: Option<SafeUrl>,
+    pins: Arc<Pins>,
     stall: Duration,
     total: Duration,
 }
@@ -78,7 +67,7 @@ pub struct Web {
 /// Why there is no HTTP.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set up HTTP for the market")]
-pub struct WebError(#[source] reqwest::Error);
+pub struct WebError(#[source] Box<dyn Error + Send + Sync>);
 
 /// A text that is no place of a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,20 +76,18 @@ pub struct InvalidBase;
 
 impl Web {
     /// HTTP as `config` wants it.
-    pub fn new(config: &HttpConfig) -> Result<Self, WebError> {
-        let builder = || {
-            (config.builder)()
-                .redirect(Policy::none())
-                .referer(false)
-                .connect_timeout(config.stall)
-        };
-        let guarded = match config.names {
-            Names::Here => builder().dns_resolver(PublicAddresses),
-            Names::Proxy => builder(),
-        };
+    pub fn new(config: HttpConfig) -> Result<Self, WebError> {
+        let client = HttpClient::new(ClientConfig {
+            user_agent: config.user_agent,
+            tls: config.tls,
+            connect_timeout: config.stall,
+            idle_connections: IDLE_CONNECTIONS,
+            names: config.names,
+        });
         Ok(Self {
-            guarded: guarded.build().map_err(WebError)?,
-            open: builder().build().map_err(WebError)?,
+            client: client.map_err(|error| WebError(error.into()))?,
+            proxy: config.proxy,
+            pins: Arc::default(),
             stall: config.stall,
             total: config.total,
         })
@@ -138,64 +125,69 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    /// The client for `url`, if it is to be asked.
-    fn client(&self, url: &Url) -> Result<&Client, OriginError> {
+    /// How far a request to `url` may reach, if it is to be sent at all.
+    fn reach(&self, url: &Url) -> Result<Reach, OriginError> {
         if url.origin() == self.base.origin() {
-            return Ok(&self.web.open);
+            return Ok(Reach::Anywhere);
         }
-        let is_public = match url.host() {
-            Some(Host::Domain(name)) => !is_local(name),
-            Some(Host::Ipv4(address)) => transfer::address::is_global(IpAddr::V4(address)),
-            Some(Host::Ipv6(address)) => transfer::address::is_global(IpAddr::V6(address)),
-            None => false,
-        };
         let has_user = !url.username().is_empty() || url.password().is_some();
-        if url.scheme() != "https" || !is_public || has_user {
-            let host = url.host_str().unwrap_or("a place without a host");
-            return Err(OriginError::Forbidden(format!("{}://{host}", url.scheme())));
+        if url.scheme() != "https" || has_user || Reach::Global.check(url).is_err() {
+            return Err(forbidden(url));
         }
-        Ok(&self.web.guarded)
+        Ok(Reach::Global)
     }
 
     async fn append(&self, place: &str, limit: u64, into: &mut Vec<u8>) -> Result<(), OriginError> {
-        let mut url = join(&self.base, place)?;
-        for _ in 0..=MAX_REDIRECTS {
+        let mut url = self.base.join(place).map_err(|_| no_url())?;
+        // `reach` knows which servers may be plain HTTP.
+        let mut redirects = Redirects::at_most(MAX_REDIRECTS).with_plain_targets();
+        loop {
             let response = self.ask(&url, into.len()).await?;
             let status = response.status();
-            if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
-                let to = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-                url = join(&url, to.ok_or(OriginError::Status(status.as_u16()))?)?;
+            if Redirects::is_redirect(status) {
+                let to = response.header("location").ok_or(OriginError::Status(status))?;
+                url = redirects.follow(&url, to).map_err(|refusal| match refusal {
+                    Refusal::Loop | Refusal::TooMany(_) => OriginError::Redirects,
+                    Refusal::Unusable(_) => no_url(),
+                    Refusal::Scheme(scheme) => OriginError::Forbidden(format!("a URL of the scheme {scheme}")),
+                    Refusal::LosesTls => forbidden(&url),
+                })?;
                 continue;
             }
             return match status {
-                StatusCode::OK => {
+                200 => {
                     into.clear();
                     self.drain(response, limit, into).await
                 }
-                StatusCode::PARTIAL_CONTENT if starts_at(&response, into.len()) => {
-                    self.drain(response, limit, into).await
-                }
+                206 if starts_at(&response, into.len()) => self.drain(response, limit, into).await,
                 // What we have is not a part of what is there.
-                StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+                206 | 416 => {
                     into.clear();
-                    Err(OriginError::Status(status.as_u16()))
+                    Err(OriginError::Status(status))
                 }
                 // Storage services deny what is not there to those who may not list it.
-                StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::FORBIDDEN => Err(OriginError::NotFound),
-                _ => Err(OriginError::Status(status.as_u16())),
+                403 | 404 | 410 => Err(OriginError::NotFound),
+                _ => Err(OriginError::Status(status)),
             };
         }
-        Err(OriginError::Redirects)
     }
 
     async fn ask(&self, url: &Url, start: usize) -> Result<Response, OriginError> {
-        let mut request = self.client(url)?.get(url.clone());
-        if start > 0 {
-            request = request.header(RANGE, format!("bytes={start}-"));
-        }
+        let rest = [("range".to_owned(), format!("bytes={start}-"))];
+        let request = Request {
+            method: "GET",
+            url: url.clone(),
+            headers: if start > 0 { &rest } else { &[] },
+            body: Bytes::new(),
+            reach: self.reach(url)?,
+            pins: &self.web.pins,
+            proxy: self.web.proxy.as_ref(),
+        };
         let stall = self.web.stall;
-        let response = timeout(stall, request.send()).await;
-        response.map_err(|_| OriginError::Stalled(stall))?.map_err(failed)
+        let response = timeout(stall, self.web.client.send(request)).await;
+        response
+            .map_err(|_| OriginError::Stalled(stall))?
+            .map_err(|error| failed(url, &error))
     }
 
     async fn drain(&self, mut response: Response, limit: u64, into: &mut Vec<u8>) -> Result<(), OriginError> {
@@ -207,7 +199,7 @@ impl Http {
             let piece = timeout(stall, response.chunk())
                 .await
                 .map_err(|_| OriginError::Stalled(stall))?;
-            let Some(piece) = piece.map_err(failed)? else {
+            let Some(piece) = piece.map_err(|error| failed(&self.base, &error))? else {
                 return Ok(());
             };
             if (into.len() + piece.len()) as u64 > limit {
@@ -229,23 +221,17 @@ impl Origin for Http {
     }
 }
 
-fn join(base: &Url, place: &str) -> Result<Url, OriginError> {
-    base.join(place)
-        .map_err(|_| OriginError::Failed("a place that is no URL".to_owned()))
+fn forbidden(url: &Url) -> OriginError {
+    let host = url.host_str().unwrap_or("a place without a host");
+    OriginError::Forbidden(format!("{}://{host}", url.scheme()))
 }
 
-/// Names that mean this machine or the local network wherever they are looked up.
-fn is_local(name: &str) -> bool {
-    let name = name.trim_end_matches('.').to_ascii_lowercase();
-    let last = name.rsplit('.').next().unwrap_or("");
-    !name.contains('.') || matches!(last, "localhost" | "local" | "internal" | "home" | "lan")
+fn no_url() -> OriginError {
+    OriginError::Failed("a place that is no URL".to_owned())
 }
 
 fn starts_at(response: &Response, start: usize) -> bool {
-    let range = response
-        .headers()
-        .get(CONTENT_RANGE)
-        .and_then(|value| value.to_str().ok());
+    let range = response.header("content-range");
     range.is_some_and(|range| {
         range
             .strip_prefix("bytes ")
@@ -253,68 +239,9 @@ fn starts_at(response: &Response, start: usize) -> bool {
     })
 }
 
-fn failed(error: reqwest::Error) -> OriginError {
-    // URLs can hold secrets, and causes end up in logs.
-    let error = error.without_url();
-    let mut cause: &(dyn Error + 'static) = &error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    // The innermost cause is the one that tells something.
-    OriginError::Failed(cause.to_string())
-}
-
-/// A name has no address that may be connected to.
-#[derive(Debug, thiserror::Error)]
-#[error("the name leads to no public address")]
-struct NoPublicAddress;
-
-/// Looks names up and hands out public addresses only. The connection is made to what it hands out, so that a name
-/// cannot lead elsewhere a moment later.
-#[derive(Debug)]
-struct PublicAddresses;
-
-impl Resolve for PublicAddresses {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let public: Vec<_> = found
-                .filter(|address| transfer::address::is_global(address.ip()))
-                .collect();
-            if public.is_empty() {
-                return Err(NoPublicAddress.into());
-            }
-            Ok(Box::new(public.into_iter()) as Addrs)
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn names_that_lead_here_have_no_address() {
-        let name = "localhost".parse().unwrap();
-        let error = PublicAddresses.resolve(name).await.map(|_| ()).unwrap_err();
-        assert!(error.is::<NoPublicAddress>(), "{error}");
-    }
-
-    #[test]
-    fn local_names_are_known_by_their_look() {
-        for name in [
-            "localhost",
-            "router",
-            "nas.local",
-            "LOCALHOST.",
-            "a.localhost",
-            "db.internal",
-            "x.lan",
-        ] {
-            assert!(is_local(name), "{name}");
-        }
-        for name in ["example.org", "local.example.org", "plugins.svc.test"] {
-            assert!(!is_local(name), "{name}");
-        }
+fn failed(url: &Url, error: &SendError) -> OriginError {
+    match error {
+        SendError::Forbidden(_) => forbidden(url),
+        SendError::Timeout | SendError::Tls(_) | SendError::Failed(_) => OriginError::Failed(error.to_string()),
     }
 }

@@ -7,7 +7,6 @@
 use std::{
     ffi::OsString,
     fs, io,
-    net::Ipv4Addr,
     path::{Path, PathBuf},
     process::Stdio,
     sync::Arc,
@@ -23,7 +22,6 @@ use protocol::{
 use store::DataDir;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader, Lines},
-    net::TcpStream,
     process::{Child, ChildStdout, Command},
     sync::{Mutex, watch},
 };
@@ -222,9 +220,7 @@ impl Connect for Sibling {
 
     fn dial<'a>(&'a self, found: &'a Found) -> BoxFuture<'a, io::Result<Box<dyn ByteStream>>> {
         Box::pin(async {
-            let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, found.port)).await?;
-            // Frames are small and answers are waited for.
-            stream.set_nodelay(true)?;
+            let stream = egress::own_machine::connect(found.port).await?;
             Ok(Box::new(stream) as Box<dyn ByteStream>)
         })
     }
@@ -235,7 +231,7 @@ fn is_alive(child: &mut Child) -> bool {
 }
 
 async fn answers(endpoint: &Endpoint) -> bool {
-    TcpStream::connect((Ipv4Addr::LOCALHOST, endpoint.port)).await.is_ok()
+    egress::own_machine::connect(endpoint.port).await.is_ok()
 }
 
 /// Resolves when no process holds the data directory. The thread that waits ends with the holder or with this process.

@@ -7,7 +7,7 @@ use engine::{ProxyChoice, QueueId, Site, Task, TaskSpec};
 use protocol::{CreateTaskRequest, ErrorCode, RequestBody, RpcError, Stranger};
 use serde_json::{Map, Value};
 use transfer::{
-    Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret,
+    Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret, UserHost,
     source::without_login_and_fragment,
 };
 
@@ -206,7 +206,7 @@ pub(crate) fn site_to_save(request: &CreateTaskRequest) -> Result<Option<(Site, 
 /// Who gave the URLs.
 pub(crate) fn given_by(stranger: Option<&Stranger>) -> GivenBy {
     stranger.map_or(GivenBy::User, |stranger| GivenBy::Other {
-        user_host: optional(&stranger.user_host).map(|host| host.to_ascii_lowercase().into()),
+        user_host: UserHost::visited(&stranger.user_host),
     })
 }
 

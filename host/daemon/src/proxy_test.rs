@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use data_encoding::BASE64;
+use egress::{Names, Reach};
 use protocol::{ErrorCode, ProxyTestParams, ProxyTestResult, RpcError};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -64,7 +65,9 @@ pub(crate) async fn run(params: &ProxyTestParams) -> Result<ProxyTestResult, Rpc
 }
 
 async fn greet(params: &ProxyTestParams, host: &str, port: u16) -> std::io::Result<()> {
-    let mut stream = TcpStream::connect((host, port)).await?;
+    // The user asks about this proxy.
+    let dialled = egress::dial(&Names::default(), (host, port), Reach::Anywhere, PATIENCE).await;
+    let mut stream = dialled.map_err(std::io::Error::other)?;
     match params.proxy_type.as_str() {
         "socks5" => greet_socks5(&mut stream, params).await,
         "http" => greet_http(&mut stream, params, host).await,

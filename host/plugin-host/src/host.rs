@@ -2,6 +2,7 @@
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
+use egress::Reach;
 use url::{Host, Url};
 
 /// The methods of requests that plugins may send.
@@ -189,15 +190,6 @@ impl InputHost {
     }
 }
 
-/// To which addresses a request may connect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reach {
-    /// Addresses of the public Internet.
-    Public,
-    /// Any: the user named this host.
-    Anywhere,
-}
-
 /// Why a URL may not be reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
@@ -227,7 +219,7 @@ impl Grants {
         }
         match private(&host) {
             Some(address) => Err(Denial::Address(address)),
-            None => Ok(Reach::Public),
+            None => Ok(Reach::Global),
         }
     }
 
@@ -254,7 +246,7 @@ fn private(host: &Host<&str>) -> Option<IpAddr> {
         Host::Ipv6(address) => IpAddr::V6(*address),
         Host::Domain(_) => return None,
     };
-    (!transfer::address::is_global(address)).then_some(address)
+    (!Reach::Global.allows(address)).then_some(address)
 }
 
 fn has_user(url: &Url) -> bool {
@@ -330,7 +322,7 @@ mod tests {
         assert_eq!(grantable(&grants, "https://never.test/x"), None);
         assert_eq!(grantable(&grants, "http://192.168.1.5/x"), None, "it is not public");
         grants.others = Others::Granted;
-        assert_eq!(check(&grants, "https://cdn.test/x"), Ok(Reach::Public));
+        assert_eq!(check(&grants, "https://cdn.test/x"), Ok(Reach::Global));
         assert!(matches!(check(&grants, "http://192.168.1.5/"), Err(Denial::Address(_))));
     }
 
@@ -403,7 +395,7 @@ mod tests {
             "http://8.8.8.8",
             "http://169.254.169.254",
         ]);
-        assert_eq!(check(&grants, "http://8.8.8.8/"), Ok(Reach::Public));
+        assert_eq!(check(&grants, "http://8.8.8.8/"), Ok(Reach::Global));
         for private in [
             "http://127.0.0.1/",
             "http://0x7f.1/",

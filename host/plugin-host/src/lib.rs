@@ -52,7 +52,7 @@ pub use engine::Proxies;
 pub use error::{CallError, CallFailure, CommandError, StartError};
 pub use fault::{Exceeded, GuestError, PluginFault, Retry};
 pub use grant::{Given, Grant, HostChoice, InvalidPermission, Permission, Permissions};
-pub use host::{Denial, Grants, HostPattern, InputHost, InvalidHostPattern, METHODS, Others, Reach};
+pub use host::{Denial, Grants, HostPattern, InputHost, InvalidHostPattern, METHODS, Others};
 pub use journal::{CallLog, Entry as JournalEntry, Event, Journal, Line, LogLevel, RequestLine, Sent, Totals};
 pub use lifecycle::{Refusal, Source, Status};
 pub use listing::{Entry, Facts, FileKind, Link, Listing, Variant};

@@ -1,15 +1,9 @@
-//! Making connections: name lookup, addresses tried in a staggered race, proxies, TLS.
+//! Making connections: what `egress` dials, proxies, TLS.
 
-use std::{
-    io,
-    net::{IpAddr, SocketAddr},
-    pin::Pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{io, net::IpAddr, pin::Pin, sync::Arc, time::Duration};
 
 use data_encoding::BASE64;
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use egress::{DialError, Forbidden, Reach, dial};
 use rustls::pki_types::ServerName;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
@@ -18,39 +12,12 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 use tokio_socks::tcp::Socks5Stream;
-use transfer::{Credentials, Failure, SafeUrl, address::is_global, failure::FailureKind};
+use transfer::{Credentials, Failure, SafeUrl, failure::FailureKind};
 
 use crate::Shared;
 
-/// Wait before the next address is tried while one is still connecting (RFC 8305, section 5).
-const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
-
-/// Addresses of one host that are tried at most.
-const MAX_ADDRESSES: usize = 16;
-
 /// The longest answer of a proxy to `CONNECT`.
 const MAX_PROXY_HEAD_BYTES: usize = 16 * 1024;
-
-/// Which addresses a connection may lead to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Reach {
-    /// Any: the user named the host.
-    Anywhere,
-    /// The public Internet and this machine: a host on this machine named the next one.
-    GlobalOrLoopback,
-    /// The public Internet only: a server named the host, which must not open the user's network to it.
-    Global,
-}
-
-impl Reach {
-    fn allows(self, address: IpAddr) -> bool {
-        match self {
-            Self::Anywhere => true,
-            Self::GlobalOrLoopback => address.is_loopback() || is_global(address),
-            Self::Global => is_global(address),
-        }
-    }
-}
 
 /// Where a connection leads, and how: connections with equal keys are interchangeable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -60,6 +27,12 @@ pub(crate) struct Key {
     pub(crate) port: u16,
     pub(crate) proxy: Option<SafeUrl>,
     pub(crate) ignore_tls_errors: bool,
+}
+
+/// A way to somewhere, and how far it may lead.
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    pub(crate) key: Key,
     pub(crate) reach: Reach,
 }
 
@@ -78,7 +51,6 @@ impl Key {
             port: parsed.port_or_known_default().unwrap_or(80),
             proxy: proxy.cloned(),
             ignore_tls_errors,
-            reach: Reach::Anywhere,
         }
     }
 
@@ -100,23 +72,56 @@ pub(crate) enum Stream {
     Layered(Pin<Box<dyn Duplex>>),
 }
 
-/// Connects to where `key` leads.
-pub(crate) async fn connect(shared: &Shared, key: &Key) -> Result<Stream, Failure> {
+/// Connects to where `route` leads. The address is that of the target; behind a proxy it is not known.
+pub(crate) async fn connect(shared: &Shared, route: &Route) -> Result<(Stream, Option<IpAddr>), Failure> {
     let limit = shared.config.connect_timeout;
-    let stream = match &key.proxy {
-        None => Stream::Tcp(dial(key, limit).await?),
-        Some(proxy) => within(limit, "the proxy", through_proxy(shared, key, proxy)).await?,
+    let Route { key, reach } = route;
+    let (stream, address) = match &key.proxy {
+        None => {
+            let target = (key.host.as_str(), key.port);
+            let tcp = dial(&shared.config.names, target, *reach, limit)
+                .await
+                .map_err(failure)?;
+            let address = tcp.peer_addr().ok().map(|address| address.ip());
+            (Stream::Tcp(tcp), address)
+        }
+        Some(proxy) => {
+            let names = &shared.config.names;
+            let checked = dial::check_proxied(names, &key.host, *reach, proxy).await;
+            checked.map_err(|forbidden| not_reachable(&forbidden))?;
+            (
+                within(limit, "the proxy", through_proxy(shared, key, proxy)).await?,
+                None,
+            )
+        }
     };
     if !key.is_tls {
-        return Ok(stream);
+        return Ok((stream, address));
     }
-    within(limit, &key.host, async {
+    let secured = within(limit, &key.host, async {
         match stream {
             Stream::Tcp(tcp) => secure(shared, key, tcp, &key.host).await,
             Stream::Layered(layers) => secure(shared, key, layers, &key.host).await,
         }
-    })
-    .await
+    });
+    Ok((secured.await?, address))
+}
+
+fn failure(error: DialError) -> Failure {
+    let kind = match &error {
+        DialError::Forbidden(forbidden) => return not_reachable(forbidden),
+        DialError::Unknown { .. } => FailureKind::Resolve,
+        DialError::Refused { .. } => FailureKind::Connect,
+        DialError::SlowLookup { .. } | DialError::SlowAnswer { .. } => FailureKind::Timeout,
+    };
+    Failure::new(kind, error.to_string())
+}
+
+pub(crate) fn not_reachable(forbidden: &Forbidden) -> Failure {
+    Failure::new(
+        FailureKind::ForbiddenRedirect,
+        format!("{forbidden}; ask for that URL itself if you trust it"),
+    )
 }
 
 async fn within<T>(limit: Duration, who: &str, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -163,105 +168,6 @@ fn tls_failure(host: &str, error: &io::Error) -> Failure {
     Failure::new(kind, format!("the TLS handshake with {host} failed: {error}"))
 }
 
-/// Connects to the first address of `host` that answers; a further one is tried whenever one fails or is slow.
-async fn dial(key: &Key, limit: Duration) -> Result<TcpStream, Failure> {
-    let Key { host, port, reach, .. } = key;
-    let (host, port) = (host.as_str(), *port);
-    let resolving = timeout(limit, tokio::net::lookup_host((host, port)));
-    let addresses: Vec<SocketAddr> = match resolving.await {
-        Ok(Ok(addresses)) => interleave(addresses.take(MAX_ADDRESSES).collect()),
-        Ok(Err(error)) => {
-            return Err(Failure::new(
-                FailureKind::Resolve,
-                format!("the host {host} cannot be found: {error}"),
-            ));
-        }
-        Err(_) => {
-            return Err(Failure::new(
-                FailureKind::Timeout,
-                format!("finding the host {host} took over {limit:?}"),
-            ));
-        }
-    };
-    let allowed: Vec<_> = addresses
-        .iter()
-        .copied()
-        .filter(|address| reach.allows(address.ip()))
-        .collect();
-    if allowed.is_empty() && !addresses.is_empty() {
-        return Err(not_reachable(host));
-    }
-    let racing = race(&allowed);
-    match timeout(limit, racing).await {
-        Ok(Ok(stream)) => {
-            // Requests are written whole; waiting to merge small writes only delays them.
-            let _unsupported = stream.set_nodelay(true);
-            Ok(stream)
-        }
-        Ok(Err(error)) => Err(Failure::new(
-            FailureKind::Connect,
-            format!("cannot connect to {host} port {port}: {error}"),
-        )),
-        Err(_) => Err(Failure::new(
-            FailureKind::Timeout,
-            format!("{host} port {port} did not answer within {limit:?}"),
-        )),
-    }
-}
-
-/// A target behind a proxy is looked up by the proxy; only an address that stands in the URL can be judged here.
-fn check_literal(key: &Key) -> Result<(), Failure> {
-    match key.host.parse::<IpAddr>() {
-        Ok(address) if !key.reach.allows(address) => Err(not_reachable(&key.host)),
-        _ => Ok(()),
-    }
-}
-
-fn not_reachable(host: &str) -> Failure {
-    Failure::new(
-        FailureKind::ForbiddenRedirect,
-        format!("a redirect leads to {host}, which is not a public address; ask for that URL itself if you trust it"),
-    )
-}
-
-async fn race(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
-    let mut waiting = addresses.iter();
-    let mut attempts = FuturesUnordered::new();
-    let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    attempts.extend(waiting.next().map(|address| TcpStream::connect(*address)));
-    while !attempts.is_empty() {
-        match timeout(NEXT_ADDRESS_AFTER, attempts.next()).await {
-            Ok(Some(Ok(stream))) => return Ok(stream),
-            Ok(Some(Err(error))) => last_error = error,
-            Ok(None) => break,
-            Err(_) if waiting.len() == 0 => match attempts.next().await {
-                Some(Ok(stream)) => return Ok(stream),
-                Some(Err(error)) => last_error = error,
-                None => break,
-            },
-            Err(_) => {}
-        }
-        attempts.extend(waiting.next().map(|address| TcpStream::connect(*address)));
-    }
-    Err(last_error)
-}
-
-/// Alternates between IPv6 and IPv4, in the resolver's order otherwise (RFC 8305, section 4).
-fn interleave(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    let is_first_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
-    let (mut one, mut other): (Vec<_>, Vec<_>) = addresses
-        .into_iter()
-        .partition(|address| address.is_ipv6() == is_first_v6);
-    one.reverse();
-    other.reverse();
-    let mut ordered = Vec::with_capacity(one.len() + other.len());
-    while !one.is_empty() || !other.is_empty() {
-        ordered.extend(one.pop());
-        ordered.extend(other.pop());
-    }
-    ordered
-}
-
 /// A connection to the proxy, led on to the target unless the proxy forwards single requests.
 async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<Stream, Failure> {
     let refused =
@@ -271,8 +177,10 @@ async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<St
         port: proxy.as_url().port_or_known_default().unwrap_or(1080),
         ..address
     };
-    check_literal(key)?;
-    let tcp = dial(&address, shared.config.connect_timeout)
+    // The user chose the proxy.
+    let target = (address.host.as_str(), address.port);
+    let limit = shared.config.connect_timeout;
+    let tcp = dial(&shared.config.names, target, Reach::Anywhere, limit)
         .await
         .map_err(|error| refused(&error))?;
     let login = proxy.credentials();
@@ -354,32 +262,4 @@ async fn tunnel(
 pub(crate) fn basic(login: &Credentials) -> String {
     let pair = format!("{}:{}", login.user, login.password.expose());
     format!("Basic {}", BASE64.encode(pair.as_bytes()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn address_families_alternate() {
-        let parse = |texts: &[&str]| {
-            texts
-                .iter()
-                .map(|text| text.parse().unwrap())
-                .collect::<Vec<SocketAddr>>()
-        };
-        let mixed = parse(&["[::1]:1", "[::2]:1", "1.1.1.1:1", "2.2.2.2:1", "3.3.3.3:1"]);
-        let expected = parse(&["[::1]:1", "1.1.1.1:1", "[::2]:1", "2.2.2.2:1", "3.3.3.3:1"]);
-        assert_eq!(interleave(mixed), expected);
-    }
-
-    #[tokio::test]
-    async fn a_dead_first_address_does_not_hold_up_the_second() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let dead_address = dead.local_addr().unwrap();
-        drop(dead);
-        assert!(race(&[dead_address, listener.local_addr().unwrap()]).await.is_ok());
-        assert!(race(&[dead_address]).await.is_err());
-    }
 }

@@ -4,12 +4,14 @@ use std::{
     cell::RefCell,
     collections::HashMap,
     io,
+    net::IpAddr,
     pin::Pin,
     task::{Context, Poll, ready},
     time::SystemTime,
 };
 
 use bytes::{Buf as _, BytesMut};
+use egress::{Reach, dial::host_of};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{
     io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf},
@@ -20,7 +22,7 @@ use transfer::{Failure, failure::FailureKind};
 use crate::{
     Shared,
     body::Body,
-    connect::{Key, Stream, connect},
+    connect::{Key, Route, Stream, connect},
     head::{MAX_HEAD_BYTES, ResponseHead},
 };
 
@@ -41,6 +43,10 @@ pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) received: BytesMut,
     pub(crate) key: Key,
+    /// The address that it was made to; not known behind a proxy.
+    pub(crate) address: Option<IpAddr>,
+    /// How far it was allowed to lead.
+    reach: Reach,
 }
 
 /// A response whose body has not been read.
@@ -49,6 +55,8 @@ pub(crate) struct Response {
     pub(crate) body: Body,
     /// Time from the request, on an open connection, to the head.
     pub(crate) delay: Duration,
+    /// The address that gave it; not known behind a proxy.
+    pub(crate) address: Option<IpAddr>,
 }
 
 thread_local! {
@@ -57,46 +65,53 @@ thread_local! {
 }
 
 impl Connection {
-    /// Sends `request` to where `key` leads, over an idle connection if there is one, and reads the answer's head.
+    /// Sends `request` to where `route` leads, over an idle connection if there is one, and reads the answer's head.
     /// `may_repeat` says that the request may be sent again if an idle connection turns out to be closed.
     pub(crate) async fn exchange(
         shared: &Shared,
-        key: &Key,
+        route: &Route,
         request: &[u8],
         may_repeat: bool,
     ) -> Result<Response, Failure> {
-        while let Some(idle) = if may_repeat { take_idle(key) } else { None } {
+        while let Some(idle) = if may_repeat { take_idle(route) } else { None } {
             match idle.request(shared, request).await {
                 Err(failure) if failure.kind == FailureKind::Network => {}
                 answered => return answered,
             }
         }
-        let stream = connect(shared, key).await?;
-        let fresh = Self {
-            stream,
-            received: BytesMut::new(),
-            key: key.clone(),
-        };
-        fresh.request(shared, request).await
+        Self::open(shared, route).await?.request(shared, request).await
     }
 
-    /// Opens `count` connections to where `key` leads, for requests that will come. What fails is left to them.
-    pub(crate) async fn prepare(shared: &Shared, key: &Key, count: u16) {
-        let opening: FuturesUnordered<_> = (0..count).map(|_| connect(shared, key)).collect();
+    async fn open(shared: &Shared, route: &Route) -> Result<Self, Failure> {
+        let (stream, address) = connect(shared, route).await?;
+        Ok(Self {
+            stream,
+            received: BytesMut::new(),
+            key: route.key.clone(),
+            address,
+            reach: route.reach,
+        })
+    }
+
+    /// Opens `count` connections to where `route` leads, for requests that will come. What fails is left to them.
+    pub(crate) async fn prepare(shared: &Shared, route: &Route, count: u16) {
+        let opening: FuturesUnordered<_> = (0..count).map(|_| Self::open(shared, route)).collect();
         opening
             .for_each(|opened| {
-                if let Ok(stream) = opened {
-                    let received = BytesMut::new();
-                    Self {
-                        stream,
-                        received,
-                        key: key.clone(),
-                    }
-                    .keep();
+                if let Ok(connection) = opened {
+                    connection.keep();
                 }
                 std::future::ready(())
             })
             .await;
+    }
+
+    /// Whether it leads where `reach` allows to go.
+    fn is_within(&self, reach: Reach) -> bool {
+        match self.address {
+            Some(address) => reach.allows_host(&host_of(&self.key.host)) && reach.allows(address),
+            None => reach == self.reach,
+        }
     }
 
     async fn request(mut self, shared: &Shared, request: &[u8]) -> Result<Response, Failure> {
@@ -117,8 +132,10 @@ impl Connection {
         })?;
         let framing = head.framing()?;
         let keeps_alive = head.keeps_alive();
+        let address = self.address;
         Ok(Response {
             head,
+            address,
             body: Body::new(self, framing, keeps_alive),
             delay: asked_at.elapsed(),
         })
@@ -210,13 +227,16 @@ impl Stream {
     }
 }
 
-fn take_idle(key: &Key) -> Option<Connection> {
+fn take_idle(route: &Route) -> Option<Connection> {
     IDLE.with_borrow_mut(|idle| {
-        let kept = idle.get_mut(key)?;
+        let kept = idle.get_mut(&route.key)?;
         kept.retain(|(since, _)| since.elapsed() < IDLE_AGE);
-        let taken = kept.pop();
+        let usable = kept
+            .iter()
+            .rposition(|(_, connection)| connection.is_within(route.reach));
+        let taken = usable.map(|at| kept.remove(at));
         if kept.is_empty() {
-            idle.remove(key);
+            idle.remove(&route.key);
         }
         taken.map(|(_, connection)| connection)
     })

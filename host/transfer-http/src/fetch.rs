@@ -1,14 +1,10 @@
 //! Asking for a file: the request as the user wants it, redirects followed by our own rules, credentials kept where
 //! they belong.
 
-use std::{
-    cell::RefCell,
-    collections::{HashMap, HashSet},
-    rc::Rc,
-    sync::Arc,
-};
+use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
 
 use cookie_store::{CookieStore, RawCookie};
+use egress::{Pins, Redirects, Refusal, reach};
 use transfer::{
     Failure, RequestBody, SafeUrl, Source,
     failure::FailureKind,
@@ -17,13 +13,13 @@ use transfer::{
 
 use crate::{
     Shared,
-    connect::{Key, Reach, basic},
+    connect::{Key, Route, basic, not_reachable},
     connection::{Connection, Response},
     head::{RequestHead, ResponseHead},
 };
 
 /// Redirects followed for one request; browsers stop at 20 too.
-const MAX_REDIRECTS: usize = 20;
+const MAX_REDIRECTS: u32 = 20;
 
 /// Headers of the user that are ours to set: they frame the message, name its route, or ask for a part or a coding.
 const OURS: [&str; 15] = [
@@ -61,8 +57,8 @@ pub(crate) struct Fetched {
     pub(crate) url: SafeUrl,
 }
 
-/// A file's requests. Those that begin at one origin share the cookies that servers set on the way; mirrors of other
-/// origins have cookies of their own.
+/// A file's requests: they share what is known of the names that they go to, and those that begin at one origin share
+/// the cookies that servers set on the way. Mirrors of other origins have cookies of their own.
 pub(crate) struct Fetcher {
     shared: Arc<Shared>,
     source: Rc<Source>,
@@ -70,6 +66,7 @@ pub(crate) struct Fetcher {
     owner: String,
     /// By the origin where the requests began.
     cookies: RefCell<HashMap<String, CookieStore>>,
+    pins: Pins,
 }
 
 impl Fetcher {
@@ -111,6 +108,7 @@ impl Fetcher {
             shared,
             source,
             cookies: RefCell::default(),
+            pins: Pins::default(),
         })
     }
 
@@ -142,18 +140,19 @@ impl Fetcher {
             .unwrap_or_else(|| "GET".to_owned())
             .to_ascii_uppercase();
         let mut has_body = self.source.request.body.is_some();
-        let mut visited = HashSet::new();
-        for _ in 0..=MAX_REDIRECTS {
+        let mut redirects = Redirects::at_most(MAX_REDIRECTS);
+        loop {
             let cookies = self.cookie_header(home, &url);
-            if !visited.insert((url.clone(), cookies.clone(), method.clone())) {
-                return Err(Failure::new(
-                    FailureKind::TooManyRedirects,
-                    format!("{url} redirects to itself in a loop"),
-                ));
-            }
-            let key = self.key(home, &url);
+            redirects
+                .visit(format!("{method} {}\n{cookies}", url.expose()))
+                .map_err(|refusal| not_followed(&url, None, &refusal))?;
+            let route = self.route(home, &url);
+            route
+                .reach
+                .check(url.as_url())
+                .map_err(|forbidden| not_reachable(&forbidden))?;
             let request = self.request(
-                &key,
+                &route.key,
                 home,
                 &url,
                 &Shape {
@@ -163,9 +162,12 @@ impl Fetcher {
                     wish,
                 },
             );
-            let response = Connection::exchange(&self.shared, &key, &request, !has_body).await?;
+            let response = Connection::exchange(&self.shared, &route, &request, !has_body).await?;
+            if let Some(address) = response.address {
+                self.pins.note(url.as_url(), address);
+            }
             self.remember_cookies(home, &response.head, &url);
-            let Some(next) = redirect(&response.head, &url)? else {
+            let Some(next) = redirect(&mut redirects, &response.head, &url)? else {
                 return Ok(Fetched { response, url });
             };
             tracing::debug!(from = %url, to = %next, status = response.head.status, "redirected");
@@ -184,16 +186,12 @@ impl Fetcher {
             response.body.drain().await;
             url = next;
         }
-        Err(Failure::new(
-            FailureKind::TooManyRedirects,
-            format!("{home} redirects more than {MAX_REDIRECTS} times"),
-        ))
     }
 
     /// Opens connections for requests to `url`.
     pub(crate) async fn prepare(&self, home: &SafeUrl, url: &SafeUrl, count: u16) {
         if count > 0 {
-            Connection::prepare(&self.shared, &self.key(home, url), count).await;
+            Connection::prepare(&self.shared, &self.route(home, url), count).await;
         }
     }
 
@@ -203,20 +201,11 @@ impl Fetcher {
         home.origin() == self.owner && url.origin() == self.owner
     }
 
-    fn key(&self, home: &SafeUrl, url: &SafeUrl) -> Key {
-        let home_host = home.as_url().host_str();
-        let reach = if !self.source.given_by.vouches_for(home_host.unwrap_or_default()) {
-            Reach::Global
-        } else if home_host == url.as_url().host_str() {
-            Reach::Anywhere
-        } else if is_loopback(home) {
-            Reach::GlobalOrLoopback
-        } else {
-            Reach::Global
-        };
-        Key {
-            reach,
-            ..Key::of(url, self.source.proxy.as_ref(), self.source.ignore_tls_errors)
+    fn route(&self, home: &SafeUrl, url: &SafeUrl) -> Route {
+        let reach = reach::of(&self.source.given_by, home.as_url(), url.as_url());
+        Route {
+            key: Key::of(url, self.source.proxy.as_ref(), self.source.ignore_tls_errors),
+            reach: self.pins.narrow(url.as_url(), reach),
         }
     }
 
@@ -377,48 +366,42 @@ struct Shape<'a> {
 }
 
 /// Where a response redirects to, if it does.
-fn redirect(head: &ResponseHead, from: &SafeUrl) -> Result<Option<SafeUrl>, Failure> {
-    if !matches!(head.status, 301 | 302 | 303 | 307 | 308) {
+fn redirect(redirects: &mut Redirects, head: &ResponseHead, from: &SafeUrl) -> Result<Option<SafeUrl>, Failure> {
+    if !Redirects::is_redirect(head.status) {
         return Ok(None);
     }
+    let malformed = |message: String| Failure::new(FailureKind::MalformedResponse, message);
     let location = head
         .get("location")
         .map(crate::disposition::decode_guessing)
         .filter(|text| !text.is_empty());
     let Some(location) = location else {
-        return Err(Failure::new(
-            FailureKind::MalformedResponse,
-            format!("{from} redirects (status {}) without saying where to", head.status),
-        ));
+        return Err(malformed(format!(
+            "{from} redirects (status {}) without saying where to",
+            head.status
+        )));
     };
-    let next = from.join(&location).map_err(|error| {
-        Failure::new(
-            FailureKind::MalformedResponse,
-            format!("{from} redirects to something unusable: {error}"),
-        )
-    })?;
-    let refuse = |why: &str| {
-        Err(Failure::new(
-            FailureKind::ForbiddenRedirect,
-            format!("{from} redirects to {next}: {why}"),
-        ))
-    };
-    match (from.scheme(), next.scheme()) {
-        ("https", "http") => {
-            refuse("going from https to http would give up its protection; ask for that URL itself if you trust it")
-        }
-        (_, "http" | "https") => Ok(Some(next)),
-        (_, other) => refuse(&format!("the scheme {other} is not allowed in a redirect")),
-    }
+    let next = from
+        .join(&location)
+        .map_err(|error| malformed(format!("{from} redirects to something unusable: {error}")))?;
+    let followed = redirects.follow(from.as_url(), next.expose());
+    followed.map_err(|refusal| not_followed(from, Some(&next), &refusal))?;
+    Ok(Some(next))
 }
 
-fn is_loopback(url: &SafeUrl) -> bool {
-    match url.as_url().host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
+fn not_followed(from: &SafeUrl, next: Option<&SafeUrl>, refusal: &Refusal) -> Failure {
+    let kind = match refusal {
+        Refusal::Loop | Refusal::TooMany(_) => FailureKind::TooManyRedirects,
+        Refusal::Unusable(_) => FailureKind::MalformedResponse,
+        Refusal::Scheme(_) | Refusal::LosesTls => FailureKind::ForbiddenRedirect,
+    };
+    let to = next.map_or_else(String::new, |next| format!(" redirects to {next}"));
+    let hint = if *refusal == Refusal::LosesTls {
+        "; ask for that URL itself if you trust it"
+    } else {
+        ""
+    };
+    Failure::new(kind, format!("{from}{to}: {refusal}{hint}"))
 }
 
 /// Bytes that a header name or method may have (`token`, RFC 9110, section 5.6.2).
@@ -463,7 +446,7 @@ mod tests {
     fn next(from: &str, location: &str) -> Result<Option<String>, FailureKind> {
         let head = ResponseHead::of(302, &[("location", location)]);
         let from = SafeUrl::parse(from).unwrap();
-        redirect(&head, &from)
+        redirect(&mut Redirects::at_most(MAX_REDIRECTS), &head, &from)
             .map(|url| url.map(|url| url.expose().to_owned()))
             .map_err(|failure| failure.kind)
     }

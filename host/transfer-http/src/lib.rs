@@ -1,7 +1,7 @@
 //! Moves files over HTTP and HTTPS.
 //!
 //! *Owns* the probe, the segment plan, the truth checks on every response, names from responses, mirrors, proxies and
-//! the HTTP/1.1 client under them. HTTP/1.1 on purpose: segments want connections of their own, and with several
+//! the HTTP/1.1 client under them, on connections that `egress` opens. HTTP/1.1 on purpose: segments want connections of their own, and with several
 //! streams over one connection they would share its losses.
 //!
 //! *Never* knows a task, a queue or a store; it sees one [`Job`] at a time.
@@ -29,15 +29,13 @@ mod proof;
 mod ramp;
 mod run;
 mod session;
-mod tls;
 mod upkeep;
 mod verdict;
 mod worker;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-pub use tls::trusting_client;
-
+use egress::tls::Tls;
 use transfer::{Failure, Job, Lanes, Outcome, RunFuture, Transport, failure::FailureKind};
 
 /// How patient connections are, and what they trust. Changed only by making a new transport.
@@ -53,6 +51,8 @@ pub struct Config {
     pub ca_certificate: Option<PathBuf>,
     /// The `User-Agent` of requests that name none.
     pub user_agent: String,
+    /// What looks names up.
+    pub names: egress::Names,
 }
 
 impl Default for Config {
@@ -64,6 +64,7 @@ impl Default for Config {
             stall_timeout: Duration::from_secs(15),
             ca_certificate: None,
             user_agent: concat!("Svc/", env!("CARGO_PKG_VERSION")).to_owned(),
+            names: egress::Names::default(),
         }
     }
 }
@@ -76,7 +77,7 @@ pub struct HttpTransport(Arc<Shared>);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,
-    pub(crate) tls: tls::Tls,
+    pub(crate) tls: Tls,
     pub(crate) caps: host_caps::HostCaps,
     lanes: Lanes,
 }
@@ -84,7 +85,8 @@ pub(crate) struct Shared {
 impl HttpTransport {
     /// A transport with `config`. Fails if [`Config::ca_certificate`] cannot be used.
     pub fn new(config: Config) -> Result<Self, Failure> {
-        let tls = tls::Tls::new(config.ca_certificate.as_deref())?;
+        let tls = Tls::new(config.ca_certificate.as_deref())
+            .map_err(|error| Failure::new(FailureKind::InvalidSource, error.to_string()))?;
         Ok(Self(Arc::new(Shared {
             config,
             tls,

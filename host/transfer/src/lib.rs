@@ -8,7 +8,6 @@
 //!
 //! Start reading at [`Transport`] and [`Job`]; a transport is written against [`PartFile`] and [`RateLimits`].
 
-pub mod address;
 mod byte_count;
 pub mod checksum;
 pub mod failure;
@@ -38,7 +37,9 @@ pub use range_set::{ByteRange, RangeSet};
 pub use rate::{RateLimiter, RateLimits};
 pub use retry::{RetryBudget, RetryPolicy};
 pub use safe_url::SafeUrl;
-pub use source::{Cipher, Credentials, GivenBy, RequestBody, RequestOptions, Secret, Segment, SegmentKey, Source};
+pub use source::{
+    Cipher, Credentials, GivenBy, RequestBody, RequestOptions, Secret, Segment, SegmentKey, Source, UserHost,
+};
 pub use transport::{
     ConnectionPlan, Finished, Job, OnConflict, Outcome, Progress, Receipt, Recorded, Report, Reporter, Reports,
     RunEvent, RunFuture, SegmentView, Stage, Target, Transport,

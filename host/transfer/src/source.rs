@@ -170,27 +170,56 @@ fn origin_of_page(text: &str) -> Option<String> {
     matches!(page.scheme(), "http" | "https").then(|| format!("{}/", page.as_url().origin().ascii_serialization()))
 }
 
-/// Who gave a source's URLs. What somebody else gave must not open the user's own network to them.
+/// Who gave a source's URLs. What anybody but the user gave must not open the user's own network to them; which
+/// addresses may be reached is decided by `egress::reach`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum GivenBy {
     /// The user: they may lead anywhere.
     #[default]
     User,
     /// A page, a feed, a plugin, another device: they may lead to public addresses, and to the host that the user gave
-    /// on the way to them.
+    /// on the way to them, as far as that goes.
     Other {
         /// That host, if there was one.
-        user_host: Option<Box<str>>,
+        user_host: Option<UserHost>,
     },
 }
 
-impl GivenBy {
-    /// Whether the user gave `host`, directly or on the way.
-    pub fn vouches_for(&self, host: &str) -> bool {
-        match self {
-            Self::User => true,
-            Self::Other { user_host } => user_host.as_deref() == Some(host),
-        }
+/// A host that the user gave on the way to a URL of another origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserHost {
+    /// As URLs spell it: in lower case, an IPv6 address in brackets.
+    pub host: Box<str>,
+    /// The port; `None` is any.
+    pub port: Option<u16>,
+    /// The user typed a URL of this host, of which a plugin made others. Otherwise the user only visited a page there,
+    /// and the page itself says so.
+    pub is_typed: bool,
+}
+
+impl UserHost {
+    /// Host and port of a URL that the user gave.
+    pub fn typed(url: &url::Url) -> Option<Self> {
+        Some(Self {
+            host: url.host_str()?.into(),
+            port: url.port_or_known_default(),
+            is_typed: true,
+        })
+    }
+
+    /// The host of a page, `host` or `host:port`. None if `text` is neither.
+    pub fn visited(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let url = url::Url::parse(&format!("http://{text}/")).ok()?;
+        let is_authority = url.path() == "/" && !text.contains(['/', '\\', '?', '#', '@']);
+        let host = url.host_str().filter(|host| is_authority && !host.is_empty())?;
+        // The URL leaves a default port out, also where it was written.
+        let is_default = url.port().is_none() && text.ends_with(":80");
+        Some(Self {
+            host: host.into(),
+            port: url.port().or(is_default.then_some(80)),
+            is_typed: false,
+        })
     }
 }
 
@@ -353,5 +382,18 @@ mod tests {
         assert_eq!(referrer("no url", &own, true).unwrap(), "no url");
         assert_eq!(referrer("no url", &other, false), None);
         assert_eq!(referrer("", &own, true), None);
+    }
+
+    #[test]
+    fn the_host_of_a_page_may_have_a_port() {
+        let visited = |text: &str| UserHost::visited(text).map(|known| (known.host.to_string(), known.port));
+        assert_eq!(visited("NAS.test"), Some(("nas.test".into(), None)));
+        assert_eq!(visited("nas.test:8080"), Some(("nas.test".into(), Some(8080))));
+        assert_eq!(visited("nas.test:80"), Some(("nas.test".into(), Some(80))));
+        assert_eq!(visited("[fd00::1]:81"), Some(("[fd00::1]".into(), Some(81))));
+        assert_eq!(visited("[fd00::80]"), Some(("[fd00::80]".into(), None)));
+        for nonsense in ["", " ", "a b", "nas.test/path", "nas.test?q", "me@nas.test", ":80"] {
+            assert_eq!(visited(nonsense), None, "{nonsense}");
+        }
     }
 }

@@ -7,14 +7,15 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 /// Every crate of the workspace, and the ones it may use in its code.
 const EDGES: &[(&str, &[&str])] = &[
     ("transfer", &[]),
-    ("transfer-http", &["transfer"]),
+    ("egress", &["transfer"]),
+    ("transfer-http", &["transfer", "egress"]),
     ("store", &[]),
     ("engine", &["transfer", "store"]),
     (
         "plugin-host",
-        &["transfer", "store", "engine", "market", "svc-plugin-fixture"],
+        &["transfer", "egress", "store", "engine", "market", "svc-plugin-fixture"],
     ),
-    ("plugin-wasm", &["transfer", "svc-plugin-text", "plugin-host"]),
+    ("plugin-wasm", &["transfer", "egress", "svc-plugin-text", "plugin-host"]),
     (
         "svc-plugin",
         &["svc-plugin-derive", "svc-plugin-fixture", "svc-plugin-text"],
@@ -23,14 +24,18 @@ const EDGES: &[(&str, &[&str])] = &[
     ("svc-plugin-fixture", &[]),
     ("svc-plugin-text", &[]),
     ("protocol", &[]),
-    ("market", &["transfer"]),
+    ("market", &["transfer", "egress"]),
     ("market-tool", &["market"]),
     ("agent", &["protocol"]),
-    ("daemon", &["protocol", "engine", "store", "transfer", "plugin-host"]),
+    (
+        "daemon",
+        &["protocol", "engine", "store", "transfer", "egress", "plugin-host"],
+    ),
     (
         "host",
         &[
             "transfer",
+            "egress",
             "transfer-http",
             "store",
             "engine",
@@ -69,16 +74,20 @@ const EDGES_OF_TESTS: &[(&str, &[&str])] = &[
     ("agent", &["daemon", "plugin-host", "transfer", "transfer-http"]),
     ("daemon", &["market", "market-tool"]),
     ("plugin-host", &["market-tool"]),
+    ("market-tool", &["egress"]),
 ];
 
 /// Dependencies behind a wall: only these crates may name them, in tests too.
 const WALLS: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
-    (
-        "rustls",
-        &["transfer-http", "plugin-wasm", "host", "support", "market-tool"],
-    ),
+    // Whatever can open a connection by itself, and whom TLS trusts.
+    ("reqwest", &["egress"]),
+    ("rustls-native-certs", &["egress"]),
+    ("webpki-roots", &["egress"]),
+    ("rustls", &["egress", "transfer-http", "host", "support"]),
+    // On streams that egress opened.
     ("tokio-rustls", &["transfer-http", "host", "support"]),
+    ("tokio-socks", &["transfer-http"]),
     ("wasmtime", &["plugin-wasm"]),
     ("wasmtime-wasi", &["plugin-wasm"]),
     ("clap", &["host", "market-tool"]),

@@ -26,13 +26,43 @@ const PLACES: &[[&str; 2]] = &[["/wo", "rk/"], ["far", "m-"], ["before", "-stop"
 /// What only some crates do: the words that show it, and the crates.
 const PRIVILEGES: &[(&[&str], &[&str])] = &[
     (&["env::var", "env::args"], &["app"]),
-    // The daemon tries a proxy's address when somebody asks whether it works; the executable dials its own daemon and
-    // is a client of the agent.
+    // Which of them open connections is another rule; these hold streams that they were given.
     (
         &["TcpStream", "TcpSocket", "UdpSocket"],
-        &["transfer-http", "daemon", "app"],
+        &["egress", "transfer-http", "daemon"],
     ),
     (&["println!(", "eprintln!("], &[]),
+];
+
+/// Ways to look a name up or to open a connection, in the standard library, tokio and what is built on them. A crate that
+/// is handed a stream may speak whatever it likes on it.
+const WAYS_OUT: &[&str] = &[
+    "TcpStream::connect",
+    "TcpSocket",
+    "UdpSocket",
+    "UnixStream::connect",
+    "UnixDatagram",
+    "ClientOptions::new",
+    "lookup_host",
+    "ToSocketAddrs",
+    "to_socket_addrs",
+    "connect_async",
+    "client_async_tls",
+    "tungstenite::connect",
+    "reqwest::",
+    "use reqwest",
+    "HttpConnector",
+    "hyper_util::client",
+    "Socks5Stream::connect(",
+    "Socks5Stream::connect_with_password(",
+    "Socks4Stream::connect(",
+    "net::connect(",
+    "net::socket(",
+    "socket2::",
+    "Command::new(\"curl",
+    "load_native_certs",
+    "webpki_roots::",
+    "ring::default_provider",
 ];
 
 /// A text file of the workspace.
@@ -57,6 +87,14 @@ impl File {
         let mut parts = self.path.iter().map(|part| part.to_str().unwrap_or(""));
         let crate_name = (parts.next() == Some("host")).then(|| parts.next()).flatten();
         crate_name.filter(|_| parts.next() == Some("src"))
+    }
+
+    /// Whether it is part of something that users run: no test, example, fuzz target or benchmark, and nothing that runs in
+    /// the sandbox.
+    fn is_production(&self) -> bool {
+        let mut parts = self.path.iter().map(|part| part.to_str().unwrap_or(""));
+        let is_ours = matches!(parts.next(), Some("host" | "market" | "plugin-sdk"));
+        self.is_rust() && is_ours && parts.any(|part| part == "src") && !self.is_test()
     }
 
     /// The file without the tests that stand at its end.
@@ -165,7 +203,7 @@ fn no_file_names_the_place_where_it_was_written() {
 }
 
 #[test]
-fn only_some_crates_read_the_environment_open_connections_or_print() {
+fn only_some_crates_read_the_environment_hold_streams_or_print() {
     let files = all_files();
     for (words, crates) in PRIVILEGES {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -174,4 +212,21 @@ fn only_some_crates_read_the_environment_open_connections_or_print() {
         let rule = format!("only {crates:?} may do this");
         check_none(&found(others.map(|file| (file, file.production_text())), &words), &rule);
     }
+}
+
+#[test]
+fn every_connection_is_opened_by_egress() {
+    let files = all_files();
+    let is_of_egress = |file: &File| file.path.starts_with("host/egress/src");
+    let production: Vec<_> = files.iter().filter(|file| file.is_production()).collect();
+    let words: Vec<_> = WAYS_OUT.iter().map(|way| (*way).to_owned()).collect();
+    let texts = |of_egress: bool| {
+        let some = production.iter().filter(move |file| is_of_egress(file) == of_egress);
+        some.map(|file| (*file, file.production_text()))
+    };
+    assert!(
+        !found(texts(true), &words).is_empty(),
+        "the words are not those by which connections are opened"
+    );
+    check_none(&found(texts(false), &words), "ask egress for a connection");
 }

@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use transfer::{Failure, FailureKind, FileName, GivenBy, Outcome, Source};
+use transfer::{Failure, FailureKind, FileName, GivenBy, Outcome, Source, UserHost};
 
 use super::{Effect, Members, Resolve, State};
 use crate::{
@@ -157,7 +157,7 @@ impl State {
     /// headers are for the origin of its first URL, like every secret of a request.
     pub(super) fn source_at(&self, task: &Task, mut spec: TaskSpec, link: &Link) -> Source {
         let url = &link.urls[0];
-        let user_host = task.url().as_url().host_str().map(Into::into);
+        let user_host = UserHost::typed(task.url().as_url());
         spec.given_by = match spec.given_by {
             GivenBy::User => GivenBy::Other { user_host },
             other @ GivenBy::Other { .. } => other,

@@ -5,7 +5,9 @@ use std::time::Duration;
 use data_encoding::BASE64;
 use jiff::civil::{DateTime, Time};
 use serde::{Deserialize, Serialize};
-use transfer::{Credentials, FileName, GivenBy, Landing, OnConflict, RequestBody, RetryPolicy, SafeUrl, Secret};
+use transfer::{
+    Credentials, FileName, GivenBy, Landing, OnConflict, RequestBody, RetryPolicy, SafeUrl, Secret, UserHost,
+};
 
 use crate::{
     queue::{Days, Queue, QueueSpec, Schedule},
@@ -93,7 +95,37 @@ enum ConflictRecord {
 /// Somebody else gave the URLs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StrangerRecord {
+    /// The host alone, as it always was: what was stored before ports were known is good for any.
     user_host: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    port: Option<u16>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    is_typed: bool,
+}
+
+impl StrangerRecord {
+    fn of(given_by: &GivenBy) -> Option<Self> {
+        match given_by {
+            GivenBy::User => None,
+            GivenBy::Other { user_host } => Some(Self {
+                user_host: user_host.as_ref().map(|known| known.host.clone()),
+                port: user_host.as_ref().and_then(|known| known.port),
+                is_typed: user_host.as_ref().is_some_and(|known| known.is_typed),
+            }),
+        }
+    }
+
+    fn into_given_by(self) -> GivenBy {
+        let Self {
+            user_host,
+            port,
+            is_typed,
+        } = self;
+        let known = |host| UserHost { host, port, is_typed };
+        GivenBy::Other {
+            user_host: user_host.map(known),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,12 +160,7 @@ impl RareRecord {
                 .as_ref()
                 .and_then(|it| it.item.as_ref())
                 .map(ToString::to_string),
-            given_by_other: match &spec.given_by {
-                GivenBy::User => None,
-                GivenBy::Other { user_host } => Some(StrangerRecord {
-                    user_host: user_host.clone(),
-                }),
-            },
+            given_by_other: StrangerRecord::of(&spec.given_by),
             promised_size: spec.promised_size,
             promised_type: spec.promised_type.clone(),
             speed_limit_bytes: spec.speed_limit_bytes,
@@ -171,9 +198,7 @@ impl RareRecord {
                 .transpose()
                 .map_err(|error| format!("{error}"))?,
             resolution: resolution(self.resolver, self.item)?,
-            given_by: self.given_by_other.map_or(GivenBy::User, |other| GivenBy::Other {
-                user_host: other.user_host,
-            }),
+            given_by: self.given_by_other.map_or(GivenBy::User, StrangerRecord::into_given_by),
             promised_size: self.promised_size,
             promised_type: self.promised_type,
             speed_limit_bytes: self.speed_limit_bytes,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use transfer::{Credentials, Secret};
 
 use super::*;
-use crate::host::Reach;
+use egress::Reach;
 
 fn permission(text: &str) -> Permission {
     text.parse().unwrap()
@@ -140,9 +140,9 @@ fn a_call_reaches_what_was_asked_for_and_allowed() {
     let once = [asked.optional_hosts.named[1].clone()];
     let grants = grant.for_call(&asked, &once, &by_user);
     let check = |url: &str| grants.check(&url.parse().unwrap());
-    assert_eq!(check("https://api.acme.com/"), Ok(Reach::Public));
+    assert_eq!(check("https://api.acme.com/"), Ok(Reach::Global));
     assert!(check("https://other.acme.com/").is_err(), "allowed, but not asked for");
-    assert_eq!(check("https://two.org/"), Ok(Reach::Public));
+    assert_eq!(check("https://two.org/"), Ok(Reach::Global));
     assert!(
         check("https://one.org/").is_err() && grants.grantable.is_empty(),
         "never is never asked again"

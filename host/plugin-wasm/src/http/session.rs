@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use egress::{Pins, Redirects, Refusal};
 use futures_util::{StreamExt as _, stream};
 use plugin_host::{Denial, Grants, Proxies, RequestLine};
 use tokio::time::Instant;
@@ -48,6 +49,8 @@ pub(crate) struct Session {
     vault: Arc<dyn Vault>,
     profile: Arc<Profile>,
     log: Arc<dyn LogSink>,
+    /// What this call has seen of the names that the user gave.
+    pins: Arc<Pins>,
     /// A lock, because requests of one call run side by side; it is never held while waiting.
     ledger: Mutex<Traffic>,
 }
@@ -81,6 +84,7 @@ impl Session {
             vault: context.vault.clone(),
             profile: context.profile.clone(),
             log: context.log.clone(),
+            pins: Arc::default(),
             ledger: Mutex::default(),
         }
     }
@@ -175,20 +179,21 @@ impl Session {
             body: request.body.clone(),
             sends_body: true,
         };
-        let mut redirects = 0;
+        // Which schemes and hosts may be asked, the grants say.
+        let mut redirects = Redirects::at_most(self.limits.redirects).with_plain_targets();
         loop {
             let answer = self.exchange(request, &hop, unlocked).await?;
-            let target = request
-                .follows_redirects
-                .then(|| redirect_target(&answer, &hop.url))
-                .flatten();
-            let Some(target) = target else {
+            let location = location(&answer).filter(|_| request.follows_redirects);
+            let Some(location) = location else {
                 return Ok((answer, hop.url));
             };
-            redirects += 1;
-            if redirects > self.limits.redirects {
-                return Err(FetchError::Invalid("too many redirects".to_owned()));
-            }
+            let target = match redirects.follow(&hop.url, location) {
+                Ok(target) => target,
+                Err(Refusal::Unusable(_)) => return Ok((answer, hop.url)),
+                Err(Refusal::TooMany(_)) => return Err(FetchError::Invalid("too many redirects".to_owned())),
+                Err(Refusal::Scheme(_)) => return Err(self.deny(Denial::NotPlain)),
+                Err(refusal) => return Err(FetchError::Invalid(refusal.to_string())),
+            };
             if let Some(name) = unlocked.carried_by(&target) {
                 let host = target.host_str().unwrap_or_default();
                 let reason = format!("a redirect would carry the secret {name} to {host}");
@@ -207,6 +212,7 @@ impl Session {
             headers: self.with_site_fields(request.cookies, &hop.url, hop.headers.clone()),
             body: hop.body.clone(),
             reach,
+            pins: Arc::clone(&self.pins),
             proxy: proxy.and_then(|url| self.proxies.for_url(&url)),
             max_bytes: self.reserve(request)?,
         };
@@ -374,19 +380,13 @@ fn line(hop: &Hop, answer: &Result<Answer, NetworkError>, elapsed: Duration) -> 
     }
 }
 
-fn redirect_target(answer: &Answer, from: &Url) -> Option<Url> {
-    if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
-        return None;
-    }
-    let location = answer
-        .headers
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("location"));
-    let mut target = from.join(&location?.1).ok()?;
-    if target.fragment().is_none() {
-        target.set_fragment(from.fragment());
-    }
-    Some(target)
+/// Where an answer redirects to.
+fn location(answer: &Answer) -> Option<&str> {
+    let mut headers = answer.headers.iter();
+    let found = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"));
+    found
+        .map(|(_, value)| value.as_str())
+        .filter(|_| Redirects::is_redirect(answer.status))
 }
 
 #[cfg(test)]

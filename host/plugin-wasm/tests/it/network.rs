@@ -1,10 +1,13 @@
 //! The real network: which addresses it connects to, whom it trusts, and where it stops reading.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use data_encoding::BASE64;
-use plugin_host::Reach;
+use egress::Reach;
 use plugin_wasm::{Answer, Exchange, Internet, InternetConfig, Network as _, NetworkError};
 use support::{Certificate, Content, Origin, Proxy, Resource, behaviour};
 use transfer::SafeUrl;
@@ -32,6 +35,7 @@ fn exchange(url: &str, reach: Reach, max_bytes: u64) -> Exchange {
         headers: Vec::new(),
         body: Bytes::new(),
         reach,
+        pins: Arc::default(),
         proxy: None,
         max_bytes,
     }
@@ -46,7 +50,7 @@ async fn a_name_that_leads_to_this_machine_is_blocked_unless_the_user_named_it()
     let origin = origin();
     let url = format!("http://localhost:{}{PATH}", origin.port());
     assert_eq!(
-        simply(url.clone(), Reach::Public, 100).await,
+        simply(url.clone(), Reach::Global, 100).await,
         Err(NetworkError::BlockedAddress)
     );
     assert!(origin.requests().is_empty());
@@ -149,7 +153,7 @@ async fn a_proxy_looks_names_up_itself() {
     let internet = Internet::new(&config).unwrap();
     let through = |url: &str, proxy: String| {
         let proxy = Some(SafeUrl::parse(&proxy).unwrap());
-        let exchange = exchange(url, Reach::Public, 10);
+        let exchange = exchange(url, Reach::Global, 10);
         internet.exchange(Exchange { proxy, ..exchange })
     };
     let address = format!("http://127.0.0.1:{}", proxy.port());
@@ -182,7 +186,7 @@ async fn another_proxy_takes_over_at_once_and_none_means_none() {
     let url = format!("http://site.test{PATH}");
     for (turn, address) in [0, 1, 0, 1].into_iter().map(|turn| (turn, &addresses[turn])) {
         let proxy = Some(SafeUrl::parse(address).unwrap());
-        let exchange = exchange(&url, Reach::Public, 10);
+        let exchange = exchange(&url, Reach::Global, 10);
         let answer = internet.exchange(Exchange { proxy, ..exchange }).await.unwrap();
         assert_eq!(answer.status, 200, "{turn}");
     }

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use market::{
     Identity, Origin, OriginError, PublicKey, Refreshed, SourceState,
     fetch::{self, Failures, Source},
-    http::{HttpConfig, Names, Web},
+    http::{HttpConfig, Web},
 };
 use market_tool::{
     Fixed, Package, SigningKey, ToolError,
@@ -51,21 +51,12 @@ pub(crate) fn check_command_lines() {
 
 /// HTTP with short patience.
 pub(crate) fn web() -> Web {
-    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth();
-    let builder = move || {
-        reqwest::Client::builder()
-            .no_proxy()
-            .tls_backend_preconfigured(tls.clone())
-    };
+    let tls = egress::tls::trusting_mozilla(&[]).unwrap();
     let config = HttpConfig {
         stall: Duration::from_millis(400),
-        ..HttpConfig::new(Names::Here, builder)
+        ..HttpConfig::new("test", tls, None)
     };
-    Web::new(&config).unwrap()
+    Web::new(config).unwrap()
 }
 
 fn origin(url: &url::Url) -> Result<Arc<dyn Origin>, OriginError> {

@@ -1,13 +1,9 @@
 //! Opening a stream to a service: TCP, and TLS where its address says so. Never through a proxy.
 
-use std::{io, path::Path, sync::Arc};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::ring,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
-};
-use tokio::net::TcpStream;
+use egress::{DialError, Names, Reach, tls};
+use rustls::{ClientConfig, pki_types::ServerName};
 use tokio_rustls::TlsConnector;
 
 use super::{address::Address, error::RemoteError};
@@ -15,28 +11,21 @@ use crate::cli::UsageError;
 
 pub(super) type Stream = Box<dyn agent::ByteStream>;
 
+/// How long finding the service and connecting to it may take, each.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Whom TLS trusts: the authorities of a PEM file, else those that browsers trust.
 pub(super) fn trust(ca_certificate: Option<&Path>) -> Result<Arc<ClientConfig>, UsageError> {
-    let mut roots = RootCertStore::empty();
-    if let Some(path) = ca_certificate {
-        let unusable =
-            |why: String| UsageError::new("--ca-certificate", format!("cannot use {}: {why}", path.display()));
-        let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
-        for certificate in certificates {
-            let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
-            roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+    let mut config = match ca_certificate {
+        Some(path) => {
+            let config = tls::trusting_file(path);
+            config.map_err(|error| {
+                let why = format!("cannot use {}: {}", path.display(), error.why);
+                UsageError::new("--ca-certificate", why)
+            })?
         }
-        if roots.is_empty() {
-            return Err(unusable("it holds no certificate".to_owned()));
-        }
-    } else {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("ring supports the default protocol versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        None => tls::trusting_mozilla(&[]).expect("nothing is added to what is built in"),
+    };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
@@ -47,11 +36,10 @@ pub(super) async fn dial(address: &Address, trust: &Arc<ClientConfig>) -> Result
         address: address.to_string(),
         source,
     };
-    let stream = TcpStream::connect((address.host(), address.port()))
-        .await
-        .map_err(unreachable)?;
-    // Frames are small and answers are waited for.
-    stream.set_nodelay(true).map_err(unreachable)?;
+    // The user named the service.
+    let target = (address.host(), address.port());
+    let stream = egress::dial(&Names::default(), target, Reach::Anywhere, PATIENCE).await;
+    let stream = stream.map_err(|error| unreachable(cause(error)))?;
     if !address.is_secure() {
         return Ok(Box::new(stream));
     }
@@ -66,4 +54,14 @@ pub(super) async fn dial(address: &Address, trust: &Arc<ClientConfig>) -> Result
         .await
         .map_err(insecure)?;
     Ok(Box::new(stream))
+}
+
+fn cause(error: DialError) -> io::Error {
+    match error {
+        DialError::Unknown { source, .. } | DialError::Refused { source, .. } => source,
+        DialError::SlowLookup { .. } | DialError::SlowAnswer { .. } => {
+            io::Error::new(io::ErrorKind::TimedOut, error.to_string())
+        }
+        DialError::Forbidden(_) => io::Error::other(error.to_string()),
+    }
 }

@@ -1,6 +1,6 @@
 //! Tasks whose source a resolver knows.
 
-use transfer::{FailureKind, GivenBy, Secret};
+use transfer::{FailureKind, GivenBy, Secret, UserHost};
 
 use super::*;
 use crate::resolver::{Item, Link, List, ListedFile, Resolution, Resolved, ResolverId};
@@ -83,7 +83,7 @@ fn what_the_user_said_of_a_site_stays_there() {
         start.source.request.headers,
         [("X-Ticket".to_owned(), Secret::new("t"))]
     );
-    let user_host = Some("origin.test".into());
+    let user_host = UserHost::typed(&"http://origin.test/".parse().unwrap());
     assert_eq!(start.source.given_by, GivenBy::Other { user_host });
     assert_eq!((start.connections.per_host, start.source.promised_size), (3, Some(10)));
 

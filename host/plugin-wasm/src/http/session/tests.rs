@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
-use plugin_host::{BoundSecret, InputHost, Reach};
+use egress::Reach;
+use plugin_host::{BoundSecret, InputHost};
 use transfer::{Credentials, RequestOptions, Secret};
 
 use super::*;
@@ -163,7 +164,7 @@ async fn redirects_are_followed_as_far_as_they_are_granted() {
         (response.final_url.as_str(), &response.body[..]),
         ("https://x.cdn.example/file", &b"here"[..])
     );
-    assert!(bench.asked().iter().all(|exchange| exchange.reach == Reach::Public));
+    assert!(bench.asked().iter().all(|exchange| exchange.reach == Reach::Global));
 }
 
 #[tokio::test]

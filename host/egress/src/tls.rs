@@ -1,28 +1,39 @@
 //! Whom TLS trusts: the system's certificates, those of a file, or, where the user insists, anybody.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
+pub use rustls::ClientConfig;
 use rustls::{
-    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme, WantsVerifier,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
 };
-use transfer::{Failure, failure::FailureKind};
+
+/// A file of certificates that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the certificate file {} cannot be used: {why}", path.display())]
+pub struct CertificateFileError {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
 
 /// Client configurations, made when first needed: reading the system's certificates takes milliseconds.
 #[derive(Debug)]
-pub(crate) struct Tls {
+pub struct Tls {
     own_roots: Option<RootCertStore>,
     trusting: OnceLock<Arc<ClientConfig>>,
     careless: OnceLock<Arc<ClientConfig>>,
 }
 
 impl Tls {
-    pub(crate) fn new(ca_certificate: Option<&Path>) -> Result<Self, Failure> {
+    /// Trusts the certificates in `ca_certificate` (PEM) instead of the system's, if there is one.
+    pub fn new(ca_certificate: Option<&Path>) -> Result<Self, CertificateFileError> {
         let own_roots = ca_certificate.map(roots_of_file).transpose()?;
         Ok(Self {
             own_roots,
@@ -32,22 +43,18 @@ impl Tls {
     }
 
     /// The configuration to connect with; `ignore_errors` accepts any certificate.
-    pub(crate) fn config(&self, ignore_errors: bool) -> Arc<ClientConfig> {
+    pub fn config(&self, ignore_errors: bool) -> Arc<ClientConfig> {
         let cell = if ignore_errors { &self.careless } else { &self.trusting };
         Arc::clone(cell.get_or_init(|| {
-            let provider = Arc::new(ring::default_provider());
-            let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-                .with_safe_default_protocol_versions()
-                .expect("ring supports the default protocol versions");
             let mut config = if ignore_errors {
-                let verifier = Arc::new(AcceptAny(provider));
-                builder
+                let verifier = Arc::new(AcceptAny(Arc::new(ring::default_provider())));
+                builder()
                     .dangerous()
                     .with_custom_certificate_verifier(verifier)
                     .with_no_client_auth()
             } else {
                 let roots = self.own_roots.clone().unwrap_or_else(system_roots);
-                builder.with_root_certificates(roots).with_no_client_auth()
+                builder().with_root_certificates(roots).with_no_client_auth()
             };
             config.alpn_protocols = vec![b"http/1.1".to_vec()];
             Arc::new(config)
@@ -55,18 +62,36 @@ impl Tls {
     }
 }
 
-/// A client that trusts whom downloads trust: the system's certificates.
-pub fn trusting_client() -> Arc<ClientConfig> {
-    let tls = Tls::new(None).expect("it reads no file");
-    tls.config(false)
+/// Trusts the system's certificates, as downloads do.
+pub fn trusting_system() -> ClientConfig {
+    builder().with_root_certificates(system_roots()).with_no_client_auth()
 }
 
-fn roots_of_file(path: &Path) -> Result<RootCertStore, Failure> {
-    let unusable = |why: String| {
-        Failure::new(
-            FailureKind::InvalidSource,
-            format!("the certificate file {} cannot be used: {why}", path.display()),
-        )
+/// Trusts the certificates that browsers trust and `more` (DER), whatever the system trusts.
+pub fn trusting_mozilla(more: &[Vec<u8>]) -> Result<ClientConfig, rustls::Error> {
+    let mut roots = mozilla_roots();
+    for root in more {
+        roots.add(CertificateDer::from(root.as_slice()).into_owned())?;
+    }
+    Ok(builder().with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Trusts the certificates in a PEM file and no others.
+pub fn trusting_file(path: &Path) -> Result<ClientConfig, CertificateFileError> {
+    let roots = roots_of_file(path)?;
+    Ok(builder().with_root_certificates(roots).with_no_client_auth())
+}
+
+fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring supports the default protocol versions")
+}
+
+fn roots_of_file(path: &Path) -> Result<RootCertStore, CertificateFileError> {
+    let unusable = |why: String| CertificateFileError {
+        path: path.to_owned(),
+        why,
     };
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))? {
@@ -84,10 +109,11 @@ fn roots_of_file(path: &Path) -> Result<RootCertStore, Failure> {
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let (_added, _unusable) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    roots
+    if roots.is_empty() { mozilla_roots() } else { roots }
+}
+
+fn mozilla_roots() -> RootCertStore {
+    webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect()
 }
 
 /// Accepts every certificate, for tasks whose user said so. Signatures are still checked: the peer has the key.

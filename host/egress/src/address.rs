@@ -1,4 +1,4 @@
-//! Which addresses belong to the public Internet.
+//! Which addresses belong to the public Internet, and which to the user's own networks. Pure.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,13 +12,45 @@ pub fn is_global(address: IpAddr) -> bool {
     }
 }
 
+/// Whether `address` belongs to a private network: RFC 1918, shared (RFC 6598, as VPNs use it) or unique local
+/// (RFC 4193), also in an IPv6 form that leads to such an IPv4 address. Neither loopback nor link-local.
+pub fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_private() || is_shared(v4),
+        IpAddr::V6(v6) => match embedded_v4(v6) {
+            Some(v4) => v4.is_private() || is_shared(v4),
+            None => v6.is_unique_local(),
+        },
+    }
+}
+
+/// Whether a connection to `address` ends on this machine or in one of its networks: loopback, unspecified, private or
+/// link-local. Narrower than "not global": resolvers of some proxies invent addresses of the benchmarking range.
+pub fn is_here(address: IpAddr) -> bool {
+    let v4 = match address {
+        IpAddr::V4(v4) => Some(v4),
+        IpAddr::V6(v6) => embedded_v4(v6),
+    };
+    let is_link = match (v4, address) {
+        (Some(v4), _) => v4.is_loopback() || v4.is_link_local() || v4.octets()[0] == 0,
+        (None, IpAddr::V6(v6)) => v6.is_loopback() || v6.is_unspecified() || v6.is_unicast_link_local(),
+        (None, IpAddr::V4(_)) => false,
+    };
+    is_link || is_private(address)
+}
+
+fn is_shared(v4: Ipv4Addr) -> bool {
+    let [a, b, ..] = v4.octets();
+    a == 100 && (64..128).contains(&b)
+}
+
 fn is_global_v4(v4: Ipv4Addr) -> bool {
     let [a, b, c, _] = v4.octets();
     !(a == 0
         || v4.is_loopback()
         || v4.is_private()
         || v4.is_link_local()
-        || (a == 100 && (64..128).contains(&b)) // shared, RFC 6598
+        || is_shared(v4)
         || (a == 192 && b == 0 && c == 0) // protocol assignments
         || (a == 192 && b == 88 && c == 99) // 6to4 relays, RFC 7526
         || (a == 198 && (18..20).contains(&b)) // benchmarks, RFC 2544
@@ -51,7 +83,36 @@ fn embedded_v4(v6: Ipv6Addr) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn nothing_here_is_global(bits in any::<u128>(), v4 in any::<u32>()) {
+            for address in [IpAddr::V6(bits.into()), IpAddr::V4(v4.into())] {
+                prop_assert!(!(is_here(address) && is_global(address)), "{}", address);
+                prop_assert!(!is_private(address) || is_here(address), "{}", address);
+            }
+        }
+
+        #[test]
+        fn forms_of_ipv6_are_judged_by_the_address_they_lead_to(v4 in any::<u32>(), rest in any::<u128>()) {
+            let plain = is_global(IpAddr::V4(v4.into()));
+            let low = u128::from(v4);
+            let forms = [
+                (0xffff_u128 << 32) | low,
+                (0x0064_ff9b_u128 << 96) | low,
+                (0x2002_u128 << 112) | (low << 80) | (rest & ((1 << 80) - 1)),
+            ];
+            for form in forms {
+                prop_assert_eq!(is_global(IpAddr::V6(form.into())), plain);
+            }
+            // Teredo wraps the address of its server and, inverted, of its client: none of it is reached.
+            let teredo = (0x2001_u128 << 112) | (rest & ((1 << 96) - 1));
+            prop_assert!(!is_global(IpAddr::V6(teredo.into())));
+        }
+    }
 
     #[test]
     fn only_public_addresses_are_global() {

@@ -1,0 +1,395 @@
+//! An HTTP client that does all by itself and asks only what may be asked. It follows no redirect, keeps no cookie and
+//! reads no proxy from the environment.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use reqwest::{
+    Client, ClientBuilder, Proxy,
+    dns::{Addrs, Name, Resolve, Resolving},
+    redirect::Policy,
+};
+use transfer::SafeUrl;
+use url::Url;
+
+use crate::{
+    dial::{self, Names},
+    reach::{Forbidden, Pins, Reach},
+};
+
+/// Proxies for which a client is kept: tasks may have their own besides the one of the settings.
+const MAX_PROXIES: usize = 4;
+
+/// What all requests of a client have in common.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// What requests say they come from, unless they say something else themselves.
+    pub user_agent: String,
+    /// Whom TLS trusts.
+    pub tls: rustls::ClientConfig,
+    /// How long a connection may take to come about.
+    pub connect_timeout: Duration,
+    /// Idle connections kept for each host.
+    pub idle_connections: usize,
+    /// What looks names up.
+    pub names: Names,
+}
+
+/// A request.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Upper-case.
+    pub method: &'a str,
+    /// Where it goes.
+    pub url: Url,
+    /// Names and values.
+    pub headers: &'a [(String, String)],
+    /// What is sent.
+    pub body: Bytes,
+    /// To which addresses it may connect.
+    pub reach: Reach,
+    /// What is known of the names that the user gave.
+    pub pins: &'a Pins,
+    /// What it goes through.
+    pub proxy: Option<&'a SafeUrl>,
+}
+
+/// An answer, the body of which has not been read.
+#[derive(Debug)]
+pub struct Response(reqwest::Response);
+
+/// Why there is no answer, or not all of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// What the URL leads to may not be reached.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
+    /// It took too long.
+    #[error("timed out")]
+    Timeout,
+    /// The connection is not safe.
+    #[error("{0}")]
+    Tls(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The client cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ClientError(reqwest::Error);
+
+/// The client. Clones share connections.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    config: Arc<ClientConfig>,
+    /// Connects anywhere.
+    open: Client,
+    /// Clients that connect only as far as that.
+    guarded: Arc<Mutex<HashMap<Reach, Client>>>,
+    /// Clients for the proxies that were used last, the latest at the end. Users change their proxy now and then.
+    proxied: Arc<Mutex<Vec<(SafeUrl, Client)>>>,
+}
+
+impl HttpClient {
+    /// A client that is set up so.
+    pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
+        let open = builder(&config)
+            .dns_resolver(Allowed(config.names.clone(), Reach::Anywhere))
+            .build()
+            .map_err(ClientError)?;
+        Ok(Self {
+            config: Arc::new(config),
+            open,
+            guarded: Arc::default(),
+            proxied: Arc::default(),
+        })
+    }
+
+    /// Sends a request once everything about where it leads is found to be allowed. Dropping the future gives it up.
+    pub async fn send(&self, request: Request<'_>) -> Result<Response, SendError> {
+        let Request {
+            method,
+            url,
+            headers,
+            body,
+            reach,
+            pins,
+            proxy,
+        } = request;
+        let reach = pins.narrow(&url, reach);
+        // Addresses in URLs never come to the resolver.
+        reach.check(&url)?;
+        let client = match proxy {
+            None => self.guarded(reach)?,
+            Some(proxy) => {
+                let host = url.host_str().unwrap_or("").trim_matches(['[', ']']);
+                dial::check_proxied(&self.config.names, host, reach, proxy).await?;
+                self.through(proxy)?
+            }
+        };
+        let method = method
+            .parse()
+            .map_err(|_| SendError::Failed("invalid method".to_owned()))?;
+        let mut building = client.request(method, url.clone()).body(body);
+        for (name, value) in headers {
+            building = building.header(name, value);
+        }
+        let response = building.send().await.map_err(failed)?;
+        if let (None, Some(peer)) = (proxy, response.remote_addr()) {
+            if !reach.allows(peer.ip()) {
+                return Err(Forbidden::new(url.host_str().unwrap_or("")).into());
+            }
+            pins.note(&url, peer.ip());
+        }
+        Ok(Response(response))
+    }
+
+    fn guarded(&self, reach: Reach) -> Result<Client, SendError> {
+        if reach == Reach::Anywhere {
+            return Ok(self.open.clone());
+        }
+        let mut guarded = self.guarded.lock().expect("no code panics while it holds the clients");
+        if let Some(known) = guarded.get(&reach) {
+            return Ok(known.clone());
+        }
+        let resolver = Allowed(self.config.names.clone(), reach);
+        let client = builder(&self.config).dns_resolver(resolver).build().map_err(failed)?;
+        guarded.insert(reach, client.clone());
+        Ok(client)
+    }
+
+    fn through(&self, proxy: &SafeUrl) -> Result<Client, SendError> {
+        let mut proxied = self.proxied.lock().expect("no code panics while it holds the clients");
+        let known = proxied.iter().position(|(known, _)| known == proxy);
+        let client = match known {
+            Some(at) => proxied.remove(at).1,
+            None => through(&self.config, proxy)?,
+        };
+        if proxied.len() == MAX_PROXIES {
+            proxied.remove(0);
+        }
+        proxied.push((proxy.clone(), client.clone()));
+        Ok(client)
+    }
+}
+
+impl Response {
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.0.status().as_u16()
+    }
+
+    /// Lower-case names and values.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, String)> {
+        let headers = self.0.headers().iter();
+        headers.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+    }
+
+    /// The first value of this name that is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.0.headers().get(name)?.to_str().ok()
+    }
+
+    /// How long the body says it is.
+    pub fn content_length(&self) -> Option<u64> {
+        self.0.content_length()
+    }
+
+    /// The next piece of the body, inflated; none at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, SendError> {
+        self.0.chunk().await.map_err(failed)
+    }
+}
+
+fn builder(config: &ClientConfig) -> ClientBuilder {
+    Client::builder()
+        .no_proxy()
+        .redirect(Policy::none())
+        .referer(false)
+        .user_agent(config.user_agent.as_str())
+        .http1_only()
+        .connect_timeout(config.connect_timeout)
+        .pool_max_idle_per_host(config.idle_connections)
+        .tls_backend_preconfigured(config.tls.clone())
+}
+
+/// A client for requests through `proxy`, which is told names as they are: looking them up here would tell our own name
+/// server.
+fn through(config: &ClientConfig, proxy: &SafeUrl) -> Result<Client, SendError> {
+    let mut address = proxy.expose().to_owned();
+    match proxy.scheme() {
+        "socks5" => address.replace_range(.."socks5".len(), "socks5h"),
+        "http" | "https" | "socks5h" => {}
+        scheme => {
+            let reason = format!("a proxy of scheme {scheme} is not supported; http, https and socks5 are");
+            return Err(SendError::Failed(reason));
+        }
+    }
+    // The only name that comes to the resolver is the proxy's, which the user gave.
+    let own = Allowed(config.names.clone(), Reach::Anywhere);
+    let client = Proxy::all(address).and_then(|proxy| builder(config).dns_resolver(own).proxy(proxy).build());
+    client.map_err(|_| SendError::Failed(format!("the proxy {proxy} cannot be used")))
+}
+
+fn failed(error: reqwest::Error) -> SendError {
+    let is_timeout = error.is_timeout();
+    // URLs can hold secrets, and causes end up in logs.
+    let error = error.without_url();
+    let mut cause: &(dyn Error + 'static) = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+        if let Some(forbidden) = cause.downcast_ref::<Forbidden>() {
+            return SendError::Forbidden(forbidden.clone());
+        }
+        if let Some(refused) = tls_error(cause) {
+            return SendError::Tls(refused.to_string());
+        }
+    }
+    if is_timeout {
+        return SendError::Timeout;
+    }
+    // The innermost cause is the one that explains it.
+    SendError::Failed(cause.to_string())
+}
+
+/// The TLS error that `cause` is, or that I/O errors are wrapped around, which do not name it as their source.
+fn tls_error<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    let wrapped = || cause.downcast_ref::<std::io::Error>()?.get_ref();
+    cause.downcast_ref().or_else(|| tls_error(wrapped()?))
+}
+
+/// Looks names up and hands out only addresses that may be reached. The connection is made to what it hands out, so that
+/// a name cannot lead elsewhere a moment later.
+#[derive(Debug)]
+struct Allowed(Names, Reach);
+
+impl Resolve for Allowed {
+    fn resolve(&self, name: Name) -> Resolving {
+        let Self(names, reach) = self;
+        let (names, reach) = (names.clone(), *reach);
+        Box::pin(async move {
+            let found = names.lookup(name.as_str(), 0).await?;
+            let allowed: Vec<SocketAddr> = dial::allowed(reach, &found);
+            if allowed.is_empty() && !found.is_empty() {
+                return Err(Forbidden::new(name.as_str()).into());
+            }
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        net::IpAddr,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use futures_util::future::BoxFuture;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    /// Leads every name to this machine, until the switch is turned; and then to an address that is documented as nobody's.
+    struct Switched(Arc<AtomicBool>);
+
+    impl crate::Lookup for Switched {
+        fn lookup<'a>(&'a self, _name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+            let text = if self.0.load(Ordering::Relaxed) {
+                "192.0.2.1"
+            } else {
+                "127.0.0.1"
+            };
+            Box::pin(async move { Ok(vec![text.parse().expect("an address")]) })
+        }
+    }
+
+    fn client(names: Names) -> HttpClient {
+        let config = ClientConfig {
+            user_agent: "Svc/test".to_owned(),
+            tls: crate::tls::trusting_mozilla(&[]).unwrap(),
+            connect_timeout: Duration::from_secs(5),
+            idle_connections: 0,
+            names,
+        };
+        HttpClient::new(config).unwrap()
+    }
+
+    async fn get(client: &HttpClient, url: &str, reach: Reach, pins: &Pins) -> Result<u16, SendError> {
+        let request = Request {
+            method: "GET",
+            url: Url::parse(url).unwrap(),
+            headers: &[],
+            body: Bytes::new(),
+            reach,
+            pins,
+            proxy: None,
+        };
+        client.send(request).await.map(|response| response.status())
+    }
+
+    /// Answers `count` requests and counts the connections.
+    async fn serve(listener: TcpListener, count: usize) {
+        for _ in 0..count {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _head = stream.read(&mut [0; 4096]).await.unwrap();
+            let answer = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn only_allowed_addresses_are_connected_to_whatever_a_name_or_url_says() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let client = client(Names::by(Switched(Arc::default())));
+        let asking = async {
+            for host in [
+                "evil.example",
+                "127.0.0.1",
+                "2130706433",
+                "[::ffff:127.0.0.1]",
+                "localhost",
+                "nas",
+            ] {
+                let refused = get(
+                    &client,
+                    &format!("http://{host}:{port}/"),
+                    Reach::Global,
+                    &Pins::default(),
+                )
+                .await;
+                assert!(matches!(refused, Err(SendError::Forbidden(_))), "{host}: {refused:?}");
+            }
+            let url = format!("http://nas.example:{port}/");
+            assert_eq!(get(&client, &url, Reach::Anywhere, &Pins::default()).await, Ok(204));
+        };
+        // The server ends after the one allowed connection; another one before it would have been answered instead.
+        tokio::join!(serve(listener, 1), asking);
+    }
+
+    #[tokio::test]
+    async fn a_public_name_that_turns_to_this_machine_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://evil.example:{}/", listener.local_addr().unwrap().port());
+        let client = client(Names::by(Switched(Arc::default())));
+        let pins = Pins::default();
+        pins.note(&Url::parse(&url).unwrap(), "93.184.216.34".parse().unwrap());
+        let refused = get(&client, &url, Reach::Anywhere, &pins).await;
+        assert!(matches!(refused, Err(SendError::Forbidden(_))), "{refused:?}");
+        let connected = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
+        assert!(connected.is_err());
+    }
+}

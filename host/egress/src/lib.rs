@@ -1,0 +1,38 @@
+//! Every connection that leaves this machine or one of our processes.
+//!
+//! *Owns* the rules about addresses, names and redirects, and the only code that looks names up and opens connections:
+//! [`dial()`] for our own HTTP/1.1 client, [`HttpClient`] for everything that is content with a client that does all by
+//! itself, [`own_machine`] for our own processes. Whom TLS trusts is in [`tls`].
+//!
+//! *Never* knows a task, a plugin or a setting: callers say who gave a URL, and get a [`Reach`].
+//!
+//! The rules, which the pure modules `address`, `name`, `reach` and `redirect` hold:
+//!
+//! - A URL that the user gave may lead anywhere.
+//! - A redirect may lead to global addresses, and to the host that the user gave. That host may name another of its ports
+//!   (a NAS that redirects from 5000 to 5001 is usual), but none that belongs to a protocol which HTTP could be mistaken
+//!   for ([`reach::is_blocked_port`]). A host on this machine may lead to this machine under another name.
+//! - What a plugin makes of a URL of the user may lead to global addresses, and to exactly the host and port of that URL.
+//! - What a web page or another device hands over may lead to global addresses, and to the page's own host only if that
+//!   host is a private one by its spelling ([`name`], [`address`]): a public name says nothing about where it leads,
+//!   because its owner can change that at any moment.
+//! - A public name that led to a global address leads to no other address for the rest of the run or call ([`Pins`]).
+//! - All of this is judged by the addresses that a connection is made to. Behind a proxy there are none, so that names
+//!   which mean a local network are refused by their spelling; and unless the proxy is a SOCKS proxy, they are looked up
+//!   here, too, and refused if they lead to a local network ([`dial::check_proxied`] says why so, and what remains).
+//!
+//! Start reading at [`Reach`] and [`reach::of`].
+
+pub mod address;
+pub mod client;
+pub mod dial;
+pub mod name;
+pub mod own_machine;
+pub mod reach;
+pub mod redirect;
+pub mod tls;
+
+pub use client::{ClientConfig, HttpClient, Request, Response, SendError};
+pub use dial::{DialError, Lookup, Names, dial};
+pub use reach::{Forbidden, Pins, Reach};
+pub use redirect::{Redirects, Refusal};
