@@ -256,21 +256,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plugin_makes_of_a_url_stays_on_its_host_and_port() {
-        assert_eq!(
-            typed("http://192.168.1.5:8000/d/", "http://192.168.1.5:8000/f"),
-            Reach::Anywhere
-        );
+    fn what_a_plugin_makes_of_a_url_stays_on_its_host_or_goes_to_the_internet() {
+        for (to, reach) in [
+            ("http://192.168.1.5:8000/f", Reach::Anywhere),
+            ("https://192.168.1.5/f", Reach::Anywhere),
+            ("http://192.168.1.5:8001/f", Reach::Anywhere),
+            ("http://192.168.1.5:22/f", Reach::Global),
+            ("http://192.168.1.6:8000/f", Reach::Global),
+            ("http://localhost:8000/f", Reach::Global),
+        ] {
+            assert_eq!(typed("http://192.168.1.5:8000/d/", to), reach, "{to}");
+        }
         assert_eq!(typed("http://nas.example/d/", "http://nas.example/f"), Reach::Anywhere);
-        assert_eq!(typed("http://nas.example/d/", "https://nas.example/f"), Reach::Anywhere);
-        assert_eq!(
-            typed("http://192.168.1.5:8000/", "http://192.168.1.5:2375/"),
-            Reach::Global
-        );
-        assert_eq!(
-            typed("http://192.168.1.5:8000/", "http://192.168.1.6:8000/"),
-            Reach::Global
-        );
         assert_eq!(typed("http://localhost:8000/", "http://127.0.0.1:8000/"), Reach::Global);
     }
 

@@ -198,11 +198,12 @@ pub struct UserHost {
 }
 
 impl UserHost {
-    /// Host and port of a URL that the user gave.
+    /// The host of a URL that the user gave. Its services on other ports are the same owner's: lists of mirrors and
+    /// segments name them.
     pub fn typed(url: &url::Url) -> Option<Self> {
         Some(Self {
             host: url.host_str()?.into(),
-            port: url.port_or_known_default(),
+            port: None,
             is_typed: true,
         })
     }

@@ -17,4 +17,4 @@ mod svc;
 
 pub use rpc::{Rpc, RpcError};
 pub use service::{Home, Service};
-pub use svc::{Run, Running, Svc};
+pub use svc::{Run, Running, Svc, may_mount};

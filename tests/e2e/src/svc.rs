@@ -18,6 +18,15 @@ use crate::binary;
 /// No run of a test takes this long; one that does hangs.
 const DEADLINE: Duration = Duration::from_secs(90);
 
+/// Whether this process may have mounts of its own, as tests need that give names other addresses.
+pub fn may_mount() -> bool {
+    let tried = Command::new("/usr/bin/unshare")
+        .args(["--mount", "/bin/sh", "-c", "mount --bind /etc/hosts /etc/hosts"])
+        .stderr(Stdio::null())
+        .status();
+    tried.is_ok_and(|status| status.success())
+}
+
 /// A command line in the making.
 #[derive(Debug)]
 pub struct Svc {
@@ -89,6 +98,25 @@ impl Svc {
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
+    }
+
+    /// The same, where the file of host names (`/etc/hosts`) is this one. Needs [`may_mount`].
+    #[must_use]
+    pub fn with_hosts(self, hosts: &Path) -> Self {
+        let mut command = Command::new("/usr/bin/unshare");
+        command
+            .args(["--mount", "/bin/sh", "-c"])
+            .arg("mount --bind \"$1\" /etc/hosts && shift && exec \"$@\"")
+            .arg("sh")
+            .arg(hosts)
+            .arg(self.command.get_program())
+            .args(self.command.get_args())
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Self { command, ..self }
     }
 
     /// What the process reads on standard input.

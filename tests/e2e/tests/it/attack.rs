@@ -1,4 +1,6 @@
-//! What strangers try, one theme per file: each test is the attack, and fails where it succeeds.
+//! Attacks on the running executable, one topic per file. Each test carries out its attack as another program would, and
+//! fails where the attack succeeds. `host/docs/security.md` lists them.
 
+mod addresses;
 mod logins;
 mod part_files;

@@ -8,7 +8,7 @@ mod kill_loop;
 mod market;
 mod metalink;
 mod plugin_kill_loop;
-mod plugin_sites;
+pub(crate) mod plugin_sites;
 mod plugins;
 mod secrets;
 mod setup;

@@ -66,7 +66,7 @@ fn archive(home: &Home, manifest: &Value, script: &str) -> PathBuf {
 }
 
 /// A service with the plugin, agreed to.
-fn with_plugin(home: &Home, permissions: &Value, script: &str) -> Service {
+pub(crate) fn with_plugin(home: &Home, permissions: &Value, script: &str) -> Service {
     let service = home.serve();
     service.wait_until_ready();
     let archive = archive(home, &manifest("1.0.0", permissions), script);
@@ -115,7 +115,7 @@ pub(super) fn run(service: &Service, arguments: &[&str]) -> Run {
 }
 
 /// Everything goes through this proxy from now on, but for `except`.
-pub(super) fn go_through(service: &Service, proxy: &Proxy, except: &str) {
+pub(crate) fn go_through(service: &Service, proxy: &Proxy, except: &str) {
     let port = format!("proxy_port={}", proxy.port());
     let except = format!("proxy_no_list={except}");
     let settings = [
