@@ -172,11 +172,11 @@ pub(crate) mod text {
     }
 
     pub(crate) fn regex_find(pattern: &str, input: &str) -> Result<Vec<Vec<Option<String>>>, String> {
-        told(search::captures(pattern, input))
+        told(search::captures(pattern, input, &mut search::Work::default()))
     }
 
     pub(crate) fn html_select(html: &str, css: &str) -> Result<Vec<Node>, String> {
-        told(search::select(html, css).map(nodes))
+        told(search::select(html, css, &mut search::Work::default()).map(nodes))
     }
 
     pub(crate) fn base64_decode(text: &str) -> Result<Vec<u8>, String> {
@@ -319,7 +319,7 @@ pub(crate) mod http {
         }
 
         pub(crate) fn select(&self, css: &str) -> Result<Vec<Node>, HttpError> {
-            told(search::select(&self.text()?, css)).map(nodes)
+            told(search::select(&self.text()?, css, &mut search::Work::default())).map(nodes)
         }
 
         pub(crate) fn json(&self, pointer: &str) -> Result<Option<String>, HttpError> {
@@ -328,7 +328,7 @@ pub(crate) mod http {
         }
 
         pub(crate) fn regex(&self, pattern: &str, group: u32) -> Result<Vec<String>, HttpError> {
-            told(search::group(pattern, &self.text()?, group as usize))
+            told(search::group(pattern, &self.text()?, group as usize, &mut search::Work::default()))
         }
     }
 

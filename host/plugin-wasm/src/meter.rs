@@ -47,6 +47,11 @@ impl Meter {
         Ok(())
     }
 
+    /// How long it may still compute.
+    pub(crate) fn cpu_left(&self) -> Duration {
+        self.cpu_budget.saturating_sub(self.cpu_used)
+    }
+
     /// Whether linear memory may grow to `desired` bytes.
     pub(crate) fn may_grow_memory(&mut self, desired: usize) -> bool {
         let fits = desired <= self.memory_limit;

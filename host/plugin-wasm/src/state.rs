@@ -1,12 +1,19 @@
 //! What the store of one call holds. It lives exactly as long as the call.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use plugin_host::{PluginFault, runtime::Report};
-use tokio::sync::Semaphore;
+use svc_plugin_text::{TextError, Work};
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 use wasmtime::{ResourceLimiter, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -20,6 +27,12 @@ use crate::{
 
 /// Searches through texts up to this size are done on the spot; going to another thread would take longer.
 const SHORT_TEXT_BYTES: usize = 8 * 1024;
+
+/// How much a search on the spot may cost: some milliseconds. One that costs more is begun again on another thread.
+const SHORT_SEARCH_STEPS: u64 = 200_000;
+
+/// How long a search computes before others have their turn.
+const TURN: Duration = Duration::from_millis(20);
 
 /// Host functions work on this.
 pub(crate) struct CallState {
@@ -45,8 +58,59 @@ pub(crate) struct Host {
     pub(crate) version: String,
     /// Linear memory of all calls.
     pub(crate) memory: Arc<Share>,
-    /// Threads that search long texts for plugins: a search cannot be interrupted, so there are few at once.
+    /// Threads that search long texts for plugins at once.
     pub(crate) searches: Arc<Semaphore>,
+}
+
+/// Tells a search whose call has ended, in whatever way, that nobody waits for it.
+struct GiveUp(Arc<AtomicBool>);
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The turns of a search that takes long: after each it stands at the end of the queue, so that a short search waits for
+/// a turn of those before it and not for their end.
+struct Turns {
+    permit: Option<OwnedSemaphorePermit>,
+    searches: Arc<Semaphore>,
+    runtime: Handle,
+    since: Instant,
+    /// How long the turns before took.
+    before: Duration,
+}
+
+impl Turns {
+    fn new(first: OwnedSemaphorePermit, searches: Arc<Semaphore>, runtime: Handle) -> Self {
+        Self {
+            permit: Some(first),
+            searches,
+            runtime,
+            since: Instant::now(),
+            before: Duration::ZERO,
+        }
+    }
+
+    /// How long it has computed. Waiting for a turn is not counted.
+    fn spent(&self) -> Duration {
+        self.before + self.since.elapsed()
+    }
+
+    /// Whether there is another turn; the one that is not over goes on.
+    fn next(&mut self) -> bool {
+        let turn = self.since.elapsed();
+        if turn < TURN {
+            return true;
+        }
+        self.before += turn;
+        self.permit = None;
+        let queued = self.searches.clone().acquire_owned();
+        self.permit = self.runtime.block_on(queued).ok();
+        self.since = Instant::now();
+        self.permit.is_some()
+    }
 }
 
 impl CallState {
@@ -77,27 +141,34 @@ impl CallState {
         }
     }
 
-    /// Does the host's part of a search through `len` bytes and counts it as the plugin's own computing.
+    /// Does the host's part of a search through `len` bytes and counts it as the plugin's own computing. It ends when
+    /// the plugin has no time left or its call is given up; until then it takes turns with the searches of others.
     pub(crate) async fn search<T: Send + 'static>(
         &mut self,
         len: usize,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> wasmtime::Result<T> {
-        let timed = move || {
+        search: impl Fn(&mut Work<'_>) -> Result<T, TextError> + Send + 'static,
+    ) -> wasmtime::Result<Result<T, TextError>> {
+        if len <= SHORT_TEXT_BYTES {
             let started = Instant::now();
-            (work(), started.elapsed())
-        };
-        let (found, spent) = if len <= SHORT_TEXT_BYTES {
-            timed()
-        } else {
-            let permit = self.host.searches.clone().acquire_owned().await?;
-            // The permit goes along: a call that is given up must not make room for more before its search has ended.
-            let search = tokio::task::spawn_blocking(move || {
-                let _permit = permit;
-                timed()
-            });
-            search.await?
-        };
+            let found = search(&mut Work::of_steps(SHORT_SEARCH_STEPS));
+            self.charge(started.elapsed())?;
+            if found.as_ref().err() != Some(&TextError::TooMuchWork) {
+                return Ok(found);
+            }
+        }
+        let given_up = Arc::new(AtomicBool::new(false));
+        let _giving_up = GiveUp(Arc::clone(&given_up));
+        let budget = self.meter.cpu_left().min(self.time_left());
+        let searches = self.host.searches.clone();
+        let first = searches.clone().acquire_owned().await?;
+        let runtime = Handle::current();
+        let searching = tokio::task::spawn_blocking(move || {
+            let mut turns = Turns::new(first, searches, runtime);
+            let mut may_go_on = || turns.next() && turns.spent() <= budget && !given_up.load(Ordering::Relaxed);
+            let found = search(&mut Work::while_true(&mut may_go_on));
+            (found, turns.spent())
+        });
+        let (found, spent) = searching.await?;
         self.charge(spent)?;
         Ok(found)
     }

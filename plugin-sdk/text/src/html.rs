@@ -5,13 +5,16 @@ use std::{cell::RefCell, rc::Rc};
 
 use lol_html::{HtmlRewriter, MemorySettings, Selector, Settings, element, end_tag, errors::RewritingError, text};
 
-use crate::{Allowance, TextError, check_input, check_pattern};
+use crate::{Allowance, TextError, check_input, check_pattern, work::Work};
 
 /// The longest selector.
 const MAX_SELECTOR_BYTES: usize = 1024;
 
 /// What the parser may keep: its stack of open elements. Real pages need some kilobytes.
 const MAX_PARSER_BYTES: usize = 4 * 1024 * 1024;
+
+/// How many open elements cost as much as a step of other searches: a selector looks at all that are around an element.
+const ELEMENTS_PER_STEP: usize = 4;
 
 /// How much the parser gets at once.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -31,15 +34,22 @@ pub struct Node {
 
 /// The elements of `html` that `css` selects, in the order of their start tags. An element without an end tag reaches
 /// to the end of its parent. Selectors look at ancestors and attributes, not at siblings (`+`, `~`) or content.
-pub fn select(html: &str, css: &str) -> Result<Vec<Node>, TextError> {
+pub fn select(html: &str, css: &str, work: &mut Work<'_>) -> Result<Vec<Node>, TextError> {
     check_pattern(css, MAX_SELECTOR_BYTES)?;
     check_input(html)?;
     css.parse::<Selector>()
         .map_err(|error| TextError::invalid("selector", error))?;
     let outline = Rc::new(RefCell::new(Outline::default()));
-    read(html, css, &outline).map_err(|error| TextError::invalid("page", error))?;
-    let outline = outline.take();
-    let mut allowance = Allowance::new();
+    read(html, css, &outline, work).map_err(|error| match error {
+        // What a handler ended the parser with.
+        RewritingError::ContentHandlerError(error) => match error.downcast() {
+            Ok(error) => *error,
+            Err(error) => TextError::invalid("page", error),
+        },
+        error => TextError::invalid("page", error),
+    })?;
+    let mut outline = outline.take();
+    let mut allowance = std::mem::take(&mut outline.allowance);
     outline
         .found
         .iter()
@@ -56,6 +66,8 @@ struct Outline {
     open: Vec<usize>,
     /// The pieces of text.
     texts: Vec<(usize, usize)>,
+    /// What is left for the answer.
+    allowance: Allowance,
 }
 
 struct Found {
@@ -95,9 +107,10 @@ impl Outline {
     }
 }
 
-fn read(html: &str, css: &str, outline: &Rc<RefCell<Outline>>) -> Result<(), RewritingError> {
+fn read(html: &str, css: &str, outline: &Rc<RefCell<Outline>>, work: &mut Work<'_>) -> Result<(), RewritingError> {
     let (tracked, selected, texts) = (outline.clone(), outline.clone(), outline.clone());
     let track = element!("*", move |element| {
+        work.take(1 + tracked.borrow().open.len() / ELEMENTS_PER_STEP)?;
         if element.can_have_content() {
             let start = element.source_location().bytes().start;
             tracked.borrow_mut().open.push(start);
@@ -111,11 +124,18 @@ fn read(html: &str, css: &str, outline: &Rc<RefCell<Outline>>) -> Result<(), Rew
     });
     let select = element!(css, move |element| {
         let place = element.source_location().bytes();
-        let attributes = element.attributes().iter();
-        let attributes = attributes.map(|attribute| (attribute.name(), decoded(&attribute.value())));
-        selected.borrow_mut().found.push(Found {
-            tag: element.tag_name(),
-            attributes: attributes.collect(),
+        let mut outline = selected.borrow_mut();
+        let tag = element.tag_name();
+        outline.allowance.take(tag.len())?;
+        let mut attributes = Vec::new();
+        for attribute in element.attributes() {
+            let (name, value) = (attribute.name(), decoded(&attribute.value()));
+            outline.allowance.take(name.len() + value.len())?;
+            attributes.push((name, value));
+        }
+        outline.found.push(Found {
+            tag,
+            attributes,
             start: place.start,
             content: place.end,
             end: (!element.can_have_content()).then_some(place.end),
@@ -151,13 +171,17 @@ fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn all(html: &str, css: &str) -> Result<Vec<Node>, TextError> {
+        select(html, css, &mut Work::default())
+    }
+
     fn texts(html: &str, css: &str) -> Vec<String> {
-        select(html, css).unwrap().into_iter().map(|node| node.text).collect()
+        all(html, css).unwrap().into_iter().map(|node| node.text).collect()
     }
 
     #[test]
     fn an_element_comes_with_its_text_markup_and_attributes() {
-        let found = select(
+        let found = all(
             r#"<p>x</p><p CLASS=b title="a &amp; b">1 &lt; <i>2</i></p><br class=b>"#,
             ".b",
         )
@@ -199,14 +223,34 @@ mod tests {
     #[test]
     fn a_page_made_to_grow_ends_at_a_limit() {
         let nested = "<b>".repeat(1_000_000);
-        assert!(select(&nested, "b").is_err());
+        assert!(all(&nested, "b").is_err());
         let overlapping = format!("{}{}", "<b>".repeat(1000), "x".repeat(1_000_000));
-        assert_eq!(select(&overlapping, "b"), Err(TextError::OutputTooLong));
+        assert_eq!(all(&overlapping, "b"), Err(TextError::OutputTooLong));
+    }
+
+    #[test]
+    fn a_page_made_to_be_looked_at_again_and_again_ends_when_its_owner_says_so() {
+        // Each element is compared with all that it is in.
+        let html = format!("{}{}", "<b>".repeat(20_000), "<i></i>".repeat(400_000));
+        let mut asked = 0;
+        let mut may_go_on = || {
+            asked += 1;
+            asked < 3
+        };
+        let ended = select(&html, "* * * * * * * *", &mut Work::while_true(&mut may_go_on));
+        assert_eq!(ended, Err(TextError::Stopped));
+        assert_eq!(all(&html, "u * * * * * * *"), Err(TextError::TooMuchWork));
+    }
+
+    #[test]
+    fn attributes_without_end_are_counted() {
+        let html = format!("<a {}>", "b ".repeat(10)).repeat(100_000);
+        assert_eq!(all(&html, "a"), Err(TextError::OutputTooLong));
     }
 
     #[test]
     fn what_is_no_selector_is_refused() {
-        assert!(matches!(select("", "a["), Err(TextError::Invalid { .. })));
-        assert!(matches!(select("", "a ~ b"), Err(TextError::Invalid { .. })));
+        assert!(matches!(all("", "a["), Err(TextError::Invalid { .. })));
+        assert!(matches!(all("", "a ~ b"), Err(TextError::Invalid { .. })));
     }
 }

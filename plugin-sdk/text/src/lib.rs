@@ -1,8 +1,9 @@
 //! What a plugin may ask its host to do with text: JSON pointers, CSS selectors, regular expressions, decoding.
 //!
 //! *Owns* these functions and their bounds. The host runs them for sandboxed plugins, and the guest SDK runs the same
-//! code natively, so a plugin's tests see exactly what the host will answer. Every function takes time and memory at
-//! most linear in its (bounded) input, whatever the pattern or selector is, because both come from strangers.
+//! code natively, so a plugin's tests see exactly what the host will answer. Texts, patterns and selectors come from
+//! strangers: every function takes memory at most linear in its (bounded) input, and time as well, or as long as the
+//! [`Work`] lasts that it is given.
 //!
 //! *Never* keeps state, reads a clock or does I/O.
 //!
@@ -13,15 +14,16 @@ mod html;
 mod json;
 mod pattern;
 mod url;
+mod work;
 
 pub use decode::{aes_decrypt_cbc, base64_decode, digest};
 pub use html::{Node, select};
 pub use json::json_at;
 pub use pattern::{captures, group};
 pub use url::{UrlParts, form, join_url, parse_url, with_query};
+pub use work::Work;
 
-/// The longest text that is searched. A page with ten thousand files has about 2 MiB. A search cannot be interrupted,
-/// so this is also what bounds its time.
+/// The longest text that is searched. A page with ten thousand files has about 2 MiB.
 pub const MAX_INPUT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The most bytes that one search may give back: matches can overlap, so they can be many times their source.
@@ -39,6 +41,15 @@ pub enum TextError {
     /// The answer is longer than [`MAX_OUTPUT_BYTES`].
     #[error("the answer is longer than {} MiB", MAX_OUTPUT_BYTES >> 20)]
     OutputTooLong,
+    /// The search needs more steps than [`Work`] has.
+    #[error(
+        "the search takes too long: its pattern reads most of the text again for each match; make it say more exactly \
+         what a match begins and ends with, or search a shorter text"
+    )]
+    TooMuchWork,
+    /// Its owner ended it.
+    #[error("the search was ended")]
+    Stopped,
     /// The pattern, selector or pointer is not one.
     #[error("invalid {what}: {reason}")]
     Invalid {
@@ -74,13 +85,15 @@ fn check_pattern(pattern: &str, limit: usize) -> Result<(), TextError> {
 /// What is left of [`MAX_OUTPUT_BYTES`] while an answer is put together.
 struct Allowance(usize);
 
+impl Default for Allowance {
+    fn default() -> Self {
+        Self(MAX_OUTPUT_BYTES)
+    }
+}
+
 impl Allowance {
     /// What an entry of a list costs by itself, so that many empty answers are counted, too.
     const ENTRY_BYTES: usize = 24;
-
-    fn new() -> Self {
-        Self(MAX_OUTPUT_BYTES)
-    }
 
     fn take(&mut self, bytes: usize) -> Result<(), TextError> {
         self.0 = self

@@ -204,7 +204,9 @@ impl http::HostResponse for CallState {
         css: String,
     ) -> wasmtime::Result<Result<Vec<Node>, HttpError>> {
         let text = self.table.get_mut(&response)?.text();
-        let found = self.search(text.len(), move || search::select(&text, &css)).await?;
+        let found = self
+            .search(text.len(), move |work| search::select(&text, &css, work))
+            .await?;
         Ok(found.map(nodes).map_err(invalid))
     }
 
@@ -214,7 +216,7 @@ impl http::HostResponse for CallState {
         pointer: String,
     ) -> wasmtime::Result<Result<Option<String>, HttpError>> {
         let text = self.table.get_mut(&response)?.text();
-        let find = move || search::json_at(&text, &pointer).map(|found| found.map(str::to_owned));
+        let find = move |_: &mut search::Work<'_>| search::json_at(&text, &pointer).map(|found| found.map(str::to_owned));
         let len = self.table.get(&response)?.body.len();
         let found = self.search(len, find).await?;
         Ok(found.map_err(invalid))
@@ -227,7 +229,7 @@ impl http::HostResponse for CallState {
         group: u32,
     ) -> wasmtime::Result<Result<Vec<String>, HttpError>> {
         let text = self.table.get_mut(&response)?.text();
-        let find = move || search::group(&pattern, &text, group as usize);
+        let find = move |work: &mut search::Work<'_>| search::group(&pattern, &text, group as usize, work);
         let len = self.table.get(&response)?.body.len();
         let found = self.search(len, find).await?;
         Ok(found.map_err(invalid))

@@ -34,18 +34,20 @@ impl text::Host for CallState {
         input: String,
     ) -> wasmtime::Result<Result<Vec<Vec<Option<String>>>, String>> {
         let found = self
-            .search(input.len(), move || search::captures(&pattern, &input))
+            .search(input.len(), move |work| search::captures(&pattern, &input, work))
             .await?;
         Ok(found.map_err(|error| error.to_string()))
     }
 
     async fn html_select(&mut self, html: String, css: String) -> wasmtime::Result<Result<Vec<Node>, String>> {
-        let found = self.search(html.len(), move || search::select(&html, &css)).await?;
+        let found = self
+            .search(html.len(), move |work| search::select(&html, &css, work))
+            .await?;
         Ok(found.map(nodes).map_err(|error| error.to_string()))
     }
 
     async fn base64_decode(&mut self, s: String) -> wasmtime::Result<Result<Vec<u8>, String>> {
-        let decoded = self.search(s.len(), move || search::base64_decode(&s)).await?;
+        let decoded = self.search(s.len(), move |_| search::base64_decode(&s)).await?;
         Ok(decoded.map_err(|error| error.to_string()))
     }
 
@@ -56,19 +58,19 @@ impl text::Host for CallState {
         data: Vec<u8>,
     ) -> wasmtime::Result<Result<Vec<u8>, String>> {
         let plain = self
-            .search(data.len(), move || search::aes_decrypt_cbc(&key, &iv, &data))
+            .search(data.len(), move |_| search::aes_decrypt_cbc(&key, &iv, &data))
             .await?;
         Ok(plain.map_err(|error| error.to_string()))
     }
 
     async fn digest(&mut self, alg: String, data: Vec<u8>) -> wasmtime::Result<Result<Vec<u8>, String>> {
-        let digest = self.search(data.len(), move || search::digest(&alg, &data)).await?;
+        let digest = self.search(data.len(), move |_| search::digest(&alg, &data)).await?;
         Ok(digest.map_err(|error| error.to_string()))
     }
 
     async fn sanitize_filename(&mut self, s: String) -> wasmtime::Result<String> {
         let cut = s.floor_char_boundary(search::MAX_INPUT_BYTES);
-        let cleaned = self.search(cut, move || FileName::sanitise(&s[..cut])).await?;
+        let cleaned = self.search(cut, move |_| Ok(FileName::sanitise(&s[..cut]))).await??;
         Ok(cleaned.as_str().to_owned())
     }
 }

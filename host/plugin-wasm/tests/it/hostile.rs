@@ -50,6 +50,48 @@ async fn an_endless_loop_ends_with_its_time_and_others_go_on_meanwhile() {
     assert!(hung.report.cpu >= Duration::from_millis(200));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn searches_that_take_long_take_turns_with_short_ones_and_end() {
+    let items = r#"
+        (import "svc:plugin/text@0.1.0" "regex-find" (func $regex (param i32 i32 i32 i32 i32)))
+        (memory (export "memory") 80)
+        (data (i32.const 100) ".*[^A-Z]|[A-Z]")"#;
+    let search = |bytes: u32, pattern: u32, then: &str| {
+        let body = format!(
+            "(memory.fill (i32.const 65536) (i32.const 65) (i32.const 4194304))
+            (loop $l (call $regex (i32.const 100) (i32.const {pattern}) (i32.const 65536) (i32.const {bytes})
+                (i32.const 400)) {then})"
+        );
+        previewer(&["text"], items, &body)
+    };
+    let rig = Rig::new();
+    let hostile = rig.load(search(4_194_304, 14, "(br $l)")).await;
+    let works = rig.load(search(20_000, 8, "")).await;
+    let started = Instant::now();
+    let hostile = (0..8).map(|_| hostile.preview("https://example.org/", context().0, Limits::preview()));
+    let hostile = futures_util::future::join_all(hostile);
+    let working = async {
+        for _ in 0..5 {
+            let limits = Limits {
+                cpu: Duration::from_secs(5),
+                ..Limits::preview()
+            };
+            let called = works.preview("https://example.org/", context().0, limits).await;
+            called.result.unwrap();
+        }
+        started.elapsed()
+    };
+    let (hostile, worked) = tokio::join!(hostile, working);
+    let budget = Limits::preview().cpu;
+    for called in &hostile {
+        let fault = called.result.as_ref().unwrap_err();
+        assert_eq!(*fault, PluginFault::Limit(Exceeded::Cpu(budget)), "{:?}", called.report);
+        assert!(called.report.cpu < budget * 2, "{:?}", called.report);
+    }
+    let last = hostile.iter().map(|called| called.report.wall).max().unwrap();
+    assert!(worked < last, "{worked:?} {last:?}");
+}
+
 #[tokio::test]
 async fn memory_ends_at_its_limit() {
     let body = "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable";
