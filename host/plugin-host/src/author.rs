@@ -12,6 +12,7 @@ use bytes::Bytes;
 use crate::{
     error::CommandError,
     fixture::{self, Fixture, FixtureCall, FixtureError, Input, RecordError, Recorded, Replayed, Unsendable},
+    folder,
     grant::Permissions,
     load,
     manifest::{Manifest, Reading},
@@ -138,7 +139,7 @@ pub fn oldest_host(interface: &Interface) -> semver::Version {
 fn folder_fixtures(folder: &Path, manifest: &Manifest) -> Vec<(String, Result<Fixture, FixtureError>)> {
     let mut paths = files(folder, manifest).unwrap_or_default();
     paths.sort();
-    let read = |path: &Path| fs::read(folder.join(path));
+    let read = |path: &Path| folder::read(folder, path);
     let fixture = |path: PathBuf| {
         let name = path.display().to_string().replace('\\', "/");
         (name, Fixture::read_with(&path, read))

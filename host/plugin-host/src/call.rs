@@ -364,7 +364,10 @@ fn is_on_probation(loaded: &Loaded, calls: u32) -> bool {
         let age = now_ms().saturating_sub(active.installed_ms);
         u128::try_from(age).is_ok_and(|age| age < PROBATION.as_millis())
     });
-    let can_go_back = installation.previous.is_some() && !installation.is_pinned && !installation.is_development();
+    // What the user gave since then was given to the author of what runs now.
+    let has_same_author = |previous| !installation.has_other_author(previous, &installation.source);
+    let is_replaceable = !installation.is_pinned && !installation.is_development();
+    let can_go_back = is_replaceable && installation.previous.as_ref().is_some_and(has_same_author);
     is_new && can_go_back && calls <= PROBATION_CALLS
 }
 

@@ -1,12 +1,13 @@
 //! Calls that failed while their plugin was being written, kept in its author's folder as fixtures: what went wrong once
 //! can be played until it goes right.
 
-use std::{fs, io, path::Path, sync::Arc};
+use std::{io, path::Path, sync::Arc};
 
 use crate::{
     ask::Ask,
     fault::{GuestError, PluginFault},
     fixture,
+    folder::Place,
     lifecycle::Source,
     plugins::Shared,
     registry::Loaded,
@@ -53,7 +54,7 @@ impl Shared {
         let (call, input) = ask.in_fixture(&capture.url);
         let settings = (*capture.settings).clone();
         let found = fixture::failed(fault);
-        let (folder, id) = (folder.join(FOLDER), capture.id);
+        let (folder, id) = (folder.clone(), capture.id);
         self.tasks.spawn_blocking(move || {
             let written = fixture::written_down(&watch, call, input, settings, &found)
                 .map_err(io::Error::other)
@@ -65,34 +66,52 @@ impl Shared {
     }
 }
 
-/// Writes a fixture so that it is there whole or not at all, and makes room.
+/// Writes a fixture into an author's folder and makes room. Links in it are not followed: they may lead to files that
+/// are not the author's.
 fn keep(folder: &Path, id: CallId, text: &[u8]) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let written = folder.join(format!(".{id}.new"));
-    fs::write(&written, text)?;
-    fs::rename(&written, folder.join(format!("{id}.json")))?;
-    let mut kept = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.path().extension().is_some_and(|extension| extension == "json") {
-            kept.push((entry.metadata()?.modified()?, entry.path()));
-        }
-    }
+    let place = Place::of(folder)?.below(Path::new(FOLDER), true)?;
+    place.write(&format!("{id}.json"), text)?;
+    let mut kept = place.files()?;
+    kept.retain(|(_, name)| name.ends_with(".json"));
     kept.sort();
     let excess = kept.len().saturating_sub(MAX_CAPTURED);
-    kept.iter().take(excess).try_for_each(|(_, path)| fs::remove_file(path))
+    kept.iter().take(excess).try_for_each(|(_, name)| place.remove(name))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
     use super::*;
+
+    #[test]
+    fn nothing_is_written_where_links_lead() {
+        let other = tempfile::tempdir().unwrap();
+        for link in ["fixtures", FOLDER] {
+            let folder = tempfile::tempdir().unwrap();
+            let link = folder.path().join(link);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(other.path(), link).unwrap();
+            assert!(keep(folder.path(), CallId(1), b"{}").is_err());
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join(FOLDER);
+        fs::create_dir_all(&at).unwrap();
+        let target = other.path().join("file");
+        for name in ["1.json", ".1.json.new"] {
+            symlink(&target, at.join(name)).unwrap();
+        }
+        keep(folder.path(), CallId(1), b"{}").unwrap();
+        assert!(at.join("1.json").symlink_metadata().unwrap().is_file());
+        assert_eq!(fs::read_dir(other.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn the_newest_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join(FOLDER);
         for id in 0..MAX_CAPTURED as u64 + 3 {
-            keep(&at, CallId(id), b"{}").unwrap();
+            keep(folder.path(), CallId(id), b"{}").unwrap();
         }
         assert_eq!(fs::read_dir(&at).unwrap().count(), MAX_CAPTURED);
         assert!(at.join(format!("{}.json", MAX_CAPTURED + 2)).exists());

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -13,6 +13,7 @@ use market::{Digest, Identity};
 
 use crate::{
     error::CommandError,
+    folder,
     journal::Event,
     lifecycle::Source,
     load, manifest,
@@ -98,25 +99,26 @@ fn folders(snapshot: &Snapshot) -> Vec<(Identity, PathBuf)> {
 }
 
 fn look(folder: &Path, before: Option<&Look>) -> Look {
-    let text = fs::read(folder.join(manifest::FILE)).ok();
+    let text = folder::read(folder, Path::new(manifest::FILE)).ok();
     let entry = text.as_ref().and_then(|text| {
         let value: serde_json::Value = serde_json::from_slice(text).ok()?;
-        Some(folder.join(value.get("entry")?.as_str()?))
+        Some(PathBuf::from(value.get("entry")?.as_str()?))
     });
     let known = before.and_then(|look| look.code.as_ref());
     Look {
         manifest: text.as_deref().map(Digest::of),
-        code: entry.and_then(|path| look_at_code(path, known).ok()),
+        code: entry.and_then(|path| look_at_code(folder, path, known).ok()),
     }
 }
 
-fn look_at_code(path: PathBuf, known: Option<&Code>) -> io::Result<Code> {
-    let metadata = fs::metadata(&path)?;
+fn look_at_code(folder: &Path, path: PathBuf, known: Option<&Code>) -> io::Result<Code> {
+    let file = folder::open(folder, &path)?;
+    let metadata = file.metadata()?;
     let (bytes, changed) = (metadata.len(), metadata.modified()?);
     let is_known = |known: &&Code| known.path == path && known.bytes == bytes && known.changed == changed;
     let digest = match known.filter(is_known) {
         Some(known) => known.digest,
-        None => Digest::of(&fs::read(&path)?),
+        None => Digest::of(&folder::read_all(&file)?),
     };
     Ok(Code {
         path,
@@ -182,6 +184,8 @@ fn failure(error: &CommandError) -> DevelopmentError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn look(n: u8) -> Look {

@@ -407,7 +407,11 @@ async fn memory(plugin: &Identity) -> Result<(Store, Arc<Vault>), RecordError> {
     let store = Store::in_memory(&[rows::MIGRATIONS]).map_err(|error| RecordError::Memory(error.to_string()))?;
     let vault = Vault::ephemeral().map_err(|error| RecordError::Memory(error.to_string()))?;
     // Memory is kept for plugins that are installed.
-    let develop = lifecycle::Input::Develop(PathBuf::new());
+    let develop = lifecycle::Input::Develop(lifecycle::Folder {
+        path: PathBuf::new(),
+        version: semver::Version::new(0, 0, 0),
+        needed: Permissions::default(),
+    });
     let (installed, _effects) =
         lifecycle::apply(None, develop).map_err(|error| RecordError::Memory(error.to_string()))?;
     let plugin = plugin.clone();

@@ -20,6 +20,7 @@ mod error;
 mod fault;
 mod fault_point;
 pub mod fixture;
+mod folder;
 mod grant;
 mod host;
 mod journal;

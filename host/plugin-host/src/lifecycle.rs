@@ -5,7 +5,8 @@
 //!            install                 consent
 //!  (nothing) ───────► pending consent ──────► enabled ◄──► disabled by the user or by the breaker
 //!                └──────────────────────────────▲  │
-//!                   nothing new to agree to     └──┘ install: at once, or staged until there is consent; roll back
+//!                   nothing new to agree to     └──┘ install: at once, or staged until there is consent; roll back;
+//!                                                    develop: the folder waits for consent
 //! ```
 
 use std::{collections::BTreeSet, path::PathBuf};
@@ -29,8 +30,10 @@ pub(crate) struct Installation {
     pub previous: Option<Release>,
     /// What will run when the user agrees to it.
     pub staged: Option<Release>,
-    /// Where that came from, if a source of the market answers for what runs until then.
+    /// Where that came from, if a source of the market, or its author's folder, answers for what runs until then.
     pub staged_source: Option<Source>,
+    /// The folder that it will run from when the user agrees to that.
+    pub folder: Option<Folder>,
     /// Whether it may run.
     pub switch: Switch,
     /// What the user agreed to. What was given once stays given until the plugin is uninstalled, so that the version
@@ -56,6 +59,17 @@ pub(crate) struct Release {
     pub signed_by: Option<PublicKey>,
     /// The version of the host in which it last did what its author recorded.
     pub proved_in: Option<semver::Version>,
+}
+
+/// An author's folder, as it was when its use was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Folder {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The version that lay there.
+    pub version: semver::Version,
+    /// What that needed.
+    pub needed: Permissions,
 }
 
 /// Where a plugin came from.
@@ -84,6 +98,14 @@ impl Source {
             Self::Bundled => Self::BUNDLED.to_owned(),
             Self::Market(id) => id.to_string(),
             Self::Development(_) => Self::DEVELOPMENT.to_owned(),
+        }
+    }
+
+    /// The source of the market that it is, if it is one.
+    pub(crate) fn market(&self) -> Option<&SourceId> {
+        match self {
+            Self::Market(id) => Some(id),
+            Self::File | Self::Bundled | Self::Development(_) => None,
         }
     }
 
@@ -132,7 +154,7 @@ pub(crate) enum Input {
     /// A version was unpacked that nobody asked for: it is newer than the one that this source brought.
     Update(Release, Source),
     /// A folder is used in place.
-    Develop(PathBuf),
+    Develop(Folder),
     /// The user agreed to what [`Installation::asked`] named by this digest.
     Consent(Digest),
     /// The user chose about a host that the plugin can do without.
@@ -196,6 +218,7 @@ impl Installation {
             previous: None,
             staged: None,
             staged_source: None,
+            folder: None,
             switch: Switch::On,
             grant: Grant::default(),
             is_pinned: false,
@@ -217,18 +240,34 @@ impl Installation {
         self.active.as_ref().or(self.staged.as_ref())
     }
 
-    /// Whether somebody else signed a version than signed what runs. What the user gave, secrets above all, was given to
-    /// that one.
-    pub(crate) fn has_other_author(&self, release: &Release) -> bool {
-        let active = self.active.as_ref();
-        active.is_some_and(|active| active.signed_by != release.signed_by)
+    /// Whether a version may be another author's than what runs. What the user gave, secrets above all, was given to
+    /// that one. Its author is known by a key; where nobody signed, a file is no successor of what came from elsewhere, and
+    /// a folder, whose content changes, is not the author of any package.
+    pub(crate) fn has_other_author(&self, release: &Release, source: &Source) -> bool {
+        if self.is_development() {
+            return true;
+        }
+        self.active.as_ref().is_some_and(|active| {
+            let is_unsigned = active.signed_by.is_none() && release.signed_by.is_none();
+            active.signed_by != release.signed_by || (is_unsigned && self.source != *source)
+        })
     }
 
-    /// Names what the user is asked about the version that waits: what it needs, and its author if that is another one.
+    /// Where the version came from that waits.
+    pub(crate) fn source_of_staged(&self) -> &Source {
+        self.staged_source.as_ref().unwrap_or(&self.source)
+    }
+
+    /// Names what the user is asked: about a folder that is to be used, else about the version that waits. That is what it
+    /// needs, and its author if that is another one.
     pub(crate) fn asked(&self) -> Option<Digest> {
+        if let Some(Folder { path, needed, .. }) = &self.folder {
+            let asked = format!("{} in the folder {}", needed.digest(), path.display());
+            return Some(Digest::of(asked.as_bytes()));
+        }
         let staged = self.staged.as_ref()?;
         let needed = staged.needed.digest();
-        if !self.has_other_author(staged) {
+        if !self.has_other_author(staged, self.source_of_staged()) {
             return Some(needed);
         }
         let author = staged.signed_by.map_or_else(String::new, |key| key.to_string());
@@ -265,6 +304,7 @@ impl Installation {
         }
         self.staged = None;
         self.staged_source = None;
+        self.folder = None;
         self.is_pinned = false;
         if self.switch == Switch::Tripped {
             self.switch = Switch::On;
@@ -277,19 +317,20 @@ impl Installation {
             return Err(Refusal::OtherSource(self.source.name()));
         }
         let version = release.version.to_string();
-        let is_agreed = release.needed.beyond(&self.grant.allowed).is_empty() && !self.has_other_author(&release);
+        let is_agreed = release.needed.beyond(&self.grant.allowed).is_empty() && !self.has_other_author(&release, &source);
         let mut effects = if is_agreed {
             self.source = source;
             self.activate(release)
         } else {
             self.staged = Some(release);
             self.staged_source = None;
-            if self.source.is_exclusive() && self.active.is_some() {
+            self.folder = None;
+            // What runs goes on running, from where it came from.
+            if self.active.is_some() && self.source != source || self.is_development() {
                 self.staged_source = Some(source);
             } else {
                 self.source = source;
             }
-            // What runs goes on running. A plugin that was under development runs its package again.
             vec![Effect::Load, Effect::Collect]
         };
         effects.push(Effect::Tell(Event::Installed { version }));
@@ -297,11 +338,16 @@ impl Installation {
     }
 
     fn consent(&mut self, digest: Digest) -> Result<Vec<Effect>, Refusal> {
-        let asked = self.asked();
-        let staged = self.staged.take().ok_or(Refusal::NothingPending)?;
-        if asked != Some(digest) {
+        let asked = self.asked().ok_or(Refusal::NothingPending)?;
+        if asked != digest {
             return Err(Refusal::OtherPermissions);
         }
+        if let Some(folder) = self.folder.take() {
+            let mut effects = self.develop(folder.path);
+            effects.push(Effect::Tell(Event::Consented));
+            return Ok(effects);
+        }
+        let staged = self.staged.take().ok_or(Refusal::NothingPending)?;
         let allowed = self.grant.allowed.iter().chain(staged.needed.iter()).cloned();
         self.grant.allowed = allowed.collect();
         if let Some(source) = self.staged_source.take() {
@@ -310,6 +356,26 @@ impl Installation {
         let mut effects = self.activate(staged);
         effects.push(Effect::Tell(Event::Consented));
         Ok(effects)
+    }
+
+    /// What waits for consent waits no longer: the user wanted the folder after it.
+    fn develop(&mut self, path: PathBuf) -> Vec<Effect> {
+        self.source = Source::Development(path);
+        self.staged = None;
+        self.staged_source = None;
+        self.folder = None;
+        vec![Effect::Load, Effect::ForgetFaults, Effect::Collect]
+    }
+
+    /// Uses the folder again that is in use, or another one once the user agrees: it gets what was given to the plugin of
+    /// this name until now, which are secrets, cookies, settings and what it remembers.
+    fn develop_or_ask(&mut self, folder: Folder) -> Vec<Effect> {
+        if self.source == Source::Development(folder.path.clone()) {
+            return self.develop(folder.path);
+        }
+        let version = folder.version.to_string();
+        self.folder = Some(folder);
+        vec![Effect::Tell(Event::Installed { version })]
     }
 
     fn roll_back(&mut self, by_user: bool) -> Result<Vec<Effect>, Refusal> {
@@ -329,10 +395,7 @@ impl Installation {
             Input::Update(_, source) if self.source != source => return Err(Refusal::OtherSource(self.source.name())),
             Input::Update(..) if self.is_pinned => return Err(Refusal::Pinned),
             Input::Update(release, source) => self.install(release, source)?,
-            Input::Develop(path) => {
-                self.source = Source::Development(path);
-                vec![Effect::Load, Effect::ForgetFaults]
-            }
+            Input::Develop(folder) => self.develop_or_ask(folder),
             Input::Consent(digest) => self.consent(digest)?,
             Input::Choose(host, choice) => {
                 match choice {
@@ -384,7 +447,7 @@ pub(crate) fn apply(now: Option<Installation>, input: Input) -> Result<(Option<I
         (Input::Uninstall, None) => return Ok((None, vec![])),
         (_, Some(now)) => now,
         (Input::Install(_, source), None) => Installation::new(source.clone()),
-        (Input::Develop(path), None) => Installation::new(Source::Development(path.clone())),
+        (Input::Develop(folder), None) => Installation::new(Source::Development(folder.path.clone())),
         (_, None) => return Err(Refusal::NotInstalled),
     };
     let effects = next.apply(input)?;

@@ -8,6 +8,7 @@ use market::Digest;
 use crate::{
     disk::Disk,
     error::CommandError,
+    folder,
     grant::Permissions,
     lifecycle::{Installation, Release, Source},
     manifest::{self, Manifest, Reading},
@@ -82,15 +83,13 @@ pub(crate) async fn load_folder(
 
 /// The manifest of an author's folder.
 pub(crate) async fn read_folder_manifest(folder: &Path) -> Result<Manifest, CommandError> {
-    let path = folder.join(manifest::FILE);
-    let text = blocking(move || read_file(&path)).await?;
+    let text = read_file(folder, manifest::FILE).await?;
     Ok(Manifest::parse(&text, Reading::Strict)?.0)
 }
 
 /// The code in an author's folder, and what it is.
 pub(crate) async fn read_code(folder: &Path, manifest: &Manifest) -> Result<(Bytes, Language), CommandError> {
-    let path = folder.join(&manifest.entry);
-    let code = blocking(move || read_file(&path)).await?;
+    let code = read_file(folder, &manifest.entry).await?;
     let language = language(manifest, &code);
     Ok((code, language))
 }
@@ -103,14 +102,16 @@ pub(crate) fn language(manifest: &Manifest, code: &[u8]) -> Language {
     }
 }
 
-fn read_file(path: &Path) -> Result<Bytes, CommandError> {
-    match std::fs::read(path) {
+async fn read_file(folder: &Path, path: &str) -> Result<Bytes, CommandError> {
+    let (folder, path) = (folder.to_owned(), path.to_owned());
+    blocking(move || match folder::read(&folder, Path::new(&path)) {
         Ok(bytes) => Ok(bytes.into()),
         Err(source) => Err(CommandError::Folder {
-            path: path.to_owned(),
+            path: folder.join(path),
             source,
         }),
-    }
+    })
+    .await
 }
 
 /// Whether a file is a core module or a component stands behind the magic number, in the upper half

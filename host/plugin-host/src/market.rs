@@ -172,10 +172,9 @@ impl Holdings {
         package: Option<&VerifiedPackage>,
     ) -> Result<Vec<(SourceId, Known)>, CommandError> {
         let catalogue = self.catalogue();
-        let source = match next.map(|next| &next.source) {
-            Some(Source::Market(id)) => Some(id),
-            _ => None,
-        };
+        // Of what waits for consent, its source answers already, and that of what runs still does.
+        let source = next.and_then(|next| next.source_of_staged().market());
+        let running = next.and_then(|next| next.source.market());
         if let (Some(source), Some(_)) = (source, package)
             && !catalogue.known.contains_key(source)
         {
@@ -186,7 +185,7 @@ impl Holdings {
             let mut known = Known::clone(known);
             match package {
                 Some(package) if source == Some(id) => known.state.pin(package),
-                _ if source != Some(id) && known.state.pinned(plugin).is_some() => known.state.unpin(plugin),
+                _ if source != Some(id) && running != Some(id) && known.state.pinned(plugin).is_some() => known.state.unpin(plugin),
                 _ => continue,
             }
             changed.push((id.clone(), known));

@@ -29,7 +29,7 @@ const MAX_ENTRIES: usize = 200;
 const MAX_TOTAL_BYTES: u64 = 24 * 1024 * 1024;
 
 /// Bytes of one file.
-const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+pub(crate) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How much larger a file may be than what it is packed into…
 const MAX_RATIO: u64 = 100;

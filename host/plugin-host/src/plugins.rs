@@ -22,7 +22,7 @@ use crate::{
     host::HostPattern,
     journal::{Event, Journal, now_ms},
     keyed::Keyed,
-    lifecycle::{self, Effect, Input, Installation, Release, Source, Switch},
+    lifecycle::{self, Effect, Folder, Input, Installation, Release, Source, Switch},
     load, loading,
     manifest::{self, InvalidManifest, Manifest, Reading},
     market::{self as room, Delivery, Expected, Holdings, WantedBy},
@@ -223,7 +223,8 @@ impl Plugins {
         self.run(|shared| async move { shared.install(delivery).await }).await
     }
 
-    /// Uses an author's folder in place, from now on and whenever its files change.
+    /// Uses an author's folder in place, from now on and whenever its files change. If a plugin of its identity is
+    /// installed from elsewhere, the user has to agree first: the folder gets what was given to that one.
     pub async fn install_dev(&self, folder: PathBuf) -> Result<Installed, CommandError> {
         self.run(|shared| async move { shared.install_dev(folder).await }).await
     }
@@ -410,16 +411,25 @@ impl Shared {
     }
 
     async fn install_dev(self: Arc<Self>, folder: PathBuf) -> Result<Installed, CommandError> {
-        let (manifest, _running) = load::load_folder(&*self.runtime, &folder).await?;
+        let (manifest, running) = load::load_folder(&*self.runtime, &folder).await?;
         let plugin = manifest.identity.clone();
         let turn = self.turn(&plugin);
         let _turn = turn.lock().await;
         let source = Source::Development(folder.clone());
-        self.apply(&plugin, Input::Develop(folder)).await?;
+        let develop = Input::Develop(Folder {
+            path: folder,
+            version: manifest.version.clone(),
+            needed: running.needed,
+        });
+        self.apply(&plugin, develop).await?;
+        let waits = self
+            .registry
+            .get(&plugin)
+            .filter(|loaded| loaded.installation.folder.is_some());
         Ok(Installed {
             identity: plugin,
             version: manifest.version.clone(),
-            pending_consent: None,
+            pending_consent: waits.and_then(|loaded| loaded.installation.asked()),
             unknown_keys: Vec::new(),
             source,
             signed_by: None,

@@ -12,7 +12,7 @@ use transfer::Secret;
 
 use crate::{
     grant::Grant,
-    lifecycle::{Installation, Release, Source, Switch},
+    lifecycle::{Folder, Installation, Release, Source, Switch},
     settings::Values,
 };
 
@@ -71,6 +71,8 @@ struct InstallationRecord {
     staged: Option<ReleaseRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     staged_source: Option<SourceRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<FolderRecord>,
     switch: SwitchRecord,
     allowed: Vec<String>,
     optional: BTreeMap<String, bool>,
@@ -102,6 +104,33 @@ struct ReleaseRecord {
     signed_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     proved_in: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FolderRecord {
+    path: std::path::PathBuf,
+    version: String,
+    needed: Vec<String>,
+}
+
+impl From<&Folder> for FolderRecord {
+    fn from(folder: &Folder) -> Self {
+        Self {
+            path: folder.path.clone(),
+            version: folder.version.to_string(),
+            needed: folder.needed.texts(),
+        }
+    }
+}
+
+impl FolderRecord {
+    fn into_folder(self) -> Result<Folder, String> {
+        Ok(Folder {
+            path: self.path,
+            version: parse(&self.version)?,
+            needed: parse_all(&self.needed)?,
+        })
+    }
 }
 
 impl From<&Source> for SourceRecord {
@@ -162,6 +191,7 @@ impl From<&Installation> for InstallationRecord {
             previous: release(&installation.previous),
             staged: release(&installation.staged),
             staged_source: installation.staged_source.as_ref().map(SourceRecord::from),
+            folder: installation.folder.as_ref().map(FolderRecord::from),
             switch: match installation.switch {
                 Switch::On => SwitchRecord::On,
                 Switch::Off => SwitchRecord::Off,
@@ -187,6 +217,7 @@ impl InstallationRecord {
             previous: release(self.previous)?,
             staged: release(self.staged)?,
             staged_source: self.staged_source.map(SourceRecord::into_source).transpose()?,
+            folder: self.folder.map(FolderRecord::into_folder).transpose()?,
             switch: match self.switch {
                 SwitchRecord::On => Switch::On,
                 SwitchRecord::Off => Switch::Off,

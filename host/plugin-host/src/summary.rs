@@ -11,7 +11,7 @@ use market::{Digest, Identity, PublicKey, Revocation};
 use crate::{
     call::Health,
     grant::{HostChoice, Permission, Permissions},
-    lifecycle::{Source, Status},
+    lifecycle::{Installation, Source, Status},
     manifest::Manifest,
     registry::{DevelopmentError, Idle, Loaded},
 };
@@ -64,16 +64,43 @@ pub struct Pending {
     pub added: Vec<Permission>,
     /// The key of the author who signed it.
     pub signed_by: Option<PublicKey>,
-    /// Whether somebody else signed what runs. Who agrees gives what was given to that one, secrets above all, to this one.
+    /// Whether it may be another author's than what runs. Who agrees gives what was given to that one, secrets above all,
+    /// to this one.
     pub has_other_author: bool,
+    /// The folder that the plugin is to run from, whatever will be in it. Who agrees gives it what was given to the plugin
+    /// until now, and what it will ask for.
+    pub folder: Option<PathBuf>,
     /// Names all of that, for the consent.
     pub digest: Digest,
+}
+
+fn pending(installation: &Installation) -> Option<Pending> {
+    let digest = installation.asked()?;
+    let added = |needed: &Permissions| needed.beyond(&installation.grant.allowed);
+    if let Some(folder) = &installation.folder {
+        return Some(Pending {
+            version: folder.version.clone(),
+            added: added(&folder.needed),
+            signed_by: None,
+            has_other_author: true,
+            folder: Some(folder.path.clone()),
+            digest,
+        });
+    }
+    let staged = installation.staged.as_ref()?;
+    Some(Pending {
+        version: staged.version.clone(),
+        added: added(&staged.needed),
+        signed_by: staged.signed_by,
+        has_other_author: installation.has_other_author(staged, installation.source_of_staged()),
+        folder: None,
+        digest,
+    })
 }
 
 impl PluginSummary {
     pub(crate) fn of(identity: &Identity, loaded: &Loaded, health: &Health) -> Self {
         let installation = &loaded.installation;
-        let staged = installation.staged.as_ref().zip(installation.asked());
         let definitions = loaded.manifest.as_ref().map_or(&[][..], |manifest| &manifest.settings);
         let needed = match (&loaded.running, &installation.active) {
             (Ok(running), _) => Some(&running.needed),
@@ -100,13 +127,7 @@ impl PluginSummary {
                     (host.to_string(), choice)
                 })
                 .collect(),
-            pending: staged.map(|(staged, digest)| Pending {
-                version: staged.version.clone(),
-                added: staged.needed.beyond(&installation.grant.allowed),
-                signed_by: staged.signed_by,
-                has_other_author: installation.has_other_author(staged),
-                digest,
-            }),
+            pending: pending(installation),
             previous: installation.previous.as_ref().map(|previous| previous.version.clone()),
             is_pinned: installation.is_pinned,
             values: loaded.values.effective(definitions),

@@ -212,10 +212,14 @@ pub struct PendingVersionDto {
     /// The fingerprint of the key of the author who signed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
-    /// Whether somebody else signed the version that runs. Who agrees gives this author what was given to that one, secrets
-    /// among it.
+    /// Whether it may be another author's than the version that runs. Who agrees gives this author what was given to that
+    /// one, secrets among it.
     #[serde(default)]
     pub author_changed: bool,
+    /// The author's folder that the plugin is to run from, whatever will be in it. Who agrees gives it what was given to the
+    /// plugin until now, secrets among it, and all that it will ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Names all of that, for the consent.
     pub digest: String,
 }

@@ -54,7 +54,9 @@ pub(super) async fn plugin_install(
 /// Use a plugin in its author's folder.
 ///
 /// For authors: nothing is copied, and changes of the folder are taken over while the service runs. The folder is one
-/// of the machine that the service runs on.
+/// of the machine that the service runs on. If a plugin of this identity is installed from elsewhere, that one goes on
+/// until you agree, because the folder gets its secrets, cookies, settings and memory: `pendingConsent` names what is
+/// asked.
 #[utoipa::path(post, path = "/api/v1/plugins/install-dev", request_body = InstallPluginDevRequest, responses(
     (status = 200, body = InstalledPlugin), Gated, Sent, Named, Called))]
 pub(super) async fn plugin_install_dev(

@@ -259,6 +259,7 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
             added: pending.added.iter().map(ToString::to_string).collect(),
             signed_by: pending.signed_by.map(|key| key.fingerprint()),
             author_changed: pending.has_other_author,
+            folder: pending.folder.as_ref().map(|folder| folder.display().to_string()),
             digest: pending.digest.to_string(),
         }),
         capabilities: manifest

@@ -88,7 +88,7 @@ fn another_author_gets_nothing_that_was_given_to_the_one_before_until_the_user_a
             let asked = step(before.clone(), input(signed(2, 1, author), market("one")));
             let asking = asked.clone().unwrap();
             assert_eq!(asking.active, before.clone().unwrap().active, "what runs goes on");
-            assert!(asking.has_other_author(asking.staged.as_ref().unwrap()));
+            assert!(asking.has_other_author(asking.staged.as_ref().unwrap(), asking.source_of_staged()));
             // The user agrees to that author, and to no other with the same wishes.
             let other = step(before.clone(), Input::Install(signed(2, 1, Some('C')), market("one"))).unwrap();
             for digest in [needed(1).digest(), other.asked().unwrap()] {
@@ -117,8 +117,55 @@ fn only_the_source_that_a_plugin_came_from_updates_it() {
             let expected = (source != other).then(|| Refusal::OtherSource(source.name()));
             assert_eq!(refused, expected);
         }
-        let own = apply(now, Input::Install(release(2, 0), Source::File)).unwrap();
-        assert_eq!(own.0.unwrap().source, Source::File, "the user's own file");
+        // A file of the user's may take its place; nobody signed either, so the user is asked.
+        let own = step(now, Input::Install(release(2, 0), Source::File)).unwrap();
+        assert_eq!((&own.source, version(own.active.as_ref())), (source, Some(1)));
+        let digest = own.asked().unwrap();
+        assert_eq!(step(Some(own), Input::Consent(digest)).unwrap().source, Source::File);
+    }
+}
+
+fn folder(path: &str) -> Folder {
+    Folder {
+        path: path.into(),
+        version: semver::Version::new(0, 1, 0),
+        needed: needed(1),
+    }
+}
+
+fn is_from(installation: &Installation, path: &str) -> bool {
+    installation.source == Source::Development(path.into())
+}
+
+#[test]
+fn a_folder_gets_nothing_that_was_given_to_what_is_installed_until_the_user_agrees() {
+    let new = step(None, Input::Develop(folder("a"))).unwrap();
+    assert!(is_from(&new, "a"), "nothing was given to anybody");
+    let again = step(Some(new.clone()), Input::Develop(folder("a"))).unwrap();
+    assert_eq!((again.asked(), is_from(&again, "a")), (None, true));
+    let waiting = step(None, Input::Install(release(1, 1), Source::File)).unwrap();
+    let running = step(Some(waiting.clone()), Input::Consent(waiting.asked().unwrap())).unwrap();
+    for before in [new, waiting, running] {
+        let asking = step(Some(before.clone()), Input::Develop(folder("b"))).unwrap();
+        assert_eq!((&asking.source, &asking.active), (&before.source, &before.active), "what runs goes on");
+        let other = step(Some(before), Input::Develop(folder("c"))).unwrap();
+        for digest in [needed(1).digest(), other.asked().unwrap()] {
+            let refused = apply(Some(asking.clone()), Input::Consent(digest)).unwrap_err();
+            assert_eq!(refused, Refusal::OtherPermissions);
+        }
+        let digest = asking.asked().unwrap();
+        assert!(is_from(&step(Some(asking), Input::Consent(digest)).unwrap(), "b"));
+    }
+}
+
+#[test]
+fn a_package_gets_nothing_that_was_given_to_a_folder_until_the_user_agrees() {
+    let developed = step(None, Input::Develop(folder("a")));
+    for (author, source) in [(None, Source::File), (Some('A'), market("one")), (None, Source::Bundled)] {
+        let asking = step(developed.clone(), Input::Install(signed(1, 0, author), source.clone())).unwrap();
+        assert!(is_from(&asking, "a") && asking.active.is_none(), "the folder goes on");
+        let agreed = step(Some(asking.clone()), Input::Consent(asking.asked().unwrap())).unwrap();
+        assert_eq!((&agreed.source, version(agreed.active.as_ref())), (&source, Some(1)));
     }
 }
 
@@ -174,16 +221,22 @@ fn releases() -> impl Strategy<Value = Release> {
         .prop_map(|(version, hosts, author)| signed(version * 10 + u64::from(hosts), hosts, author))
 }
 
+/// Stands for whatever is asked at that moment.
+fn what_is_asked() -> Digest {
+    Digest::of(b"whatever is asked")
+}
+
 fn inputs() -> impl Strategy<Value = Input> {
-    let folder = PathBuf::from("folder");
+    let folders = prop_oneof![Just("one"), Just("other")].prop_map(folder);
     prop_oneof![
         6 => (releases(), source()).prop_map(|(release, source)| Input::Install(release, source)),
         2 => (releases(), source()).prop_map(|(release, source)| Input::Update(release, source)),
         1 => any::<bool>().prop_map(Input::Pin),
         4 => (0..4_u8).prop_map(|hosts| Input::Consent(needed(hosts).digest())),
+        4 => Just(Input::Consent(what_is_asked())),
         2 => prop_oneof![Just(Switch::On), Just(Switch::Off), Just(Switch::Tripped)].prop_map(Input::Switch),
         2 => any::<bool>().prop_map(|by_user| Input::RollBack { by_user }),
-        1 => Just(Input::Develop(folder)),
+        1 => folders.prop_map(Input::Develop),
         1 => Just(Input::Uninstall),
     ]
 }
@@ -192,7 +245,11 @@ proptest! {
     #[test]
     fn what_runs_was_agreed_to_and_never_goes_away_by_itself(history in proptest::collection::vec(inputs(), 0..40)) {
         let mut now: Option<Installation> = None;
-        for input in history {
+        for mut input in history {
+            if let (Input::Consent(digest), Some(asked)) = (&mut input, now.as_ref().and_then(Installation::asked)) && *digest == what_is_asked() {
+                *digest = asked;
+            }
+            let was_consent = matches!(input, Input::Consent(_));
             let is_uninstall = matches!(input, Input::Uninstall);
             let changes_author = matches!(input, Input::Consent(_) | Input::RollBack { .. });
             if matches!(input, Input::Update(..)) {
@@ -218,6 +275,11 @@ proptest! {
             }
             prop_assert!(active_before.is_none() || installation.active.is_some());
             prop_assert!(active_before == installation.active || effects.contains(&Effect::Load));
+            let folder_before = before.as_ref().is_some_and(Installation::is_development);
+            prop_assert!(
+                folder_before == installation.is_development() || before.is_none() || was_consent,
+                "neither a folder nor what it replaces is what runs before the user agrees"
+            );
             prop_assert!(installation.active.is_some() || installation.staged.is_some() || installation.is_development());
             let digests = [&installation.active, &installation.previous].map(|release| release.as_ref().map(|release| release.digest));
             prop_assert!(digests[0].is_none() || digests[0] != digests[1]);

@@ -58,7 +58,7 @@ pub(super) fn check(record: ManifestRecord) -> Result<Manifest> {
     if let Some(icon) = &record.icon {
         ensure(is_path(icon), "/icon", || "is no path inside the package")?;
     }
-    // Under development the code lies where the compiler puts it, which may be beside the folder.
+    // Under development the code lies where the compiler puts it, which is deep in the folder.
     ensure(!record.entry.is_empty(), "/entry", || "is empty")?;
     let settings = record.settings.into_iter().enumerate();
     let settings: Vec<_> = settings

@@ -261,7 +261,9 @@ impl World {
             for name in ["acme", "other"] {
                 let installed = snapshot.plugins.get(&identity(name));
                 let installed = installed.map(|loaded| &loaded.installation);
-                let own = installed.filter(|installed| installed.source == Source::Market(id.clone()));
+                let own = installed.filter(|installed| {
+                    [&installed.source, installed.source_of_staged()].contains(&&Source::Market(id.clone()))
+                });
                 let pin = known.state.pinned(&identity(name));
                 assert_eq!(own.is_some(), pin.is_some(), "{name} of {id}");
                 if let Some((own, pin)) = own.zip(pin) {

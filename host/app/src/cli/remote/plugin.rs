@@ -356,10 +356,18 @@ fn asked(plugin: &PluginDto) -> Vec<String> {
 
 /// That a version is somebody else's than the one that runs, if it is.
 pub(super) fn other_author(pending: &PendingVersionDto) -> Option<String> {
-    let key = pending.signed_by.as_deref().unwrap_or("nobody");
-    let told = format!(
-        "  is signed by {key}, not by the author of the version that runs, and gets its permissions and secrets"
-    );
+    let told = match (&pending.folder, &pending.signed_by) {
+        (Some(folder), _) => format!(
+            "  runs from the folder {folder}, whatever is in it, and gets the secrets, cookies, settings and memory of what \
+             is installed, and all that it will ask for"
+        ),
+        (None, Some(key)) => format!(
+            "  is signed by {key}, not by the author of the version that runs, and gets its permissions and secrets"
+        ),
+        (None, None) => "  is not signed: it may be another author's than the version that runs, and gets its permissions \
+                         and secrets"
+            .to_owned(),
+    };
     pending.author_changed.then_some(told)
 }
 
@@ -502,6 +510,10 @@ mod tests {
         assert_eq!(other_author(pending), None);
         (pending.author_changed, pending.signed_by) = (true, Some("0123 4567".into()));
         assert!(asked(&plugin)[3].contains("signed by 0123 4567, not by the author"));
+        plugin.pending.as_mut().unwrap().signed_by = None;
+        assert!(asked(&plugin)[3].contains("is not signed: it may be another author's"));
+        plugin.pending.as_mut().unwrap().folder = Some("/src/site".into());
+        assert!(asked(&plugin)[3].contains("runs from the folder /src/site"));
     }
 
     #[test]

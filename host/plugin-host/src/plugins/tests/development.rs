@@ -62,9 +62,17 @@ async fn an_archive_takes_the_place_of_a_folder() {
     write(folder.path(), "plugin.json", &manifest("dev", "0.1.0", ""));
     write(folder.path(), "plugin.wasm", "list folder");
     world.install("dev", "1.0.0", "list first").await.unwrap();
-    world.plugins.install_dev(folder.path().to_owned()).await.unwrap();
+    let asked = world.plugins.install_dev(folder.path().to_owned()).await.unwrap();
+    assert_eq!(world.version("dev").as_deref(), Some("1.0.0"), "until its user agrees");
+    let world = world.restart().await;
+    let pending = world.plugins.get(&identity("dev")).unwrap().pending.unwrap();
+    assert_eq!(pending.folder.as_deref(), Some(folder.path()));
+    assert_eq!(Some(pending.digest), asked.pending_consent);
+    world.plugins.consent(identity("dev"), pending.digest).await.unwrap();
     assert_eq!(world.version("dev").as_deref(), Some("0.1.0"));
-    world.install("dev", "2.0.0", "list second").await.unwrap();
+    let asked = world.install("dev", "2.0.0", "list second").await.unwrap().pending_consent;
+    assert_eq!(world.version("dev").as_deref(), Some("0.1.0"), "until its user agrees");
+    world.plugins.consent(identity("dev"), asked.unwrap()).await.unwrap();
     assert_eq!(world.version("dev").as_deref(), Some("2.0.0"));
     assert_eq!(world.plugins.get(&identity("dev")).unwrap().development_folder(), None);
 }
