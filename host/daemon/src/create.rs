@@ -8,7 +8,7 @@ use protocol::{CreateTaskRequest, ErrorCode, RequestBody, RpcError, Stranger};
 use serde_json::{Map, Value};
 use transfer::{
     Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret, UserHost,
-    source::without_login_and_fragment,
+    source::{is_harmless_header, without_login_and_fragment},
 };
 
 use crate::{
@@ -116,12 +116,9 @@ pub fn request(task: &Task) -> CreateTaskRequest {
     }
 }
 
-/// The request for those who ask what a task's options are: passwords, cookies and tokens stay here.
+/// The request for those who ask what a task's options are: passwords, cookies and every header that may hold a token
+/// stay here.
 pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
-    let is_secret = |name: &String| {
-        let names = ["authorization", "cookie", "proxy-authorization"];
-        names.into_iter().any(|secret| name.eq_ignore_ascii_case(secret))
-    };
     let mut request = request(task);
     let spec = task.spec();
     let mut urls = spec.urls.iter().map(view::shown);
@@ -129,9 +126,12 @@ pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
     request.mirrors = urls.collect();
     request.cookies.clear();
     request.http_password.clear();
-    request.headers = request
-        .headers
-        .map(|headers| headers.into_iter().filter(|(name, _)| !is_secret(name)).collect());
+    request.headers = request.headers.map(|headers| {
+        headers
+            .into_iter()
+            .filter(|(name, _)| is_harmless_header(name))
+            .collect()
+    });
     if let ProxyChoice::Through(url) = &spec.proxy {
         // Printed without user and password.
         request.proxy_url = url.to_string();

@@ -53,6 +53,9 @@ impl Place {
             return Ok(None);
         }
         let Some((part, begun)) = PartFile::find_begun(&claim)? else {
+            if let Some(why) = PartFile::not_ours(claim.directory, claim.name) {
+                self.reporter.event(RunEvent::Notice(why)).await;
+            }
             return Ok(None);
         };
         self.reserve(&part.final_path(), total).await?;

@@ -208,7 +208,8 @@ fn part(wish: &RangeWish, head: &ResponseHead) -> Result<Verdict, Failure> {
         .ok_or_else(|| mismatch("the server sent a part without saying which"))?;
     let (start, last, total) = parse_content_range(text).ok_or_else(|| {
         mismatch(format!(
-            "the server sent a part with an unusable Content-Range: {text:.60}"
+            "the server sent a part with an unusable Content-Range: {}",
+            text.chars().take(60).collect::<String>().escape_debug()
         ))
     })?;
     if start != wish.start {

@@ -157,9 +157,7 @@ mod imp {
     }
 
     pub(super) fn keeps_owners(directory: &Path) -> bool {
-        rustix::fs::statfs(directory)
-            .map(|stat| !WITHOUT_OWNERS.contains(&stat.f_type.cast_unsigned()))
-            .unwrap_or(true)
+        !rustix::fs::statfs(directory).is_ok_and(|stat| WITHOUT_OWNERS.contains(&stat.f_type.cast_unsigned()))
     }
 
     pub(super) fn usual_mode() -> Option<u32> {

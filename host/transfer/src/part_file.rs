@@ -165,6 +165,22 @@ impl PartFile {
         Ok(None)
     }
 
+    /// Why the part file of `name` in `directory` is not continued although there is one: it may be another user's.
+    pub fn not_ours(directory: &Path, name: &FileName) -> Option<String> {
+        let paths = Paths::new(directory, name);
+        let about = |path: &Path| {
+            let metadata = fs::symlink_metadata(path).ok()?;
+            let why = match os::strangers_access(&metadata)? {
+                Stranger::NoFile => "it is no ordinary file",
+                Stranger::SeveralNames => "it has several names",
+                Stranger::Owns => "it does not belong to you",
+                Stranger::MayWrite => "other users may write it",
+            };
+            Some(format!("{} is not continued, since {why}", path.display()))
+        };
+        about(&paths.part).or_else(|| about(&paths.journal))
+    }
+
     /// Makes the file at `path`, which another program left unfinished, a part file of this origin: a run that adopts goes
     /// on with what is `done`. As nothing is known of the version that it is a part of, the run compares the last of its
     /// bytes with the server's first. Blocks.

@@ -11,7 +11,7 @@ const NO_PRIORITY: u32 = 999_999;
 /// A file.
 #[derive(Debug, PartialEq)]
 pub(super) struct File {
-    /// As the document says; not to be trusted.
+    /// As the document says, but for directories that nobody would see. Not to be trusted.
     pub(super) name: String,
     /// Best first, never empty.
     pub(super) urls: Vec<String>,
@@ -65,13 +65,23 @@ fn file(element: &Element, preference: &Preference) -> Option<File> {
     };
     let urls: Vec<String> = ranked.into_iter().map(|(_, url)| url).collect();
     (!urls.is_empty()).then(|| File {
-        name: element.attribute("name").unwrap_or_default().to_owned(),
+        name: visible(element.attribute("name").unwrap_or_default()),
         urls,
         checksum: checksum(hashes),
         language: text("language"),
         os: text("os"),
         version: text("version"),
     })
+}
+
+/// A path without control characters and without dots at the beginning or end of its steps: a document must not reach
+/// `.ssh` or `.config`.
+fn visible(path: &str) -> String {
+    let steps = path.split(['/', '\\']).map(|step| {
+        let plain: String = step.chars().filter(|c| !c.is_control()).collect();
+        plain.trim_matches(|c: char| c == '.' || c.is_whitespace()).to_owned()
+    });
+    steps.filter(|step| !step.is_empty()).collect::<Vec<_>>().join("/")
 }
 
 /// A URL, and its rank: less is better.
@@ -156,6 +166,18 @@ mod tests {
         };
         let urls = &read(V4, &secure).unwrap()[0].urls;
         assert_eq!(urls, &["https://b.test/x", "http://a.test/x", "http://base.test/y"]);
+    }
+
+    #[test]
+    fn no_document_reaches_hidden_directories() {
+        for (name, kept) in [
+            ("a/b.iso", "a/b.iso"),
+            ("../.ssh/authorized_keys", "ssh/authorized_keys"),
+            ("..\\.config\\autostart/x.desktop", "config/autostart/x.desktop"),
+            ("a\u{1b}[2J/ . /b", "a[2J/b"),
+        ] {
+            assert_eq!(visible(name), kept);
+        }
     }
 
     #[test]

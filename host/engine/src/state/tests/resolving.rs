@@ -129,6 +129,51 @@ fn a_login_in_the_url_goes_to_links_of_its_origin_and_to_nobody_else() {
 }
 
 #[test]
+fn every_origin_gets_its_own_stored_login_and_no_other() {
+    let mut world = World::new();
+    for (site, user) in [("http://origin.test", "own"), ("http://known.test", "known")] {
+        let credentials = Credentials {
+            user: user.into(),
+            password: Secret::new("pw"),
+        };
+        world
+            .command(Command::SiteSave(site.parse().unwrap(), credentials))
+            .unwrap();
+    }
+    let user = |credentials: Option<&Credentials>| credentials.map(|it| it.user.clone());
+    let mut source = |n: u8, urls: &[&str]| {
+        let task = world.create_with(n, |spec| {
+            spec.urls = vec![SafeUrl::parse("http://origin.test/share").unwrap()];
+            spec.resolution = Some(Resolution {
+                resolver: ResolverId::new("shelf@us"),
+                item: None,
+            });
+        });
+        let urls = urls.iter().map(|url| SafeUrl::parse(url).unwrap());
+        let link = Link {
+            urls: urls.collect(),
+            ..link("http://origin.test/")
+        };
+        world.answer(Ok(Resolved::Link(Box::new(link))));
+        world.started(task).source.clone()
+    };
+    let elsewhere = source(1, &["http://cdn.test/f", "http://known.test/f", "http://mirror.test/f"]);
+    assert_eq!(
+        elsewhere.request.credentials, None,
+        "not the login of the URL that the plugin claimed"
+    );
+    let logins: Vec<_> = elsewhere
+        .logins
+        .iter()
+        .map(|(origin, login)| (origin.as_str(), login.user.as_str()))
+        .collect();
+    assert_eq!(logins, [("http://known.test:80", "known")]);
+    let known = source(2, &["http://known.test/f", "http://origin.test/f"]);
+    assert_eq!(user(known.request.credentials.as_ref()).as_deref(), Some("known"));
+    assert_eq!(user(known.logins.get("http://origin.test:80")).as_deref(), Some("own"));
+}
+
+#[test]
 fn a_link_that_is_good_once_is_asked_for_once() {
     let mut world = World::new();
     let task = claimed(&mut world, 1);
