@@ -72,7 +72,7 @@ fn keep(folder: &Path, id: CallId, text: &[u8]) -> io::Result<()> {
     let place = Place::of(folder)?.below(Path::new(FOLDER), true)?;
     place.write(&format!("{id}.json"), text)?;
     let mut kept = place.files()?;
-    kept.retain(|(_, name)| name.ends_with(".json"));
+    kept.retain(|(_, name)| Path::new(name).extension().is_some_and(|extension| extension == "json"));
     kept.sort();
     let excess = kept.len().saturating_sub(MAX_CAPTURED);
     kept.iter().take(excess).try_for_each(|(_, name)| place.remove(name))

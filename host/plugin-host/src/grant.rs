@@ -14,7 +14,7 @@ use url::Url;
 use crate::{
     host::{Grants, HostPattern, InputHost, Others},
     manifest::{Asked, Manifest},
-    runtime::Interface,
+    runtime::{Interface, Language},
 };
 
 /// One thing that a user is asked to allow.
@@ -33,6 +33,8 @@ pub enum Permission {
     },
     /// Read the cookies that its hosts set.
     ReadCookies,
+    /// Compute digests and signatures from secrets.
+    DeriveSecrets,
     /// Read secrets.
     RevealSecrets,
     /// See and change the files of finished downloads.
@@ -54,6 +56,9 @@ impl Permission {
             Self::InputHost => "may contact the host of the link you paste, for that one call".to_owned(),
             Self::Secret { name, host } => format!("may send the secret \"{name}\" to {host}, without reading it"),
             Self::ReadCookies => "may read the cookies that its hosts set".to_owned(),
+            Self::DeriveSecrets => "may compute digests and signatures from the secrets that you give it, and send them to \
+                                    any host that it contacts: a short secret can be found out from its digest"
+                .to_owned(),
             Self::RevealSecrets => "may read the secrets that you give it".to_owned(),
             Self::FinishedFiles => "may see and change the files of finished downloads".to_owned(),
             Self::Tool(name) => format!("may have {name} work on the files of finished downloads"),
@@ -83,6 +88,7 @@ impl fmt::Display for Permission {
             Self::InputHost => f.write_str("inputHost"),
             Self::Secret { name, host } => write!(f, "secret {name} {host}"),
             Self::ReadCookies => f.write_str("cookies:read"),
+            Self::DeriveSecrets => f.write_str("secrets:derive"),
             Self::RevealSecrets => f.write_str("secrets:reveal"),
             Self::FinishedFiles => f.write_str("finishedFiles"),
             Self::Tool(name) => write!(f, "tool {name}"),
@@ -99,6 +105,7 @@ impl FromStr for Permission {
             None => match text {
                 "inputHost" => Self::InputHost,
                 "cookies:read" => Self::ReadCookies,
+                "secrets:derive" => Self::DeriveSecrets,
                 "secrets:reveal" => Self::RevealSecrets,
                 "finishedFiles" => Self::FinishedFiles,
                 _ => return Err(InvalidPermission),
@@ -124,7 +131,7 @@ pub struct Permissions(BTreeSet<Permission>);
 
 impl Permissions {
     /// What a version needs. The code has the last word: hosts and secrets are nothing to somebody who imports no
-    /// function to send, and a function that reveals secrets is asked about whatever the manifest says.
+    /// function to send, and functions that reveal secrets or compute from them are asked about whatever the manifest says.
     pub fn needed(manifest: &Manifest, interface: &Interface) -> Self {
         let asked = &manifest.permissions;
         let imports = |is_it: fn(&str) -> bool| interface.imports.iter().any(|import| is_it(import));
@@ -138,6 +145,10 @@ impl Permissions {
             needed.extend(asked.input_host.then_some(Permission::InputHost));
             needed.extend(asked.reads_cookies.then_some(Permission::ReadCookies));
         }
+        let derives = imports(|import| matches!(import, "vault.digest" | "vault.hmac" | "vault.rsa-encrypt"));
+        // All scripts import what their engine does, so it is what their manifests say.
+        let is_script = manifest.language == Language::Script;
+        needed.extend((derives && (asked.derives_secrets || !is_script)).then_some(Permission::DeriveSecrets));
         needed.extend(imports(|import| import.starts_with("vault-reveal.")).then_some(Permission::RevealSecrets));
         if imports(|import| import.starts_with("workspace.")) {
             needed.insert(Permission::FinishedFiles);
@@ -153,6 +164,7 @@ impl Permissions {
         let secrets = asked.secrets.iter().flat_map(|(name, hosts)| secret(name, hosts));
         let others = [
             asked.input_host.then_some(Permission::InputHost),
+            asked.derives_secrets.then_some(Permission::DeriveSecrets),
             asked.reads_cookies.then_some(Permission::ReadCookies),
         ];
         hosts.chain(secrets).chain(others.into_iter().flatten()).collect()
@@ -329,6 +341,7 @@ impl Grant {
             },
             input_host,
             reads_cookies: asked.reads_cookies && self.allows(Permission::ReadCookies),
+            derives_secrets: self.allows(Permission::DeriveSecrets),
         }
     }
 }

@@ -139,6 +139,8 @@ pub struct Grants {
     pub input_host: Option<InputHost>,
     /// Whether the plugin may see which cookies sites set.
     pub reads_cookies: bool,
+    /// Whether the plugin may be told what is computed from secrets.
+    pub derives_secrets: bool,
 }
 
 /// Hosts that nobody has named.

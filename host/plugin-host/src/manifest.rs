@@ -157,6 +157,8 @@ pub struct Asked {
     pub input_host: bool,
     /// Secrets, and the hosts they may go to.
     pub secrets: BTreeMap<String, Vec<HostPattern>>,
+    /// Whether it may be told what is computed from secrets.
+    pub derives_secrets: bool,
     /// Whether it may read the cookies that its hosts set.
     pub reads_cookies: bool,
     /// How much it may remember.

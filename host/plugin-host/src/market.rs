@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::{
     error::CommandError,
-    lifecycle::{Installation, Source},
+    lifecycle::Installation,
     load,
     plugins::{Plugins, Shared},
 };

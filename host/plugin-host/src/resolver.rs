@@ -87,7 +87,8 @@ async fn with_secrets(
     let own = std::iter::once(&link.url).chain(&link.mirrors);
     let urls: Vec<_> = own.chain(segments).chain(keys).collect();
     for (name, template) in &link.secret_headers {
-        let filled = secrets.fill(&Template::parse(template), &urls).await;
+        let template = Template::parse(template).map_err(|error| refused(error.to_string()))?;
+        let filled = secrets.fill(&template, &urls).await;
         let value = filled.map_err(|error| refused(error.to_string()))?;
         if value.expose().chars().any(char::is_control) {
             return Err(refused(format!("the secret for the field {name} cannot be sent")));

@@ -26,6 +26,11 @@ const MAX_VALUE_BYTES: usize = 4096;
 /// How many captured values an account has at most.
 const MAX_SECRETS: i64 = 32;
 
+/// The longest template, and the most places for secrets in it: with every secret as long as it may be, the filled text
+/// is still short.
+const MAX_TEMPLATE_BYTES: usize = 64 * 1024;
+const MAX_PLACES: usize = 16;
+
 /// The account of a plugin that nobody logged into.
 const NO_ACCOUNT: &str = "";
 
@@ -68,6 +73,9 @@ pub enum SecretError {
     /// A value that is not kept.
     #[error("a captured secret has {MIN_VALUE_BYTES} B to {}, not {}", ByteCount(MAX_VALUE_BYTES as u64), ByteCount(*.0 as u64))]
     Value(usize),
+    /// A template that is too long, or has too many places for secrets.
+    #[error("a template has at most {} and {MAX_PLACES} places for secrets", ByteCount(MAX_TEMPLATE_BYTES as u64))]
+    Template,
     /// There are as many as there may be.
     #[error("a plugin keeps at most {MAX_SECRETS} captured secrets")]
     Full,
@@ -348,8 +356,11 @@ enum Piece {
 }
 
 impl Template {
-    /// Reads a template; every text is one.
-    pub fn parse(mut text: &str) -> Self {
+    /// Reads a template; every text is one that is not too long.
+    pub fn parse(mut text: &str) -> Result<Self, SecretError> {
+        if text.len() > MAX_TEMPLATE_BYTES {
+            return Err(SecretError::Template);
+        }
         let mut pieces = Vec::new();
         let mut literal = String::new();
         while let Some((before, rest)) = text.split_once('{') {
@@ -368,7 +379,11 @@ impl Template {
         }
         literal.push_str(text);
         pieces.push(Piece::Text(literal));
-        Self(pieces)
+        let template = Self(pieces);
+        if template.names().count() > MAX_PLACES {
+            return Err(SecretError::Template);
+        }
+        Ok(template)
     }
 
     /// The secrets it has places for.

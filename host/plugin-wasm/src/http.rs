@@ -34,6 +34,8 @@ pub struct Request {
     pub(crate) secrets: Vec<secret::Field>,
     pub(crate) captures: Vec<secret::Capture>,
     pub(crate) invalid: Option<String>,
+    /// The bytes of all that it was put together from, its body not counted.
+    parts: usize,
 }
 
 /// Which cookies go along.
@@ -78,6 +80,7 @@ impl Request {
             secrets: Vec::new(),
             captures: Vec::new(),
             invalid: None,
+            parts: 0,
         };
         if !METHODS.contains(&request.method.as_str()) {
             request.reject("the method is not one that plugins may use");
@@ -91,6 +94,16 @@ impl Request {
     /// Notes what is wrong; the first thing counts.
     pub(crate) fn reject(&mut self, reason: impl Into<String>) {
         self.invalid.get_or_insert_with(|| reason.into());
+    }
+
+    /// Whether it may become longer by so much.
+    pub(crate) fn grows_by(&mut self, bytes: usize, limit: usize) -> bool {
+        self.parts = self.parts.saturating_add(bytes);
+        let fits = self.parts <= limit;
+        if !fits {
+            self.reject("the request is longer than plugins may send");
+        }
+        fits
     }
 
     pub(crate) fn set_header(&mut self, name: &str, value: &str) {

@@ -19,7 +19,7 @@ mod work;
 pub use decode::{aes_decrypt_cbc, base64_decode, digest};
 pub use html::{Node, select};
 pub use json::json_at;
-pub use pattern::{captures, group};
+pub use pattern::{captures, group, is_match};
 pub use url::{UrlParts, form, join_url, parse_url, with_query};
 pub use work::Work;
 

@@ -28,9 +28,18 @@ const MAX_KEPT_BYTES: usize = 256 * 1024;
 /// Patterns that were compiled lately. What searching takes is not kept with them.
 static COMPILED: Mutex<VecDeque<(String, Program)>> = Mutex::new(VecDeque::new());
 
+/// How many steps it is worth to compile a state of a pattern.
+const STEPS_PER_STATE: usize = 16;
+
+/// Whether there is a match of `pattern` in `input`.
+pub fn is_match(pattern: &str, input: &str, work: &mut Work<'_>) -> Result<bool, TextError> {
+    let program = compile(pattern, input, work)?;
+    Ok(Search::new(&program, input).next(work)?.is_some())
+}
+
 /// All matches of `pattern` in `input`, each with its groups; group 0 is the whole match.
 pub fn captures(pattern: &str, input: &str, work: &mut Work<'_>) -> Result<Vec<Vec<Option<String>>>, TextError> {
-    let program = compile(pattern, input)?;
+    let program = compile(pattern, input, work)?;
     let mut search = Search::new(&program, input);
     let mut allowance = Allowance::default();
     let mut matches = Vec::new();
@@ -47,7 +56,7 @@ pub fn captures(pattern: &str, input: &str, work: &mut Work<'_>) -> Result<Vec<V
 
 /// What group number `group` holds in each match of `pattern`; matches without it are left out.
 pub fn group(pattern: &str, input: &str, group: usize, work: &mut Work<'_>) -> Result<Vec<String>, TextError> {
-    let program = compile(pattern, input)?;
+    let program = compile(pattern, input, work)?;
     if group >= program.groups() {
         return Err(TextError::invalid("group", format!("the pattern has no group {group}")));
     }
@@ -63,7 +72,7 @@ pub fn group(pattern: &str, input: &str, group: usize, work: &mut Work<'_>) -> R
     Ok(values)
 }
 
-fn compile(pattern: &str, input: &str) -> Result<Program, TextError> {
+fn compile(pattern: &str, input: &str, work: &mut Work<'_>) -> Result<Program, TextError> {
     check_pattern(pattern, MAX_PATTERN_BYTES)?;
     check_input(input)?;
     let kept = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,8 +81,12 @@ fn compile(pattern: &str, input: &str) -> Result<Program, TextError> {
         return Ok(program);
     }
     let Ok(program) = Program::new(pattern, MAX_KEPT_BYTES) else {
-        return Program::new(pattern, MAX_COMPILED_BYTES);
+        let large = Program::new(pattern, MAX_COMPILED_BYTES);
+        let states = large.as_ref().map_or(MAX_COMPILED_BYTES / 64, Program::states);
+        work.take(states * STEPS_PER_STATE)?;
+        return large;
     };
+    work.take(program.states() * STEPS_PER_STATE)?;
     let mut kept = kept();
     kept.truncate(KEPT - 1);
     kept.push_front((pattern.to_owned(), program.clone()));

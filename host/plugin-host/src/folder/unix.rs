@@ -5,11 +5,11 @@ use std::{
     io::{self, Write as _},
     os::fd::OwnedFd,
     path::Path,
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use rustix::{
-    fs::{self, AtFlags, Dir, FileType, Mode, OFlags},
+    fs::{self, AtFlags, Dir, Mode, OFlags},
     io::Errno,
 };
 
@@ -84,11 +84,12 @@ impl Place {
         for entry in Dir::read_from(&self.0)? {
             let entry = entry?;
             let Ok(name) = entry.file_name().to_str() else { continue };
-            let stat = fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-                let seconds = Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or(0));
-                let nanoseconds = Duration::from_nanos(u64::try_from(stat.st_mtime_nsec).unwrap_or(0));
-                files.push((SystemTime::UNIX_EPOCH + seconds + nanoseconds, name.to_owned()));
+            // A link does not open, nor what went away meanwhile.
+            let Ok(metadata) = self.file(Path::new(name)).and_then(|file| file.metadata()) else {
+                continue;
+            };
+            if metadata.is_file() {
+                files.push((metadata.modified()?, name.to_owned()));
             }
         }
         Ok(files)

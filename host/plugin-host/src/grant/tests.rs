@@ -35,6 +35,30 @@ fn interface(imports: &[&str]) -> Interface {
 }
 
 #[test]
+fn who_computes_from_secrets_asks_for_it() {
+    let derive = permission("secrets:derive");
+    let mut plugin = manifest();
+    let asks = |manifest: &Manifest, imports: &[&str]| {
+        let needed = Permissions::needed(manifest, &interface(imports));
+        needed.iter().any(|permission| *permission == derive)
+    };
+    for import in ["vault.digest", "vault.hmac", "vault.rsa-encrypt"] {
+        assert!(asks(&plugin, &[import]), "{import}");
+    }
+    assert!(!asks(&plugin, &["vault.has", "text.digest", "http.send"]));
+    let given = Given::by_user("https://acme.com/x".parse().unwrap());
+    let of = |allowed| Grant { allowed, ..Grant::default() }.for_call(&plugin.permissions, &[], &given);
+    assert!(!of(permissions(&["host https://api.acme.com"])).derives_secrets);
+    assert!(of(permissions(&["secrets:derive"])).derives_secrets);
+    // A script imports whatever its engine does.
+    plugin.language = Language::Script;
+    assert!(!asks(&plugin, &["vault.digest"]));
+    plugin.permissions.derives_secrets = true;
+    assert!(asks(&plugin, &["vault.digest"]));
+    assert!(Permissions::asked(&plugin.permissions).iter().any(|permission| *permission == derive));
+}
+
+#[test]
 fn every_permission_is_told_in_words() {
     for (text, words) in [
         ("host https://api.acme.com", "may contact https://api.acme.com"),
@@ -51,6 +75,11 @@ fn every_permission_is_told_in_words() {
             "may send the secret \"access\" to https://api.acme.com, without reading it",
         ),
         ("cookies:read", "may read the cookies that its hosts set"),
+        (
+            "secrets:derive",
+            "may compute digests and signatures from the secrets that you give it, and send them to any host that it \
+             contacts: a short secret can be found out from its digest",
+        ),
         ("secrets:reveal", "may read the secrets that you give it"),
         ("finishedFiles", "may see and change the files of finished downloads"),
         ("tool mux", "may have mux work on the files of finished downloads"),

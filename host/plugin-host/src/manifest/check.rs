@@ -189,6 +189,7 @@ pub(super) fn permissions(record: PermissionsRecord) -> Result<Asked> {
         optional_hosts,
         input_host: record.input_host,
         secrets,
+        derives_secrets: record.derive_secrets,
         reads_cookies: record.cookies == CookiesRecord::Read,
         storage_bytes: storage_kb * 1024,
         memory_bytes: memory_mb * 1024 * 1024,

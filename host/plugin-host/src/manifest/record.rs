@@ -163,6 +163,8 @@ pub(super) struct PermissionsRecord {
     pub(super) input_host: bool,
     /// Names of secrets, and the hosts they may be sent to.
     pub(super) secrets: BTreeMap<String, Vec<Text<HostPattern>>>,
+    /// Digests and signatures of secrets; a script may have none without it, compiled code is known by its imports.
+    pub(super) derive_secrets: bool,
     pub(super) cookies: CookiesRecord,
     pub(super) storage_kb: Option<u64>,
     pub(super) memory_mb: Option<u64>,

@@ -15,7 +15,7 @@ use super::*;
 use crate::{
     error::CallFailure,
     journal::Event,
-    lifecycle::Status,
+    lifecycle::{Source, Status},
     plugins::tests::{World, given, identity, manifest},
     runtime::Interface,
 };

@@ -102,7 +102,7 @@ async fn what_is_too_much_or_too_long_is_not_kept_nor_what_is_nobody_s() {
 #[tokio::test]
 async fn a_link_is_given_a_secret_only_if_all_its_hosts_may_have_it() {
     let secrets = secrets().await;
-    let template = Template::parse("Bearer {token}");
+    let template = Template::parse("Bearer {token}").unwrap();
     let (api, other) = (url("https://api.acme.com/f"), url("https://mirror.org/f"));
     assert_eq!(
         secrets.fill(&template, &[&api]).await.unwrap().expose(),
@@ -110,7 +110,7 @@ async fn a_link_is_given_a_secret_only_if_all_its_hosts_may_have_it() {
     );
     let refused = secrets.fill(&template, &[&api, &other]).await.unwrap_err();
     assert_eq!(refused.to_string(), "the secret token is not bound to mirror.org");
-    let unknown = secrets.fill(&Template::parse("{none}"), &[&api]).await;
+    let unknown = secrets.fill(&Template::parse("{none}").unwrap(), &[&api]).await;
     assert!(matches!(unknown, Err(SecretError::Unknown(_))));
 }
 
@@ -125,14 +125,22 @@ fn a_template_has_places_only_where_names_are_in_braces() {
         ("{{a}}", "{v}"),
         ("", ""),
     ] {
-        let filled = Template::parse(text).fill(|_| Some(&value)).unwrap();
+        let filled = Template::parse(text).unwrap().fill(|_| Some(&value)).unwrap();
         assert_eq!(filled.expose(), expect, "{text}");
     }
-    assert_eq!(Template::parse("{a}-{b}").names().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(Template::parse("{a}-{b}").unwrap().names().collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[test]
 fn names_that_belong_to_everybody_are_told_apart() {
     assert!(is_public_suffix("com") && is_public_suffix("co.uk"));
     assert!(!is_public_suffix("acme.com") && !is_public_suffix("acme.co.uk"));
+}
+
+#[test]
+fn a_template_makes_no_text_without_end() {
+    assert!(Template::parse(&"{a}".repeat(MAX_PLACES)).is_ok());
+    for text in ["{a}".repeat(MAX_PLACES + 1), "a".repeat(MAX_TEMPLATE_BYTES + 1)] {
+        assert!(matches!(Template::parse(&text), Err(SecretError::Template)));
+    }
 }

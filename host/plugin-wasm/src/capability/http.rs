@@ -21,10 +21,15 @@ use crate::{
     state::CallState,
 };
 
+/// The URL, the fields, and what is to be filled in or taken out may each be as long as the fields of a request.
+const PARTS_OF_LIMIT: usize = 4;
+
 impl http::Host for CallState {
     async fn send(&mut self, req: Resource<Request>) -> wasmtime::Result<Result<Resource<Response>, HttpError>> {
         let request = self.table.delete(req)?;
-        match self.http.send(request).await {
+        let sent = self.http.send(request).await;
+        self.charge(self.http.take_computed())?;
+        match sent {
             Ok(response) => Ok(Ok(self.table.push(response)?)),
             Err(error) => Ok(Err(error.into())),
         }
@@ -39,7 +44,9 @@ impl http::Host for CallState {
             requests.push(self.table.delete(request)?);
         }
         let mut results = Vec::with_capacity(requests.len());
-        for result in self.http.send_all(requests).await {
+        let sent = self.http.send_all(requests).await;
+        self.charge(self.http.take_computed())?;
+        for result in sent {
             results.push(match result {
                 Ok(response) => Ok(self.table.push(response)?),
                 Err(error) => Err(error.into()),
@@ -53,21 +60,53 @@ impl CallState {
     fn request(&mut self, request: &Resource<Request>) -> wasmtime::Result<&mut Request> {
         Ok(self.table.get_mut(request)?)
     }
+
+    /// The request, if it may become longer by so much. What is too long is not kept until the request is sent: a call may
+    /// have many of them.
+    fn longer(
+        &mut self,
+        request: &Resource<Request>,
+        parts: &[&str],
+    ) -> wasmtime::Result<Option<&mut Request>> {
+        let limit = self.http.limits().header_bytes.saturating_mul(PARTS_OF_LIMIT);
+        let added: usize = parts.iter().map(|part| part.len()).sum();
+        let request = self.request(request)?;
+        Ok(request.grows_by(added, limit).then_some(request))
+    }
+
+    fn set_body(&mut self, request: &Resource<Request>, body: Bytes) -> wasmtime::Result<()> {
+        let limit = self.http.limits().request_bytes;
+        let request = self.request(request)?;
+        if body.len() > limit {
+            request.body = Bytes::new();
+            request.reject(format!("the body has {} bytes; the limit is {limit}", body.len()));
+        } else {
+            request.body = body;
+        }
+        Ok(())
+    }
 }
 
 impl http::HostRequest for CallState {
     fn new(&mut self, method: String, url: String) -> wasmtime::Result<Resource<Request>> {
-        Ok(self.table.push(Request::new(&method, &url))?)
+        let limit = self.http.limits().header_bytes;
+        let mut request = Request::new(&method, if url.len() > limit { "" } else { &url });
+        request.grows_by(url.len(), limit.saturating_mul(PARTS_OF_LIMIT));
+        Ok(self.table.push(request)?)
     }
 
     fn header(&mut self, request: Resource<Request>, name: String, value: String) -> wasmtime::Result<()> {
-        self.request(&request)?.set_header(&name, &value);
+        if let Some(request) = self.longer(&request, &[&name, &value])? {
+            request.set_header(&name, &value);
+        }
         Ok(())
     }
 
     fn query(&mut self, request: Resource<Request>, name: String, value: String) -> wasmtime::Result<()> {
         let limit = self.http.limits().header_bytes;
-        let request = self.request(&request)?;
+        let Some(request) = self.longer(&request, &[&name, &value])? else {
+            return Ok(());
+        };
         request.add_query(&name, &value);
         if request.url.as_ref().is_some_and(|url| url.as_str().len() > limit) {
             request.reject("the URL is too long");
@@ -76,22 +115,20 @@ impl http::HostRequest for CallState {
     }
 
     fn body_bytes(&mut self, request: Resource<Request>, data: Vec<u8>) -> wasmtime::Result<()> {
-        self.request(&request)?.body = data.into();
-        Ok(())
+        self.set_body(&request, data.into())
     }
 
     fn body_text(&mut self, request: Resource<Request>, data: String, content_type: String) -> wasmtime::Result<()> {
-        let request = self.request(&request)?;
-        request.set_header("content-type", &content_type);
-        request.body = data.into();
-        Ok(())
+        if let Some(request) = self.longer(&request, &[&content_type])? {
+            request.set_header("content-type", &content_type);
+        }
+        self.set_body(&request, data.into())
     }
 
     fn body_form(&mut self, request: Resource<Request>, pairs: Vec<(String, String)>) -> wasmtime::Result<()> {
-        let request = self.request(&request)?;
-        request.set_header("content-type", "application/x-www-form-urlencoded");
-        request.body = Bytes::from(search::form(&pairs));
-        Ok(())
+        self.request(&request)?
+            .set_header("content-type", "application/x-www-form-urlencoded");
+        self.set_body(&request, Bytes::from(search::form(&pairs)))
     }
 
     fn timeout_ms(&mut self, request: Resource<Request>, ms: u32) -> wasmtime::Result<()> {
@@ -138,31 +175,38 @@ impl http::HostRequest for CallState {
     }
 
     fn capture_json(&mut self, request: Resource<Request>, what: String, secret: String) -> wasmtime::Result<()> {
-        let capture = Capture::Json(what, secret);
-        self.request(&request)?.add_capture(capture);
+        if let Some(request) = self.longer(&request, &[&what, &secret])? {
+            request.add_capture(Capture::Json(what, secret));
+        }
         Ok(())
     }
 
     fn capture_header(&mut self, request: Resource<Request>, what: String, secret: String) -> wasmtime::Result<()> {
-        let capture = Capture::Header(what, secret);
-        self.request(&request)?.add_capture(capture);
+        if let Some(request) = self.longer(&request, &[&what, &secret])? {
+            request.add_capture(Capture::Header(what, secret));
+        }
         Ok(())
     }
 
     fn secret_header(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
-        self.request(&request)?.add_secret(Place::Header, &name, &template);
+        if let Some(request) = self.longer(&request, &[&name, &template])? {
+            request.add_secret(Place::Header, &name, &template);
+        }
         Ok(())
     }
 
     fn secret_query(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
-        self.request(&request)?.add_secret(Place::Query, &name, &template);
+        if let Some(request) = self.longer(&request, &[&name, &template])? {
+            request.add_secret(Place::Query, &name, &template);
+        }
         Ok(())
     }
 
     fn secret_form(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
-        let request = self.request(&request)?;
-        request.set_header("content-type", "application/x-www-form-urlencoded");
-        request.add_secret(Place::Form, &name, &template);
+        if let Some(request) = self.longer(&request, &[&name, &template])? {
+            request.set_header("content-type", "application/x-www-form-urlencoded");
+            request.add_secret(Place::Form, &name, &template);
+        }
         Ok(())
     }
 

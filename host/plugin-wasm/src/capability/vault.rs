@@ -10,6 +10,14 @@ use transfer::Secret;
 
 use crate::{bindings::svc::plugin::vault, call::Vault, state::CallState};
 
+/// What is answered to who may not compute from secrets.
+const NOT_ALLOWED: &str =
+    "the user did not agree that this plugin computes from secrets (secrets:derive); users are asked when it is installed, if \
+     it is a script then only with \"deriveSecrets\": true among the permissions of its plugin.json";
+
+/// The longest text that is signed.
+const MAX_SIGNED_BYTES: usize = 1024 * 1024;
+
 /// What is answered about accounts: nobody can log in yet, so there is only the plugin itself.
 const NO_ACCOUNT: &str = "nobody is logged in to this account";
 
@@ -32,11 +40,15 @@ impl vault::Host for CallState {
         algorithm: vault::Hash,
         encoding: vault::Encoding,
     ) -> wasmtime::Result<Result<String, String>> {
-        let filled = match filled(self.context.vault.clone(), &account, &template).await {
+        let filled = match self.filled(&account, &template).await {
             Ok(filled) => filled,
             Err(reason) => return Ok(Err(reason)),
         };
-        let digest = search::digest(name(algorithm), filled.expose().as_bytes());
+        let digest = self
+            .search(filled.expose().len(), move |_| {
+                search::digest(name(algorithm), filled.expose().as_bytes())
+            })
+            .await?;
         Ok(digest
             .map(|bytes| encode(encoding, &bytes))
             .map_err(|error| error.to_string()))
@@ -56,11 +68,21 @@ impl vault::Host for CallState {
             vault::Hash::Sha256 => hmac::HMAC_SHA256,
             vault::Hash::Sha512 => hmac::HMAC_SHA512,
         };
-        let secret = filled(self.context.vault.clone(), &account, &format!("{{{key}}}")).await;
-        Ok(secret.map(|secret| {
+        if data.len() > MAX_SIGNED_BYTES {
+            let reason = format!("the text to sign has {} bytes; the limit is {MAX_SIGNED_BYTES}", data.len());
+            return Ok(Err(reason));
+        }
+        let secret = match self.filled(&account, &format!("{{{key}}}")).await {
+            Ok(secret) => secret,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let length = data.len();
+        let sign = move |_: &mut search::Work<'_>| {
             let key = hmac::Key::new(algorithm, secret.expose().as_bytes());
-            encode(encoding, hmac::sign(&key, data.as_bytes()).as_ref())
-        }))
+            Ok(encode(encoding, hmac::sign(&key, data.as_bytes()).as_ref()))
+        };
+        let signed = self.search(length, sign).await?;
+        Ok(signed.map_err(|error| error.to_string()))
     }
 
     async fn rsa_encrypt(
@@ -71,7 +93,20 @@ impl vault::Host for CallState {
         _: bool,
         _: vault::Encoding,
     ) -> wasmtime::Result<Result<String, String>> {
+        if !self.context.grants.derives_secrets {
+            return Ok(Err(NOT_ALLOWED.to_owned()));
+        }
         Ok(Err("this host does not encrypt with RSA yet".to_owned()))
+    }
+}
+
+impl CallState {
+    /// See [`filled`]; what is computed from it is told to the plugin, which needs to be allowed that.
+    async fn filled(&mut self, account: &str, template: &str) -> Result<Secret, String> {
+        if !self.context.grants.derives_secrets {
+            return Err(NOT_ALLOWED.to_owned());
+        }
+        filled(self.context.vault.clone(), account, template).await
     }
 }
 
@@ -80,7 +115,7 @@ async fn filled(vault: Arc<dyn Vault>, account: &str, template: &str) -> Result<
     if !account.is_empty() {
         return Err(NO_ACCOUNT.to_owned());
     }
-    let template = Template::parse(template);
+    let template = Template::parse(template).map_err(|error| error.to_string())?;
     let mut found = BTreeMap::new();
     for name in template.names() {
         let secret = vault.find(name.to_owned()).await;

@@ -54,11 +54,14 @@ impl Request {
         } else if self.secrets.len() >= MAX_FIELDS {
             self.reject("too many secret fields");
         } else {
-            self.secrets.push(Field {
-                place,
-                name: name.to_owned(),
-                template: Template::parse(template),
-            });
+            match Template::parse(template) {
+                Ok(template) => self.secrets.push(Field {
+                    place,
+                    name: name.to_owned(),
+                    template,
+                }),
+                Err(error) => self.reject(error.to_string()),
+            }
         }
     }
 
@@ -140,6 +143,8 @@ impl Unlocked {
         vault: &dyn Vault,
     ) -> Result<(), FetchError> {
         for capture in captures {
+            // Reading a long answer takes some time, and others are to have theirs.
+            tokio::task::yield_now().await;
             let (found, name) = match capture {
                 Capture::Json(pointer, name) => (json_value(&answer.body, pointer), name),
                 Capture::Header(field, name) => (header_value(answer, field).map(|value| (value, None)), name),
@@ -157,7 +162,7 @@ impl Unlocked {
     }
 
     /// Puts names in the place of secrets, wherever they stand in an answer.
-    pub(crate) fn scrub(&self, answer: &mut Answer, url: &mut Url) {
+    pub(crate) async fn scrub(&self, answer: &mut Answer, url: &mut Url) {
         for (name, written) in &self.captured {
             let name = format!("\"‹secret:{name}›\"");
             if let Cow::Owned(body) = replace(&answer.body, written.expose().as_bytes(), name.as_bytes()) {
@@ -165,6 +170,7 @@ impl Unlocked {
             }
         }
         for (name, secret) in &self.secrets {
+            tokio::task::yield_now().await;
             let name = format!("‹secret:{name}›");
             for form in forms(secret.value().expose()) {
                 if let Cow::Owned(body) = replace(&answer.body, form.as_bytes(), name.as_bytes()) {
@@ -216,8 +222,8 @@ fn header_value(answer: &Answer, field: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_secret_is_found_however_it_is_written() {
+    #[tokio::test]
+    async fn a_secret_is_found_however_it_is_written() {
         let secret = BoundSecret::new(Secret::new("p/ss \"w\u{f6}rd"), Vec::new());
         let unlocked = Unlocked {
             secrets: [("pin".to_owned(), secret)].into(),
@@ -236,7 +242,7 @@ mod tests {
                 body: format!("<{text}><{text}>").into(),
             };
             let mut url: Url = "https://a.example/?q=p%2Fss+%22w%C3%B6rd".parse().unwrap();
-            unlocked.scrub(&mut answer, &mut url);
+            unlocked.scrub(&mut answer, &mut url).await;
             assert_eq!(&answer.body[..], "<‹secret:pin›><‹secret:pin›>".as_bytes(), "{text}");
             assert_eq!(answer.headers[0].1, "‹secret:pin›");
             assert!(!url.as_str().contains("ss"), "{url}");

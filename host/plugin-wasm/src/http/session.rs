@@ -61,6 +61,8 @@ pub(crate) struct Traffic {
     pub(crate) requests: u32,
     pub(crate) bytes: u64,
     pub(crate) denied: Vec<Denial>,
+    /// Time that was spent on looking for secrets in answers and is not yet counted as the plugin's.
+    pub(crate) computed: Duration,
 }
 
 /// One step of a request on its way through redirects. It has no secrets in it: they are put in for each step anew.
@@ -91,6 +93,11 @@ impl Session {
 
     pub(crate) fn limits(&self) -> &HttpLimits {
         &self.limits
+    }
+
+    /// Time that was spent on the plugin's answers since it was asked for the last time.
+    pub(crate) fn take_computed(&self) -> Duration {
+        std::mem::take(&mut self.ledger().computed)
     }
 
     pub(crate) fn traffic(&self) -> Traffic {
@@ -130,9 +137,12 @@ impl Session {
             return Ok(cached);
         }
         let (mut answer, mut url) = self.follow(request, url, &unlocked).await?;
-        let from = (&answer, &url);
+        let (from, since) = ((&answer, &url), Instant::now());
         unlocked.capture(&request.captures, from, &*self.vault).await?;
-        unlocked.scrub(&mut answer, &mut url);
+        unlocked.scrub(&mut answer, &mut url).await;
+        if !request.secrets.is_empty() || !request.captures.is_empty() {
+            self.ledger().computed += since.elapsed();
+        }
         let mut response = Response::new(answer, url);
         response.shows_cookies = self.grants.reads_cookies;
         if let Some(key) = key.filter(|_| response.status < 400) {

@@ -63,6 +63,11 @@ impl Program {
         Ok(Self { nfa, walk })
     }
 
+    /// How many states it has.
+    pub(super) fn states(&self) -> usize {
+        self.nfa.states().len()
+    }
+
     /// How many groups it has; the whole match is one.
     pub(super) fn groups(&self) -> usize {
         self.nfa.group_info().slot_len() / 2

@@ -2,5 +2,8 @@
 //! fails where the attack succeeds. `host/docs/security.md` lists them.
 
 mod addresses;
+mod dev_plugins;
 mod logins;
 mod part_files;
+mod patterns;
+mod scripts;

@@ -2,7 +2,7 @@
 
 mod author;
 mod foreign;
-mod guest;
+pub(crate) mod guest;
 mod hls;
 mod kill_loop;
 mod market;

@@ -298,7 +298,56 @@ fn secrets() -> Vec<Case> {
         grants: asked_for("https://evil.example/", &["https://bound.example"]),
         ..Call::of(with_secret(""))
     };
+    // A fingerprint of the secret as the title; without the user's consent, it is told why not.
+    let vault = r#"
+        (import "svc:plugin/vault@0.1.0" "digest" (func $digest (param i32 i32 i32 i32 i32 i32 i32)))
+        (import "svc:plugin/listing@0.1.0" "[method]listing.title" (func $title (param i32 i32 i32)))
+        (memory (export "memory") 2)
+        (data (i32.const 100) "{token}")"#;
+    let digest = "(call $digest (i32.const 0) (i32.const 0) (i32.const 100) (i32.const 7) (i32.const 2) (i32.const 0)
+            (i32.const 400))
+        (call $title (local.get $listing) (i32.load (i32.const 404)) (i32.load (i32.const 408)))";
+    let fingerprint = Call {
+        is_harmless: |listing| {
+            let title = listing.title.as_deref().unwrap_or_default();
+            title.contains("secrets:derive")
+        },
+        ..Call::of(previewer(&["vault"], vault, digest))
+    };
+    // A hundred requests with a body of 20 MiB each, none of which is sent.
+    let http = r#"
+        (import "svc:plugin/http@0.1.0" "[constructor]request" (func $request (param i32 i32 i32 i32) (result i32)))
+        (import "svc:plugin/http@0.1.0" "[method]request.body-bytes" (func $body (param i32 i32 i32)))
+        (import "svc:plugin/http@0.1.0" "[method]request.query" (func $query (param i32 i32 i32 i32 i32)))
+        (memory (export "memory") 400)
+        (data (i32.const 100) "POST")"#;
+    let hoards = "(local $i i32) (local $kept i32)
+        (loop $l
+            (local.set $kept (call $request (i32.const 100) (i32.const 4) (local.get $url) (local.get $length)))
+            (call $body (local.get $kept) (i32.const 65536) (i32.const 20971520))
+            (call $query (local.get $kept) (i32.const 100) (i32.const 4) (i32.const 65536) (i32.const 20971520))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $l (i32.lt_u (local.get $i) (i32.const 100))))";
     vec![
+        case(
+            "fingerprint-of-a-secret",
+            "has a digest computed from a secret, about which its user was not asked.",
+            "ok",
+            Attempt::Call(Box::new(fingerprint)),
+        ),
+        case(
+            "hoarded-requests",
+            "puts together a hundred requests of 40 MiB each and sends none; nothing of them is kept.",
+            "ok",
+            Attempt::Call(Box::new(Call {
+                limits: Limits {
+                    cpu: Duration::from_secs(20),
+                    wall: Duration::from_mins(1),
+                    ..Limits::preview()
+                },
+                ..Call::of(previewer(&["http"], http, hoards))
+            })),
+        ),
         case(
             "secret-elsewhere",
             "sends a secret to a host that it is not bound to.",

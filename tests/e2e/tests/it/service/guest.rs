@@ -40,7 +40,7 @@ pub(super) fn install(service: &Service, identity: &str) -> String {
 }
 
 /// Installs an archive, which holds this plugin, and gives what its user is to agree to.
-pub(super) fn install_archive(service: &Service, identity: &str, archive: &Path) -> String {
+pub(crate) fn install_archive(service: &Service, identity: &str, archive: &Path) -> String {
     let installed = upload(&service.url(), archive).expect("the answer is JSON");
     assert_eq!(installed["identity"], identity, "{installed}");
     installed["pendingConsent"]
@@ -50,7 +50,7 @@ pub(super) fn install_archive(service: &Service, identity: &str, archive: &Path)
 }
 
 /// What the service at `url` says to an archive; `None` if it does not live to say it.
-pub(super) fn upload(url: &str, archive: &Path) -> Option<Value> {
+pub(crate) fn upload(url: &str, archive: &Path) -> Option<Value> {
     let answer = Command::new("curl")
         .args(["--silent", "--show-error", "-H", "Content-Type: application/zip"])
         .args(["-H", &format!("Authorization: Bearer {KEY}"), "--data-binary"])
@@ -61,7 +61,7 @@ pub(super) fn upload(url: &str, archive: &Path) -> Option<Value> {
     serde_json::from_slice(&answer.stdout).ok()
 }
 
-pub(super) fn switch(service: &Service, identity: &str, body: &Value) -> Answer {
+pub(crate) fn switch(service: &Service, identity: &str, body: &Value) -> Answer {
     let path = format!("/api/v1/plugins/{identity}/enabled");
     service.ask("PUT", &path, Some(body)).expect("it answers")
 }
