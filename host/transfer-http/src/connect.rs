@@ -81,7 +81,7 @@ pub(crate) async fn connect(shared: &Shared, route: &Route) -> Result<(Stream, O
             let target = (key.host.as_str(), key.port);
             let tcp = dial(&shared.config.names, target, *reach, limit)
                 .await
-                .map_err(failure)?;
+                .map_err(|error| failure(&error))?;
             let address = tcp.peer_addr().ok().map(|address| address.ip());
             (Stream::Tcp(tcp), address)
         }
@@ -107,8 +107,8 @@ pub(crate) async fn connect(shared: &Shared, route: &Route) -> Result<(Stream, O
     Ok((secured.await?, address))
 }
 
-fn failure(error: DialError) -> Failure {
-    let kind = match &error {
+fn failure(error: &DialError) -> Failure {
+    let kind = match error {
         DialError::Forbidden(forbidden) => return not_reachable(forbidden),
         DialError::Unknown { .. } => FailureKind::Resolve,
         DialError::Refused { .. } => FailureKind::Connect,
