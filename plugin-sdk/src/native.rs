@@ -328,7 +328,12 @@ pub(crate) mod http {
         }
 
         pub(crate) fn regex(&self, pattern: &str, group: u32) -> Result<Vec<String>, HttpError> {
-            told(search::group(pattern, &self.text()?, group as usize, &mut search::Work::default()))
+            told(search::group(
+                pattern,
+                &self.text()?,
+                group as usize,
+                &mut search::Work::default(),
+            ))
         }
     }
 

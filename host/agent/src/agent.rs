@@ -116,15 +116,13 @@ impl Agent {
         }
         let is_new_server = host == Host::Headless && settings.key.is_none();
         let app = App {
-            gate: Arc::new(Gate {
-                // Whoever has a key may be behind a proxy that says another name.
-                is_loopback_only: listening.is_loopback_only() && (host == Host::Desktop || settings.key.is_none()),
+            gate: Arc::new(Gate::new(
                 vault,
-                trusted_proxies: config.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
-                throttle: std::sync::Mutex::default(),
-                tickets: crate::ticket::Tickets::default(),
-                metrics: Arc::clone(&daemon.hub.metrics),
-            }),
+                // Whoever has a key may be behind a proxy that says another name.
+                listening.is_loopback_only() && (host == Host::Desktop || settings.key.is_none()),
+                config.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
+                Arc::clone(&daemon.hub.metrics),
+            )),
             daemon,
             pending,
             aria2,

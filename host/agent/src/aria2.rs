@@ -2,7 +2,8 @@
 //! API over the same session with the daemon and the same projection.
 //!
 //! `call` says who may call and which method does what; `json` and `xml_rpc` read and write messages; `tell` answers from
-//! the projection in the orders of `board`; `add` and `control` have the daemon do things; `option` knows aria2's options. `client` is the dialect for whoever
+//! the projection in the orders of `board`; `add` and `control` have the daemon do things; `option` knows aria2's options. `visitor` is
+//! what browsers may do without a key. `client` is the dialect for whoever
 //! shares the process.
 
 mod add;
@@ -19,6 +20,7 @@ pub mod option;
 mod params;
 mod status;
 mod tell;
+pub(crate) mod visitor;
 mod xml;
 mod xml_rpc;
 
@@ -48,7 +50,7 @@ use self::{
 };
 use crate::{
     config::SessionFile,
-    gate::{self, Sender},
+    gate::{self, Sender, Standing},
     problem::{Problem, ResultMessage},
     rest::{App, extract::Raw},
     socket,
@@ -138,7 +140,7 @@ pub(crate) async fn json_call(
     headers: HeaderMap,
     Raw(body): Raw,
 ) -> Response {
-    let caller = Caller::new(app, sender.source, shown_key(&headers));
+    let caller = Caller::new(app, sender, shown_key(&headers));
     answered(caller.answer(Asked::read(&body)).await)
 }
 
@@ -152,7 +154,7 @@ pub(crate) async fn json_call(
     (status = 429, body = ResultMessage)))]
 pub(crate) async fn json_connect(
     State(app): State<App>,
-    Extension(sender): Extension<Sender>,
+    Extension(mut sender): Extension<Sender>,
     mut request: Request,
 ) -> Response {
     if !request.headers().contains_key(header::UPGRADE) {
@@ -163,7 +165,10 @@ pub(crate) async fn json_connect(
     let Some(upgrade) = upgrade else { return response };
     let (tracker, cut) = (app.tracker.clone(), app.cut.clone());
     // A header does not count here: every call says the key itself.
-    let caller = Caller::new(app, sender.source, None);
+    if sender.standing == Standing::Keyed {
+        sender.standing = Standing::Open;
+    }
+    let caller = Caller::new(app, sender, None);
     tracker.spawn(cut.run_until_cancelled_owned(async move {
         match upgrade.await {
             Ok(upgraded) => connection::serve(caller, upgraded).await,
@@ -181,7 +186,7 @@ async fn json_query(app: App, sender: Sender, headers: &HeaderMap, query: &str) 
         let message = "calls in a query need an access key, and a browser only sends its own page's";
         return Problem::new(StatusCode::FORBIDDEN, message).into_response();
     }
-    let caller = Caller::new(app, sender.source, shown_key(headers));
+    let caller = Caller::new(app, sender, shown_key(headers));
     answered(caller.answer(Asked::read_query(query)).await)
 }
 
@@ -204,7 +209,7 @@ pub(crate) async fn xml_call(
     let Some((method, params)) = call else {
         return Problem::invalid("invalid body: it must be an XML-RPC call").into_response();
     };
-    let caller = Caller::new(app, sender.source, shown_key(&headers)).for_xml();
+    let caller = Caller::new(app, sender, shown_key(&headers)).for_xml();
     let outcome = caller.one(method, params).await;
     ([(header::CONTENT_TYPE, "text/xml")], xml_rpc::answer(&outcome)).into_response()
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use protocol::Method;
+use protocol::{Method, RuntimeStats};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio::{sync::watch, time::Instant};
@@ -85,6 +85,14 @@ impl Daemon {
             Ok(_) => Ok(&self.hub),
             Err(why) => Err(CallError::NoDaemon(Arc::clone(why))),
         }
+    }
+
+    /// Where files go that name no directory; empty while nobody knows.
+    pub(crate) fn save_dir(&self) -> Result<String, CallError> {
+        let stats = self
+            .known()?
+            .look(|daemon| serde_json::from_str::<RuntimeStats>(daemon.stats()));
+        Ok(stats.unwrap_or_default().save_dir)
     }
 
     /// Resolves once there is a session.

@@ -2,6 +2,7 @@
 //! facts alone.
 
 use std::{
+    collections::BTreeSet,
     net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
@@ -20,9 +21,10 @@ use crate::{
     config::Host,
     key::KeyDigest,
     metrics::Metrics,
+    peer_user::{Peer, PeerUser, PeerUsers},
     problem::Problem,
     settings::Settings,
-    throttle::{Source, Throttle},
+    throttle::{Form, Source, Throttle},
     vault::Vault,
 };
 
@@ -36,12 +38,33 @@ const SETUP_REQUIRED: &str = "setup required: set the access key first";
 const NO_CLIENT: &str = "missing X-Svc-Client header";
 const WRONG_TOKEN: &str = "invalid or missing token";
 const EXPOSED: &str = "set an access key first: others can reach this service";
+const OTHER_USER: &str =
+    "set an access key first: without one only programs of the user who runs this service may call";
+const UNKNOWN_USER: &str =
+    "set an access key first: without one the user of a program must be known, and /proc/net/tcp does not tell it";
+/// The answer to a browser without a key that asks for more than downloads of its own.
+pub(crate) const KEY_FIRST: &str = "set an access key first";
 const NO_KEY: &str = "management API requires a token; set an access key first";
 pub(crate) const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
 const REQUEST_ID: &str = "x-request-id";
 /// The longest name of a request that is taken from outside; a UUID has 36.
 const MAX_REQUEST_ID: usize = 64;
 const METHODS: &str = "GET, POST, PUT, DELETE, OPTIONS";
+/// Names of this service that are remembered because the right key came with them.
+const MAX_NAMES: usize = 64;
+/// Whose downloads those of a browser are that does not say which extension asks.
+const ANY_BROWSER: &str = "browser";
+/// Headers of proxies, beside all that begin with `x-forwarded-`.
+const FORWARDED: [&str; 8] = [
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-forwarded-for",
+    "true-client-ip",
+    "cf-connecting-ip",
+];
 const EXTENSIONS: [&str; 3] = ["chrome-extension", "moz-extension", "safari-web-extension"];
 
 /// What a path belongs to. Paths that belong to nothing never reach a route.
@@ -162,6 +185,10 @@ struct Facts<'a> {
 enum Verdict {
     /// Goes on to its route.
     Pass,
+    /// Goes on: it shows the pass of the agent's own user.
+    Own,
+    /// Goes on if a process of the agent's own user sent it: there is no key that it could show.
+    OwnUser,
     /// Goes on if it has this key.
     NeedsKey(KeyDigest),
     /// Goes on unless too many wrong keys came from there; its calls bring the key themselves.
@@ -185,9 +212,14 @@ fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, settings: &Setti
         return Verdict::Refused(StatusCode::FORBIDDEN, "origin not allowed");
     }
     let key = settings.key_digest();
+    let is_takeover = facts.surface == Surface::Takeover;
     // A server is nobody's before its set-up.
-    if facts.is_own && facts.surface.needs_key() && (host == Host::Desktop || key.is_some()) {
-        return Verdict::Pass;
+    if facts.is_own && (host == Host::Desktop || key.is_some()) {
+        match facts.surface {
+            Surface::Takeover if !facts.has_client => return Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT),
+            surface if surface.needs_key() || is_takeover || surface == Surface::Jsonrpc => return Verdict::Own,
+            _ => {}
+        }
     }
     let Some(key) = key else {
         return match facts.surface {
@@ -198,15 +230,16 @@ fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, settings: &Setti
             surface if surface.needs_key() => Verdict::Refused(StatusCode::FORBIDDEN, NO_KEY),
             _ if !is_loopback_only || settings.cors => Verdict::Refused(StatusCode::FORBIDDEN, EXPOSED),
             Surface::Takeover if !facts.has_client => Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT),
+            Surface::Takeover | Surface::Jsonrpc => Verdict::OwnUser,
             _ => Verdict::Pass,
         };
     };
-    if facts.surface == Surface::Takeover && !facts.has_client {
+    if is_takeover && !facts.has_client {
         return Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT);
     }
     match facts.surface {
         Surface::Jsonrpc => Verdict::OwnKeys,
-        surface if surface.needs_key() || surface == Surface::Takeover => Verdict::NeedsKey(key),
+        surface if surface.needs_key() || is_takeover => Verdict::NeedsKey(key),
         _ => Verdict::Pass,
     }
 }
@@ -231,7 +264,7 @@ fn passes_origin(facts: &Facts<'_>, settings: &Settings) -> bool {
     }
 }
 
-fn is_extension(origin: &str) -> bool {
+pub(crate) fn is_extension(origin: &str) -> bool {
     let extension = origin.split_once("://");
     extension.is_some_and(|(scheme, rest)| EXTENSIONS.contains(&scheme) && !rest.is_empty())
 }
@@ -256,18 +289,40 @@ pub(crate) fn is_loopback_name(host: &str) -> bool {
     is_port && (name == "127.0.0.1" || name == "[::1]" || name.eq_ignore_ascii_case("localhost"))
 }
 
-/// The address that a connection comes from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
+/// Whether a `Host` is an address, or this machine's own name: a page whose name was made to lead here has neither.
+fn is_unambiguous(host: &str) -> bool {
+    let is_address = || host.parse::<SocketAddr>().is_ok() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    is_loopback_name(host) || is_address()
+}
+
+/// By what right a request passed the gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The route asks for nothing, or its calls bring the key themselves.
+    Open,
+    /// It showed the access key, or the pass of the agent's own user.
+    Keyed,
+    /// No key is set, and a program of the desktop's own user sent it.
+    OwnUser,
+    /// No key is set, and a browser of the desktop's own user sent it: for whom, an extension most likely.
+    Visitor(Arc<str>),
+    /// No key is set where none has to be.
+    Free,
+}
 
 /// Who sent a request, for whoever counts or trusts senders.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sender {
     pub(crate) source: Source,
+    /// In which form it brings a key, if it brings one.
+    pub(crate) form: Form,
     /// Whether somebody at this machine sent it, to this machine's own name, past no proxy.
     pub(crate) is_local: bool,
+    /// Whether a browser sent it, as far as it says so.
+    pub(crate) is_browser: bool,
     /// The key that let it in; none where none is needed, and for programs of the agent's own user.
     pub(crate) key: Option<KeyDigest>,
+    pub(crate) standing: Standing,
 }
 
 /// The gate, and what it remembers.
@@ -275,16 +330,38 @@ pub(crate) struct Sender {
 pub(crate) struct Gate {
     pub(crate) vault: Arc<Vault>,
     /// Whether the desktop's listener is on the loopback.
-    pub(crate) is_loopback_only: bool,
-    pub(crate) trusted_proxies: Vec<IpAddr>,
+    is_loopback_only: bool,
+    trusted_proxies: Vec<IpAddr>,
     /// Looked at for a moment, by every request that brings a key.
-    pub(crate) throttle: Mutex<Throttle>,
+    throttle: Mutex<Throttle>,
+    /// Names with which the right key came. Looked at for a moment.
+    names: Mutex<BTreeSet<String>>,
+    peers: PeerUsers,
     pub(crate) tickets: crate::ticket::Tickets,
     pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Gate {
-    fn sender(&self, peer: SocketAddr, headers: &HeaderMap) -> Sender {
+    pub(crate) fn new(
+        vault: Arc<Vault>,
+        is_loopback_only: bool,
+        trusted_proxies: Vec<IpAddr>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self {
+            vault,
+            is_loopback_only,
+            trusted_proxies,
+            throttle: Mutex::default(),
+            names: Mutex::default(),
+            peers: PeerUsers::default(),
+            tickets: crate::ticket::Tickets::default(),
+            metrics,
+        }
+    }
+
+    fn sender(&self, peer: SocketAddr, request: &Request, facts: &Facts<'_>) -> Sender {
+        let headers = request.headers();
         let peer = peer.ip().to_canonical();
         let mut address = peer;
         if self.trusted_proxies.contains(&peer) {
@@ -301,53 +378,128 @@ impl Gate {
                 }
             }
         }
-        let is_forwarded = ["x-forwarded-for", "x-real-ip", "forwarded", "x-forwarded-host"]
-            .into_iter()
-            .any(|name| headers.contains_key(name));
-        let host = text(headers, header::HOST);
+        let is_forwarded = headers
+            .keys()
+            .any(|name| name.as_str().starts_with("x-forwarded-") || FORWARDED.contains(&name.as_str()));
         Sender {
             source: Source::of(address),
-            is_local: peer.is_loopback() && !is_forwarded && host.is_some_and(is_loopback_name),
+            form: self.form(request, facts),
+            is_local: peer.is_loopback() && !is_forwarded && facts.host.is_some_and(is_loopback_name),
+            is_browser: facts.origin.is_some() || headers.contains_key("sec-fetch-site"),
             key: None,
+            standing: Standing::Open,
+        }
+    }
+
+    /// In which form the request brings a key. Whatever a page can send from the browser of its visitor must not count
+    /// as [`Form::Header`]: calls in a query, keys from a foreign origin, and keys for a name that may be the page's own
+    /// (DNS rebinding), until the right key came with that name.
+    fn form(&self, request: &Request, facts: &Facts<'_>) -> Form {
+        let headers = request.headers();
+        let is_get = request.method() == Method::GET;
+        let is_query = match facts.surface {
+            Surface::Web => header_key(headers, facts.surface).is_none(),
+            Surface::Jsonrpc => is_get && !headers.contains_key(header::UPGRADE),
+            _ => false,
+        };
+        if is_query {
+            return Form::Query;
+        }
+        let is_page = match facts.origin {
+            Some(origin) if is_extension(origin) => false,
+            Some(origin) if !is_same_origin(origin, facts.host.unwrap_or_default()) => true,
+            _ => {
+                let is_foreign = || text(headers, "sec-fetch-site").is_some_and(|site| site.ends_with("-site"));
+                is_foreign() || !facts.host.is_none_or(|host| self.knows(host))
+            }
+        };
+        if is_page { Form::Page } else { Form::Header }
+    }
+
+    fn knows(&self, host: &str) -> bool {
+        let names = || self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        is_unambiguous(host) || names().contains(&host.to_ascii_lowercase())
+    }
+
+    /// The right key came with this `Host`.
+    fn learn(&self, host: Option<&str>) {
+        let Some(host) = host.filter(|host| !self.knows(host)) else {
+            return;
+        };
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.len() < MAX_NAMES {
+            names.insert(host.to_ascii_lowercase());
         }
     }
 
     /// Whether a request shows what only programs of this agent's user can know. No page ever does.
-    fn is_own(&self, request: &Request, surface: Surface, sender: Sender) -> bool {
-        let is_shown = || shown_key(request, surface).is_some_and(|shown| KeyDigest::of(&shown) == self.vault.pass());
-        sender.is_local && !request.headers().contains_key(header::ORIGIN) && is_shown()
+    fn is_own(&self, request: &Request, surface: Surface, sender: &Sender) -> bool {
+        let is_shown = || shown_key(request, surface).is_some_and(|shown| self.is_pass(&shown, sender));
+        is_shown()
     }
 
-    /// Whether the source has to wait, in seconds.
-    pub(crate) fn wait(&self, source: Source) -> Option<u64> {
+    /// Whether `shown` is the pass of the agent's own user, and this sender may use it.
+    pub(crate) fn is_pass(&self, shown: &str, sender: &Sender) -> bool {
+        sender.is_local && !sender.is_browser && KeyDigest::of(shown) == self.vault.pass()
+    }
+
+    /// What a request may do that comes without a key because there is none, or why it may do nothing.
+    async fn keyless(&self, peer: Option<&Peer>, visitor: Option<Arc<str>>) -> Result<Standing, &'static str> {
+        let user = match peer {
+            Some(peer) => self.peers.of(peer).await,
+            None => PeerUser::Unknown,
+        };
+        match (user, visitor) {
+            (PeerUser::Unknown, _) => Err(UNKNOWN_USER),
+            (user, _) if !user.is_own() => Err(OTHER_USER),
+            (_, Some(visitor)) => Ok(Standing::Visitor(visitor)),
+            (_, None) => Ok(Standing::OwnUser),
+        }
+    }
+
+    /// Whether whoever sets the first key must know the code: everybody but the service's own user and root at this
+    /// machine. An extension is none of them.
+    pub(crate) async fn needs_code(&self, peer: &Peer, sender: &Sender, headers: &HeaderMap) -> bool {
+        let is_by_extension = text(headers, header::ORIGIN).is_some_and(is_extension);
+        !sender.is_local || is_by_extension || !self.peers.of(peer).await.is_own_or_root()
+    }
+
+    /// Whether the source has to wait before a secret of this form is looked at, in seconds.
+    pub(crate) fn wait(&self, source: Source, form: Form) -> Option<u64> {
         let throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
-        throttle.wait(source, Instant::now()).map(|left| left.as_secs() + 1)
+        throttle
+            .wait(source, form, Instant::now())
+            .map(|left| left.as_secs() + 1)
     }
 
     /// Counts a right or wrong secret of a source.
-    pub(crate) fn count(&self, source: Source, is_right: bool) {
+    pub(crate) fn count(&self, source: Source, form: Form, is_right: bool) {
         let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
         if is_right {
-            throttle.succeeded(source);
+            throttle.succeeded(source, form);
         } else {
-            throttle.failed(source, Instant::now());
+            throttle.failed(source, form, Instant::now());
         }
     }
 
-    fn check_key(&self, request: &Request, surface: Surface, key: KeyDigest, sender: Sender) -> Option<Response> {
-        if let Some(seconds) = self.wait(sender.source) {
-            return Some(too_many(seconds));
-        }
+    fn check_key(&self, request: &Request, surface: Surface, key: KeyDigest, sender: &Sender) -> Option<Response> {
+        // A ticket was given to somebody with the key; no page can use its owner's time up by guessing.
         if surface == Surface::Web
             && request.method() == Method::GET
             && query(request, "ticket").is_some_and(|ticket| self.tickets.take(&ticket, request.uri().path()))
         {
             return None;
         }
+        if let Some(seconds) = self.wait(sender.source, sender.form) {
+            return Some(too_many(seconds));
+        }
         let shown = shown_key(request, surface);
         let is_right = shown.as_deref().is_some_and(|shown| KeyDigest::of(shown) == key);
         if shown.is_some() {
-            self.count(sender.source, is_right);
+            self.count(sender.source, sender.form, is_right);
+        }
+        if is_right {
+            self.learn(text(request.headers(), header::HOST));
         }
         (!is_right).then(|| unauthorized(surface))
     }
@@ -384,13 +536,18 @@ fn query(request: &Request, name: &str) -> Option<String> {
 
 /// The key that a request brings, in the forms its surface takes. An empty one is none.
 fn shown_key(request: &Request, surface: Surface) -> Option<String> {
-    let headers = request.headers();
+    let in_query = || query(request, "token").filter(|key| surface == Surface::Web && !key.is_empty());
+    header_key(request.headers(), surface).or_else(in_query)
+}
+
+/// The same, of its headers alone.
+fn header_key(headers: &HeaderMap, surface: Surface) -> Option<String> {
     let bearer = text(headers, header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
     let own = text(headers, "x-svc-token");
     let shown = match surface {
         Surface::Rpc => bearer.map(ToOwned::to_owned).or_else(|| protocol_key(headers)),
-        Surface::Takeover => own.map(ToOwned::to_owned),
-        Surface::Web => bearer.map(ToOwned::to_owned).or_else(|| query(request, "token")),
+        Surface::Takeover | Surface::Jsonrpc => own.map(ToOwned::to_owned),
+        Surface::Web => bearer.map(ToOwned::to_owned),
         _ => bearer.or(own).map(ToOwned::to_owned),
     };
     shown.filter(|key| !key.is_empty())
@@ -439,10 +596,10 @@ fn request_id(headers: &HeaderMap) -> String {
 async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next) -> Response {
     let settings = gate.vault.settings();
     let headers = request.headers();
-    let peer = request.extensions().get::<Peer>().map(|Peer(address)| *address);
-    let mut sender = gate.sender(peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))), headers);
+    let peer = request.extensions().get::<Peer>().cloned();
+    let address = peer.as_ref().map(|peer| peer.address);
     let forwarded = text(headers, "x-forwarded-host").and_then(|hosts| hosts.split(',').next());
-    let facts = Facts {
+    let mut facts = Facts {
         surface,
         method: request.method(),
         host: text(headers, header::HOST),
@@ -451,15 +608,35 @@ async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next)
             .get(header::ORIGIN)
             .map(|origin| origin.to_str().unwrap_or("null")),
         has_client: text(headers, "x-svc-client").is_some_and(|client| !client.trim().is_empty()),
-        is_own: gate.is_own(&request, surface, sender),
+        is_own: false,
     };
+    let mut sender = gate.sender(address.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))), &request, &facts);
+    facts.is_own = gate.is_own(&request, surface, &sender);
+    let visitor = sender.is_browser.then(|| facts.origin.unwrap_or(ANY_BROWSER).into());
     let asked_headers = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let refused = match judge(&facts, gate.vault.host(), gate.is_loopback_only, &settings) {
-        Verdict::Pass => None,
-        Verdict::OwnKeys => gate.wait(sender.source).map(too_many),
+        Verdict::Pass => {
+            if surface == Surface::Jsonrpc {
+                sender.standing = Standing::Free;
+            }
+            None
+        }
+        Verdict::Own => {
+            sender.standing = Standing::Keyed;
+            None
+        }
+        Verdict::OwnUser => match gate.keyless(peer.as_ref(), visitor).await {
+            Ok(standing) => {
+                sender.standing = standing;
+                None
+            }
+            Err(message) => Some(Problem::new(StatusCode::FORBIDDEN, message).into_response()),
+        },
+        Verdict::OwnKeys => gate.wait(sender.source, sender.form).map(too_many),
         Verdict::NeedsKey(key) => {
             sender.key = Some(key);
-            gate.check_key(&request, surface, key, sender)
+            sender.standing = Standing::Keyed;
+            gate.check_key(&request, surface, key, &sender)
         }
         Verdict::Preflight => return preflight(&settings, asked_headers),
         Verdict::Refused(status, message) => Some(Problem::new(status, message).into_response()),

@@ -20,6 +20,7 @@ mod key;
 mod lexicon;
 mod mcp;
 mod metrics;
+mod peer_user;
 mod problem;
 mod projection;
 mod rest;

@@ -1,10 +1,6 @@
 //! Connections: taken, bounded, told to end, and cut off if they do not.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -19,7 +15,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::gate::Peer;
+use crate::peer_user::Peer;
 
 /// Connections at once: a thousand subscribers and the requests beside them, within a usual limit of open files.
 const MAX_CONNECTIONS: usize = 4096;
@@ -66,6 +62,7 @@ impl Acceptor {
                 Ok((stream, peer)) => {
                     // Small answers are not to wait for each other; a socket that is gone already shows when it is read.
                     let _gone = stream.set_nodelay(true);
+                    let peer = Peer::of_socket(peer, stream.local_addr().ok());
                     self.serve(stream, peer, turn);
                 }
                 Err(error) => {
@@ -82,16 +79,16 @@ impl Acceptor {
         if let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned()
             && !self.stop.is_cancelled()
         {
-            self.serve(far, (Ipv4Addr::LOCALHOST, 0).into(), turn);
+            self.serve(far, Peer::in_process((Ipv4Addr::LOCALHOST, 0).into()), turn);
         }
         near
     }
 
-    fn serve<S>(&self, stream: S, peer: SocketAddr, turn: OwnedSemaphorePermit)
+    fn serve<S>(&self, stream: S, peer: Peer, turn: OwnedSemaphorePermit)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = TowerToHyperService::new(self.router.clone().layer(axum::Extension(Peer(peer))));
+        let service = TowerToHyperService::new(self.router.clone().layer(axum::Extension(peer)));
         let (stop, cut) = (self.stop.clone(), self.cut.clone());
         self.tracker.spawn(async move {
             let _turn = turn;

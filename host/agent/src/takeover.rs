@@ -4,11 +4,7 @@
 mod pending;
 mod request;
 
-use axum::{
-    Json,
-    extract::State,
-    http::{HeaderMap, header},
-};
+use axum::{Extension, Json, extract::State, http::StatusCode};
 use protocol::{
     CaptureResolved, CaptureResult, CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks,
     DownloadRequest, ErrorCode, MAX_REQUEST_BYTES, Method, RpcError, Stranger,
@@ -20,7 +16,9 @@ use self::{
     request::{Batch, Download},
 };
 use crate::{
+    aria2::visitor,
     config::Host,
+    gate::{KEY_FIRST, Sender, Standing},
     problem::{Gated, Problem, ResultMessage, Sent},
     rest::{App, extract::Body},
     session::CallError,
@@ -30,6 +28,8 @@ use crate::{
 /// The preferences by which a desktop's user says that nothing is to be asked.
 const SILENT: &str = "silent_download_enabled";
 const UNATTENDED: &str = "silent_skip_selection";
+
+const NOT_PLAIN: &str = "a download with a method or a body needs the access key, or a user who is asked";
 
 /// Tasks made by one call to the daemon, in bytes; the rest of a frame is its envelope.
 const MAX_CHUNK_BYTES: usize = MAX_REQUEST_BYTES - 4096;
@@ -47,11 +47,10 @@ type Ack = Result<Json<ResultMessage>, Problem>;
         (status = 504, body = ResultMessage)))]
 pub(crate) async fn download_create(
     State(app): State<App>,
-    headers: HeaderMap,
+    Extension(sender): Extension<Sender>,
     Body(request): Body<DownloadRequest>,
 ) -> Ack {
-    let page = page_host(&headers, &request.referrer);
-    accept(&app, request::one(request)?, page).await
+    accept(&app, &sender, request::one(request)?).await
 }
 
 /// Hand several downloads over from a browser.
@@ -63,19 +62,73 @@ pub(crate) async fn download_create(
     responses((status = 200, body = ResultMessage), Gated, Sent, (status = 409, body = ResultMessage),
         (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
         (status = 504, body = ResultMessage)))]
-pub(crate) async fn download_batch(State(app): State<App>, headers: HeaderMap, Body(batch): Body<Batch>) -> Ack {
-    let download = batch.read()?;
-    let page = page_host(&headers, download.referrer());
-    accept(&app, download, page).await
+pub(crate) async fn download_batch(
+    State(app): State<App>,
+    Extension(sender): Extension<Sender>,
+    Body(batch): Body<Batch>,
+) -> Ack {
+    accept(&app, &sender, batch.read()?).await
 }
 
-async fn accept(app: &App, download: Download, stranger: Option<Stranger>) -> Ack {
-    let settings = app.gate.vault.settings();
-    take(app, download, stranger, is_silent(&settings)).await?;
+async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
+    let is_silent = is_silent(&app.gate.vault.settings());
+    let has_key = sender.standing == Standing::Keyed;
+    if !has_key && makes_at_once(app, is_silent) && !download.is_plain() {
+        return Err(Problem::new(StatusCode::FORBIDDEN, NOT_PLAIN));
+    }
+    if let Standing::Visitor(visitor) = &sender.standing {
+        confine(app, &mut download, visitor)?;
+    }
+    // What a tool with the key sends of its own accord is the user's own. A page's link is the page's, whoever hands it
+    // over, and so is what comes without the key: nothing says that it is not.
+    let is_users = has_key && !sender.is_browser && download.referrer().trim().is_empty();
+    let giver = if is_users { Giver::User } else { Giver::Stranger };
+    take(app, download, giver, is_silent).await?;
     Ok(Json(ResultMessage {
         success: true,
         message: "download accepted".to_owned(),
     }))
+}
+
+/// A browser without a key on a desktop without one: only into the save directory, over no file, in its own name.
+fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Problem> {
+    for request in download.requests() {
+        if !request.save_dir.trim().is_empty() {
+            let save_dir = app.daemon.save_dir()?;
+            let checked = visitor::check_directory(request.save_dir.trim(), &save_dir);
+            checked.map_err(|what| Problem::new(StatusCode::FORBIDDEN, format!("{KEY_FIRST}: without one, {what}")))?;
+        }
+    }
+    download.confine(visitor);
+    Ok(())
+}
+
+/// Who gave the URLs of a download.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Giver {
+    /// The user, who has the key.
+    User,
+    /// Somebody else. Nothing that comes with the download says which private host the user would allow.
+    Stranger,
+    /// Somebody else, and the user agreed to each URL as it was shown: to its host, and no other.
+    Confirmed,
+}
+
+impl Giver {
+    fn stranger(self, request: &CreateTaskRequest, created_by: &str) -> Option<Stranger> {
+        let user_host = match self {
+            Self::User => return None,
+            Self::Stranger => String::new(),
+            Self::Confirmed => request::host(&request.url).unwrap_or_default(),
+        };
+        let created_by = created_by.to_owned();
+        Some(Stranger { user_host, created_by })
+    }
+}
+
+/// Whether nobody is asked before tasks are made.
+fn makes_at_once(app: &App, is_silent: bool) -> bool {
+    app.listening.host == Host::Headless || is_silent
 }
 
 /// `agent.capture.submit`: what a program of this desktop was handed, a link that was opened for example.
@@ -88,14 +141,13 @@ pub(crate) async fn submit(
     if !settings.takeover {
         return Ok(CaptureResult::Ignored(true));
     }
-    let user_host = request::host(&request.referrer).unwrap_or_default();
     let is_silent = silent.unwrap_or_else(|| is_silent(&settings));
     let download = request::one(request).map_err(refused)?;
-    Ok(take(app, download, Some(Stranger { user_host }), is_silent).await?)
+    Ok(take(app, download, Giver::Stranger, is_silent).await?)
 }
 
-/// `agent.capture.resolve`: what the user says to a download that waits. What is accepted is as if the user had asked for
-/// it. It goes on waiting if it cannot be made a task now.
+/// `agent.capture.resolve`: what the user says to a download that waits. What is accepted may reach the host that its URL
+/// names, as if the user had asked for it. It goes on waiting if it cannot be made a task now.
 pub(crate) async fn resolve(
     app: &App,
     id: &str,
@@ -111,7 +163,9 @@ pub(crate) async fn resolve(
     if let Some(edited) = edited {
         download = download.edited(edited).map_err(refused)?;
     }
-    let task_ids = create(app, download, None, Some(id)).await.map_err(RpcError::from)?;
+    let task_ids = create(app, download, Giver::Confirmed, Some(id))
+        .await
+        .map_err(RpcError::from)?;
     app.pending.remove(id);
     Ok(CaptureResolved {
         accepted: true,
@@ -120,14 +174,9 @@ pub(crate) async fn resolve(
     })
 }
 
-async fn take(
-    app: &App,
-    download: Download,
-    stranger: Option<Stranger>,
-    is_silent: bool,
-) -> Result<CaptureResult, CallError> {
-    if app.listening.host == Host::Headless || is_silent {
-        return create(app, download, stranger, None).await.map(CaptureResult::TaskIds);
+async fn take(app: &App, download: Download, giver: Giver, is_silent: bool) -> Result<CaptureResult, CallError> {
+    if makes_at_once(app, is_silent) {
+        return create(app, download, giver, None).await.map(CaptureResult::TaskIds);
     }
     match app.pending.add(download) {
         Ok(id) => Ok(CaptureResult::TransactionIds(vec![id])),
@@ -136,27 +185,35 @@ async fn take(
 }
 
 /// Makes the tasks and tells who watches. The only one of a download gets `id`, so that it is not made twice.
-async fn create(
-    app: &App,
-    download: Download,
-    stranger: Option<Stranger>,
-    id: Option<&str>,
-) -> Result<Vec<String>, CallError> {
+async fn create(app: &App, download: Download, giver: Giver, id: Option<&str>) -> Result<Vec<String>, CallError> {
     let unattended = app.listening.host == Host::Headless || is_on(&app.gate.vault.settings(), UNATTENDED);
     let mut ids = Vec::new();
-    for mut requests in chunks(download.into_requests()) {
+    let created_by = download.created_by.clone();
+    let stranger = |request: &CreateTaskRequest| giver.stranger(request, &created_by);
+    let mut runs: Vec<(Option<Stranger>, Vec<CreateTaskRequest>)> = Vec::new();
+    for request in download.into_requests() {
+        let stranger = stranger(&request);
+        match runs.last_mut() {
+            Some((of, run)) if *of == stranger => run.push(request),
+            _ => runs.push((stranger, vec![request])),
+        }
+    }
+    let parts = runs.into_iter().flat_map(|(stranger, run)| {
+        let parts = chunks(run).into_iter();
+        parts.map(move |part| (stranger.clone(), part))
+    });
+    for (stranger, mut requests) in parts {
         if requests.len() == 1 {
             let params = CreateTaskParams {
                 request: requests.remove(0),
                 unattended,
                 task_id: id.filter(|_| ids.is_empty()).map(ToOwned::to_owned),
-                stranger: stranger.clone(),
+                stranger,
                 ..CreateTaskParams::default()
             };
             let CreatedTask { task_id, .. } = app.daemon.call(Method::TaskCreate, &params).await?;
             ids.push(task_id);
         } else {
-            let stranger = stranger.clone();
             let params = CreateTasksParams { requests, stranger };
             let CreatedTasks { task_ids, .. } = app.daemon.call(Method::TaskCreateMany, &params).await?;
             ids.extend(task_ids);
@@ -184,22 +241,6 @@ fn chunks(requests: Vec<CreateTaskRequest>) -> Vec<Vec<CreateTaskRequest>> {
     chunks
 }
 
-/// Which page a download comes from; none if a program hands over what nobody found on a page. What a browser says in
-/// `Origin` goes before what a script says.
-fn page_host(headers: &HeaderMap, referrer: &str) -> Option<Stranger> {
-    let origin = headers
-        .get(header::ORIGIN)
-        .map(|origin| origin.to_str().unwrap_or("null"));
-    let user_host = match origin {
-        None if referrer.trim().is_empty() => return None,
-        Some(origin) if origin.starts_with("http") => request::host(origin),
-        _ => request::host(referrer),
-    };
-    Some(Stranger {
-        user_host: user_host.unwrap_or_default(),
-    })
-}
-
 fn is_silent(settings: &Settings) -> bool {
     is_on(settings, SILENT)
 }
@@ -224,21 +265,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_known_by_what_the_browser_says_of_it() {
-        let check = |origin: Option<&str>, referrer: &str, expect: Option<&str>| {
-            let mut headers = HeaderMap::new();
-            if let Some(origin) = origin {
-                headers.insert(header::ORIGIN, origin.parse().unwrap());
-            }
-            let found = page_host(&headers, referrer).map(|stranger| stranger.user_host);
-            assert_eq!(found.as_deref(), expect, "{origin:?} {referrer}");
+    fn only_a_confirmation_says_which_host_may_be_reached() {
+        let request = CreateTaskRequest {
+            url: "http://nas.test:81/f".into(),
+            referrer: "http://router.test/".into(),
+            ..CreateTaskRequest::default()
         };
-        check(None, " ", None);
-        check(None, "http://NAS.test:81/page", Some("nas.test"));
-        check(Some("https://page.test"), "http://127.0.0.1/", Some("page.test"));
-        check(Some("chrome-extension://abc"), "http://nas.test/", Some("nas.test"));
-        check(Some("chrome-extension://abc"), "", Some(""));
-        check(Some("null"), "about:blank", Some(""));
+        let host = |giver: Giver| giver.stranger(&request, "").map(|stranger| stranger.user_host);
+        assert_eq!(host(Giver::User), None);
+        assert_eq!(host(Giver::Stranger).as_deref(), Some(""));
+        assert_eq!(host(Giver::Confirmed).as_deref(), Some("nas.test"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How a stored password shows, and how a patch says that it stays.
-const HIDDEN: &str = "***";
+pub(crate) const HIDDEN: &str = "***";
 
 /// The engine's key whose value is never shown.
 const PASSWORD: &str = "proxy_password";

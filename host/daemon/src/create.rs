@@ -12,6 +12,7 @@ use transfer::{
 };
 
 use crate::{
+    configuration::HIDDEN,
     refusal::{Refuse as _, invalid},
     view,
 };
@@ -116,8 +117,8 @@ pub fn request(task: &Task) -> CreateTaskRequest {
     }
 }
 
-/// The request for those who ask what a task's options are: passwords, cookies and every header that may hold a token
-/// stay here.
+/// The request for those who ask what a task's options are. Passwords and cookies stay here, and so does the value of
+/// every header that may hold a token: its name is shown.
 pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
     let mut request = request(task);
     let spec = task.spec();
@@ -126,12 +127,11 @@ pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
     request.mirrors = urls.collect();
     request.cookies.clear();
     request.http_password.clear();
-    request.headers = request.headers.map(|headers| {
-        headers
-            .into_iter()
-            .filter(|(name, _)| is_harmless_header(name))
-            .collect()
-    });
+    for (name, value) in request.headers.iter_mut().flatten() {
+        if !is_harmless_header(name) {
+            HIDDEN.clone_into(value);
+        }
+    }
     if let ProxyChoice::Through(url) = &spec.proxy {
         // Printed without user and password.
         request.proxy_url = url.to_string();
@@ -155,6 +155,15 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
             url.clone_from(known);
         }
     }
+    for (name, value) in &mut after.request.headers {
+        // What is shown of a header comes back so.
+        let mut known = before.request.headers.iter();
+        if value.expose() == HIDDEN
+            && let Some((_, known)) = known.find(|(known, _)| known.eq_ignore_ascii_case(name))
+        {
+            value.clone_from(known);
+        }
+    }
     after.request.method = before.request.method;
     after.request.body = before.request.body;
     // Other URLs are another file of their resolver.
@@ -163,6 +172,7 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
     }
     Ok(TaskSpec {
         given_by: before.given_by,
+        created_by: before.created_by,
         promised_size: before.promised_size,
         promised_type: before.promised_type,
         adopt: before.adopt,
@@ -201,6 +211,11 @@ pub(crate) fn site_to_save(request: &CreateTaskRequest) -> Result<Option<(Site, 
     let url = SafeUrl::parse(&request.url).map_err(|error| invalid("url", error.to_string()))?;
     let site = Site::of(&url).ok_or_else(|| invalid("url", "the URL has no host to store credentials for"))?;
     Ok(Some((site, credentials(&request.http_user, &request.http_password))))
+}
+
+/// The program without a key that makes a task, if one does.
+pub(crate) fn created_by(stranger: Option<&Stranger>) -> Option<Box<str>> {
+    stranger.and_then(|stranger| optional(&stranger.created_by).map(Into::into))
 }
 
 /// Who gave the URLs.

@@ -60,6 +60,7 @@ pub(crate) fn task(task: &Task) -> TaskDto {
         file_missing: task.file_missing,
         completed_at: task.completed_at.map(seconds).unwrap_or_default(),
         referrer: spec.request.referrer,
+        created_by: spec.created_by.map(String::from).unwrap_or_default(),
         group_id: task.group.map(|group| group.to_string()).unwrap_or_default(),
         queue_order: task.queue_order,
         seed_ratio_limit_milli: INHERIT,

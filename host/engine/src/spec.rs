@@ -65,6 +65,8 @@ pub struct TaskSpec {
     pub resolution: Option<Resolution>,
     /// Who gave the URLs.
     pub given_by: GivenBy,
+    /// The program that made it without showing a key and may change it, for those who check that.
+    pub created_by: Option<Box<str>>,
     /// What the finished bytes must hash to.
     pub checksum: Option<Checksum>,
     /// The size somebody promised.

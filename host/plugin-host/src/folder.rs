@@ -85,7 +85,13 @@ mod tests {
         symlink(other.path(), at.join("out")).unwrap();
         symlink(&secret, at.join("file-out")).unwrap();
         assert_eq!(read(at, Path::new("link/file")).unwrap(), b"mine");
-        for outside in ["out/secret", "file-out", "../x", "link/../../x", secret.to_str().unwrap()] {
+        for outside in [
+            "out/secret",
+            "file-out",
+            "../x",
+            "link/../../x",
+            secret.to_str().unwrap(),
+        ] {
             assert!(read(at, Path::new(outside)).is_err(), "{outside}");
         }
         let refused = read(at, Path::new("file-out")).unwrap_err().to_string();
@@ -106,7 +112,10 @@ mod tests {
             0,
         )
         .unwrap();
-        File::create(at.join("huge")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+        File::create(at.join("huge"))
+            .unwrap()
+            .set_len(MAX_FILE_BYTES + 1)
+            .unwrap();
         for path in ["folder", "endless", "pipe", "huge", "missing"] {
             assert!(read(at, Path::new(path)).is_err(), "{path}");
         }

@@ -56,9 +56,11 @@ impl Permission {
             Self::InputHost => "may contact the host of the link you paste, for that one call".to_owned(),
             Self::Secret { name, host } => format!("may send the secret \"{name}\" to {host}, without reading it"),
             Self::ReadCookies => "may read the cookies that its hosts set".to_owned(),
-            Self::DeriveSecrets => "may compute digests and signatures from the secrets that you give it, and send them to \
+            Self::DeriveSecrets => {
+                "may compute digests and signatures from the secrets that you give it, and send them to \
                                     any host that it contacts: a short secret can be found out from its digest"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::RevealSecrets => "may read the secrets that you give it".to_owned(),
             Self::FinishedFiles => "may see and change the files of finished downloads".to_owned(),
             Self::Tool(name) => format!("may have {name} work on the files of finished downloads"),

@@ -317,7 +317,8 @@ impl Installation {
             return Err(Refusal::OtherSource(self.source.name()));
         }
         let version = release.version.to_string();
-        let is_agreed = release.needed.beyond(&self.grant.allowed).is_empty() && !self.has_other_author(&release, &source);
+        let is_agreed =
+            release.needed.beyond(&self.grant.allowed).is_empty() && !self.has_other_author(&release, &source);
         let mut effects = if is_agreed {
             self.source = source;
             self.activate(release)

@@ -185,7 +185,9 @@ impl Holdings {
             let mut known = Known::clone(known);
             match package {
                 Some(package) if source == Some(id) => known.state.pin(package),
-                _ if source != Some(id) && running != Some(id) && known.state.pinned(plugin).is_some() => known.state.unpin(plugin),
+                _ if source != Some(id) && running != Some(id) && known.state.pinned(plugin).is_some() => {
+                    known.state.unpin(plugin)
+                }
                 _ => continue,
             }
             changed.push((id.clone(), known));

@@ -130,6 +130,12 @@ pub struct PendingCaptureDto {
     pub has_cookies: bool,
     /// The names of the headers that it came with.
     pub header_names: Vec<String>,
+    /// The method; empty is GET.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub method: String,
+    /// The beginning of the request's body, as text; empty is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub body: String,
 }
 
 #[cfg(test)]

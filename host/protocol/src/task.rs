@@ -226,6 +226,9 @@ pub struct TaskDto {
     pub group_id: String,
     /// The feed it came from; empty is none.
     pub rss_source_id: String,
+    /// The browser extension that made it without an access key, as its `Origin`; empty is anybody else.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub created_by: String,
     /// What to show as its source; empty is `url`.
     pub origin_url: String,
     /// Which route it took.
@@ -361,8 +364,12 @@ pub struct CreateTaskParams {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Stranger {
-    /// The host that the user gave on the way to the URLs; empty is none.
+    /// The host that the user gave on the way to the URLs; empty is none. Nothing that the stranger sends sets it.
     pub user_host: String,
+    /// The browser extension that made the task without an access key, as its `Origin`; empty is none. It may see and
+    /// change the task.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub created_by: String,
 }
 
 /// Params of `daemon.task.createMany`: all or none are made.

@@ -130,14 +130,43 @@ mod tests {
 
     #[test]
     fn known_patterns_find_what_they_always_found() {
-        let page = "<p>\u{e4}b <a href='x y'>1</a>\n<a class=z href='\u{1f980}'>\u{df}2</a> (a)(b) foo_bar\r\n\u{2014}end";
+        let page =
+            "<p>\u{e4}b <a href='x y'>1</a>\n<a class=z href='\u{1f980}'>\u{df}2</a> (a)(b) foo_bar\r\n\u{2014}end";
         for pattern in [
-            "", "a|", "(a|ab)(c|bcd)?", r"\b", r"\B", r"(?-u:\b)\w", r"\b\w+\b", "(?m)^.*$", "(?m)$", r"\z", r"\A.",
-            "<a[^>]*href='([^']*)'[^>]*>([^<]*)</a>", "(?s).*", "(?s).*?", "(?i)FOO_(bar)?", r"(\()?a(\))?", "x*", "(x*)",
-            r"\p{L}+", r"[^\x00-\x7F]", "(?:(a)|(b))*", "(a*)*", "(a*)+", "a??", "(?R)(?m)^", "e(?:n(d)?)?$", r"(\s)|(\S)",
+            "",
+            "a|",
+            "(a|ab)(c|bcd)?",
+            r"\b",
+            r"\B",
+            r"(?-u:\b)\w",
+            r"\b\w+\b",
+            "(?m)^.*$",
+            "(?m)$",
+            r"\z",
+            r"\A.",
+            "<a[^>]*href='([^']*)'[^>]*>([^<]*)</a>",
+            "(?s).*",
+            "(?s).*?",
+            "(?i)FOO_(bar)?",
+            r"(\()?a(\))?",
+            "x*",
+            "(x*)",
+            r"\p{L}+",
+            r"[^\x00-\x7F]",
+            "(?:(a)|(b))*",
+            "(a*)*",
+            "(a*)+",
+            "a??",
+            "(?R)(?m)^",
+            "e(?:n(d)?)?$",
+            r"(\s)|(\S)",
         ] {
             for input in [page, "", "abcd", "aab", "\u{e4}", "a\u{e4}b"] {
-                assert_eq!(captures(pattern, input).unwrap(), expected(pattern, input), "{pattern:?} {input:?}");
+                assert_eq!(
+                    captures(pattern, input).unwrap(),
+                    expected(pattern, input),
+                    "{pattern:?} {input:?}"
+                );
             }
         }
     }
@@ -145,15 +174,36 @@ mod tests {
     /// Patterns from all kinds of parts.
     fn patterns() -> impl Strategy<Value = String> {
         let leaf = prop::sample::select(vec![
-            "a", "b", "c", "\u{e4}", ".", r"\w", r"\W", r"\d", r"\b", r"\B", "^", "$", "(?m:^)", "(?m:$)", "[ab]", "[^a]", "ab", "",
-            r"(?-u:\b)", r"(?s:.)",
+            "a",
+            "b",
+            "c",
+            "\u{e4}",
+            ".",
+            r"\w",
+            r"\W",
+            r"\d",
+            r"\b",
+            r"\B",
+            "^",
+            "$",
+            "(?m:^)",
+            "(?m:$)",
+            "[ab]",
+            "[^a]",
+            "ab",
+            "",
+            r"(?-u:\b)",
+            r"(?s:.)",
         ]);
         leaf.prop_map(str::to_owned).prop_recursive(4, 24, 3, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 1..4).prop_map(|parts| parts.concat()),
                 (inner.clone(), inner.clone()).prop_map(|(one, other)| format!("(?:{one}|{other})")),
                 inner.clone().prop_map(|part| format!("({part})")),
-                (inner, prop::sample::select(vec!["*", "+", "?", "*?", "+?", "??", "{2}", "{1,3}"]))
+                (
+                    inner,
+                    prop::sample::select(vec!["*", "+", "?", "*?", "+?", "??", "{2}", "{1,3}"])
+                )
                     .prop_map(|(part, times)| format!("(?:{part}){times}")),
             ]
         })
@@ -188,30 +238,46 @@ mod tests {
 
     #[test]
     fn the_links_of_a_long_page_are_found_for_little() {
-        let row = |number| format!("<tr><td><a class=\"file\" href=\"/d/{number}/f\u{e4}.iso\">{number}</a></td></tr>\n");
+        let row =
+            |number| format!("<tr><td><a class=\"file\" href=\"/d/{number}/f\u{e4}.iso\">{number}</a></td></tr>\n");
         let page: String = (0..10_000).map(row).collect();
         let mut work = Work::of_steps(40 * page.len() as u64);
         let pattern = r#"<a[^>]*href="([^"]+)"[^>]*>([^<]*)</a>"#;
         assert_eq!(super::captures(pattern, &page, &mut work).unwrap().len(), 10_000);
         let mut work = Work::of_steps(80 * page.len() as u64);
-        assert_eq!(super::group(r"\b\w+\.iso\b", &page, 0, &mut work).unwrap().len(), 10_000);
+        assert_eq!(
+            super::group(r"\b\w+\.iso\b", &page, 0, &mut work).unwrap().len(),
+            10_000
+        );
     }
 
     #[test]
     fn a_pattern_that_reads_the_whole_text_for_each_letter_ends() {
         let (input, letters) = ("a".repeat(300_000), "A".repeat(300_000));
         // A match of a letter is known to be one when the rest of the text is read.
-        for (pattern, input) in [(".*[^A-Z]|[A-Z]", &letters), ("a.*c|a", &input), ("(?:a(x)?.*c)|a", &input)] {
+        for (pattern, input) in [
+            (".*[^A-Z]|[A-Z]", &letters),
+            ("a.*c|a", &input),
+            ("(?:a(x)?.*c)|a", &input),
+        ] {
             let mut asked = 0;
             let mut may_go_on = || {
                 asked += 1;
                 asked < 500
             };
             let mut work = Work::while_true(&mut may_go_on);
-            assert_eq!(super::captures(pattern, input, &mut work), Err(TextError::Stopped), "{pattern}");
+            assert_eq!(
+                super::captures(pattern, input, &mut work),
+                Err(TextError::Stopped),
+                "{pattern}"
+            );
             let last = regex::Regex::new(pattern).unwrap().captures_len() - 1;
             let mut work = Work::of_steps(20 * input.len() as u64);
-            assert_eq!(super::group(pattern, input, last, &mut work), Err(TextError::TooMuchWork), "{pattern}");
+            assert_eq!(
+                super::group(pattern, input, last, &mut work),
+                Err(TextError::TooMuchWork),
+                "{pattern}"
+            );
         }
     }
 
@@ -221,7 +287,11 @@ mod tests {
         let input = "ab".repeat(100_000);
         for pattern in ["(a|b)*a(a|b){3000}c", r"\b[ab]*a[ab]{9000}\b\x{e4}"] {
             let mut work = Work::while_true(&mut may_go_on);
-            assert_eq!(super::captures(pattern, &input, &mut work), Err(TextError::Stopped), "{pattern}");
+            assert_eq!(
+                super::captures(pattern, &input, &mut work),
+                Err(TextError::Stopped),
+                "{pattern}"
+            );
         }
     }
 

@@ -32,29 +32,48 @@ impl Answer {
 
 /// Sends a request on a connection of its own. `None` if no whole answer comes, as from a process that is killed.
 pub fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Option<Answer> {
-    exchange(address, method, path, headers, body)
-        .ok()
-        .and_then(|bytes| read(&bytes))
+    ask_on(TcpStream::connect(address).ok()?, address, method, path, headers, body)
 }
 
-fn exchange(
+/// The same on a connection that is there already; `address` is what it calls the service.
+pub fn ask_on(
+    stream: TcpStream,
     address: &str,
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
     body: Option<&Value>,
+) -> Option<Answer> {
+    let body = body.map(Value::to_string).unwrap_or_default();
+    send_text(stream, address, &format!("{method} {path}"), headers, &body)
+}
+
+/// The same with any text as its body.
+pub fn send_text(stream: TcpStream, address: &str, line: &str, headers: &[(&str, &str)], body: &str) -> Option<Answer> {
+    exchange(stream, address, line, headers, body)
+        .ok()
+        .and_then(|bytes| read(&bytes))
+}
+
+fn exchange(
+    mut stream: TcpStream,
+    address: &str,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: &str,
 ) -> io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     // Version 1.0, so that the answer ends with the connection and comes in one piece.
-    let mut lines = vec![format!("{method} {path} HTTP/1.0")];
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+    let mut lines = vec![format!("{line} HTTP/1.0")];
+    let has = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+    if !has("host") {
         lines.push(format!("Host: {address}"));
     }
     lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
-    let body = body.map(Value::to_string).unwrap_or_default();
     if !body.is_empty() {
-        lines.push("Content-Type: application/json".to_owned());
+        if !has("content-type") {
+            lines.push("Content-Type: application/json".to_owned());
+        }
         lines.push(format!("Content-Length: {}", body.len()));
     }
     stream.write_all(format!("{}\r\n\r\n{body}", lines.join("\r\n")).as_bytes())?;

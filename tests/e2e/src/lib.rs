@@ -9,6 +9,7 @@
 
 pub mod binary;
 pub mod http;
+pub mod other_user;
 pub mod python;
 mod rpc;
 pub mod service;

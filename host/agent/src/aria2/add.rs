@@ -1,7 +1,9 @@
 //! Downloads that are added.
 
 use data_encoding::{BASE64, BASE64_NOPAD};
-use protocol::{CreateTaskParams, CreateTaskRequest, CreatedTask, CreatedTasks, ErrorCode, MAX_REQUEST_BYTES, Method};
+use protocol::{
+    CreateTaskParams, CreateTaskRequest, CreatedTask, CreatedTasks, ErrorCode, MAX_REQUEST_BYTES, Method, Stranger,
+};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -22,6 +24,8 @@ const MAX_BYTES: usize = MAX_REQUEST_BYTES / 2;
 #[derive(Serialize)]
 struct Many<'a> {
     requests: &'a [Box<RawValue>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stranger: Option<Stranger>,
 }
 
 /// The GID of a task that was made.
@@ -56,8 +60,10 @@ impl Caller {
         if !request.url.contains(':') {
             return Err(Fault::new("No URI to download."));
         }
-        let options = options.over(&self.dialect().template());
+        self.check_options(&options)?;
+        let options = options.over(&self.usual_options());
         option::apply(&options, &mut request, &self.usual_dir(&options)?)?;
+        self.confine(&mut request);
         Ok((request, options))
     }
 
@@ -69,7 +75,7 @@ impl Caller {
 
     pub(super) async fn add_uri(&self, params: &Params) -> Outcome {
         let (request, options) = self.asked(params)?;
-        let position = params.position(2)?;
+        let position = self.position(params)?;
         let chosen = options.get("gid").and_then(Gid::chosen);
         if let Some(gid) = chosen
             && self
@@ -89,6 +95,7 @@ impl Caller {
         let params = CreateTaskParams {
             request,
             task_id: chosen.map(Gid::task_id),
+            stranger: self.stranger(),
             ..CreateTaskParams::default()
         };
         let params = to_raw_value(&params).map_err(|error| Fault::new(error.to_string()))?;
@@ -125,10 +132,19 @@ impl Caller {
         outcomes
     }
 
+    /// Where downloads are put among those that wait; a visitor has no say among them.
+    fn position(&self, params: &Params) -> Result<Option<usize>, Fault> {
+        let position = params.position(2)?;
+        Ok(position.filter(|_| self.visitor.is_none()))
+    }
+
     /// Makes tasks together. If that is refused, one of them is to blame and each is made alone.
     async fn make_some(&self, requests: Vec<CreateTaskRequest>, encoded: Vec<Box<RawValue>>) -> Vec<Outcome> {
         if requests.len() > 1 {
-            let many = Many { requests: &encoded };
+            let many = Many {
+                requests: &encoded,
+                stranger: self.stranger(),
+            };
             match self
                 .app
                 .daemon
@@ -160,8 +176,10 @@ impl Caller {
         let document = BASE64_NOPAD
             .decode(text.as_bytes())
             .or_else(|_| BASE64.decode(text.as_bytes()));
-        let options = Options::read(params.optional_map(1)?, Given::WithDownload)?.over(&self.dialect().template());
-        let position = params.position(2)?;
+        let options = Options::read(params.optional_map(1)?, Given::WithDownload)?;
+        self.check_options(&options)?;
+        let options = options.over(&self.usual_options());
+        let position = self.position(params)?;
         let document = document.map_err(|_| invalid_base64())?;
         let document = String::from_utf8(document).map_err(|_| unreadable())?;
         let files = metalink::read(&document, &preference(&options)).map_err(|_| unreadable())?;
@@ -176,7 +194,9 @@ impl Caller {
         let dir = self.save_dir()?;
         let mut requests = Vec::new();
         for file in files.into_iter().filter(is_wanted) {
-            requests.push(request(file, &options, &dir)?);
+            let mut request = request(file, &options, &dir)?;
+            self.confine(&mut request);
+            requests.push(request);
         }
         let mut ids = Vec::with_capacity(requests.len());
         for made in self.make_all(requests).await {

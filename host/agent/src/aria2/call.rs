@@ -16,7 +16,13 @@ use super::{
     json::{self, Asked, BadCall, Call},
     params::Params,
 };
-use crate::{gate, hub::Hub, key::KeyDigest, rest::App, throttle::Source};
+use crate::{
+    gate::{self, Sender, Standing},
+    hub::Hub,
+    key::KeyDigest,
+    rest::App,
+    throttle::{Form, Source},
+};
 
 /// How a call went.
 pub(super) type Outcome = Result<Arc<RawValue>, Fault>;
@@ -95,9 +101,11 @@ pub(super) fn ok() -> Outcome {
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub(super) app: App,
-    source: Source,
+    sender: Sender,
     /// The key came in a header: calls need not say it again.
     has_key: bool,
+    /// For whom this call is, if it may do no more than a browser without a key.
+    pub(super) visitor: Option<Arc<str>>,
     /// What code and text of a fault are called within a result.
     fault_names: [&'static str; 2],
 }
@@ -105,24 +113,39 @@ pub(super) struct Caller {
 /// A call of a message, without its id.
 type Named = (String, Params);
 
+/// What a call may do.
+enum Power {
+    /// Whatever its method does.
+    Full,
+    /// What the downloads of this visitor need.
+    Visitor(Arc<str>),
+}
+
 impl Caller {
-    /// Somebody from `source` who showed this key in a header, if any.
-    pub(super) fn new(app: App, source: Source, shown: Option<&str>) -> Self {
+    /// Somebody whom the gate let pass, who showed this key in a header, if any.
+    pub(super) fn new(app: App, sender: Sender, shown: Option<&str>) -> Self {
         let mut caller = Self {
             app,
-            source,
-            has_key: false,
+            has_key: sender.standing == Standing::Keyed,
+            sender,
+            visitor: None,
             fault_names: ["code", "message"],
         };
-        caller.has_key = shown.is_some_and(|shown| caller.knows_key(shown));
+        caller.has_key = caller.has_key || shown.is_some_and(|shown| caller.knows_key(shown));
         caller
     }
 
     /// Somebody within this process.
     pub(super) fn within(app: App) -> Self {
-        let mut caller = Self::new(app, Source::of(IpAddr::V4(Ipv4Addr::LOCALHOST)), None);
-        caller.has_key = true;
-        caller
+        let sender = Sender {
+            source: Source::of(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            form: Form::Header,
+            is_local: true,
+            is_browser: false,
+            key: None,
+            standing: Standing::Keyed,
+        };
+        Self::new(app, sender, None)
     }
 
     /// The same, answered in XML-RPC.
@@ -131,28 +154,58 @@ impl Caller {
         self
     }
 
-    /// Whether `shown` is the access key. Wrong ones are counted, and after too many nothing is right for a while.
+    /// Whether `shown` is the access key, or the pass that stands for it. Wrong ones are counted, and after too many
+    /// nothing is right for a while.
     fn knows_key(&self, shown: &str) -> bool {
         let gate = &self.app.gate;
-        let Some(key) = gate.vault.settings().key_digest() else {
+        if gate.is_pass(shown, &self.sender) {
             return true;
+        }
+        let Some(key) = gate.vault.settings().key_digest() else {
+            return false;
         };
-        if gate.wait(self.source).is_some() {
+        let Sender { source, form, .. } = self.sender;
+        if gate.wait(source, form).is_some() {
             return false;
         }
         let is_right = KeyDigest::of(shown) == key;
-        gate.count(self.source, is_right);
+        gate.count(source, form, is_right);
         is_right
     }
 
     /// Whether too many wrong keys came from there.
     pub(super) fn must_wait(&self) -> bool {
-        self.app.gate.wait(self.source).is_some()
+        self.app.gate.wait(self.sender.source, self.sender.form).is_some()
     }
 
-    fn may_call(&self, token: Option<&str>) -> bool {
-        let needs_key = self.app.gate.vault.settings().key.is_some();
-        !needs_key || self.has_key || token.is_some_and(|token| self.knows_key(token))
+    /// What a call with this token may do now. Where the key was taken away while a connection was open, whose process it
+    /// is was never looked up, and so it may do nothing.
+    fn power(&self, token: Option<&str>) -> Result<Power, Fault> {
+        if self.has_key {
+            return Ok(Power::Full);
+        }
+        if self.app.gate.vault.settings().key.is_some() {
+            let is_right = token.is_some_and(|token| self.knows_key(token));
+            return if is_right {
+                Ok(Power::Full)
+            } else {
+                Err(Fault::unauthorized())
+            };
+        }
+        match &self.sender.standing {
+            Standing::Free | Standing::OwnUser | Standing::Keyed => Ok(Power::Full),
+            Standing::Visitor(visitor) => Ok(Power::Visitor(Arc::clone(visitor))),
+            Standing::Open if token.is_some_and(|token| self.knows_key(token)) => Ok(Power::Full),
+            Standing::Open => Err(Fault::new(gate::KEY_FIRST)),
+        }
+    }
+
+    /// Whose downloads alone may be told of on this connection; none tells of all.
+    pub(super) fn told_visitor(&self) -> Option<&str> {
+        match &self.sender.standing {
+            Standing::Visitor(visitor) => Some(visitor),
+            _ => None,
+        }
     }
 
     pub(super) fn hub(&self) -> Result<&Hub, Fault> {
@@ -218,12 +271,12 @@ impl Caller {
                 method.as_str(),
                 "system.listMethods" | "system.listNotifications" | MULTICALL
             );
-            let checked = if is_open || self.may_call(token.as_deref()) {
-                Ok(())
+            let power = if is_open {
+                Ok(Power::Full)
             } else {
-                Err(Fault::unauthorized())
+                self.power(token.as_deref())
             };
-            if checked.is_ok()
+            if matches!(power, Ok(Power::Full))
                 && method == "aria2.addUri"
                 && let Some(request) = self.plain_add(&params)
             {
@@ -234,10 +287,11 @@ impl Caller {
                 continue;
             }
             outcomes.extend(self.make(&mut adds).await);
-            outcomes.push(match checked {
+            outcomes.push(match power {
                 Err(fault) => Err(fault),
-                Ok(()) if method == MULTICALL && allows_multicall => Box::pin(self.multicall(params)).await,
-                Ok(()) => self.dispatch(&method, &params).await,
+                Ok(Power::Visitor(visitor)) => self.dispatch_for(visitor, &method, &params).await,
+                Ok(Power::Full) if method == MULTICALL && allows_multicall => Box::pin(self.multicall(params)).await,
+                Ok(Power::Full) => self.dispatch(&method, &params).await,
             });
         }
         outcomes.extend(self.make(&mut adds).await);
@@ -277,7 +331,7 @@ impl Caller {
         Ok(result.into())
     }
 
-    async fn dispatch(&self, method: &str, params: &Params) -> Outcome {
+    pub(super) async fn dispatch(&self, method: &str, params: &Params) -> Outcome {
         match method {
             "aria2.addUri" => self.add_uri(params).await,
             "aria2.addTorrent" => Self::add_torrent(params),

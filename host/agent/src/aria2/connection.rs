@@ -65,7 +65,9 @@ async fn send_notices(caller: &Caller, sender: &mut Sender, cursor: &mut u64) ->
             return Ok(());
         }
         for notice in notices {
-            sender.feed(socket::frames(text(notice).into())).await?;
+            if caller.is_told(notice.gid) {
+                sender.feed(socket::frames(text(notice).into())).await?;
+            }
             *cursor += 1;
         }
         sender.flush().await?;

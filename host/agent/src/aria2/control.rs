@@ -2,7 +2,7 @@
 
 use protocol::{
     ChangeTaskParams, ConfigPatch, ConfigSnapshot, CreateTaskRequest, DeleteTaskParams, DeleteTasksParams, ErrorCode,
-    Method, ReorderParams, RuntimeStats, SpeedLimitParams, TaskIdParams, TaskStatus,
+    Method, ReorderParams, SpeedLimitParams, TaskIdParams, TaskStatus,
 };
 use serde_json::{Map, Value};
 
@@ -46,7 +46,10 @@ impl Caller {
     fn known(&self, params: &Params) -> Result<(Gid, Option<Known>), Fault> {
         let text = params.text(0)?;
         self.hub()?.look_at_board(|projection, board| {
-            let found = named(board, text)?;
+            let found = named(board, text).map_err(|fault| self.not_seen(fault))?;
+            if self.visitor.is_some() && !self.may_see(found.text(projection).as_bytes()) {
+                return Err(self.not_seen(Fault::unauthorized()));
+            }
             let known = found.task(projection).map(|task| Known {
                 id: task.id.to_string(),
                 status: task.status,
@@ -176,14 +179,18 @@ impl Caller {
         let (gid, known) = self.known(params)?;
         let task = known.ok_or_else(|| Fault::new(format!("Cannot get option for GID#{gid}")))?;
         let own = option::shown(&self.request_of(&task).await?);
-        let usual = self.global_options(false)?;
-        raw(&own.over(&usual).into_value())
+        let usual = match self.visitor {
+            None => self.global_options(false)?,
+            Some(_) => Options::usual(false),
+        };
+        raw(&own.over(&usual).without_secrets().into_value())
     }
 
     pub(super) async fn change_option(&self, params: &Params) -> Outcome {
         let given = params.map(1);
         let (gid, known) = self.known(params)?;
         let options = Options::read(Some(given?), Given::ToDownload)?;
+        self.check_options(&options)?;
         let task = known
             .filter(|task| !task.is_stopped())
             .ok_or_else(|| Fault::new(format!("Cannot change option for GID#{gid}")))?;
@@ -200,8 +207,9 @@ impl Caller {
         }
         if !options.is_empty() {
             let now = self.request_of(&task).await?;
-            self.change(task, option::change(&options, &now, &self.usual_dir(&options)?)?)
-                .await?;
+            let mut change = option::change(&options, &now, &self.usual_dir(&options)?)?;
+            self.confine_change(&mut change);
+            self.change(task, change).await?;
         }
         ok()
     }
@@ -302,10 +310,7 @@ impl Caller {
 
     /// Where files go that name no directory.
     pub(super) fn save_dir(&self) -> Result<String, Fault> {
-        let stats = self
-            .hub()?
-            .look(|daemon| serde_json::from_str::<RuntimeStats>(daemon.stats()));
-        Ok(stats.unwrap_or_default().save_dir)
+        Ok(self.app.daemon.save_dir()?)
     }
 
     /// What holds for downloads to come, or for everything.
@@ -318,11 +323,15 @@ impl Caller {
 
     pub(super) fn get_global_option(&self) -> Outcome {
         let options = self.global_options(true)?;
-        raw(&options.over(&self.dialect().started_with).into_value())
+        raw(&options
+            .over(&self.dialect().started_with)
+            .without_secrets()
+            .into_value())
     }
 
     pub(super) async fn change_global_option(&self, params: &Params) -> Outcome {
         let mut options = Options::read(Some(params.map(0)?), Given::ToAll)?;
+        options.keep_hidden(&self.dialect().template());
         let values = options.take_settings();
         if !values.is_empty() {
             self.patch(values).await?;

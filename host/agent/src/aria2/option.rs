@@ -395,6 +395,39 @@ impl Options {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 
+    /// These for somebody who asks: no password, no value of a header, and no login of a proxy.
+    #[must_use]
+    pub(super) fn without_secrets(mut self) -> Self {
+        self.0
+            .retain(|name, _| !name.ends_with("-passwd") && *name != "rpc-secret");
+        for (name, value) in &mut self.0 {
+            if *name == "header" {
+                *value = value.lines().map(hidden).collect();
+            } else if name.ends_with("-proxy")
+                && let Some((scheme, rest)) = value.split_once("://")
+                && let Some((_, place)) = rest.rsplit_once('@')
+            {
+                *value = format!("{scheme}://{place}");
+            } else if name.ends_with("-proxy")
+                && let Some((_, place)) = value.rsplit_once('@')
+            {
+                *value = place.to_owned();
+            }
+        }
+        self
+    }
+
+    /// Gives headers that come back as they were shown the values that they have `before`.
+    pub(super) fn keep_hidden(&mut self, before: &Self) {
+        let Some(lines) = self.0.get_mut("header") else { return };
+        let known: Vec<&str> = before.get("header").unwrap_or_default().lines().collect();
+        let kept = |line: &str| {
+            let known = known.iter().find(|known| hidden(known) == format!("{line}\n"));
+            format!("{}\n", known.copied().unwrap_or(line))
+        };
+        *lines = lines.lines().map(kept).collect();
+    }
+
     /// The options as an object.
     pub fn into_value(self) -> Value {
         self.0
@@ -403,6 +436,12 @@ impl Options {
             .collect::<Map<_, _>>()
             .into()
     }
+}
+
+/// A line of `header` without its value: any header may carry a key.
+fn hidden(line: &str) -> String {
+    let name = line.split_once(':').map_or(line, |(name, _)| name);
+    format!("{name}: ***\n")
 }
 
 /// The most segments and tasks at once that the service has; aria2 has no such limit.

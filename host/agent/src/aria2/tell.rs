@@ -167,6 +167,17 @@ impl Named {
             Found::Removed(_) => None,
         }
     }
+
+    /// The task as the daemon wrote it, or as it was.
+    pub(super) fn text(&self, projection: &Projection) -> String {
+        match &self.found {
+            Found::Task(place) => projection
+                .at(*place)
+                .map(|task| projection.text_of(task))
+                .unwrap_or_default(),
+            Found::Removed(removed) => removed.task.to_string(),
+        }
+    }
 }
 
 /// Finds the download that a parameter names.
@@ -193,7 +204,11 @@ impl Caller {
     ) -> Outcome {
         let text = params.text(0)?;
         let (gid, item, words) = self.hub()?.look_at_board(|projection, board| {
-            let Named { gid, found } = named(board, text)?;
+            let named = named(board, text).map_err(|fault| self.not_seen(fault))?;
+            if self.visitor.is_some() && !self.may_see(named.text(projection).as_bytes()) {
+                return Err(self.not_seen(Fault::unauthorized()));
+            }
+            let Named { gid, found } = named;
             let item = match found {
                 Found::Task(place) => Item::at(projection, place),
                 Found::Removed(removed) => Some(Item::Removed(removed.gid, removed.task)),
@@ -264,7 +279,8 @@ impl Caller {
     pub(super) fn tell_active(&self, params: &Params) -> Outcome {
         let keys = Keys::of(&params.optional_texts(0)?);
         let (items, words) = self.hub()?.look_at_board(|projection, board| {
-            let items: Vec<_> = board.active().filter_map(|place| Item::at(projection, place)).collect();
+            let active = self.seen(projection, board.active());
+            let items: Vec<_> = active.filter_map(|place| Item::at(projection, place)).collect();
             (items, projection.words())
         });
         written(&items, &words, keys)
@@ -287,14 +303,18 @@ impl Caller {
         };
         let hub = self.hub()?;
         let revision = hub.look_at_board(|_, board| board.revision());
-        if let Some(answer) = self.dialect().answers.get(question, revision) {
+        if self.visitor.is_none()
+            && let Some(answer) = self.dialect().answers.get(question, revision)
+        {
             return Ok(answer);
         }
         let Question {
             offset, count, keys, ..
         } = question;
         let (revision, items, words) = hub.look_at_board(|projection, board| {
-            let items: Vec<_> = if is_waiting {
+            let items: Vec<_> = if self.visitor.is_some() {
+                self.seen_list(projection, board, question)
+            } else if is_waiting {
                 let places = pick(board.waiting(), offset, count).into_iter();
                 places.filter_map(|place| Item::at(projection, place)).collect()
             } else {
@@ -306,8 +326,38 @@ impl Caller {
             (board.revision(), items, projection.words())
         });
         let answer = written(&items, &words, keys)?;
+        if self.visitor.is_some() {
+            return Ok(answer);
+        }
         self.dialect().answers.put(question, revision, &answer);
         Ok(answer)
+    }
+
+    /// The places among these of tasks that this call may see.
+    fn seen(&self, projection: &Projection, places: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
+        places.filter(move |place| {
+            let text = || projection.at(*place).map(|task| projection.text_of(task));
+            self.visitor.is_none() || text().is_some_and(|text| self.may_see(text.as_bytes()))
+        })
+    }
+
+    /// The answer to a question about a visitor's own downloads.
+    fn seen_list(&self, projection: &Projection, board: &Board, question: Question) -> Vec<Item> {
+        let Question { offset, count, .. } = question;
+        if question.is_waiting {
+            let waiting: Vec<u64> = self.seen(projection, board.waiting()).collect();
+            let places = pick(waiting.into_iter(), offset, count).into_iter();
+            return places.filter_map(|place| Item::at(projection, place)).collect();
+        }
+        let is_seen = |stopped: &&Stopped| match stopped {
+            Stopped::Task(place) => self.seen(projection, std::iter::once(*place)).next().is_some(),
+            Stopped::Removed(removed) => self.may_see(removed.task.as_bytes()),
+        };
+        let stopped: Vec<&Stopped> = board.stopped().filter(is_seen).collect();
+        let stopped = pick(stopped.into_iter(), offset, count).into_iter();
+        stopped
+            .filter_map(|stopped| Item::stopped(projection, stopped))
+            .collect()
     }
 
     pub(super) fn get_global_stat(&self) -> Outcome {

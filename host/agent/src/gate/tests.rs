@@ -43,7 +43,7 @@ fn decide(case: Case, kind: Host, is_loopback_only: bool, settings: &Settings) -
         is_own: case.is_own,
     };
     match judge(&facts, kind, is_loopback_only, settings) {
-        Verdict::Pass | Verdict::OwnKeys => 200,
+        Verdict::Pass | Verdict::Own | Verdict::OwnUser | Verdict::OwnKeys => 200,
         Verdict::NeedsKey(_) => 401,
         Verdict::Preflight => 204,
         Verdict::Refused(status, _) => status.as_u16(),

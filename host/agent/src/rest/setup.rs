@@ -14,8 +14,10 @@ use super::{App, extract::read_object};
 use crate::{
     gate::{self, Sender},
     key::{AccessKey, MIN_KEY_CHARS},
+    peer_user::Peer,
     problem::ResultMessage,
     settings::Settings,
+    throttle::Form,
     vault::ChangeError,
 };
 
@@ -28,7 +30,12 @@ const MAX_BODY_BYTES: usize = 4 * 1024;
 #[utoipa::path(get, path = "/api/v1/setup/status", responses(
     (status = 200, body = SetupStatus), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
     (status = 503, body = SetupProblem)))]
-pub(super) async fn setup_status(State(app): State<App>, Extension(sender): Extension<Sender>) -> Response {
+pub(super) async fn setup_status(
+    State(app): State<App>,
+    Extension(sender): Extension<Sender>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+) -> Response {
     if app.stop.is_cancelled() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "app shutting down");
     }
@@ -36,14 +43,15 @@ pub(super) async fn setup_status(State(app): State<App>, Extension(sender): Exte
     Json(SetupStatus {
         setup_required,
         min_length: MIN_KEY_CHARS,
-        code_required: setup_required && !sender.is_local,
+        code_required: setup_required && app.gate.needs_code(&peer, &sender, &headers).await,
     })
     .into_response()
 }
 
 /// Set the first access key.
 ///
-/// Works once, while there is no key. Afterwards the key is changed in the settings, by who knows it.
+/// Works once, while there is no key. A process of the service's own user, or of root, needs no code at this machine;
+/// everybody else needs the one that was shown where the server was started. Afterwards the key is changed in the settings, by who knows it.
 #[utoipa::path(post, path = "/api/v1/setup", request_body = SetupBody, responses(
     (status = 200, body = SetupDone), (status = 400, body = SetupProblem), (status = 403, body = SetupProblem),
     (status = 404, body = ResultMessage), (status = 409, body = SetupProblem), (status = 429, body = ResultMessage),
@@ -51,6 +59,7 @@ pub(super) async fn setup_status(State(app): State<App>, Extension(sender): Exte
 pub(super) async fn setup_create(
     State(app): State<App>,
     Extension(sender): Extension<Sender>,
+    Extension(peer): Extension<Peer>,
     request: Request,
 ) -> Response {
     if app.stop.is_cancelled() {
@@ -64,7 +73,9 @@ pub(super) async fn setup_create(
         Ok(asked) => asked,
         Err(message) => return refused(StatusCode::BAD_REQUEST, message),
     };
-    if let Some(response) = check_code(&app, sender, asked.code.as_deref()) {
+    if app.gate.needs_code(&peer, &sender, &parts.headers).await
+        && let Some(response) = check_code(&app, &sender, asked.code.as_deref())
+    {
         return response;
     }
     let key = match AccessKey::new(&asked.token) {
@@ -100,17 +111,14 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<SetupBody, String> {
     read_object(&bytes)
 }
 
-/// Who is not at this machine must know the code.
-fn check_code(app: &App, sender: Sender, code: Option<&str>) -> Option<Response> {
-    if sender.is_local {
-        return None;
-    }
-    if let Some(seconds) = app.gate.wait(sender.source) {
+/// Refuses whoever does not know the code. Wrong codes close nothing but this.
+fn check_code(app: &App, sender: &Sender, code: Option<&str>) -> Option<Response> {
+    if let Some(seconds) = app.gate.wait(sender.source, Form::Code) {
         return Some(gate::too_many(seconds));
     }
     let is_right = code.is_some_and(|code| app.setup_code.as_ref().is_some_and(|expect| expect.is(code)));
     if code.is_some() {
-        app.gate.count(sender.source, is_right);
+        app.gate.count(sender.source, Form::Code, is_right);
     }
     (!is_right).then(|| {
         refused(

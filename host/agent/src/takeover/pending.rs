@@ -5,7 +5,8 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use protocol::PendingCaptureDto;
+use data_encoding::BASE64;
+use protocol::{PendingCaptureDto, RequestBody};
 use tokio::{sync::Notify, time::Instant};
 use uuid::Uuid;
 
@@ -20,6 +21,9 @@ const MAX_WAITING: usize = 256;
 
 /// What all of them may hold together.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Characters that are shown of a body.
+const MAX_SHOWN: usize = 1024;
 
 /// No more questions are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -142,6 +146,15 @@ fn shown(download: &Download) -> PendingCaptureDto {
     header_names.dedup();
     let first = requests.first();
     let urls: Vec<&str> = requests.iter().map(|request| request.url.as_str()).collect();
+    let mut methods: Vec<&str> = requests
+        .iter()
+        .filter_map(|request| request.method.as_deref())
+        .collect();
+    methods.dedup();
+    let bodies: Vec<String> = requests
+        .iter()
+        .filter_map(|request| request.body.as_ref().map(body_text))
+        .collect();
     PendingCaptureDto {
         transaction_id: Uuid::new_v4().to_string(),
         url: urls.join("\n"),
@@ -152,7 +165,37 @@ fn shown(download: &Download) -> PendingCaptureDto {
         save_dir: first.map(|request| request.save_dir.clone()).unwrap_or_default(),
         has_cookies: requests.iter().any(|request| !request.cookies.is_empty()),
         header_names,
+        method: plain(&methods.join(", ")),
+        body: plain(&bodies.join(" ")),
     }
+}
+
+/// What a page sends, for somebody to read who is to agree with it.
+fn body_text(body: &RequestBody) -> String {
+    match body {
+        RequestBody::FormData { fields } => {
+            let each = |(name, values): (&String, &Vec<String>)| format!("{name}={} ", values.join(","));
+            fields.iter().map(each).collect()
+        }
+        RequestBody::UrlEncoded { raw } => raw.clone(),
+        RequestBody::Raw { bytes_b64, .. } => match BASE64.decode(bytes_b64.as_bytes()) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(_) => bytes_b64.clone(),
+        },
+    }
+}
+
+/// The beginning of a text, without what a terminal obeys.
+fn plain(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(MAX_SHOWN)
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 fn unix_ms() -> u64 {

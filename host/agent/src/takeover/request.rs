@@ -55,6 +55,8 @@ pub(super) struct Download {
     requests: Vec<CreateTaskRequest>,
     /// What the browser knows of its size.
     pub(super) size: u64,
+    /// The extension that handed it over without a key; empty is anybody else.
+    pub(super) created_by: String,
 }
 
 impl Batch {
@@ -115,6 +117,7 @@ pub(super) fn one(mut request: DownloadRequest) -> Result<Download, Invalid> {
     Ok(Download {
         requests,
         size: if is_one { size } else { 0 },
+        created_by: String::new(),
     })
 }
 
@@ -202,6 +205,22 @@ impl Download {
                 .for_each(|request| request.save_dir.clone_from(&save_dir));
         }
         Ok(self)
+    }
+
+    /// Whether all of it is asked for as a link is that one follows.
+    pub(super) fn is_plain(&self) -> bool {
+        let is_get = |method: &str| method.trim().is_empty() || method.trim().eq_ignore_ascii_case("GET");
+        self.requests
+            .iter()
+            .all(|request| request.body.is_none() && request.method.as_deref().is_none_or(is_get))
+    }
+
+    /// Lets it take no name that is taken, whatever the settings say, and belong to `visitor`.
+    pub(super) fn confine(&mut self, visitor: &str) {
+        visitor.clone_into(&mut self.created_by);
+        for request in &mut self.requests {
+            "rename".clone_into(&mut request.file_exists_behavior);
+        }
     }
 
     pub(super) fn requests(&self) -> &[CreateTaskRequest] {

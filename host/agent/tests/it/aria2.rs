@@ -439,7 +439,8 @@ async fn options_are_read_changed_and_held_for_those_to_come() {
         (&shown["split"], &shown["dir"], &shown["out"]),
         (&json!("3"), &json!("/tmp/somewhere/sub"), &json!("name"))
     );
-    assert_eq!((&shown["header"], &shown["http-user"]), (&json!("A: b\n"), &json!("u")));
+    let hidden = "A: ***\nAuthorization: ***\n";
+    assert_eq!((&shown["header"], &shown["http-user"]), (&json!(hidden), &json!("u")));
     assert!(!shown.to_string().contains("hidden"));
     let change =
         json!([gid, {"split": "7", "out": "other", "dir": "/tmp/elsewhere", "max-download-limit": "1K", "nope": "x"}]);

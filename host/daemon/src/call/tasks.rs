@@ -135,6 +135,7 @@ async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answe
     let site = create::site_to_save(&params.request)?;
     let mut spec = create::spec(params.request, params.hint_file_size)?;
     spec.given_by = create::given_by(params.stranger.as_ref());
+    spec.created_by = create::created_by(params.stranger.as_ref());
     let message = spec
         .urls
         .first()
@@ -163,6 +164,7 @@ async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Ans
     let mut specs = specs(params.requests)?;
     for spec in &mut specs {
         spec.given_by = create::given_by(params.stranger.as_ref());
+        spec.created_by = create::created_by(params.stranger.as_ref());
     }
     let first_urls = specs.iter().filter_map(|spec| spec.urls.first());
     let messages: BTreeSet<_> = first_urls.filter_map(|url| waiting(service, url)).collect();

@@ -69,6 +69,8 @@ pub(super) struct RareRecord {
     #[serde(skip_serializing_if = "is_default")]
     given_by_other: Option<StrangerRecord>,
     #[serde(skip_serializing_if = "is_default")]
+    created_by: Option<Box<str>>,
+    #[serde(skip_serializing_if = "is_default")]
     promised_size: Option<u64>,
     #[serde(skip_serializing_if = "is_default")]
     promised_type: Option<String>,
@@ -161,6 +163,7 @@ impl RareRecord {
                 .and_then(|it| it.item.as_ref())
                 .map(ToString::to_string),
             given_by_other: StrangerRecord::of(&spec.given_by),
+            created_by: spec.created_by.clone(),
             promised_size: spec.promised_size,
             promised_type: spec.promised_type.clone(),
             speed_limit_bytes: spec.speed_limit_bytes,
@@ -199,6 +202,7 @@ impl RareRecord {
                 .map_err(|error| format!("{error}"))?,
             resolution: resolution(self.resolver, self.item)?,
             given_by: self.given_by_other.map_or(GivenBy::User, StrangerRecord::into_given_by),
+            created_by: self.created_by,
             promised_size: self.promised_size,
             promised_type: self.promised_type,
             speed_limit_bytes: self.speed_limit_bytes,

@@ -47,7 +47,13 @@ fn who_computes_from_secrets_asks_for_it() {
     }
     assert!(!asks(&plugin, &["vault.has", "text.digest", "http.send"]));
     let given = Given::by_user("https://acme.com/x".parse().unwrap());
-    let of = |allowed| Grant { allowed, ..Grant::default() }.for_call(&plugin.permissions, &[], &given);
+    let of = |allowed| {
+        Grant {
+            allowed,
+            ..Grant::default()
+        }
+        .for_call(&plugin.permissions, &[], &given)
+    };
     assert!(!of(permissions(&["host https://api.acme.com"])).derives_secrets);
     assert!(of(permissions(&["secrets:derive"])).derives_secrets);
     // A script imports whatever its engine does.
@@ -55,7 +61,11 @@ fn who_computes_from_secrets_asks_for_it() {
     assert!(!asks(&plugin, &["vault.digest"]));
     plugin.permissions.derives_secrets = true;
     assert!(asks(&plugin, &["vault.digest"]));
-    assert!(Permissions::asked(&plugin.permissions).iter().any(|permission| *permission == derive));
+    assert!(
+        Permissions::asked(&plugin.permissions)
+            .iter()
+            .any(|permission| *permission == derive)
+    );
 }
 
 #[test]

@@ -147,7 +147,11 @@ fn a_folder_gets_nothing_that_was_given_to_what_is_installed_until_the_user_agre
     let running = step(Some(waiting.clone()), Input::Consent(waiting.asked().unwrap())).unwrap();
     for before in [new, waiting, running] {
         let asking = step(Some(before.clone()), Input::Develop(folder("b"))).unwrap();
-        assert_eq!((&asking.source, &asking.active), (&before.source, &before.active), "what runs goes on");
+        assert_eq!(
+            (&asking.source, &asking.active),
+            (&before.source, &before.active),
+            "what runs goes on"
+        );
         let other = step(Some(before), Input::Develop(folder("c"))).unwrap();
         for digest in [needed(1).digest(), other.asked().unwrap()] {
             let refused = apply(Some(asking.clone()), Input::Consent(digest)).unwrap_err();
@@ -161,7 +165,11 @@ fn a_folder_gets_nothing_that_was_given_to_what_is_installed_until_the_user_agre
 #[test]
 fn a_package_gets_nothing_that_was_given_to_a_folder_until_the_user_agrees() {
     let developed = step(None, Input::Develop(folder("a")));
-    for (author, source) in [(None, Source::File), (Some('A'), market("one")), (None, Source::Bundled)] {
+    for (author, source) in [
+        (None, Source::File),
+        (Some('A'), market("one")),
+        (None, Source::Bundled),
+    ] {
         let asking = step(developed.clone(), Input::Install(signed(1, 0, author), source.clone())).unwrap();
         assert!(is_from(&asking, "a") && asking.active.is_none(), "the folder goes on");
         let agreed = step(Some(asking.clone()), Input::Consent(asking.asked().unwrap())).unwrap();

@@ -128,7 +128,10 @@ fn a_template_has_places_only_where_names_are_in_braces() {
         let filled = Template::parse(text).unwrap().fill(|_| Some(&value)).unwrap();
         assert_eq!(filled.expose(), expect, "{text}");
     }
-    assert_eq!(Template::parse("{a}-{b}").unwrap().names().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(
+        Template::parse("{a}-{b}").unwrap().names().collect::<Vec<_>>(),
+        ["a", "b"]
+    );
 }
 
 #[test]

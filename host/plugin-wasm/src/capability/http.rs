@@ -63,11 +63,7 @@ impl CallState {
 
     /// The request, if it may become longer by so much. What is too long is not kept until the request is sent: a call may
     /// have many of them.
-    fn longer(
-        &mut self,
-        request: &Resource<Request>,
-        parts: &[&str],
-    ) -> wasmtime::Result<Option<&mut Request>> {
+    fn longer(&mut self, request: &Resource<Request>, parts: &[&str]) -> wasmtime::Result<Option<&mut Request>> {
         let limit = self.http.limits().header_bytes.saturating_mul(PARTS_OF_LIMIT);
         let added: usize = parts.iter().map(|part| part.len()).sum();
         let request = self.request(request)?;
@@ -260,7 +256,8 @@ impl http::HostResponse for CallState {
         pointer: String,
     ) -> wasmtime::Result<Result<Option<String>, HttpError>> {
         let text = self.table.get_mut(&response)?.text();
-        let find = move |_: &mut search::Work<'_>| search::json_at(&text, &pointer).map(|found| found.map(str::to_owned));
+        let find =
+            move |_: &mut search::Work<'_>| search::json_at(&text, &pointer).map(|found| found.map(str::to_owned));
         let len = self.table.get(&response)?.body.len();
         let found = self.search(len, find).await?;
         Ok(found.map_err(invalid))

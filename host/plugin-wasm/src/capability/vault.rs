@@ -11,8 +11,7 @@ use transfer::Secret;
 use crate::{bindings::svc::plugin::vault, call::Vault, state::CallState};
 
 /// What is answered to who may not compute from secrets.
-const NOT_ALLOWED: &str =
-    "the user did not agree that this plugin computes from secrets (secrets:derive); users are asked when it is installed, if \
+const NOT_ALLOWED: &str = "the user did not agree that this plugin computes from secrets (secrets:derive); users are asked when it is installed, if \
      it is a script then only with \"deriveSecrets\": true among the permissions of its plugin.json";
 
 /// The longest text that is signed.
@@ -69,7 +68,10 @@ impl vault::Host for CallState {
             vault::Hash::Sha512 => hmac::HMAC_SHA512,
         };
         if data.len() > MAX_SIGNED_BYTES {
-            let reason = format!("the text to sign has {} bytes; the limit is {MAX_SIGNED_BYTES}", data.len());
+            let reason = format!(
+                "the text to sign has {} bytes; the limit is {MAX_SIGNED_BYTES}",
+                data.len()
+            );
             return Ok(Err(reason));
         }
         let secret = match self.filled(&account, &format!("{{{key}}}")).await {

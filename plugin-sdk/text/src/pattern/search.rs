@@ -199,11 +199,7 @@ impl<'p, 't> Search<'p, 't> {
 }
 
 /// One byte further, or one past the end of the text.
-fn step(
-    (dfa, cache): (&DFA, &mut Cache),
-    state: LazyStateID,
-    byte: Option<u8>,
-) -> Result<LazyStateID, NoAnswer> {
+fn step((dfa, cache): (&DFA, &mut Cache), state: LazyStateID, byte: Option<u8>) -> Result<LazyStateID, NoAnswer> {
     let next = match byte {
         Some(byte) => dfa.next_state(cache, state, byte),
         None => dfa.next_eoi_state(cache, state),
@@ -295,6 +291,8 @@ impl<'t> Groups<'t> {
 
     fn part(&self, pair: &[u32]) -> Option<&'t str> {
         let is_there = !pair.contains(&NOWHERE);
-        is_there.then(|| self.text.get(pair[0] as usize..pair[1] as usize)).flatten()
+        is_there
+            .then(|| self.text.get(pair[0] as usize..pair[1] as usize))
+            .flatten()
     }
 }

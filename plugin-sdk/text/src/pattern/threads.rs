@@ -95,13 +95,7 @@ impl Threads {
     }
 
     /// Finds the first match within a part of `text`; its groups are in `found` then.
-    pub(super) fn find(
-        &mut self,
-        nfa: &NFA,
-        text: &[u8],
-        part: Part,
-        work: &mut Work<'_>,
-    ) -> Result<bool, TextError> {
+    pub(super) fn find(&mut self, nfa: &NFA, text: &[u8], part: Part, work: &mut Work<'_>) -> Result<bool, TextError> {
         let is_anchored = part.is_anchored || nfa.is_always_start_anchored();
         let mut is_found = false;
         self.current.states.clear();
@@ -184,11 +178,9 @@ fn follow(
                     slots[slot] = number(at);
                     stack.push(Frame::Explore(*next));
                 }
-                State::Fail
-                | State::Match { .. }
-                | State::ByteRange { .. }
-                | State::Sparse(_)
-                | State::Dense(_) => active.slots_mut(state).copy_from_slice(slots),
+                State::Fail | State::Match { .. } | State::ByteRange { .. } | State::Sparse(_) | State::Dense(_) => {
+                    active.slots_mut(state).copy_from_slice(slots)
+                }
             },
             Frame::Explore(_) => {}
         }

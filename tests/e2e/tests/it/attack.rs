@@ -3,7 +3,12 @@
 
 mod addresses;
 mod dev_plugins;
+mod keyless;
+mod lockout;
 mod logins;
 mod part_files;
 mod patterns;
 mod scripts;
+mod secrets_shown;
+mod setup;
+mod strangers;

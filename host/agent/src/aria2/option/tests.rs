@@ -156,3 +156,27 @@ fn settings_of_the_service_are_taken_out() {
     assert_eq!(settings["default_save_dir"], "/d");
     assert!(options.is_only("referer"));
 }
+
+#[test]
+fn nobody_who_asks_is_shown_a_secret_and_what_is_shown_comes_back_as_what_it_was() {
+    let given = serde_json::json!({"header": ["X-Api-Key: secret-1", "Cookie: a=secret-2"], "http-passwd": "secret-3",
+        "all-proxy": "http://u:secret-4@proxy.test:8080/", "https-proxy": "u:secret-5@proxy.test",
+        "http-proxy-passwd": "secret-6", "split": "3"});
+    let options = Options::read(given.as_object(), Given::WithDownload).unwrap();
+    let shown = options.clone().without_secrets();
+    assert!(!format!("{shown:?}").contains("secret"), "{shown:?}");
+    assert_eq!(shown.get("header"), Some("X-Api-Key: ***\nCookie: ***\n"));
+    assert_eq!(shown.get("all-proxy"), Some("http://proxy.test:8080/"));
+    assert_eq!(
+        (shown.get("https-proxy"), shown.get("split")),
+        (Some("proxy.test"), Some("3"))
+    );
+    assert_eq!(shown.clone().without_secrets(), shown);
+    let back = serde_json::json!({"header": ["X-Api-Key: ***", "X-New: n", "X-Other: ***"]});
+    let mut back = Options::read(back.as_object(), Given::ToAll).unwrap();
+    back.keep_hidden(&options);
+    assert_eq!(
+        back.get("header"),
+        Some("X-Api-Key: secret-1\nX-New: n\nX-Other: ***\n")
+    );
+}

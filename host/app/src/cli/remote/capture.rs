@@ -137,6 +137,14 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// What would be asked for: a URL, with method and body where it is more than a link.
+fn asked(capture: &PendingCaptureDto) -> String {
+    let url = capture.url.replace('\n', " ");
+    let parts = [capture.method.as_str(), &url, &capture.body];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
+}
+
 fn lines(waiting: &[PendingCaptureDto]) -> Vec<String> {
     let shown = Known::new("download", waiting.iter().map(|capture| capture.transaction_id.clone())).shown_chars();
     let mut table = Table::new([
@@ -156,7 +164,7 @@ fn lines(waiting: &[PendingCaptureDto]) -> Vec<String> {
             size,
             capture.file_name.clone(),
             capture.referrer.clone(),
-            capture.url.replace('\n', " "),
+            asked(capture),
         ]);
     }
     table.lines()

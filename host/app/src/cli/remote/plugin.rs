@@ -364,9 +364,11 @@ pub(super) fn other_author(pending: &PendingVersionDto) -> Option<String> {
         (None, Some(key)) => format!(
             "  is signed by {key}, not by the author of the version that runs, and gets its permissions and secrets"
         ),
-        (None, None) => "  is not signed: it may be another author's than the version that runs, and gets its permissions \
+        (None, None) => {
+            "  is not signed: it may be another author's than the version that runs, and gets its permissions \
                          and secrets"
-            .to_owned(),
+                .to_owned()
+        }
     };
     pending.author_changed.then_some(told)
 }

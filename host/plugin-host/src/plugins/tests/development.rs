@@ -70,7 +70,11 @@ async fn an_archive_takes_the_place_of_a_folder() {
     assert_eq!(Some(pending.digest), asked.pending_consent);
     world.plugins.consent(identity("dev"), pending.digest).await.unwrap();
     assert_eq!(world.version("dev").as_deref(), Some("0.1.0"));
-    let asked = world.install("dev", "2.0.0", "list second").await.unwrap().pending_consent;
+    let asked = world
+        .install("dev", "2.0.0", "list second")
+        .await
+        .unwrap()
+        .pending_consent;
     assert_eq!(world.version("dev").as_deref(), Some("0.1.0"), "until its user agrees");
     world.plugins.consent(identity("dev"), asked.unwrap()).await.unwrap();
     assert_eq!(world.version("dev").as_deref(), Some("2.0.0"));

@@ -69,9 +69,14 @@ fn a_folder_with_the_name_of_an_installed_plugin_gets_none_of_its_secrets_before
     let (asked, script) = sender(&evil);
     let folder = folder(&home, "evil", &asked, script);
     let waits = develop(&service, &folder);
-    let consent = waits["pendingConsent"].as_str().unwrap_or_else(|| panic!("its user is asked: {waits}"));
+    let consent = waits["pendingConsent"]
+        .as_str()
+        .unwrap_or_else(|| panic!("its user is asked: {waits}"));
     let pending = plugin(&service, PLUGIN);
-    assert_eq!((&pending["devMode"], &pending["source"]), (&json!(false), &json!("file")));
+    assert_eq!(
+        (&pending["devMode"], &pending["source"]),
+        (&json!(false), &json!("file"))
+    );
     assert_eq!(pending["pending"]["folder"], json!(folder), "{pending}");
     preview(&service, &evil.url("/page"));
     assert!(!has_secret(&evil), "{:?}", evil.requests());
@@ -91,7 +96,11 @@ fn a_package_with_the_name_of_a_folder_gets_none_of_its_secrets_before_its_user_
     service.wait_until_ready();
     let (asked, script) = sender(&own);
     let in_use = develop(&service, &folder(&home, "own", &asked, script));
-    assert_eq!(in_use.get("pendingConsent"), None, "nothing was given to anybody: {in_use}");
+    assert_eq!(
+        in_use.get("pendingConsent"),
+        None,
+        "nothing was given to anybody: {in_use}"
+    );
     give_secret(&service);
     // One that asks for nothing is installed at once otherwise.
     let other = archive(&home, "evil", &manifest(PLUGIN, "page", json!({})), script);
@@ -118,7 +127,10 @@ fn a_link_in_a_folder_leads_no_call_that_is_kept_out_of_it() {
     develop(&service, &folder);
     let fails = || {
         let failed = preview(&service, "http://site.test/page");
-        assert!(failed["error"].as_str().unwrap_or_default().contains("no list"), "{failed}");
+        assert!(
+            failed["error"].as_str().unwrap_or_default().contains("no list"),
+            "{failed}"
+        );
     };
     fails();
     fs::remove_file(&kept).expect("the link is there");
@@ -146,7 +158,11 @@ fn a_link_in_a_folder_leads_no_reader_out_of_it() {
         let refused = service.ask("POST", "/api/v1/plugins/install-dev", Some(&json!({"dirPath": folder})));
         let refused = refused.expect("it answers");
         assert_eq!(refused.status, 400, "{}", refused.body);
-        assert!(refused.body.to_string().contains("outside of the plugin's folder"), "{}", refused.body);
+        assert!(
+            refused.body.to_string().contains("outside of the plugin's folder"),
+            "{}",
+            refused.body
+        );
     }
     assert_eq!(service.terminate().code, Some(0));
 }
@@ -171,7 +187,10 @@ fn a_plugin_computes_nothing_from_secrets_to_which_its_user_did_not_agree() {
     let permissions = |service: &Service| plugin(service, PLUGIN)["permissions"].to_string();
     assert!(!permissions(&service).contains("secrets:derive"));
     let listed = preview(&service, &site.url("/page"));
-    assert!(listed["name"].as_str().unwrap_or_default().contains("secrets:derive"), "{listed}");
+    assert!(
+        listed["name"].as_str().unwrap_or_default().contains("secrets:derive"),
+        "{listed}"
+    );
     assert!(!site.requests().is_empty(), "there was something to compute from");
     // What says so is asked about, and may.
     let asked = json!({"version": "1.1.0", "permissions": {"inputHost": true, "deriveSecrets": true}});
@@ -179,7 +198,11 @@ fn a_plugin_computes_nothing_from_secrets_to_which_its_user_did_not_agree() {
     let waits = guest::upload(&service.url(), &honest).expect("it answers");
     let pending = plugin(&service, PLUGIN)["pending"].clone();
     assert!(pending["added"].to_string().contains("secrets:derive"), "{pending}");
-    agree(&service, PLUGIN, waits["pendingConsent"].as_str().expect("its user is asked"));
+    agree(
+        &service,
+        PLUGIN,
+        waits["pendingConsent"].as_str().expect("its user is asked"),
+    );
     wait_until("the version runs", || plugin(&service, PLUGIN)["version"] == "1.1.0");
     let listed = preview(&service, &site.url("/page"));
     // The digest of 4711.

@@ -20,7 +20,9 @@ pub(super) fn manifest(identity: &str, path: &str, other: Value) -> Value {
         "entry": "plugin.js",
         "capabilities": { "resolver": { "match": [format!("*://*/{path}*")], "multi": true }, "preview": true },
     });
-    let Value::Object(other) = other else { panic!("not an object: {other}") };
+    let Value::Object(other) = other else {
+        panic!("not an object: {other}")
+    };
     manifest.as_object_mut().unwrap().extend(other);
     manifest
 }
@@ -39,7 +41,9 @@ pub(super) fn archive(home: &Home, name: &str, manifest: &Value, script: &str) -
     let folder = folder(home, name, manifest, script);
     let archive = folder.join("made.zip");
     let mut zip = Command::new("python3");
-    zip.args(["-m", "zipfile", "-c"]).arg(&archive).args(["plugin.json", "plugin.js"]);
+    zip.args(["-m", "zipfile", "-c"])
+        .arg(&archive)
+        .args(["plugin.json", "plugin.js"]);
     assert!(zip.current_dir(&folder).status().unwrap().success());
     archive
 }
@@ -51,7 +55,9 @@ pub(super) fn install(service: &Service, archive: &Path) {
     if let Some(consent) = installed["pendingConsent"].as_str() {
         agree(service, identity, consent);
     }
-    wait_until("the plugin is loaded", || plugin(service, identity)["loadStatus"] == "Loaded");
+    wait_until("the plugin is loaded", || {
+        plugin(service, identity)["loadStatus"] == "Loaded"
+    });
 }
 
 pub(super) fn agree(service: &Service, identity: &str, consent: &str) {
@@ -66,8 +72,14 @@ pub(super) fn develop(service: &Service, folder: &Path) -> Value {
 
 pub(super) fn plugin(service: &Service, identity: &str) -> Value {
     let plugins = service.call("GET", "/api/v1/plugins", None);
-    let found = plugins.as_array().unwrap().iter().find(|plugin| plugin["identity"] == identity);
-    found.cloned().unwrap_or_else(|| panic!("{identity} is not there: {plugins}"))
+    let found = plugins
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|plugin| plugin["identity"] == identity);
+    found
+        .cloned()
+        .unwrap_or_else(|| panic!("{identity} is not there: {plugins}"))
 }
 
 pub(super) fn preview(service: &Service, url: &str) -> Value {
@@ -78,5 +90,8 @@ pub(super) fn preview(service: &Service, url: &str) -> Value {
 pub(super) fn calls(service: &Service, identity: &str) -> Vec<Value> {
     let journal = service.call("GET", &format!("/api/v1/plugins/{identity}/journal"), None);
     let events = journal["events"].as_array().unwrap().iter();
-    events.map(|event| event["call"].clone()).filter(|call| !call.is_null()).collect()
+    events
+        .map(|event| event["call"].clone())
+        .filter(|call| !call.is_null())
+        .collect()
 }
