@@ -125,6 +125,7 @@ impl Agent {
             )),
             daemon,
             pending,
+            budget: Arc::default(),
             aria2,
             listening,
             setup_code: is_new_server.then(SetupCode::random).transpose()?,
@@ -134,7 +135,14 @@ impl Agent {
             cut: cut.clone(),
             tracker: tracker.clone(),
         };
-        let acceptor = Acceptor::new(rest::router(app.clone()), tracker.clone(), stop.clone(), cut.clone());
+        let acceptor = Acceptor::new(
+            rest::router(app.clone()),
+            tracker.clone(),
+            stop.clone(),
+            cut.clone(),
+            config.max_connections,
+            app.gate.trusted_proxies.clone(),
+        );
         if let Some((listener, _)) = listener {
             let (listen, doors) = (acceptor.clone().listen(listener), doors.clone());
             tracker.spawn(stop.clone().run_until_cancelled_owned(async move {

@@ -28,8 +28,9 @@ use std::sync::Arc;
 
 use axum::{
     Extension,
+    body::Body,
     extract::{Request, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{StatusCode, header, request::Parts},
     response::{IntoResponse as _, Response},
 };
 use data_encoding::HEXLOWER;
@@ -43,16 +44,18 @@ pub use self::{
     client::{Aria2, Notices},
 };
 use self::{
-    call::{Caller, shown_key},
-    json::Asked,
+    call::{Answer, Caller, NoBody, Outcome, shown_key},
+    fault::Fault,
     option::Options,
     tell::Answers,
 };
 use crate::{
+    budget::{Exhausted, FREE_BODY_BYTES},
     config::SessionFile,
     gate::{self, Sender, Standing},
     problem::{Problem, ResultMessage},
-    rest::{App, extract::Raw},
+    rest::{App, extract::seat},
+    serve::Seat,
     socket,
 };
 
@@ -122,8 +125,19 @@ impl Dialect {
     }
 }
 
-fn answered(text: Vec<u8>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json-rpc")], text).into_response()
+fn answered(answer: Result<Answer, Exhausted>) -> Response {
+    match answer {
+        Ok(answer) => ([(header::CONTENT_TYPE, "application/json-rpc")], answer.into_body()).into_response(),
+        Err(error) => Problem::from(error).into_response(),
+    }
+}
+
+/// What is answered when a body is not read.
+fn refused(no_body: NoBody, unauthorized: impl FnOnce(&Outcome) -> Response) -> Response {
+    match no_body {
+        NoBody::Refused(problem) => problem.into_response(),
+        NoBody::Unauthorized => unauthorized(&Err(Fault::unauthorized())),
+    }
 }
 
 /// Take calls of aria2's clients.
@@ -133,15 +147,22 @@ fn answered(text: Vec<u8>) -> Response {
 #[utoipa::path(post, path = "/jsonrpc", request_body(content = serde_json::Value, content_type = "application/json"),
     responses((status = 200, description = "The answers", content_type = "application/json-rpc"),
     (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
-    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage)))]
+    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 503, body = ResultMessage)))]
 pub(crate) async fn json_call(
     State(app): State<App>,
     Extension(sender): Extension<Sender>,
-    headers: HeaderMap,
-    Raw(body): Raw,
+    request: Request,
 ) -> Response {
-    let caller = Caller::new(app, sender, shown_key(&headers));
-    answered(caller.answer(Asked::read(&body)).await)
+    let caller = Caller::new(app, sender, seat(&request), shown_key(request.headers()));
+    match caller.body(request, json::find_token).await {
+        Ok(body) => answered(caller.answer(&body).await),
+        Err(no_body) => refused(no_body, |outcome| {
+            let mut text = Vec::new();
+            json::write(&mut text, json::NO_ID, outcome);
+            answered(Ok(Answer::Whole(text.into())))
+        }),
+    }
 }
 
 /// Open a connection for aria2's clients.
@@ -151,24 +172,37 @@ pub(crate) async fn json_call(
     ("params" = Option<String>, Query)), responses((status = 101, description = "A WebSocket"),
     (status = 200, description = "The answers", content_type = "application/json-rpc"),
     (status = 403, body = ResultMessage), (status = 404, body = ResultMessage), (status = 426, body = ResultMessage),
-    (status = 429, body = ResultMessage)))]
+    (status = 429, body = ResultMessage), (status = 503, body = ResultMessage)))]
 pub(crate) async fn json_connect(
     State(app): State<App>,
     Extension(mut sender): Extension<Sender>,
     mut request: Request,
 ) -> Response {
     if !request.headers().contains_key(header::UPGRADE) {
+        let seat = seat(&request);
         let (parts, _) = request.into_parts();
-        return json_query(app, sender, &parts.headers, parts.uri.query().unwrap_or_default()).await;
+        return json_query(app, sender, seat, &parts).await;
     }
+    let seat = seat(&request);
     let (response, upgrade) = socket::accept(&mut request);
     let Some(upgrade) = upgrade else { return response };
     let (tracker, cut) = (app.tracker.clone(), app.cut.clone());
-    // A header does not count here: every call says the key itself.
+    if let Some(seat) = &seat {
+        // A header counts for what the connection may cost before its first call, which says the key itself.
+        if sender.standing == Standing::Open {
+            drop(Caller::new(
+                app.clone(),
+                sender.clone(),
+                Some(Arc::clone(seat)),
+                shown_key(request.headers()),
+            ));
+        }
+        seat.limit_reading(FREE_BODY_BYTES);
+    }
     if sender.standing == Standing::Keyed {
         sender.standing = Standing::Open;
     }
-    let caller = Caller::new(app, sender, None);
+    let caller = Caller::new(app, sender, seat, None);
     tracker.spawn(cut.run_until_cancelled_owned(async move {
         match upgrade.await {
             Ok(upgraded) => connection::serve(caller, upgraded).await,
@@ -180,14 +214,16 @@ pub(crate) async fn json_connect(
 
 /// A page can have a browser send such a request without saying where it comes from. So it needs the key, always, and a
 /// browser that does say so is believed.
-async fn json_query(app: App, sender: Sender, headers: &HeaderMap, query: &str) -> Response {
+async fn json_query(app: App, sender: Sender, seat: Option<Arc<Seat>>, request: &Parts) -> Response {
+    let headers = &request.headers;
     let is_foreign = gate::text(headers, "sec-fetch-site").is_some_and(|site| site.ends_with("-site"));
     if is_foreign || app.gate.vault.settings().key.is_none() {
         let message = "calls in a query need an access key, and a browser only sends its own page's";
         return Problem::new(StatusCode::FORBIDDEN, message).into_response();
     }
-    let caller = Caller::new(app, sender, shown_key(headers));
-    answered(caller.answer(Asked::read_query(query)).await)
+    let caller = Caller::new(app, sender, seat, shown_key(headers));
+    let message = json::query_message(request.uri.query().unwrap_or_default());
+    answered(caller.answer(&message).await)
 }
 
 /// Take a call of aria2's clients as XML-RPC.
@@ -196,20 +232,22 @@ async fn json_query(app: App, sender: Sender, headers: &HeaderMap, query: &str) 
 #[utoipa::path(post, path = "/rpc", request_body(content = String, content_type = "text/xml"),
     responses((status = 200, description = "The answer", content_type = "text/xml"),
     (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
-    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage)))]
+    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 503, body = ResultMessage)))]
 pub(crate) async fn xml_call(
     State(app): State<App>,
     Extension(sender): Extension<Sender>,
-    headers: HeaderMap,
-    Raw(body): Raw,
+    request: Request,
 ) -> Response {
-    let call = std::str::from_utf8(&body)
-        .ok()
-        .and_then(|text| xml_rpc::read(text).ok());
-    let Some((method, params)) = call else {
-        return Problem::invalid("invalid body: it must be an XML-RPC call").into_response();
+    let caller = Caller::new(app, sender, seat(&request), shown_key(request.headers())).for_xml();
+    let text = |body: Body| ([(header::CONTENT_TYPE, "text/xml")], body).into_response();
+    let body = match caller.body(request, xml_rpc::find_token).await {
+        Ok(body) => body,
+        Err(no_body) => return refused(no_body, |outcome| text(xml_rpc::answer(outcome).into())),
     };
-    let caller = Caller::new(app, sender, shown_key(&headers)).for_xml();
-    let outcome = caller.one(method, params).await;
-    ([(header::CONTENT_TYPE, "text/xml")], xml_rpc::answer(&outcome)).into_response()
+    match caller.answer_xml(&body).await {
+        Ok(Some(answer)) => text(answer.into_body()),
+        Ok(None) => Problem::invalid("invalid body: it must be an XML-RPC call").into_response(),
+        Err(error) => Problem::from(error).into_response(),
+    }
 }

@@ -13,6 +13,9 @@ use crate::{aria2::option::Options, key::AccessKey};
 /// The port of both hosts unless somebody says otherwise.
 pub const DEFAULT_PORT: u16 = 17800;
 
+/// Connections at once unless the program says less: a thousand subscribers and the requests beside them.
+const MAX_CONNECTIONS: usize = 4096;
+
 /// Which host an agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Host {
@@ -56,6 +59,8 @@ pub struct Config {
     pub allows_any_origin: bool,
     /// What it was started with, as clients that ask for aria2's options are told (drop-in).
     pub started_with: Options,
+    /// Connections at once. Fewer than the process may have descriptors: files and the way to the daemon need some, too.
+    pub max_connections: usize,
     /// What writes the session file that aria2's clients ask for; none where there is no such file.
     pub session_file: Option<Arc<dyn SessionFile>>,
 }
@@ -79,6 +84,7 @@ impl Config {
             language: None,
             allows_any_origin: false,
             started_with: Options::default(),
+            max_connections: MAX_CONNECTIONS,
             session_file: None,
         }
     }

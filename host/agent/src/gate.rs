@@ -23,6 +23,7 @@ use crate::{
     metrics::Metrics,
     peer_user::{Peer, PeerUser, PeerUsers},
     problem::Problem,
+    serve::Seat,
     settings::Settings,
     throttle::{Form, Source, Throttle},
     vault::Vault,
@@ -331,7 +332,7 @@ pub(crate) struct Gate {
     pub(crate) vault: Arc<Vault>,
     /// Whether the desktop's listener is on the loopback.
     is_loopback_only: bool,
-    trusted_proxies: Vec<IpAddr>,
+    pub(crate) trusted_proxies: Vec<IpAddr>,
     /// Looked at for a moment, by every request that brings a key.
     throttle: Mutex<Throttle>,
     /// Names with which the right key came. Looked at for a moment.
@@ -644,6 +645,10 @@ async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next)
     let mut response = if let Some(refused) = refused {
         refused
     } else {
+        let is_authenticated = sender.standing != Standing::Open;
+        if is_authenticated && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
+            seat.authenticate();
+        }
         request.extensions_mut().insert(sender);
         next.run(request).await
     };

@@ -11,6 +11,7 @@
 
 mod agent;
 pub mod aria2;
+mod budget;
 mod config;
 mod connect;
 mod daemon;

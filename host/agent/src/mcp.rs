@@ -24,7 +24,8 @@ use self::{
     tool::Tool,
 };
 use crate::{
-    problem::{Gated, ResultMessage},
+    budget::{FREE_BODY_BYTES, MAX_ANSWER_BYTES},
+    problem::{Gated, Problem, ResultMessage},
     rest::{App, extract::Raw},
 };
 
@@ -41,9 +42,18 @@ const TTL_MS: u64 = 3_600_000;
     (status = 200, description = "A JSON-RPC response, or events that end with one", body = Object),
     (status = 202, description = "A notification was taken"),
     (status = 400, description = "A JSON-RPC error: not a request, or of another revision"),
-    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), Gated))]
+    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 503, body = ResultMessage), Gated))]
 pub(crate) async fn message(State(app): State<App>, headers: HeaderMap, Raw(body): Raw) -> Response {
-    match envelope::read(&headers, &body) {
+    let turn = match body.len() {
+        0..=FREE_BODY_BYTES => None,
+        _ => match app.budget.large().await {
+            Ok(turn) => Some(turn),
+            Err(exhausted) => return Problem::from(exhausted).into_response(),
+        },
+    };
+    let message = envelope::read(&headers, &body);
+    drop((turn, body));
+    match message {
         Ok(Message::Notice) => StatusCode::ACCEPTED.into_response(),
         Ok(Message::Request(request)) => answer(app, &headers, request).await,
         Err(refusal) => refusal.into_response(),
@@ -71,7 +81,17 @@ async fn answer(app: App, headers: &HeaderMap, request: Request) -> Response {
         (_, method) => Err(request.refuse(envelope::METHOD_NOT_FOUND, format!("unknown method: {method}"))),
     };
     match result {
-        Ok(result) => json_response(&success(&app, &request, result)),
+        Ok(result) => {
+            let message = success(&app, &request, result).to_string();
+            if message.len() > MAX_ANSWER_BYTES {
+                let why = format!("the result has more than {} MiB", MAX_ANSWER_BYTES >> 20);
+                return request.refuse(envelope::INTERNAL_ERROR, why).into_response();
+            }
+            match app.budget.hold(message.into_bytes(), None).await {
+                Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+                Err(exhausted) => Problem::from(exhausted).into_response(),
+            }
+        }
         Err(refusal) => refusal.into_response(),
     }
 }

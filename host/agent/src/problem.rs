@@ -163,6 +163,7 @@ impl IntoResponses for Sent {
             StatusCode::BAD_REQUEST,
             StatusCode::REQUEST_TIMEOUT,
             StatusCode::PAYLOAD_TOO_LARGE,
+            StatusCode::SERVICE_UNAVAILABLE,
         ])
     }
 }

@@ -19,7 +19,6 @@ use std::{convert::Infallible, sync::Arc};
 use axum::{
     Json, Router,
     body::Body,
-    extract::DefaultBodyLimit,
     http::{StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
@@ -30,6 +29,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     aria2::{self, Dialect},
+    budget::Budget,
     daemon::Daemon,
     gate::{self, Gate},
     key::SetupCode,
@@ -50,6 +50,7 @@ pub(crate) struct App {
     pub(crate) gate: Arc<Gate>,
     pub(crate) daemon: Daemon,
     pub(crate) pending: Arc<takeover::Pending>,
+    pub(crate) budget: Arc<Budget>,
     pub(crate) aria2: Arc<Dialect>,
     pub(crate) setup_code: Option<SetupCode>,
     pub(crate) listening: Listening,
@@ -132,7 +133,6 @@ pub(crate) fn router(app: App) -> Router {
     let gate = Arc::clone(&app.gate);
     router
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, gate::UNKNOWN_ENDPOINT))
-        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(middleware::from_fn_with_state(gate, gate::pass))
         .with_state(app)
 }

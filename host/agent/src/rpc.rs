@@ -24,7 +24,7 @@ use crate::{
     key::KeyDigest,
     problem::ResultMessage,
     projection::Listing,
-    rest::App,
+    rest::{App, extract::seat},
     socket::{self, End, Sender},
     takeover,
     vault::ChangeError,
@@ -59,7 +59,10 @@ pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) ->
     let Some(upgrade) = upgrade else { return response };
     let key = request.extensions().get::<gate::Sender>().and_then(|sender| sender.key);
     let (tracker, cut) = (app.tracker.clone(), app.cut.clone());
+    // The connection counts for as long as it is open.
+    let seat = seat(&request);
     tracker.spawn(cut.run_until_cancelled_owned(async move {
+        let _seat = seat;
         match upgrade.await {
             Ok(upgraded) => serve(app, upgraded, key).await,
             Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),

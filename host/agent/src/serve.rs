@@ -1,9 +1,19 @@
 //! Connections: taken, bounded, told to end, and cut off if they do not.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::Duration,
+};
 
+use admission::{Guarded, Limits};
 use axum::Router;
-use hyper::server::conn::http1;
+use hyper::{
+    Request,
+    body::Incoming,
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -11,20 +21,31 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream},
     net::TcpListener,
-    sync::{OwnedSemaphorePermit, Semaphore},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::peer_user::Peer;
+use crate::{peer_user::Peer, throttle::Source};
 
-/// Connections at once: a thousand subscribers and the requests beside them, within a usual limit of open files.
-const MAX_CONNECTIONS: usize = 4096;
+/// The seat of a connection of this listener; every request carries it.
+pub(crate) type Seat = admission::Seat<Source>;
 
-/// How long a connection may take to send the head of a request.
+/// Connections of clients that have not authenticated. With [`HEAD_BYTES`] and
+/// [`FREE_BODY_BYTES`](crate::budget::FREE_BODY_BYTES) each, they cost 48 MiB.
+const MAX_UNAUTHENTICATED: usize = 512;
+
+/// The part of those that one address may have. A household behind one address, or a proxy that is not trusted, needs
+/// fewer: requests with the key do not count.
+const MAX_UNAUTHENTICATED_PER_SOURCE: usize = 128;
+
+/// The head of a request, with the cookies of other services of the same host. Also what is read of a body before a
+/// handler asks for it, and what is written of a streamed answer before the socket takes it.
+const HEAD_BYTES: usize = 32 * 1024;
+
+/// How long a connection may take to send the head of a request, and stay idle between two requests.
 const HEAD_TIME: Duration = Duration::from_secs(15);
 
 /// Pause after the system refused a connection, most likely for want of file descriptors.
-const REFUSED_PAUSE: Duration = Duration::from_millis(100);
+const REFUSED_PAUSE: Duration = Duration::from_millis(50);
 
 /// Buffer of an in-memory connection, per direction.
 const DUPLEX_BYTES: usize = 256 * 1024;
@@ -32,41 +53,61 @@ const DUPLEX_BYTES: usize = 256 * 1024;
 /// What serves connections until it is told to stop. Those that are open then finish their answers, or are cut off.
 #[derive(Debug, Clone)]
 pub(crate) struct Acceptor {
-    router: Router,
+    service: TowerToHyperService<Router>,
     /// Owns the connections.
     tracker: TaskTracker,
     stop: CancellationToken,
     cut: CancellationToken,
-    turns: Arc<Semaphore>,
+    seats: Arc<admission::Seats<Source>>,
+    /// Each of these speaks for many clients, so it is no source of its own.
+    proxies: Vec<IpAddr>,
 }
 
 impl Acceptor {
-    pub(crate) fn new(router: Router, tracker: TaskTracker, stop: CancellationToken, cut: CancellationToken) -> Self {
+    pub(crate) fn new(
+        router: Router,
+        tracker: TaskTracker,
+        stop: CancellationToken,
+        cut: CancellationToken,
+        max_connections: usize,
+        proxies: Vec<IpAddr>,
+    ) -> Self {
+        // A quarter is always left to those who have authenticated.
+        let unauthenticated = MAX_UNAUTHENTICATED.min(max_connections - max_connections / 4).max(1);
+        let limits = Limits {
+            total: max_connections.max(1),
+            unauthenticated,
+            unauthenticated_per_source: MAX_UNAUTHENTICATED_PER_SOURCE.min(unauthenticated.div_ceil(2)),
+        };
         Self {
-            router,
+            service: TowerToHyperService::new(router),
             tracker,
             stop,
             cut,
-            turns: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            seats: admission::Seats::new(limits),
+            proxies,
         }
     }
 
     /// Takes connections until it is told to stop.
     pub(crate) async fn listen(self, listener: TcpListener) {
-        let next = async || {
-            let turn = Arc::clone(&self.turns).acquire_owned().await.ok()?;
-            Some((listener.accept().await, turn))
-        };
-        while let Some(Some((accepted, turn))) = self.stop.run_until_cancelled(next()).await {
+        while let Some(accepted) = self.stop.run_until_cancelled(listener.accept()).await {
             match accepted {
                 Ok((stream, peer)) => {
+                    let address = peer.ip().to_canonical();
+                    let source = (!self.proxies.contains(&address)).then(|| Source::of(address));
+                    let Some(seat) = self.seats.take(source) else {
+                        tracing::warn!("a connection was closed: all that may be open belong to authenticated clients");
+                        continue;
+                    };
                     // Small answers are not to wait for each other; a socket that is gone already shows when it is read.
                     let _gone = stream.set_nodelay(true);
                     let peer = Peer::of_socket(peer, stream.local_addr().ok());
-                    self.serve(stream, peer, turn);
+                    self.serve(stream, peer, seat);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was refused by the system");
+                    let made_room = self.seats.evict_oldest();
+                    tracing::warn!(%error, made_room, "a connection was refused by the system");
                     tokio::time::sleep(REFUSED_PAUSE).await;
                 }
             }
@@ -76,30 +117,40 @@ impl Acceptor {
     /// A connection without a socket, as from this machine: closed at once if there are too many, or no more are taken.
     pub(crate) fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(DUPLEX_BYTES);
-        if let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned()
+        if let Some(seat) = self.seats.take(None)
             && !self.stop.is_cancelled()
         {
-            self.serve(far, Peer::in_process((Ipv4Addr::LOCALHOST, 0).into()), turn);
+            self.serve(far, Peer::in_process((Ipv4Addr::LOCALHOST, 0).into()), seat);
         }
         near
     }
 
-    fn serve<S>(&self, stream: S, peer: Peer, turn: OwnedSemaphorePermit)
+    fn serve<S>(&self, stream: S, peer: Peer, seat: Arc<Seat>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = TowerToHyperService::new(self.router.clone().layer(axum::Extension(peer)));
+        let (service, of_requests) = (self.service.clone(), Arc::clone(&seat));
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let extensions = request.extensions_mut();
+            extensions.insert(peer.clone());
+            extensions.insert(Arc::clone(&of_requests));
+            service.call(request)
+        });
         let (stop, cut) = (self.stop.clone(), self.cut.clone());
         self.tracker.spawn(async move {
-            let _turn = turn;
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIME)
-                .serve_connection(TokioIo::new(stream), service)
+                .max_buf_size(HEAD_BYTES)
+                .serve_connection(TokioIo::new(Guarded::new(stream, Arc::clone(&seat))), service)
                 .with_upgrades();
             tokio::pin!(connection);
             let served = tokio::select! {
                 served = connection.as_mut() => served,
+                () = seat.evicted() => {
+                    tracing::debug!("a connection without authentication was closed for a newer one");
+                    return;
+                }
                 () = stop.cancelled() => {
                     connection.as_mut().graceful_shutdown();
                     match cut.run_until_cancelled(connection).await {

@@ -26,10 +26,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("market", &["transfer", "egress"]),
     ("market-tool", &["market"]),
-    ("agent", &["protocol"]),
+    ("admission", &[]),
+    ("agent", &["admission", "protocol"]),
     (
         "daemon",
-        &["protocol", "engine", "store", "transfer", "egress", "plugin-host"],
+        &[
+            "admission",
+            "protocol",
+            "engine",
+            "store",
+            "transfer",
+            "egress",
+            "plugin-host",
+        ],
     ),
     (
         "host",

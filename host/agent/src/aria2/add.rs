@@ -20,6 +20,9 @@ use crate::session::CallError;
 /// Bytes of tasks that are made by one call of the daemon; its frames are larger.
 const MAX_BYTES: usize = MAX_REQUEST_BYTES / 2;
 
+/// What the options of a document may have, repeated for each of its files.
+const MAX_REPEATED_BYTES: usize = 16 * 1024 * 1024;
+
 /// Tasks to be made, each encoded once.
 #[derive(Serialize)]
 struct Many<'a> {
@@ -193,6 +196,12 @@ impl Caller {
         };
         let dir = self.save_dir()?;
         let mut requests = Vec::new();
+        if files.len().saturating_mul(options.bytes()) > MAX_REPEATED_BYTES {
+            let most = MAX_REPEATED_BYTES >> 20;
+            return Err(Fault::new(format!(
+                "The options of all files of the document would have more than {most} MiB: give shorter ones."
+            )));
+        }
         for file in files.into_iter().filter(is_wanted) {
             let mut request = request(file, &options, &dir)?;
             self.confine(&mut request);

@@ -1,26 +1,40 @@
 //! Calls: who may make them, which method does what, and many of them in one message.
 
 use std::{
+    borrow::Cow,
     net::{IpAddr, Ipv4Addr},
     sync::Arc,
 };
 
-use axum::http::HeaderMap;
+use axum::{
+    body::{Body, Bytes},
+    extract::Request,
+    http::{HeaderMap, StatusCode},
+};
+use futures_util::stream;
 use protocol::{CreateTaskRequest, Method, OkResult};
 use serde::Serialize;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{
     Dialect,
     fault::Fault,
-    json::{self, Asked, BadCall, Call},
+    json::{self, Asked, Call, Children, Given, Named},
     params::Params,
+    tell::{Listing, MAX_TEXT_BYTES},
+    xml_rpc,
 };
 use crate::{
+    budget::{Budget, Exhausted, FREE_ANSWER_BYTES, FREE_BODY_BYTES, MAX_ANSWER_BYTES, Share},
     gate::{self, Sender, Standing},
     hub::Hub,
     key::KeyDigest,
-    rest::App,
+    problem::Problem,
+    rest::{
+        App,
+        extract::{FREE_TIME, Incoming},
+    },
+    serve::Seat,
     throttle::{Form, Source},
 };
 
@@ -84,8 +98,24 @@ pub const FEATURES: [&str; 5] = ["Async DNS", "HTTPS", "Message Digest", "Metali
 
 const MULTICALL: &str = "system.multicall";
 
-/// Tasks that are made at once when a message asks for many.
+/// The methods whose results are as long as there are downloads.
+const TELLS: [&str; 3] = ["aria2.tellActive", "aria2.tellWaiting", "aria2.tellStopped"];
+
+/// Tasks that are made at once when a message asks for many, and how much text they may have come from.
 const MADE_AT_ONCE: usize = 1000;
+const MADE_AT_ONCE_BYTES: usize = 1024 * 1024;
+
+/// Calls of a message without a right token in its first call. Their answers fit into what every client may have.
+const FREE_CALLS: usize = 64;
+
+/// Calls between which others have their turn.
+const CALLS_AT_ONCE: usize = 64;
+
+/// How much longer a result is in XML than in JSON, at most: that of a download is three times as long.
+const XML_FACTOR: usize = 4;
+
+/// What a result takes in memory beside its text, at most.
+const RESULT_BYTES: usize = 128;
 
 /// The result as JSON.
 pub(super) fn raw(result: &impl Serialize) -> Outcome {
@@ -102,6 +132,8 @@ pub(super) fn ok() -> Outcome {
 pub(super) struct Caller {
     pub(super) app: App,
     sender: Sender,
+    /// The connection's, which is kept once a call shows the key.
+    seat: Option<Arc<Seat>>,
     /// The key came in a header: calls need not say it again.
     has_key: bool,
     /// For whom this call is, if it may do no more than a browser without a key.
@@ -110,8 +142,100 @@ pub(super) struct Caller {
     fault_names: [&'static str; 2],
 }
 
-/// A call of a message, without its id.
-type Named = (String, Params);
+/// An answer on its way.
+pub(super) enum Answer {
+    Whole(Bytes),
+    /// Piece by piece, in this order.
+    Streamed(Box<dyn Iterator<Item = Bytes> + Send + Sync>),
+}
+
+impl Answer {
+    pub(super) fn into_body(self) -> Body {
+        match self {
+            Self::Whole(text) => text.into(),
+            Self::Streamed(pieces) => Body::from_stream(stream::iter(pieces.map(Ok::<_, std::convert::Infallible>))),
+        }
+    }
+}
+
+/// The result of the only call of a message.
+pub(super) enum Told {
+    Whole(Arc<RawValue>),
+    /// A list that is too long to be held as text.
+    List(Listing),
+}
+
+/// What the results of a message have, and the room for it once it is much.
+pub(super) struct Tally<'b> {
+    /// None has no bounds, for callers within the process.
+    budget: Option<&'b Budget>,
+    most: usize,
+    bytes: usize,
+    share: Option<Share>,
+    is_over: bool,
+}
+
+impl<'b> Tally<'b> {
+    /// Of a message whose results may have this many bytes.
+    pub(super) fn new(budget: &'b Budget, most: usize) -> Self {
+        Self {
+            budget: Some(budget),
+            most,
+            ..Self::unbounded()
+        }
+    }
+
+    fn unbounded() -> Self {
+        Self {
+            budget: None,
+            most: usize::MAX,
+            bytes: 0,
+            share: None,
+            is_over: false,
+        }
+    }
+
+    /// Counts a result, or replaces it if it is too much.
+    async fn count(&mut self, outcome: Outcome) -> Outcome {
+        let Some(budget) = self.budget else { return outcome };
+        let length = match &outcome {
+            Ok(result) => result.get().len(),
+            Err(fault) => fault.message.len(),
+        };
+        // What changes something has a short result, which is told even if it is the last one.
+        if length > FREE_ANSWER_BYTES && self.bytes + length > self.most {
+            self.is_over = true;
+            return Err(self.too_long());
+        }
+        self.bytes += length + RESULT_BYTES;
+        self.is_over |= self.bytes > self.most;
+        if self.bytes > FREE_ANSWER_BYTES && self.share.is_none() {
+            self.share = budget.answer().await.ok();
+            self.is_over |= self.share.is_none();
+        }
+        outcome
+    }
+
+    fn too_long(&self) -> Fault {
+        Fault::new(format!(
+            "The results of one message have at most {} MiB: call this in a message of its own, or for fewer keys or downloads.",
+            self.most >> 20
+        ))
+    }
+}
+
+/// Why a body is not answered by calls.
+pub(super) enum NoBody {
+    Refused(Problem),
+    /// The token that it begins with is wrong.
+    Unauthorized,
+}
+
+impl<T: Into<Problem>> From<T> for NoBody {
+    fn from(problem: T) -> Self {
+        Self::Refused(problem.into())
+    }
+}
 
 /// What a call may do.
 enum Power {
@@ -122,12 +246,13 @@ enum Power {
 }
 
 impl Caller {
-    /// Somebody whom the gate let pass, who showed this key in a header, if any.
-    pub(super) fn new(app: App, sender: Sender, shown: Option<&str>) -> Self {
+    /// A client that the gate let pass, which showed this key in a header, if any.
+    pub(super) fn new(app: App, sender: Sender, seat: Option<Arc<Seat>>, shown: Option<&str>) -> Self {
         let mut caller = Self {
             app,
             has_key: sender.standing == Standing::Keyed,
             sender,
+            seat,
             visitor: None,
             fault_names: ["code", "message"],
         };
@@ -145,7 +270,25 @@ impl Caller {
             key: None,
             standing: Standing::Keyed,
         };
-        Self::new(app, sender, None)
+        Self::new(app, sender, None, None)
+    }
+
+    /// Whether its connection is one of a client that may come and go as it likes.
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.seat.as_ref().is_none_or(|seat| seat.is_authenticated())
+    }
+
+    /// Whether too much came before the key.
+    pub(super) fn is_overdrawn(&self) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.is_overdrawn())
+    }
+
+    /// Resolves when its connection has to close for a newer one. Cancel-safe.
+    pub(super) async fn evicted(&self) {
+        match &self.seat {
+            Some(seat) => seat.evicted().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// The same, answered in XML-RPC.
@@ -170,6 +313,9 @@ impl Caller {
         }
         let is_right = KeyDigest::of(shown) == key;
         gate.count(source, form, is_right);
+        if is_right && let Some(seat) = &self.seat {
+            seat.authenticate();
+        }
         is_right
     }
 
@@ -208,6 +354,34 @@ impl Caller {
         }
     }
 
+    /// Whether calls need no token.
+    fn is_known(&self) -> bool {
+        self.power(None).is_ok()
+    }
+
+    /// Reads the body of a request. A large one is read on once its token is seen, which `find` looks for.
+    pub(super) async fn body(
+        &self,
+        request: Request,
+        find: impl Fn(&[u8]) -> Option<Cow<'_, str>>,
+    ) -> Result<Bytes, NoBody> {
+        let mut body = Incoming::of(request, FREE_TIME);
+        if self.is_known() {
+            body.authenticated();
+        }
+        if !body.read(FREE_BODY_BYTES).await? {
+            if !self.is_known() {
+                let token = find(body.so_far()).ok_or_else(no_token)?;
+                if !self.knows_key(&token) {
+                    return Err(NoBody::Unauthorized);
+                }
+            }
+            body.authenticated();
+            body.read_on(&self.app.budget).await?;
+        }
+        Ok(body.into_bytes())
+    }
+
     pub(super) fn hub(&self) -> Result<&Hub, Fault> {
         Ok(self.app.daemon.known()?)
     }
@@ -223,99 +397,206 @@ impl Caller {
     }
 
     /// The answer to a message, as JSON.
-    pub(super) async fn answer(&self, asked: Asked) -> Vec<u8> {
+    pub(super) async fn answer(&self, message: &[u8]) -> Result<Answer, Exhausted> {
+        let budget = &self.app.budget;
+        let _turn = match message.len() {
+            0..=FREE_BODY_BYTES => None,
+            _ => Some(budget.large().await?),
+        };
         let mut answer = Vec::new();
-        match asked {
-            Asked::One(Ok(Call { id, method, params })) => {
-                let outcome = self.one(method, params).await;
-                json::write(&mut answer, &id, &outcome);
+        let mut tally = Tally::new(budget, MAX_ANSWER_BYTES);
+        match Asked::read(message) {
+            asked if asked.len() > FREE_CALLS && !self.is_known() && !self.shows_key(message) => {
+                json::write(&mut answer, json::NO_ID, &Err(Fault::unauthorized()));
             }
-            Asked::One(Err(BadCall { id, fault })) => json::write(&mut answer, &id, &Err(fault)),
+            Asked::One(Call { id, named }) => match self.single(named, &mut tally, MAX_TEXT_BYTES).await {
+                Ok(Told::Whole(result)) => json::write(&mut answer, id, &Ok(result)),
+                Ok(Told::List(list)) => {
+                    let [head, tail] = json::around(id).map(Bytes::from);
+                    let pieces = std::iter::once(head).chain(list.pieces()).chain(std::iter::once(tail));
+                    return Ok(Answer::Streamed(Box::new(pieces)));
+                }
+                Err(fault) => json::write(&mut answer, id, &Err(fault)),
+            },
             Asked::Batch(calls) => {
-                let (ids, calls): (Vec<_>, Vec<_>) = calls.into_iter().map(split).unzip();
-                let outcomes = self.in_order(calls, true).await;
+                let mut ids = Vec::with_capacity(calls.len());
+                let named = calls.into_iter().map(|call| {
+                    let Call { id, named } = Call::read(call);
+                    ids.push(id);
+                    named
+                });
+                let outcomes = self.in_order(named, &mut tally, true).await;
+                let ids_bytes: usize = ids.iter().map(|id| id.len()).sum();
+                answer.reserve_exact(tally.bytes + ids_bytes);
                 answer.push(b'[');
-                for (number, (id, outcome)) in ids.iter().zip(&outcomes).enumerate() {
+                for (number, (id, outcome)) in ids.iter().zip(outcomes).enumerate() {
                     if number > 0 {
                         answer.push(b',');
                     }
-                    json::write(&mut answer, id, outcome);
+                    json::write(&mut answer, id, &outcome);
                 }
                 answer.push(b']');
             }
         }
-        answer
+        budget.hold(answer, tally.share).await.map(Answer::Whole)
     }
 
-    /// One call.
-    pub(super) async fn one(&self, method: String, params: Params) -> Outcome {
-        let outcome = self.in_order(vec![Ok((method, params))], true).await.pop();
+    /// Whether the first call of a message brings the key.
+    fn shows_key(&self, message: &[u8]) -> bool {
+        json::find_token(message).is_some_and(|token| self.knows_key(&token))
+    }
+
+    /// The answer to a call that came as XML, which takes more bytes than JSON for the same.
+    pub(super) async fn answer_xml(&self, message: &[u8]) -> Result<Option<Answer>, Exhausted> {
+        let budget = &self.app.budget;
+        let _turn = match message.len() {
+            0..=FREE_BODY_BYTES => None,
+            _ => Some(budget.largest().await?),
+        };
+        let named = str::from_utf8(message).ok().and_then(|text| xml_rpc::read(text).ok());
+        let Some((method, params)) = named else { return Ok(None) };
+        let named = Named {
+            method: method.into(),
+            given: Given::Read(params),
+        };
+        let mut tally = Tally::new(budget, MAX_ANSWER_BYTES / XML_FACTOR);
+        let answer = match self.single(Ok(named), &mut tally, MAX_TEXT_BYTES / XML_FACTOR).await {
+            Ok(Told::List(list)) => {
+                let pieces = xml_rpc::list(list.texts());
+                return Ok(Some(Answer::Streamed(Box::new(pieces))));
+            }
+            Ok(Told::Whole(result)) => xml_rpc::answer(&Ok(result)),
+            Err(fault) => xml_rpc::answer(&Err(fault)),
+        };
+        let answer = budget.hold(answer.into_bytes(), tally.share).await?;
+        Ok(Some(Answer::Whole(answer)))
+    }
+
+    /// The only call of a message. A list that is longer than `most` bytes is not held as text.
+    pub(super) async fn single(
+        &self,
+        named: Result<Named<'_>, Fault>,
+        tally: &mut Tally<'_>,
+        most: usize,
+    ) -> Result<Told, Fault> {
+        let named = match named {
+            Ok(Named { method, given }) if TELLS.contains(&&*method) => {
+                return match self.power(given.token().as_deref())? {
+                    Power::Full => self.tell_list(&method, &given.read()?, most),
+                    Power::Visitor(visitor) => self.for_visitor(visitor).tell_list(&method, &given.read()?, most),
+                };
+            }
+            named => named,
+        };
+        let outcome = self.in_order(std::iter::once(named), tally, true).await.pop();
+        outcome
+            .unwrap_or_else(|| Err(Fault::invalid_request()))
+            .map(Told::Whole)
+    }
+
+    /// One call of somebody within this process.
+    pub(super) async fn one(&self, method: &str, params: Params) -> Outcome {
+        let named = Named {
+            method: method.into(),
+            given: Given::Read(params),
+        };
+        let mut tally = Tally::unbounded();
+        let outcome = self.in_order(std::iter::once(Ok(named)), &mut tally, true).await.pop();
         outcome.unwrap_or_else(|| Err(Fault::invalid_request()))
     }
 
     /// Calls in order. Downloads that are added one after the other are made together.
-    async fn in_order(&self, calls: Vec<Result<Named, Fault>>, allows_multicall: bool) -> Vec<Outcome> {
-        let mut outcomes = Vec::with_capacity(calls.len());
-        let mut adds = Vec::new();
-        for call in calls {
-            let (method, mut params) = match call {
-                Ok(call) => call,
-                Err(fault) => {
-                    outcomes.extend(self.make(&mut adds).await);
-                    outcomes.push(Err(fault));
-                    continue;
-                }
-            };
-            let token = params.take_token();
-            let is_open = matches!(
-                method.as_str(),
-                "system.listMethods" | "system.listNotifications" | MULTICALL
-            );
-            let power = if is_open {
-                Ok(Power::Full)
-            } else {
-                self.power(token.as_deref())
-            };
-            if matches!(power, Ok(Power::Full))
-                && method == "aria2.addUri"
-                && let Some(request) = self.plain_add(&params)
-            {
-                adds.push(request);
-                if adds.len() >= MADE_AT_ONCE {
-                    outcomes.extend(self.make(&mut adds).await);
-                }
-                continue;
+    async fn in_order<'a>(
+        &self,
+        calls: impl Iterator<Item = Result<Named<'a>, Fault>> + Send,
+        tally: &mut Tally<'_>,
+        allows_multicall: bool,
+    ) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(calls.size_hint().0);
+        let (mut adds, mut adds_bytes) = (Vec::new(), 0);
+        for (number, call) in calls.enumerate() {
+            if number % CALLS_AT_ONCE == CALLS_AT_ONCE - 1 {
+                tokio::task::yield_now().await;
             }
-            outcomes.extend(self.make(&mut adds).await);
-            outcomes.push(match power {
+            let outcome = match call {
+                _ if tally.is_over => Err(tally.too_long()),
                 Err(fault) => Err(fault),
-                Ok(Power::Visitor(visitor)) => self.dispatch_for(visitor, &method, &params).await,
-                Ok(Power::Full) if method == MULTICALL && allows_multicall => Box::pin(self.multicall(params)).await,
-                Ok(Power::Full) => self.dispatch(&method, &params).await,
-            });
+                Ok(Named { method, given }) => {
+                    let is_open = matches!(&*method, "system.listMethods" | "system.listNotifications" | MULTICALL);
+                    let power = if is_open {
+                        Ok(Power::Full)
+                    } else {
+                        self.power(given.token().as_deref())
+                    };
+                    if method == MULTICALL && allows_multicall {
+                        // What comes before it happens before it.
+                        self.make(&mut adds, &mut outcomes, tally).await;
+                        // What is within it was counted there.
+                        outcomes.push(Box::pin(self.multicall(given, tally)).await);
+                        continue;
+                    }
+                    let bytes = given.len() + self.dialect().template().bytes();
+                    match power {
+                        Err(fault) => Err(fault),
+                        Ok(power) => match given.read() {
+                            Err(fault) => Err(fault),
+                            Ok(params) => {
+                                let is_add = matches!(power, Power::Full) && method == "aria2.addUri";
+                                let request = is_add.then(|| self.plain_add(&params)).flatten();
+                                if let Some(request) = request {
+                                    adds.push(request);
+                                    adds_bytes += bytes;
+                                    if adds.len() >= MADE_AT_ONCE || adds_bytes >= MADE_AT_ONCE_BYTES {
+                                        self.make(&mut adds, &mut outcomes, tally).await;
+                                        adds_bytes = 0;
+                                    }
+                                    continue;
+                                }
+                                self.make(&mut adds, &mut outcomes, tally).await;
+                                match power {
+                                    Power::Full => self.dispatch(&method, &params, tally).await,
+                                    Power::Visitor(visitor) => {
+                                        self.dispatch_for(visitor, &method, &params, tally).await
+                                    }
+                                }
+                            }
+                        },
+                    }
+                }
+            };
+            self.make(&mut adds, &mut outcomes, tally).await;
+            let outcome = tally.count(outcome).await;
+            outcomes.push(outcome);
         }
-        outcomes.extend(self.make(&mut adds).await);
+        self.make(&mut adds, &mut outcomes, tally).await;
         outcomes
     }
 
-    async fn make(&self, adds: &mut Vec<CreateTaskRequest>) -> Vec<Outcome> {
-        let adds = std::mem::take(adds);
+    async fn make(&self, adds: &mut Vec<CreateTaskRequest>, outcomes: &mut Vec<Outcome>, tally: &mut Tally<'_>) {
         if adds.is_empty() {
-            Vec::new()
-        } else {
-            self.make_all(adds).await
+            return;
+        }
+        for outcome in self.make_all(std::mem::take(adds)).await {
+            outcomes.push(tally.count(outcome).await);
         }
     }
 
     /// Calls within a call, each with a token of its own.
-    async fn multicall(&self, mut params: Params) -> Outcome {
-        let Value::Array(calls) = params.0.first_mut().map(Value::take).unwrap_or_default() else {
-            // It says what is missing or wrong.
-            return params.list(0).map(|_| ()).and_then(|()| Err(Fault::invalid_request()));
+    async fn multicall(&self, given: Given<'_>, tally: &mut Tally<'_>) -> Outcome {
+        let outcomes = match Children::of(given)? {
+            Children::Text(calls) => {
+                let calls = calls.into_iter().map(json::child);
+                self.in_order(calls, tally, false).await
+            }
+            Children::Read(calls) => {
+                let calls = calls.into_iter().map(json::read_child);
+                self.in_order(calls, tally, false).await
+            }
         };
-        let outcomes = self.in_order(calls.into_iter().map(child).collect(), false).await;
-        let mut text = String::from("[");
-        for (number, outcome) in outcomes.iter().enumerate() {
+        // Those within have been counted; the whole is about as long.
+        let mut text = String::with_capacity(tally.bytes);
+        text.push('[');
+        for (number, outcome) in outcomes.into_iter().enumerate() {
             text.push_str(if number == 0 { "" } else { "," });
             match outcome {
                 Ok(result) => text.extend(["[", result.get(), "]"]),
@@ -331,7 +612,7 @@ impl Caller {
         Ok(result.into())
     }
 
-    pub(super) async fn dispatch(&self, method: &str, params: &Params) -> Outcome {
+    pub(super) async fn dispatch(&self, method: &str, params: &Params, tally: &Tally<'_>) -> Outcome {
         match method {
             "aria2.addUri" => self.add_uri(params).await,
             "aria2.addTorrent" => Self::add_torrent(params),
@@ -343,9 +624,13 @@ impl Caller {
             "aria2.unpauseAll" => self.unpause_all().await,
             "aria2.changePosition" => self.change_position(params).await,
             "aria2.tellStatus" => self.tell_status(params),
-            "aria2.tellActive" => self.tell_active(params),
-            "aria2.tellWaiting" => self.tell_waiting(params),
-            "aria2.tellStopped" => self.tell_stopped(params),
+            "aria2.tellActive" | "aria2.tellWaiting" | "aria2.tellStopped" => {
+                let most = tally.budget.map_or(usize::MAX, |_| MAX_TEXT_BYTES);
+                match self.tell_list(method, params, most)? {
+                    Told::Whole(list) => Ok(list),
+                    Told::List(_) => Err(tally.too_long()),
+                }
+            }
             "aria2.getUris" => self.get_uris(params),
             "aria2.getFiles" => self.get_files(params),
             "aria2.getServers" => self.get_servers(params),
@@ -370,47 +655,17 @@ impl Caller {
     }
 }
 
-/// A call's id, and the rest of it.
-fn split(call: Result<Call, BadCall>) -> (Value, Result<Named, Fault>) {
-    match call {
-        Ok(Call { id, method, params }) => (id, Ok((method, params))),
-        Err(BadCall { id, fault }) => (id, Err(fault)),
-    }
-}
-
-/// A call within a call.
-fn child(call: Value) -> Result<Named, Fault> {
-    let Value::Object(mut members) = call else {
-        return Err(Fault::new("system.multicall expected struct."));
-    };
-    let take = |members: &mut Map<String, Value>, name: &str| members.remove(name).unwrap_or_default();
-    let Value::String(method) = take(&mut members, "methodName") else {
-        return Err(Fault::new("Missing methodName."));
-    };
-    let params = match take(&mut members, "params") {
-        Value::Array(params) => Params(params),
-        _ => Params::default(),
-    };
-    Ok((method, params))
+/// A large body without a token that could be seen.
+fn no_token() -> Problem {
+    let message = format!(
+        "without the access key a body has at most {} KiB: send the key in the header X-Svc-Token, or as \"token:<key>\" in \
+         the first parameter of the first call, ahead of everything large",
+        FREE_BODY_BYTES >> 10
+    );
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message)
 }
 
 /// The key of a request for aria2's methods: only this header carries one.
 pub(super) fn shown_key(headers: &HeaderMap) -> Option<&str> {
     gate::text(headers, "x-svc-token").filter(|key| !key.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn no_child_of_a_call_makes_it_panic(text in "[\\[\\]{}\",:a-zA-Z0-9 ]{0,80}") {
-            if let Ok(call) = serde_json::from_str(&text) {
-                let _any = child(call);
-            }
-        }
-    }
 }

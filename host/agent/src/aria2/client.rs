@@ -29,7 +29,7 @@ impl Aria2 {
 
     /// Calls a method and reads its result.
     pub async fn call<R: DeserializeOwned>(&self, method: &str, params: Vec<Value>) -> Result<R, Refusal> {
-        let result = self.0.one(method.to_owned(), Params(params)).await?;
+        let result = self.0.one(method, Params(params)).await?;
         let read = serde_json::from_str(result.get());
         Ok(read.map_err(|error| Fault::new(error.to_string()))?)
     }

@@ -2,13 +2,21 @@
 
 use hyper::upgrade::Upgraded;
 use protocol::close;
+use tokio::time::sleep;
 
 use super::{
     board::{Kind, Notice},
-    call::Caller,
-    json::Asked,
+    call::{Answer, Caller},
+    fault::Fault,
+    json,
 };
-use crate::socket::{self, End, Sender};
+use crate::{
+    rest::extract::FREE_TIME,
+    socket::{self, End, Sender},
+};
+
+/// Why a client is cut off that sends much before its first call with the key.
+const OVERDRAWN_REASON: &str = "call with the key first: before, a client may send 64 KiB";
 
 /// Notices sent between two looks at calls.
 const NOTICES_AT_ONCE: usize = 256;
@@ -22,13 +30,21 @@ pub(super) async fn serve(caller: Caller, upgraded: Upgraded) {
     let mut settings = vault.follow();
     let mut newest = caller.app.daemon.hub.follow_notices();
     let mut cursor = *newest.borrow_and_update();
+    let late = sleep(FREE_TIME);
+    tokio::pin!(late);
     let end = loop {
         let step = tokio::select! {
             biased;
             () = stop.cancelled() => Err(End::Close(close::GOING_AWAY, close::SERVICE_QUIT_REASON)),
+            () = caller.evicted() => Err(End::Close(close::UNAUTHORIZED, close::UNAUTHORIZED_REASON)),
+            () = late.as_mut(), if !caller.is_authenticated() => {
+                Err(End::Close(close::UNAUTHORIZED, close::UNAUTHORIZED_REASON))
+            }
             _ = newest.changed() => send_notices(&caller, &mut sender, &mut cursor).await,
             frame = frames.next() => match frame {
                 Ok(frame) => answer(&caller, &mut sender, frame.as_bytes()).await,
+                // The client sent more than it may before its first call with the key.
+                Err(End::Gone) if caller.is_overdrawn() => Err(End::Close(close::TOO_BIG, OVERDRAWN_REASON)),
                 Err(end) => Err(end),
             },
             _ = settings.changed() => if vault.settings().jsonrpc {
@@ -48,8 +64,18 @@ pub(super) async fn serve(caller: Caller, upgraded: Upgraded) {
 
 /// Answers a message. What it did to downloads is told after the answer, as aria2 does.
 async fn answer(caller: &Caller, sender: &mut Sender, message: &[u8]) -> Result<(), End> {
-    let answer = caller.answer(Asked::read(message)).await;
-    sender.send(answer).await?;
+    match caller.answer(message).await {
+        Ok(Answer::Whole(text)) => sender.send(text).await?,
+        Ok(Answer::Streamed(pieces)) => {
+            sender.feed(pieces).await?;
+            sender.flush().await?;
+        }
+        Err(exhausted) => {
+            let mut text = Vec::new();
+            json::write(&mut text, json::NO_ID, &Err(Fault::new(exhausted.to_string())));
+            sender.send(text).await?;
+        }
+    }
     if caller.must_wait() {
         return Err(End::Close(close::UNAUTHORIZED, close::UNAUTHORIZED_REASON));
     }

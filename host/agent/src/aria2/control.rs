@@ -20,6 +20,9 @@ use crate::{config::Host, session::CallError};
 /// How often a change of the settings is tried anew because somebody else changed them at the same time.
 const MAX_TRIES: usize = 5;
 
+/// Options for all downloads to come. A text that is given again replaces the one before, so this bounds all of them.
+const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
+
 /// Tasks that are named in one call of the daemon.
 const NAMED_AT_ONCE: usize = 5000;
 
@@ -333,6 +336,12 @@ impl Caller {
         let mut options = Options::read(Some(params.map(0)?), Given::ToAll)?;
         options.keep_hidden(&self.dialect().template());
         let values = options.take_settings();
+        if options.bytes() > MAX_TEMPLATE_BYTES {
+            let most = MAX_TEMPLATE_BYTES >> 10;
+            return Err(Fault::new(format!(
+                "Options for all downloads to come have at most {most} KiB together: each download gets them."
+            )));
+        }
         if !values.is_empty() {
             self.patch(values).await?;
         }

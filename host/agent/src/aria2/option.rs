@@ -239,6 +239,11 @@ fn checksum(text: &str) -> Option<String> {
 pub struct Options(BTreeMap<&'static str, String>);
 
 impl Options {
+    /// What their values have together.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.values().map(String::len).sum()
+    }
+
     /// Reads what a client gave. What aria2 does not know, or does not take here, does not count, as it does there.
     pub(super) fn read(given: Option<&Map<String, Value>>, place: Given) -> Result<Self, Fault> {
         let mut options = Self::default();

@@ -81,10 +81,15 @@ impl Params {
         position.map(place).transpose()
     }
 
-    /// Takes the token away, if the first parameter is one.
-    pub(super) fn take_token(&mut self) -> Option<String> {
-        let token = self.0.first()?.as_str()?.strip_prefix("token:")?.to_owned();
-        self.0.remove(0);
-        Some(token)
+    /// The token, if the first parameter is one.
+    pub(super) fn token(&self) -> Option<&str> {
+        self.0.first()?.as_str()?.strip_prefix("token:")
+    }
+
+    /// Takes the token away.
+    pub(super) fn drop_token(&mut self) {
+        if self.token().is_some() {
+            self.0.remove(0);
+        }
     }
 }

@@ -7,15 +7,17 @@
 
 use std::{
     collections::HashMap,
+    iter::once,
     sync::{Arc, Mutex, PoisonError},
 };
 
+use axum::body::Bytes;
 use protocol::{RuntimeStats, TaskRuntimeDto};
 use serde_json::{json, value::RawValue};
 
 use super::{
     board::{Board, Found, NotFound, Stopped},
-    call::{Caller, Outcome, raw},
+    call::{Caller, Outcome, Told, raw},
     fault::Fault,
     gid::Gid,
     params::Params,
@@ -26,8 +28,14 @@ use crate::{lexicon::Words, projection::Projection, shelf::Task};
 /// Answers that are kept: front ends ask the same question again and again, some of them at once.
 const MAX_ANSWERS: usize = 16;
 
-/// The largest answer that is kept: ten thousand downloads with all keys.
-const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+/// The longest list that is held as text: ten thousand downloads with all keys. A longer one is written while it is sent.
+pub(super) const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
+
+/// What all answers that are kept have together.
+const MAX_KEPT_BYTES: usize = 2 * MAX_TEXT_BYTES;
+
+/// How much of a list is written at once.
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// A list that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,12 +58,10 @@ impl Answers {
     }
 
     fn put(&self, question: Question, revision: u64, answer: &Arc<RawValue>) {
-        if answer.get().len() > MAX_ANSWER_BYTES {
-            return;
-        }
         let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         answers.retain(|_, (of, _)| *of == revision);
-        if answers.len() < MAX_ANSWERS {
+        let kept: usize = answers.values().map(|(_, answer)| answer.get().len()).sum();
+        if answers.len() < MAX_ANSWERS && kept + answer.get().len() <= MAX_KEPT_BYTES {
             answers.insert(question, (revision, Arc::clone(answer)));
         }
     }
@@ -132,19 +138,80 @@ fn pick<T>(all: impl DoubleEndedIterator<Item = T> + ExactSizeIterator, offset: 
     picked
 }
 
-fn written(items: &[Item], words: &Words, keys: Keys) -> Outcome {
-    let mut text = Vec::with_capacity(items.len() * 512 + 2);
-    let mut space = Vec::new();
-    text.push(b'[');
-    for item in items {
-        let before = text.len();
-        if before > 1 {
-            text.push(b',');
+/// A list of downloads that is written while it is sent. It is as of one moment, and holds what the downloads were then.
+pub(super) struct Listing {
+    items: Vec<Item>,
+    words: Words,
+    keys: Keys,
+}
+
+impl Listing {
+    /// The list as one text, unless that is longer than `most`.
+    fn written(&self, most: usize) -> Result<Option<Arc<RawValue>>, Fault> {
+        let mut text = Vec::with_capacity(self.items.len().min(most / 512) * 512 + 2);
+        let mut space = Vec::new();
+        text.push(b'[');
+        for item in &self.items {
+            self.write(item, &mut text, &mut space);
+            if text.len() > most {
+                return Ok(None);
+            }
         }
-        item.write(words, &mut space, |download| download.write(&mut text, keys));
+        text.push(b']');
+        of_bytes(text).map(Some)
     }
-    text.push(b']');
-    of_bytes(text)
+
+    /// Writes an item behind others.
+    fn write(&self, item: &Item, text: &mut Vec<u8>, space: &mut Vec<u8>) {
+        item.write(&self.words, space, |download| {
+            if !matches!(text.last(), None | Some(b'[')) {
+                text.push(b',');
+            }
+            download.write(text, self.keys);
+        });
+    }
+
+    /// The items, one text each.
+    pub(super) fn texts(self) -> impl Iterator<Item = Vec<u8>> + Send + Sync {
+        let mut place = 0;
+        let mut space = Vec::new();
+        std::iter::from_fn(move || {
+            let mut text = Vec::new();
+            while let Some(item) = self.items.get(place).filter(|_| text.is_empty()) {
+                self.write(item, &mut text, &mut space);
+                place += 1;
+            }
+            (!text.is_empty()).then_some(text)
+        })
+    }
+
+    /// The list as JSON, in pieces.
+    pub(super) fn pieces(self) -> impl Iterator<Item = Bytes> + Send + Sync {
+        let mut is_first = true;
+        let items = self.texts().map(move |mut text| {
+            if !std::mem::take(&mut is_first) {
+                text.insert(0, b',');
+            }
+            text
+        });
+        grouped(once(b"[".to_vec()).chain(items).chain(once(b"]".to_vec())))
+    }
+}
+
+/// Short texts together, so that what is sent at once is neither one of them nor all.
+pub(super) fn grouped(
+    mut texts: impl Iterator<Item = Vec<u8>> + Send + Sync,
+) -> impl Iterator<Item = Bytes> + Send + Sync {
+    std::iter::from_fn(move || {
+        let mut piece = texts.next()?;
+        while piece.len() < PIECE_BYTES {
+            match texts.next() {
+                Some(text) => piece.extend_from_slice(&text),
+                None => break,
+            }
+        }
+        Some(piece.into())
+    })
 }
 
 fn of_bytes(text: Vec<u8>) -> Outcome {
@@ -276,42 +343,43 @@ impl Caller {
         )
     }
 
-    pub(super) fn tell_active(&self, params: &Params) -> Outcome {
-        let keys = Keys::of(&params.optional_texts(0)?);
-        let (items, words) = self.hub()?.look_at_board(|projection, board| {
-            let active = self.seen(projection, board.active());
-            let items: Vec<_> = active.filter_map(|place| Item::at(projection, place)).collect();
-            (items, projection.words())
-        });
-        written(&items, &words, keys)
-    }
-
-    pub(super) fn tell_waiting(&self, params: &Params) -> Outcome {
-        self.tell_list(params, true)
-    }
-
-    pub(super) fn tell_stopped(&self, params: &Params) -> Outcome {
-        self.tell_list(params, false)
-    }
-
-    fn tell_list(&self, params: &Params, is_waiting: bool) -> Outcome {
+    /// `tellActive`, `tellWaiting` or `tellStopped`. Text that is longer than `most` is not made.
+    pub(super) fn tell_list(&self, method: &str, params: &Params, most: usize) -> Result<Told, Fault> {
+        if method == "aria2.tellActive" {
+            let keys = Keys::of(&params.optional_texts(0)?);
+            let (items, words) = self.hub()?.look_at_board(|projection, board| {
+                let active = self.seen(projection, board.active());
+                let items = active.filter_map(|place| Item::at(projection, place)).collect();
+                (items, projection.words())
+            });
+            let list = Listing { items, words, keys };
+            return Ok(match list.written(most)? {
+                Some(text) => Told::Whole(text),
+                None => Told::List(list),
+            });
+        }
         let question = Question {
-            is_waiting,
+            is_waiting: method == "aria2.tellWaiting",
             offset: params.integer(0)?,
             count: params.integer_from(1, 0)?,
             keys: Keys::of(&params.optional_texts(2)?),
         };
         let hub = self.hub()?;
         let revision = hub.look_at_board(|_, board| board.revision());
-        if self.visitor.is_none()
-            && let Some(answer) = self.dialect().answers.get(question, revision)
-        {
-            return Ok(answer);
+        let kept = match self.visitor {
+            Some(_) => None,
+            None => self.dialect().answers.get(question, revision),
+        };
+        if let Some(answer) = kept.filter(|answer| answer.get().len() <= most) {
+            return Ok(Told::Whole(answer));
         }
         let Question {
-            offset, count, keys, ..
+            is_waiting,
+            offset,
+            count,
+            keys,
         } = question;
-        let (revision, items, words) = hub.look_at_board(|projection, board| {
+        let (revision, list) = hub.look_at_board(|projection, board| {
             let items: Vec<_> = if self.visitor.is_some() {
                 self.seen_list(projection, board, question)
             } else if is_waiting {
@@ -323,14 +391,18 @@ impl Caller {
                     .filter_map(|stopped| Item::stopped(projection, stopped))
                     .collect()
             };
-            (board.revision(), items, projection.words())
+            let words = projection.words();
+            (board.revision(), Listing { items, words, keys })
         });
-        let answer = written(&items, &words, keys)?;
-        if self.visitor.is_some() {
-            return Ok(answer);
+        match list.written(most)? {
+            Some(answer) => {
+                if self.visitor.is_none() {
+                    self.dialect().answers.put(question, revision, &answer);
+                }
+                Ok(Told::Whole(answer))
+            }
+            None => Ok(Told::List(list)),
         }
-        self.dialect().answers.put(question, revision, &answer);
-        Ok(answer)
     }
 
     /// The places among these of tasks that this call may see.
@@ -350,7 +422,7 @@ impl Caller {
             return places.filter_map(|place| Item::at(projection, place)).collect();
         }
         let is_seen = |stopped: &&Stopped| match stopped {
-            Stopped::Task(place) => self.seen(projection, std::iter::once(*place)).next().is_some(),
+            Stopped::Task(place) => self.seen(projection, once(*place)).next().is_some(),
             Stopped::Removed(removed) => self.may_see(removed.task.as_bytes()),
         };
         let stopped: Vec<&Stopped> = board.stopped().filter(is_seen).collect();

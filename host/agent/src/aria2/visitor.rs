@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    call::{Caller, Outcome},
+    call::{Caller, Outcome, Tally},
     fault::Fault,
     gid::Gid,
     option::Options,
@@ -58,13 +58,26 @@ fn refused(what: &str) -> Fault {
 
 impl Caller {
     /// A call for a visitor.
-    pub(super) async fn dispatch_for(&self, visitor: Arc<str>, method: &str, params: &Params) -> Outcome {
+    pub(super) async fn dispatch_for(
+        &self,
+        visitor: Arc<str>,
+        method: &str,
+        params: &Params,
+        tally: &Tally<'_>,
+    ) -> Outcome {
         if !METHODS.contains(&method) {
             return Err(Fault::new(KEY_FIRST));
         }
-        let mut caller = self.clone();
-        caller.visitor = Some(visitor);
-        caller.dispatch(method, params).await
+        self.for_visitor(visitor).dispatch(method, params, tally).await
+    }
+
+    /// The same caller with the rights of a visitor.
+    pub(super) fn for_visitor(&self, visitor: Arc<str>) -> Self {
+        let visitor = Some(visitor);
+        Self {
+            visitor,
+            ..self.clone()
+        }
     }
 
     /// Whether this call may see and change a task, which is written here as the daemon wrote it.

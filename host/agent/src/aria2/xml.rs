@@ -9,8 +9,14 @@ use quick_xml::{
 /// Elements within elements. A call of calls with options in lists has about twenty.
 const MAX_DEPTH: usize = 64;
 
-/// Elements of a document. A call for twenty thousand downloads has fewer, and each is some hundred bytes of memory.
-const MAX_ELEMENTS: usize = 200_000;
+/// What the elements of a document may take in memory, without their texts. A call for ten thousand downloads takes less.
+const MAX_TREE_BYTES: usize = 32 * 1024 * 1024;
+
+/// Attributes of an element that are read; both dialects know fewer.
+const MAX_ATTRIBUTES: usize = 16;
+
+/// What an element takes, with its name and the little that is lost beside its text.
+const ELEMENT_BYTES: usize = size_of::<Element>() + 48;
 
 /// The document is none, or is out of bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,26 +38,25 @@ impl Element {
         let mut reader = Reader::from_str(text);
         // The document itself is the first, and has the root as its child.
         let mut open = vec![Self::default()];
-        let mut elements = 0;
+        let mut left = MAX_TREE_BYTES;
         loop {
             match reader.read_event().map_err(|_| NotXml)? {
                 Event::Start(tag) => {
-                    elements += 1;
-                    if open.len() > MAX_DEPTH || elements > MAX_ELEMENTS {
+                    left = left.checked_sub(ELEMENT_BYTES).ok_or(NotXml)?;
+                    if open.len() > MAX_DEPTH {
                         return Err(NotXml);
                     }
                     open.push(Self::begin(&tag)?);
                 }
                 Event::Empty(tag) => {
-                    elements += 1;
-                    if elements > MAX_ELEMENTS {
-                        return Err(NotXml);
-                    }
+                    left = left.checked_sub(ELEMENT_BYTES).ok_or(NotXml)?;
                     let element = Self::begin(&tag)?;
                     open.last_mut().ok_or(NotXml)?.children.push(element);
                 }
                 Event::End(_) => {
-                    let element = open.pop().ok_or(NotXml)?;
+                    let mut element = open.pop().ok_or(NotXml)?;
+                    // Lists grow by doubling, and most have one item.
+                    element.children.shrink_to_fit();
                     open.last_mut().ok_or(NotXml)?.children.push(element);
                 }
                 Event::Text(text) => open.last_mut().ok_or(NotXml)?.text.push_str(&text.xml10_content()),
@@ -81,7 +86,7 @@ impl Element {
             name: tag.local_name().as_ref().to_owned(),
             ..Self::default()
         };
-        for attribute in tag.attributes() {
+        for attribute in tag.attributes().take(MAX_ATTRIBUTES) {
             let attribute = attribute.map_err(|_| NotXml)?;
             let value = attribute
                 .normalized_value(XmlVersion::Implicit1_0)
@@ -151,7 +156,7 @@ mod tests {
             "<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>",
             "<a b=c/>",
             &"<a>".repeat(100_000),
-            &format!("<a>{}</a>", "<b/>".repeat(MAX_ELEMENTS)),
+            &format!("<a>{}</a>", "<b/>".repeat(MAX_TREE_BYTES / ELEMENT_BYTES)),
         ] {
             assert_eq!(Element::read(bad), Err(NotXml), "{}", &bad[..bad.len().min(60)]);
         }

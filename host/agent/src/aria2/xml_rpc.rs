@@ -1,14 +1,23 @@
 //! Calls and answers as XML-RPC. Pure: any text gives a call or none.
 
+use std::{borrow::Cow, fmt, iter::once};
+
+use axum::body::Bytes;
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::{Map, Value};
 
 use super::{
     call::Outcome,
     params::Params,
+    tell::grouped,
     xml::{Element, NotXml},
 };
 
 const HEAD: &str = "<?xml version=\"1.0\"?><methodResponse>";
+const TAIL: &str = "</methodResponse>";
 
 /// Reads a call: the method's name and its parameters.
 pub(super) fn read(text: &str) -> Result<(String, Params), NotXml> {
@@ -59,9 +68,8 @@ pub(super) fn answer(outcome: &Outcome) -> String {
     let mut text = HEAD.to_owned();
     match outcome {
         Ok(result) => {
-            let result = serde_json::from_str(result.get()).unwrap_or(Value::Null);
             text.push_str("<params><param>");
-            write(&mut text, &result);
+            write_json(&mut text, result.get());
             text.push_str("</param></params>");
         }
         Err(fault) => {
@@ -70,45 +78,121 @@ pub(super) fn answer(outcome: &Outcome) -> String {
                 ("faultCode".to_owned(), fault.code.into()),
                 ("faultString".to_owned(), fault.message.as_str().into()),
             ]);
-            write(&mut text, &fault.into());
+            write_json(&mut text, &Value::from(fault).to_string());
             text.push_str("</fault>");
         }
     }
-    text.push_str("</methodResponse>");
+    text.push_str(TAIL);
     text
 }
 
-fn write(text: &mut String, value: &Value) {
-    text.push_str("<value>");
-    match value {
-        Value::Null => text.push_str("<string></string>"),
-        Value::Bool(is_true) => text.extend(["<boolean>", if *is_true { "1" } else { "0" }, "</boolean>"]),
-        Value::Number(number) => text.extend(["<int>", &number.to_string(), "</int>"]),
-        Value::String(string) => {
-            text.push_str("<string>");
-            escape(text, string);
-            text.push_str("</string>");
-        }
-        Value::Array(values) => {
-            text.push_str("<array><data>");
-            for value in values {
-                write(text, value);
-            }
-            text.push_str("</data></array>");
-        }
-        Value::Object(members) => {
-            text.push_str("<struct>");
-            for (name, value) in members {
-                text.push_str("<member><name>");
-                escape(text, name);
-                text.push_str("</name>");
-                write(text, value);
-                text.push_str("</member>");
-            }
-            text.push_str("</struct>");
-        }
+/// The answer that is a list of these values, each a JSON text.
+pub(super) fn list(values: impl Iterator<Item = Vec<u8>> + Send + Sync) -> impl Iterator<Item = Bytes> + Send + Sync {
+    let head = [HEAD, "<params><param><value><array><data>"].concat();
+    let tail = ["</data></array></value></param></params>", TAIL].concat();
+    let values = values.map(|value| {
+        let mut text = String::with_capacity(value.len() * 3);
+        write_json(&mut text, str::from_utf8(&value).unwrap_or("null"));
+        text.into_bytes()
+    });
+    grouped(once(head.into_bytes()).chain(values).chain(once(tail.into_bytes())))
+}
+
+/// Writes a JSON text, value by value. What is no such text becomes an empty one.
+fn write_json(text: &mut String, json: &str) {
+    let before = text.len();
+    let mut reader = serde_json::Deserializer::from_str(json);
+    if reader.deserialize_any(Writer(text)).is_err() {
+        text.truncate(before);
+        text.push_str("<value><string></string></value>");
     }
-    text.push_str("</value>");
+}
+
+/// Writes the value that it is given.
+struct Writer<'t>(&'t mut String);
+
+impl<'de> DeserializeSeed<'de> for Writer<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Writer<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.0.push_str("<value><string></string></value>");
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, is_true: bool) -> Result<(), E> {
+        let digit = if is_true { "1" } else { "0" };
+        self.0.extend(["<value><boolean>", digit, "</boolean></value>"]);
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        self.0.extend(["<value><int>", &number.to_string(), "</int></value>"]);
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.0.extend(["<value><int>", &number.to_string(), "</int></value>"]);
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
+        self.0
+            .extend(["<value><int>", &Value::from(number).to_string(), "</int></value>"]);
+        Ok(())
+    }
+
+    fn visit_str<E>(self, string: &str) -> Result<(), E> {
+        self.0.push_str("<value><string>");
+        escape(self.0, string);
+        self.0.push_str("</string></value>");
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        self.0.push_str("<value><array><data>");
+        while list.next_element_seed(Writer(self.0))?.is_some() {}
+        self.0.push_str("</data></array></value>");
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        self.0.push_str("<value><struct>");
+        while let Some(name) = members.next_key::<Cow<'_, str>>()? {
+            self.0.push_str("<member><name>");
+            escape(self.0, &name);
+            self.0.push_str("</name>");
+            members.next_value_seed(Writer(self.0))?;
+            self.0.push_str("</member>");
+        }
+        self.0.push_str("</struct></value>");
+        Ok(())
+    }
+}
+
+/// The token of a call in what has come of it: the first value that is one. Nothing that comes before it is read.
+pub(super) fn find_token(begun: &[u8]) -> Option<Cow<'_, str>> {
+    const BEGIN: &[u8] = b">token:";
+    let place = begun.windows(BEGIN.len()).position(|window| window == BEGIN)?;
+    let rest = &begun[place + BEGIN.len()..];
+    let end = rest.iter().position(|byte| *byte == b'<')?;
+    let token = str::from_utf8(&rest[..end]).ok()?;
+    if !token.contains('&') {
+        return Some(Cow::Borrowed(token));
+    }
+    let element = Element::read(&["<t>", token, "</t>"].concat()).ok()?;
+    Some(Cow::Owned(element.text))
 }
 
 /// Text as XML carries it. Characters that no document may have are left out.
@@ -137,7 +221,7 @@ mod tests {
         let mut text = "<methodCall><methodName>m</methodName><params>".to_owned();
         for param in params {
             text.push_str("<param>");
-            write(&mut text, param);
+            write_json(&mut text, &param.to_string());
             text.push_str("</param>");
         }
         text + "</params></methodCall>"
@@ -184,6 +268,26 @@ mod tests {
              </int></value></member><member><name>faultString</name><value><string>Unauthorized</string></value>\
              </member></struct></value></fault></methodResponse>"
         );
+    }
+
+    #[test]
+    fn the_token_is_seen_before_the_rest_has_come() {
+        let begun = |token: &str| format!("<methodCall><params><param><value><string>token:{token}");
+        let check = |text: String, expect: Option<&str>| assert_eq!(find_token(text.as_bytes()).as_deref(), expect);
+        check(begun("key</string>AAA"), Some("key"));
+        check(begun("a&amp;b&#x41;</string>"), Some("a&bA"));
+        check(begun("a&b</string>"), None);
+        check(begun("ke"), None);
+        check("<methodCall>".to_owned(), None);
+    }
+
+    #[test]
+    fn a_list_that_is_sent_in_pieces_is_the_same_document() {
+        let values = [json!({"gid": "<1>"}), json!(["a", 2, -3, true, null])];
+        let whole = serde_json::value::to_raw_value(&values).unwrap();
+        let pieces = list(values.into_iter().map(|value| value.to_string().into_bytes()));
+        let text: Vec<u8> = pieces.flatten().collect();
+        assert_eq!(String::from_utf8(text).unwrap(), answer(&Ok(whole.into())));
     }
 
     proptest! {

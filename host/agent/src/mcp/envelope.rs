@@ -4,10 +4,13 @@ use axum::http::{HeaderMap, StatusCode};
 use data_encoding::BASE64;
 use serde_json::{Map, Value, json};
 
+use crate::budget;
+
 pub(super) const PARSE_ERROR: i64 = -32700;
 pub(super) const INVALID_REQUEST: i64 = -32600;
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 pub(super) const INVALID_PARAMS: i64 = -32602;
+pub(super) const INTERNAL_ERROR: i64 = -32603;
 const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;
 
@@ -83,9 +86,15 @@ fn refusal(id: Value, code: i64, message: impl Into<String>) -> Refusal {
 
 /// Reads a message. Several at once are none.
 pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Message, Refusal> {
+    let invalid = |message: &str| refusal(Value::Null, INVALID_REQUEST, message);
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Err(invalid(
+            "the body must be one JSON-RPC object; several at once are not taken",
+        ));
+    }
+    budget::check_tree(body).map_err(|error| invalid(&format!("the body is too large: {error}")))?;
     let message: Value =
         serde_json::from_slice(body).map_err(|error| refusal(Value::Null, PARSE_ERROR, format!("no JSON: {error}")))?;
-    let invalid = |message: &str| refusal(Value::Null, INVALID_REQUEST, message);
     let Value::Object(mut message) = message else {
         return Err(invalid("the body must be one JSON-RPC object"));
     };

@@ -18,6 +18,9 @@ const PAGE: &str = include_str!("page.html");
 /// Between what every page begins with, the set-up, what follows it, and that with the management API off.
 const NEXT_PART: &str = "<!-- next part -->\n";
 
+/// The longest name of a host with its port that the page repeats: DNS names have 253 characters at most.
+const MAX_HOST_CHARS: usize = 260;
+
 /// Only the page's own style and script, which talks to nobody but this server. Nothing is loaded, nobody frames it.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
@@ -66,7 +69,7 @@ fn origin(headers: &HeaderMap, port: u16) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let is_plain = |host: &&str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".:-[]".contains(&byte);
-        !host.is_empty() && host.bytes().all(plain)
+        (1..=MAX_HOST_CHARS).contains(&host.len()) && host.bytes().all(plain)
     };
     let scheme = if text("x-forwarded-proto") == Some("https") {
         "https"

@@ -10,7 +10,10 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{App, extract::read_object};
+use super::{
+    App,
+    extract::{FREE_TIME, read_object},
+};
 use crate::{
     gate::{self, Sender},
     key::{AccessKey, MIN_KEY_CHARS},
@@ -105,8 +108,9 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<SetupBody, String> {
     if !kind.trim().eq_ignore_ascii_case("application/json") {
         return Err("Content-Type must be application/json".to_owned());
     }
-    let bytes = to_bytes(body, MAX_BODY_BYTES)
+    let bytes = tokio::time::timeout(FREE_TIME, to_bytes(body, MAX_BODY_BYTES))
         .await
+        .map_err(|_| format!("the body took longer than {} s", FREE_TIME.as_secs()))?
         .map_err(|_| format!("the body must be at most {} KiB", MAX_BODY_BYTES >> 10))?;
     read_object(&bytes)
 }

@@ -1,6 +1,14 @@
 //! Who answers, and what can be asked.
 
-use axum::{Json, extract::State, response::Response};
+use std::sync::LazyLock;
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::State,
+    http::header,
+    response::{IntoResponse as _, Response},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -29,7 +37,9 @@ pub(super) async fn ping(State(app): State<App>) -> Json<Pong> {
     (status = 403, body = ResultMessage),
     (status = 404, body = ResultMessage, description = "The management API is off")))]
 pub(super) async fn openapi_view() -> Response {
-    super::json(super::openapi())
+    /// Made once: everybody may ask for it, and it has a quarter of a mebibyte.
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| super::openapi().into());
+    ([(header::CONTENT_TYPE, "application/json")], TEXT.clone()).into_response()
 }
 
 /// Which service and version this is.

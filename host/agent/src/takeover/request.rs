@@ -8,6 +8,12 @@ use serde_json::Value;
 use url::Url;
 use utoipa::ToSchema;
 
+/// Downloads that are handed over at once.
+const MAX_DOWNLOADS: usize = 10_000;
+
+/// What downloads that are handed over at once may have together, each with its own copy of what all share.
+const MAX_REPEATED_BYTES: usize = 16 * 1024 * 1024;
+
 /// Why nothing can be made of what was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Invalid {
@@ -21,6 +27,14 @@ pub(crate) enum Invalid {
     ItemsWithoutUrl,
     #[error("expected `urls` array or `items` array")]
     NeitherList,
+    #[error("more than {MAX_DOWNLOADS} URLs at once; hand them over in several requests")]
+    TooMany,
+    #[error(
+        "what is repeated for every URL (cookies, headers, referrer, saveDir) would have more than {} MiB; hand fewer URLs \
+         over at once",
+        MAX_REPEATED_BYTES >> 20
+    )]
+    TooLarge,
 }
 
 /// Several downloads: URLs that share the rest, or whole downloads, of which those that make no sense are left out.
@@ -72,7 +86,10 @@ impl Batch {
                 headers: self.headers,
                 ..DownloadRequest::default()
             };
-            return one(shared).map_err(|_| Invalid::EmptyUrls);
+            return one(shared).map_err(|error| match error {
+                Invalid::WithoutUrl => Invalid::EmptyUrls,
+                error => error,
+            });
         }
         let items = self.items.ok_or(Invalid::NeitherList)?;
         let items = items.as_array().ok_or(Invalid::EmptyItems)?;
@@ -81,15 +98,53 @@ impl Batch {
         if items.is_empty() {
             return Err(Invalid::EmptyItems);
         }
-        let mut downloads = items.into_iter().filter_map(|item| one(item).ok());
-        let mut whole = downloads.next().ok_or(Invalid::ItemsWithoutUrl)?;
-        for download in downloads {
+        let mut whole: Option<Download> = None;
+        let mut bytes = 0;
+        for item in items {
+            let download = match one(item) {
+                Ok(download) => download,
+                Err(error @ (Invalid::TooMany | Invalid::TooLarge)) => return Err(error),
+                // It makes no sense and is left out.
+                Err(_) => continue,
+            };
+            bytes += download.requests.iter().map(repeated_bytes).sum::<usize>();
+            let Some(whole) = &mut whole else {
+                whole = Some(download);
+                continue;
+            };
             whole.requests.extend(download.requests);
             whole.size = 0;
+            if whole.requests.len() > MAX_DOWNLOADS {
+                return Err(Invalid::TooMany);
+            }
+            if bytes > MAX_REPEATED_BYTES {
+                return Err(Invalid::TooLarge);
+            }
         }
-        whole.share();
+        let mut whole = whole.ok_or(Invalid::ItemsWithoutUrl)?;
+        whole.share(MAX_REPEATED_BYTES.saturating_sub(bytes))?;
         Ok(whole)
     }
+}
+
+/// What is repeated for every URL of a request.
+fn repeated_bytes(request: &CreateTaskRequest) -> usize {
+    let texts = [
+        &request.cookies,
+        &request.referrer,
+        &request.user_agent,
+        &request.save_dir,
+    ];
+    texts.iter().map(|text| text.len()).sum::<usize>() + headers_bytes(request.headers.as_ref())
+}
+
+fn headers_bytes(headers: Option<&BTreeMap<String, String>>) -> usize {
+    /// What a header takes beside its texts.
+    const HEADER_BYTES: usize = 64;
+    let headers = headers.into_iter().flatten();
+    headers
+        .map(|(name, value)| name.len() + value.len() + HEADER_BYTES)
+        .sum()
 }
 
 /// The download that `request` is. Its URLs may be several, with a line each; then it names no file.
@@ -98,17 +153,22 @@ pub(super) fn one(mut request: DownloadRequest) -> Result<Download, Invalid> {
     let urls: Vec<&str> = lines.lines().map(str::trim).filter(|url| !url.is_empty()).collect();
     let size = request.file_size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
     let is_one = urls.len() == 1;
-    let pattern = pattern(request);
-    let of_url = |url: &&str| {
-        let mut request = pattern.clone();
-        (*url).clone_into(&mut request.url);
-        if !is_one {
-            request.file_name.clear();
-            request.method = None;
-            request.body = None;
-            request.audio_url = None;
-        }
-        request
+    let mut pattern = pattern(request);
+    if !is_one {
+        pattern.file_name.clear();
+        pattern.method = None;
+        pattern.body = None;
+        pattern.audio_url = None;
+    }
+    if urls.len() > MAX_DOWNLOADS {
+        return Err(Invalid::TooMany);
+    }
+    if urls.len().saturating_mul(repeated_bytes(&pattern)) > MAX_REPEATED_BYTES {
+        return Err(Invalid::TooLarge);
+    }
+    let of_url = |url: &&str| CreateTaskRequest {
+        url: (*url).to_owned(),
+        ..pattern.clone()
     };
     let requests: Vec<_> = urls.iter().map(of_url).collect();
     if requests.is_empty() {
@@ -145,7 +205,8 @@ fn pattern(request: DownloadRequest) -> CreateTaskRequest {
 
 impl Download {
     /// What some of several items did not say, as the first one said it. What is secret stays with its host.
-    fn share(&mut self) {
+    /// That may be `most` bytes for all of them together.
+    fn share(&mut self, most: usize) -> Result<(), Invalid> {
         let first = |text: fn(&CreateTaskRequest) -> &String| {
             let mut texts = self.requests.iter().map(text);
             texts.find(|text| !text.is_empty()).cloned().unwrap_or_default()
@@ -161,6 +222,7 @@ impl Download {
                 known.1.clone_from(&request.headers);
             }
         }
+        let mut left = most;
         for request in &mut self.requests {
             let Some((cookies, headers)) = secrets.get(&host(&request.url).unwrap_or_default()) else {
                 continue;
@@ -171,13 +233,17 @@ impl Download {
                 (&mut request.cookies, cookies),
             ] {
                 if own.is_empty() {
+                    left = left.checked_sub(shared.len()).ok_or(Invalid::TooLarge)?;
                     own.clone_from(shared);
                 }
             }
             if request.headers.is_none() {
+                let bytes = headers_bytes(headers.as_ref());
+                left = left.checked_sub(bytes).ok_or(Invalid::TooLarge)?;
                 request.headers.clone_from(headers);
             }
         }
+        Ok(())
     }
 
     /// The download as its user wants it. URLs that it had keep what came with them; others come with nothing.
@@ -317,6 +383,38 @@ mod tests {
         ] {
             assert_eq!(batch(value.clone()), Err(expect), "{value}");
         }
+    }
+
+    #[test]
+    fn what_is_repeated_for_every_url_is_bounded_before_it_is_repeated() {
+        let large = "c".repeat(2 * 1024 * 1024);
+        let lines = |count: usize| "http://a/\n".repeat(count);
+        let many = json!({"url": lines(200_000), "cookies": "c"});
+        let requests = |value: Value| one(serde_json::from_value(value).unwrap()).map(Download::into_requests);
+        assert_eq!(requests(many), Err(Invalid::TooMany));
+        assert_eq!(
+            requests(json!({"url": lines(9), "cookies": large})),
+            Err(Invalid::TooLarge)
+        );
+        assert_eq!(
+            requests(json!({"url": lines(9), "headers": {"a": large}})),
+            Err(Invalid::TooLarge)
+        );
+        assert_eq!(requests(json!({"url": lines(7), "cookies": large})).unwrap().len(), 7);
+        let urls = |count: usize| vec!["http://a/"; count];
+        assert_eq!(
+            batch(json!({"urls": urls(9), "cookies": large})),
+            Err(Invalid::TooLarge)
+        );
+        assert_eq!(batch(json!({"urls": urls(10_001)})), Err(Invalid::TooMany));
+        // One item has it, the others of its host would get it.
+        for field in ["cookies", "referrer", "saveDir"] {
+            let mut items = vec![json!({"url": "http://a/"}); 9];
+            items[0][field] = large.as_str().into();
+            assert_eq!(batch(json!({"items": items})), Err(Invalid::TooLarge), "{field}");
+        }
+        let items = vec![json!({"url": lines(2000)}); 6];
+        assert_eq!(batch(json!({"items": items})), Err(Invalid::TooMany));
     }
 
     #[test]

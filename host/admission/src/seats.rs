@@ -1,0 +1,294 @@
+//! Every open connection has a seat. A client without authentication keeps its seat only as long as no newer one needs
+//! it: so a flood of connections costs a bounded number of descriptors, and the newest request is still accepted.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    hash::Hash,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use tokio_util::sync::CancellationToken;
+
+/// How many connections there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections in total.
+    pub total: usize,
+    /// Connections of clients that have not authenticated.
+    pub unauthenticated: usize,
+    /// The part of those that one source may have.
+    pub unauthenticated_per_source: usize,
+}
+
+/// The seats of one listener. `K` tells one source of connections from another.
+#[derive(Debug)]
+pub struct Seats<K: Copy + Eq + Hash> {
+    limits: Limits,
+    /// Held for a moment, when a connection opens, authenticates or closes.
+    table: Mutex<Table<K>>,
+}
+
+#[derive(Debug)]
+struct Table<K> {
+    next: u64,
+    /// Connections that are open, authenticated or not.
+    open: usize,
+    /// Those that are not authenticated, in the order in which they were accepted.
+    waiting: BTreeMap<u64, Waiting<K>>,
+    by_source: HashMap<K, BTreeSet<u64>>,
+}
+
+#[derive(Debug)]
+struct Waiting<K> {
+    source: Option<K>,
+    evicted: CancellationToken,
+}
+
+impl<K: Copy + Eq + Hash> Table<K> {
+    /// The connection counts no more among those without authentication.
+    fn forget(&mut self, number: u64) -> Option<Waiting<K>> {
+        let waiting = self.waiting.remove(&number)?;
+        if let Some(source) = waiting.source
+            && let Some(numbers) = self.by_source.get_mut(&source)
+        {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.by_source.remove(&source);
+            }
+        }
+        Some(waiting)
+    }
+
+    fn evict(&mut self, number: Option<u64>) -> bool {
+        let waiting = number.and_then(|number| self.forget(number));
+        waiting.is_some_and(|waiting| {
+            waiting.evicted.cancel();
+            // Its task ends soon; until it has, its descriptor must not count twice.
+            self.open = self.open.saturating_sub(1);
+            true
+        })
+    }
+
+    fn oldest(&self) -> Option<u64> {
+        self.waiting.keys().next().copied()
+    }
+}
+
+impl<K: Copy + Eq + Hash> Seats<K> {
+    /// A listener's seats, all free.
+    pub fn new(limits: Limits) -> Arc<Self> {
+        let table = Table {
+            next: 0,
+            open: 0,
+            waiting: BTreeMap::new(),
+            by_source: HashMap::new(),
+        };
+        Arc::new(Self {
+            limits,
+            table: Mutex::new(table),
+        })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table<K>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A seat for a new connection. If its source, or all clients without authentication together, have as many as they
+    /// may, the oldest of those is evicted for it. `None` if every connection is authenticated and there is no room.
+    /// Without a source (a proxy that speaks for many clients) only the total counts.
+    pub fn take(self: &Arc<Self>, source: Option<K>) -> Option<Arc<Seat<K>>> {
+        let mut table = self.table();
+        let of_source = source.and_then(|source| table.by_source.get(&source));
+        let is_source_full =
+            of_source.is_some_and(|of_source| of_source.len() >= self.limits.unauthenticated_per_source);
+        if is_source_full {
+            let oldest = of_source.and_then(|of_source| of_source.first().copied());
+            table.evict(oldest);
+        } else if table.waiting.len() >= self.limits.unauthenticated || table.open >= self.limits.total {
+            let oldest = table.oldest();
+            table.evict(oldest);
+        }
+        if table.open >= self.limits.total {
+            return None;
+        }
+        let number = table.next;
+        table.next += 1;
+        table.open += 1;
+        let evicted = CancellationToken::new();
+        let waiting = Waiting {
+            source,
+            evicted: evicted.clone(),
+        };
+        table.waiting.insert(number, waiting);
+        if let Some(source) = source {
+            table.by_source.entry(source).or_default().insert(number);
+        }
+        drop(table);
+        Some(Arc::new(Seat {
+            number,
+            seats: Arc::clone(self),
+            evicted,
+            is_authenticated: AtomicBool::new(false),
+            allowance: AtomicUsize::new(usize::MAX),
+        }))
+    }
+
+    /// Evicts the connection that has gone without authentication for longest, for example when the system has no more
+    /// descriptors. Whether there was one.
+    pub fn evict_oldest(&self) -> bool {
+        let mut table = self.table();
+        let oldest = table.oldest();
+        table.evict(oldest)
+    }
+}
+
+/// The seat of one connection; free again when the last reference to it is dropped. An upgraded connection keeps it.
+#[derive(Debug)]
+pub struct Seat<K: Copy + Eq + Hash> {
+    number: u64,
+    seats: Arc<Seats<K>>,
+    evicted: CancellationToken,
+    is_authenticated: AtomicBool,
+    /// Bytes that may still be read before the client has authenticated.
+    allowance: AtomicUsize,
+}
+
+impl<K: Copy + Eq + Hash> Seat<K> {
+    /// The client of this connection has authenticated, or needs not to: it is not evicted, and reads are not limited.
+    pub fn authenticate(&self) {
+        if !self.is_authenticated.load(Ordering::Relaxed) && self.seats.table().forget(self.number).is_some() {
+            self.is_authenticated.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether it has.
+    pub fn is_authenticated(&self) -> bool {
+        self.is_authenticated.load(Ordering::Acquire)
+    }
+
+    /// Resolves when the connection has to close for a newer one. Cancel-safe.
+    pub async fn evicted(&self) {
+        self.evicted.cancelled().await;
+    }
+
+    /// From now on the client may send this many bytes before it authenticates.
+    pub fn limit_reading(&self, bytes: usize) {
+        self.allowance.store(bytes, Ordering::Release);
+    }
+
+    /// Counts bytes that were read. Whether they were still allowed.
+    pub(crate) fn read(&self, bytes: usize) -> bool {
+        if self.is_authenticated() {
+            return true;
+        }
+        let allowance = self.allowance.load(Ordering::Acquire);
+        if allowance == usize::MAX {
+            return true;
+        }
+        // One task reads a connection, so nothing is lost between the two.
+        self.allowance.store(allowance.saturating_sub(bytes), Ordering::Release);
+        bytes <= allowance
+    }
+
+    /// Whether the client sent more than it may before it authenticates.
+    pub fn is_overdrawn(&self) -> bool {
+        !self.is_authenticated() && self.allowance.load(Ordering::Acquire) == 0
+    }
+}
+
+impl<K: Copy + Eq + Hash> Drop for Seat<K> {
+    fn drop(&mut self) {
+        let mut table = self.seats.table();
+        let was_waiting = table.forget(self.number).is_some();
+        // An evicted one was taken off when it was evicted.
+        if was_waiting || *self.is_authenticated.get_mut() {
+            table.open = table.open.saturating_sub(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        total: 6,
+        unauthenticated: 4,
+        unauthenticated_per_source: 2,
+    };
+
+    fn is_evicted(seat: &Seat<u8>) -> bool {
+        seat.evicted.is_cancelled()
+    }
+
+    #[test]
+    fn a_source_loses_its_oldest_connection_to_its_newest() {
+        let seats = Seats::new(LIMITS);
+        let taken: Vec<_> = (0..3).map(|_| seats.take(Some(1)).unwrap()).collect();
+        let evicted: Vec<_> = taken.iter().map(|seat| is_evicted(seat)).collect();
+        assert_eq!(evicted, [true, false, false]);
+        let other = seats.take(Some(2)).unwrap();
+        assert!(!is_evicted(&other) && !is_evicted(&taken[1]));
+    }
+
+    #[test]
+    fn who_has_authenticated_is_never_evicted_and_counts_in_total() {
+        let seats = Seats::new(LIMITS);
+        let kept: Vec<_> = (0..6)
+            .map(|_| seats.take(Some(1)).unwrap())
+            .inspect(|seat| seat.authenticate())
+            .collect();
+        assert!(kept.iter().all(|seat| !is_evicted(seat) && seat.is_authenticated()));
+        assert!(seats.take(Some(1)).is_none() && !seats.evict_oldest());
+        drop(kept);
+        assert!(seats.take(Some(1)).is_some());
+    }
+
+    #[test]
+    fn all_sources_together_are_bounded() {
+        let seats = Seats::new(LIMITS);
+        let taken: Vec<_> = (0..5).map(|source| seats.take(Some(source)).unwrap()).collect();
+        let evicted: Vec<_> = taken.iter().map(|seat| is_evicted(seat)).collect();
+        assert_eq!(evicted, [true, false, false, false, false]);
+        // One that was evicted cannot authenticate any more.
+        taken[0].authenticate();
+        assert!(!taken[0].is_authenticated());
+    }
+
+    #[test]
+    fn reading_is_limited_until_the_client_authenticates() {
+        let seats = Seats::<u8>::new(LIMITS);
+        let seat = seats.take(None).unwrap();
+        assert!(seat.read(usize::MAX));
+        seat.limit_reading(10);
+        assert!(seat.read(10) && !seat.read(1) && seat.is_overdrawn());
+        seat.authenticate();
+        assert!(seat.read(1) && !seat.is_overdrawn());
+    }
+
+    proptest! {
+        #[test]
+        fn the_count_is_that_of_the_seats_that_are_left(steps in proptest::collection::vec((0_u8..4, 0_u8..3), 0..60)) {
+            let seats = Seats::new(LIMITS);
+            let mut taken: Vec<Arc<Seat<u8>>> = Vec::new();
+            for (what, source) in steps {
+                match what {
+                    0 | 1 => taken.extend(seats.take((source > 0).then_some(source))),
+                    2 if !taken.is_empty() => taken[usize::from(source) % taken.len()].authenticate(),
+                    _ => drop((!taken.is_empty()).then(|| taken.swap_remove(usize::from(source) % taken.len()))),
+                }
+                let open = taken.iter().filter(|seat| !is_evicted(seat)).count();
+                let waiting = taken.iter().filter(|seat| !is_evicted(seat) && !seat.is_authenticated()).count();
+                let table = seats.table();
+                prop_assert_eq!((table.open, table.waiting.len()), (open, waiting));
+                prop_assert!(open <= LIMITS.total && waiting <= LIMITS.unauthenticated);
+                prop_assert!(table.by_source.values().all(|numbers| (1..=2).contains(&numbers.len())));
+            }
+        }
+    }
+}
