@@ -8,6 +8,7 @@
 //! Start reading at [`cli::main`], the table of contents of the executable.
 
 pub mod cli;
+mod descriptors;
 pub mod directories;
 pub mod environment;
 pub mod sibling;

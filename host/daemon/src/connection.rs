@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use admission::Seat;
 use futures_util::{
     FutureExt as _, StreamExt as _,
     stream::{FuturesUnordered, SplitSink, SplitStream},
@@ -58,7 +59,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 type Calls<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Option<Outgoing>> + Send + 'a>>>;
 
 /// Serves an upgraded socket until either side ends it. `is_known` says that the upgrade carried the token.
-pub(crate) async fn serve<S>(service: Arc<Service>, io: S, is_known: bool)
+pub(crate) async fn serve<S>(service: Arc<Service>, io: S, is_known: bool, seat: &Seat<()>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -76,7 +77,7 @@ where
         has_said_hello: false,
         peer: Peer::default(),
     }
-    .run(sink, is_known)
+    .run(sink, is_known, seat)
     .await;
     service.connections.fetch_sub(1, Ordering::Relaxed);
 }
@@ -99,7 +100,7 @@ enum Incoming {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    async fn run(mut self, sink: SplitSink<WebSocketStream<S>, Message>, is_known: bool) {
+    async fn run(mut self, sink: SplitSink<WebSocketStream<S>, Message>, is_known: bool, seat: &Seat<()>) {
         let (outgoing, receiver) = mpsc::channel(OUTGOING_BACKLOG);
         let stop = self.service.stop.child_token();
         let writer = Writer {
@@ -114,7 +115,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 None
             } else {
                 match timeout(PROOF_TIME, self.prove(&outgoing)).await {
-                    Ok(Some(session)) => Some(session),
+                    Ok(Some(session)) => {
+                        seat.authenticate();
+                        Some(session)
+                    }
                     Ok(None) => return self.farewell(outgoing).await,
                     Err(_) => {
                         refuse(&outgoing, None, crate::access::unauthorized("no proof came in time")).await;

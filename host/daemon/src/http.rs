@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admission::Seat;
 use axum::{
     Json, Router,
     body::Body,
@@ -19,6 +20,9 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::TaskTracker;
 
 use crate::{connection, files, service::Service};
+
+/// What a client may send before it has proved who it is; the proof has some hundred bytes.
+const UNPROVED_BYTES: usize = 64 * 1024;
 
 /// What the handlers share.
 #[derive(Debug, Clone)]
@@ -77,6 +81,9 @@ async fn need_key(State(shared): State<Shared>, request: Request, next: Next) ->
     if !shared.service.access.admits(request.headers()) {
         return problem(StatusCode::UNAUTHORIZED, "invalid or missing key");
     }
+    if let Some(seat) = request.extensions().get::<Arc<Seat<()>>>() {
+        seat.authenticate();
+    }
     let mut response = next.run(request).await;
     response
         .headers_mut()
@@ -101,9 +108,20 @@ async fn upgrade(State(shared): State<Shared>, mut request: Request) -> Response
     let accept = derive_accept_key(key.as_bytes());
     let upgrading = hyper::upgrade::on(&mut request);
     let service = Arc::clone(&shared.service);
+    let seat = request.extensions().get::<Arc<Seat<()>>>().cloned();
+    let Some(seat) = seat else {
+        return problem(StatusCode::INTERNAL_SERVER_ERROR, "a request came on no connection");
+    };
+    if is_known {
+        seat.authenticate();
+    }
+    seat.limit_reading(UNPROVED_BYTES);
     shared.tracker.spawn(async move {
         match upgrading.await {
-            Ok(upgraded) => connection::serve(service, TokioIo::new(upgraded), is_known).await,
+            Ok(upgraded) => tokio::select! {
+                () = connection::serve(service, TokioIo::new(upgraded), is_known, &seat) => {}
+                () = seat.evicted() => {}
+            },
             Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
         }
     });

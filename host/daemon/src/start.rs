@@ -10,9 +10,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use admission::{Guarded, Limits, Seats};
 use axum::Router;
 use engine::{Engine, Resolver};
-use hyper::server::conn::http1;
+use hyper::{
+    Request,
+    body::Incoming,
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use plugin_host::{Plugins, runtime::Runtime};
 use protocol::{PROTOCOL_VERSION, endpoint::Endpoint, proof::Token};
@@ -20,7 +26,7 @@ use store::{DataDir, Store, Vault};
 use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream},
     net::TcpListener,
-    sync::{Notify, Semaphore},
+    sync::Notify,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use transfer::Transport;
@@ -45,6 +51,12 @@ const PLUGINS: &str = "plugins";
 
 /// Connections at once. There is one agent with a handful of them; the rest is a guard.
 const MAX_CONNECTIONS: usize = 2048;
+
+/// Connections that have proved nothing yet. Any program of this machine can make them; the agent proves itself at once.
+const MAX_UNPROVED: usize = 64;
+
+/// The head of a request: only programs of ours send any. Also what is read of a body before a handler asks for it.
+const HEAD_BYTES: usize = 32 * 1024;
 
 /// Buffer of an in-memory connection, per direction.
 const DUPLEX_BYTES: usize = 256 * 1024;
@@ -71,6 +83,8 @@ pub struct Config {
     pub market: plugin_host::market::Config,
     /// What a transport learned of hosts, if one does.
     pub learned_limits: Option<Arc<dyn LearnedLimits>>,
+    /// Connections at once. Fewer than the process may have descriptors: downloads need them, too.
+    pub max_connections: usize,
     /// Where logs are written; `None` if they go to standard error.
     pub log_dir: Option<PathBuf>,
 }
@@ -85,6 +99,7 @@ impl Config {
             plugins: None,
             market: plugin_host::market::Config::default(),
             learned_limits: None,
+            max_connections: MAX_CONNECTIONS,
             log_dir: None,
         }
     }
@@ -149,7 +164,7 @@ pub struct Daemon {
     stop_listening: CancellationToken,
     /// Cancelled to cut connections off.
     cut: CancellationToken,
-    turns: Arc<Semaphore>,
+    seats: Arc<Seats<()>>,
     dir: Option<DataDir>,
 }
 
@@ -173,6 +188,7 @@ impl Daemon {
             }
             _ => None,
         };
+        let max_connections = config.max_connections.max(1);
         let tracker = TaskTracker::new();
         let instance = Token::random().map_err(EndpointError::from)?.expose()[..32].to_owned();
         let parts = Parts {
@@ -189,6 +205,11 @@ impl Daemon {
             service: Arc::clone(&service),
             tracker: tracker.clone(),
         });
+        let seats = Seats::new(Limits {
+            total: max_connections,
+            unauthenticated: MAX_UNPROVED.min(max_connections),
+            unauthenticated_per_source: MAX_UNPROVED.min(max_connections),
+        });
         let mut daemon = Self {
             service,
             router,
@@ -197,7 +218,7 @@ impl Daemon {
             tracker,
             stop_listening: CancellationToken::new(),
             cut: CancellationToken::new(),
-            turns: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            seats,
             dir: None,
         };
         if let Some(Home { dir, listener, port }) = home {
@@ -283,7 +304,7 @@ impl Daemon {
             tracker: self.tracker.clone(),
             stop: self.stop_listening.clone(),
             cut: self.cut.clone(),
-            turns: Arc::clone(&self.turns),
+            seats: Arc::clone(&self.seats),
         }
     }
 }
@@ -428,27 +449,36 @@ struct Acceptor {
     tracker: TaskTracker,
     stop: CancellationToken,
     cut: CancellationToken,
-    turns: Arc<Semaphore>,
+    seats: Arc<Seats<()>>,
 }
 
 impl Acceptor {
-    /// Serves HTTP on a byte stream until either side ends it. Without a free turn the stream is closed at once.
+    /// Serves HTTP on a byte stream until either side ends it. If there is no room for it, the stream is closed at once.
     fn take<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S) {
-        let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
+        let Some(seat) = self.seats.take(None) else {
             tracing::warn!("a connection was refused: too many are open");
             return;
         };
-        let handler = TowerToHyperService::new(self.router.clone());
+        let (handler, of_requests) = (TowerToHyperService::new(self.router.clone()), Arc::clone(&seat));
+        let handler = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Arc::clone(&of_requests));
+            handler.call(request)
+        });
         let (stop, cut) = (self.stop.clone(), self.cut.clone());
         self.tracker.spawn(async move {
             let serving = http1::Builder::new()
                 .timer(hyper_util::rt::TokioTimer::new())
                 .header_read_timeout(HEAD_TIME)
-                .serve_connection(TokioIo::new(stream), handler)
+                .max_buf_size(HEAD_BYTES)
+                .serve_connection(TokioIo::new(Guarded::new(stream, Arc::clone(&seat))), handler)
                 .with_upgrades();
             tokio::pin!(serving);
             let ended = tokio::select! {
                 ended = &mut serving => ended,
+                () = seat.evicted() => {
+                    tracing::debug!("a connection that had proved nothing was closed for a newer one");
+                    return;
+                }
                 () = stop.cancelled() => {
                     serving.as_mut().graceful_shutdown();
                     tokio::select! {
@@ -460,7 +490,6 @@ impl Acceptor {
             if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended");
             }
-            drop(turn);
         });
     }
 }
@@ -478,7 +507,8 @@ async fn accept(acceptor: Acceptor, listener: TcpListener) {
                 acceptor.take(stream);
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                let made_room = acceptor.seats.evict_oldest();
+                tracing::warn!(%error, made_room, "a connection could not be accepted");
                 // Out of descriptors, for instance: some must be closed first.
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }

@@ -23,6 +23,9 @@ pub(crate) const MAX_WALL: Duration = Duration::from_secs(90);
 /// The most processor time of a compilation. The largest honest plugins take 15 s on a slow machine.
 const MAX_CPU_SECONDS: u64 = 60;
 
+/// Its own three and what its threads need; the service that starts it may have very many.
+const MAX_DESCRIPTORS: u64 = 64;
+
 /// The most address space of a compilation.
 const MAX_ADDRESS_SPACE_BYTES: u64 = 2 << 30;
 
@@ -146,6 +149,7 @@ fn limit_process() -> io::Result<()> {
         (Resource::Cpu, MAX_CPU_SECONDS),
         (Resource::Core, 0),
         (Resource::Fsize, 0),
+        (Resource::Nofile, MAX_DESCRIPTORS),
     ];
     for (resource, limit) in limits {
         let (current, maximum) = (Some(limit), Some(limit));

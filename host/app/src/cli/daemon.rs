@@ -13,7 +13,7 @@ use super::{
     log, market, plugins,
     stop::StopRequests,
 };
-use crate::environment::Environment;
+use crate::{descriptors, environment::Environment};
 
 /// Which daemon.
 #[derive(Debug, clap::Args)]
@@ -36,6 +36,9 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
     let mut config = Config::new(&places.data, &places.downloads);
     config.port = port;
+    if let Some(limit) = descriptors::raise_limit() {
+        config.max_connections = descriptors::connections(limit, config.max_connections);
+    }
     config.log_dir = Some(places.data.join(log::LOG_DIR));
     config.engine.system_proxy = environment.system_proxy.clone();
     config.plugins = Some(plugins::runtime(places, environment)?);

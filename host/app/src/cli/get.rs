@@ -19,7 +19,7 @@ use transfer::Transport as _;
 use transfer_http::HttpTransport;
 
 use super::{Exit, UsageError, log};
-use crate::environment::Environment;
+use crate::{descriptors, environment::Environment};
 
 pub(super) use args::GetArgs;
 
@@ -45,6 +45,7 @@ pub(super) fn long_help() -> String {
 /// Carries out the command.
 pub(super) fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
     log::start(args.output.verbose, environment)?;
+    let _as_many_as_there_are = descriptors::raise_limit();
     let screen = render::screen(&args.output, environment);
     let transport = HttpTransport::new(plan::transport_config(&args.connection))
         .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;

@@ -16,7 +16,7 @@ use super::{
     stop::StopRequests,
 };
 use crate::{
-    directories,
+    descriptors, directories,
     environment::{self, Environment},
     sibling::{DaemonCommand, Refused, Sibling},
 };
@@ -86,6 +86,9 @@ pub(super) fn agent(args: AgentArgs, environment: &Environment) -> anyhow::Resul
 }
 
 fn start(mut config: Config, places: &Places, environment: &Environment) -> anyhow::Result<Exit> {
+    if let Some(limit) = descriptors::raise_limit() {
+        config.max_connections = descriptors::connections(limit, config.max_connections);
+    }
     config.preset_key = preset_key(environment);
     config.language.clone_from(&environment.language);
     let command = DaemonCommand {

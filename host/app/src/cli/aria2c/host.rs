@@ -9,6 +9,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use transfer_http::HttpTransport;
 
 use super::{Refused, plan::Plan, session::Session};
+use crate::descriptors;
 
 /// How long runs may take to save what they have.
 const GRACE: Duration = Duration::from_secs(10);
@@ -43,6 +44,7 @@ impl Connect for Near {
 impl Host {
     /// Starts everything. Clients have to wait until [`Agent::open`].
     pub(super) async fn start(plan: &Plan) -> Result<Self, Refused> {
+        let limit = descriptors::raise_limit();
         let transport = HttpTransport::new(plan.transport.clone())
             .map_err(|failure| Refused::bad_value("ca-certificate", &failure.message))?;
         let mut config = daemon::Config::in_memory(&plan.directory);
@@ -66,6 +68,9 @@ impl Host {
             began_with: Arc::default(),
         });
         let mut config = agent::Config::drop_in();
+        if let Some(limit) = limit {
+            config.max_connections = descriptors::connections(limit, config.max_connections);
+        }
         config.session_file = session.clone().map(|session| Arc::new(session) as Arc<dyn SessionFile>);
         config.started_with = plan.options.of_start();
         if let Some(door) = &plan.door {
