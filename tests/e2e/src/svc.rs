@@ -100,15 +100,27 @@ impl Svc {
         self
     }
 
-    /// The same, where the file of host names (`/etc/hosts`) is this one. Needs [`may_mount`].
+    /// The same, where the file of host names (`/etc/hosts`) is this one. Needs the right to mount.
     #[must_use]
     pub fn with_hosts(self, hosts: &Path) -> Self {
         let mut command = Command::new("/usr/bin/unshare");
+        let script = "mount --bind \"$1\" /etc/hosts && shift && exec \"$@\"";
+        command.args(["--mount", "/bin/sh", "-c", script, "sh"]).arg(hosts);
+        self.started_by(command)
+    }
+
+    /// Starts it with these limits of descriptors, a soft and a hard one.
+    #[must_use]
+    pub fn descriptors(self, soft: u64, hard: u64) -> Self {
+        let mut command = Command::new("/bin/sh");
+        let script = format!("ulimit -Hn {hard} && ulimit -Sn {soft} && exec \"$@\"");
+        command.args(["-c", &script, "sh"]);
+        self.started_by(command)
+    }
+
+    /// The same, started by `command`, to which the executable and its arguments are appended.
+    fn started_by(self, mut command: Command) -> Self {
         command
-            .args(["--mount", "/bin/sh", "-c"])
-            .arg("mount --bind \"$1\" /etc/hosts && shift && exec \"$@\"")
-            .arg("sh")
-            .arg(hosts)
             .arg(self.command.get_program())
             .args(self.command.get_args())
             .env_clear()

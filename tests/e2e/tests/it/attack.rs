@@ -2,13 +2,17 @@
 //! fails where the attack succeeds. `host/docs/security.md` lists them.
 
 mod addresses;
+mod crowd;
 mod dev_plugins;
+mod hostile;
 mod keyless;
 mod lockout;
 mod logins;
+mod memory;
 mod part_files;
 mod patterns;
 mod scripts;
 mod secrets_shown;
 mod setup;
+mod sockets;
 mod strangers;
