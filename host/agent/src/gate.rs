@@ -41,6 +41,7 @@ const WRONG_TOKEN: &str = "invalid or missing token";
 const EXPOSED: &str = "set an access key first: others can reach this service";
 const OTHER_USER: &str =
     "set an access key first: without one only programs of the user who runs this service may call";
+const FROM_ELSEWHERE: &str = "set an access key first: without one nothing is taken that a proxy passes on";
 const UNKNOWN_USER: &str =
     "set an access key first: without one the user of a program must be known, and /proc/net/tcp does not tell it";
 /// The answer to a browser without a key that asks for more than downloads of its own.
@@ -444,9 +445,16 @@ impl Gate {
         sender.is_local && !sender.is_browser && KeyDigest::of(shown) == self.vault.pass()
     }
 
-    /// What a request may do that comes without a key because there is none, or why it may do nothing.
-    async fn keyless(&self, peer: Option<&Peer>, visitor: Option<Arc<str>>) -> Result<Standing, &'static str> {
+    /// What a request may do that comes without a key because there is none, or why it may do nothing. What a proxy
+    /// passes on is not its own user's, whoever runs the proxy.
+    async fn keyless(
+        &self,
+        peer: Option<&Peer>,
+        is_local: bool,
+        visitor: Option<Arc<str>>,
+    ) -> Result<Standing, &'static str> {
         let user = match peer {
+            Some(_) if !is_local => return Err(FROM_ELSEWHERE),
             Some(peer) => self.peers.of(peer).await,
             None => PeerUser::Unknown,
         };
@@ -626,7 +634,7 @@ async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next)
             sender.standing = Standing::Keyed;
             None
         }
-        Verdict::OwnUser => match gate.keyless(peer.as_ref(), visitor).await {
+        Verdict::OwnUser => match gate.keyless(peer.as_ref(), sender.is_local, visitor).await {
             Ok(standing) => {
                 sender.standing = standing;
                 None

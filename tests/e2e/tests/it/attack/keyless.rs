@@ -110,6 +110,11 @@ fn another_local_user_writes_no_file_through_a_desktop_without_a_key() {
             );
         }
     }
+    // A proxy that its own user runs passes on what others send.
+    for forwarded in [("X-Forwarded-For", "203.0.113.7"), ("Via", "1.1 proxy")] {
+        let refused = desk.call(&[forwarded], "aria2.getGlobalOption", &json!([]));
+        assert!(refused.to_string().contains(KEY_FIRST), "{refused}");
+    }
     let refused = desk.socket(other_user::connect(desk.service.address()), None).err();
     assert!(refused.is_some_and(|refused| refused.contains("403")));
     // The same from the service's own user.
