@@ -15,7 +15,8 @@ const EXAMPLES: &str = "Examples:
   svc import aria2 session.txt --url http://nas:17800      what this service has to do, that one does
   aria2c --input-file session.txt
 
-Downloads that are not complete are in it, with their GIDs. Passwords and cookies are not: the service keeps them to itself.";
+Downloads that are not complete are in it, with their GIDs. Passwords, cookies and headers are not: the service keeps them
+to itself.";
 
 /// For whom.
 #[derive(Debug, clap::Subcommand)]
@@ -56,7 +57,9 @@ async fn aria2(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Ex
     super::print_whole(list.as_bytes())
 }
 
-fn entry(task: &TaskDto, request: CreateTaskRequest) -> String {
+fn entry(task: &TaskDto, mut request: CreateTaskRequest) -> String {
+    // Their values are not shown.
+    request.headers = None;
     let asked = option::saved(&request, &task.task_id);
     let mut options = asked.filtered(|row| asked.get(row.name()) != row.default());
     if task.status == TaskStatus::Paused {
