@@ -38,19 +38,20 @@ impl Inside {
     }
 }
 
-/// A file of host names in which these are this machine. None if this process may not put one in place.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-fn hosts(folder: &Path, names: &[&str]) -> Option<PathBuf> {
-    if !may_mount() {
-        println!("skipped: this process may not give names other addresses");
-        return None;
-    }
+/// A file of host names in which these are this machine. Fails where this process may not put one in place: a test that
+/// cannot give names other addresses has shown nothing.
+#[track_caller]
+fn hosts(folder: &Path, names: &[&str]) -> PathBuf {
+    assert!(
+        may_mount(),
+        "this test gives names other addresses, so it must be run as root"
+    );
     let path = folder.join("hosts");
     // Absolute names are other names to this file.
     let names: Vec<_> = names.iter().map(|name| format!("{name} {name}.")).collect();
     let text = format!("127.0.0.1 localhost {}\n", names.join(" "));
     std::fs::write(&path, text).expect("a temporary directory is writable");
-    Some(path)
+    path
 }
 
 /// An origin that redirects to each of these, `/0` to the first.
@@ -103,9 +104,7 @@ fn all_ended(service: &Service) -> Vec<Value> {
 #[test]
 fn a_page_cannot_hand_over_its_own_name_once_that_leads_to_this_machine() {
     let home = Home::new();
-    let Some(hosts) = hosts(home.path(), &["evil.example", "rebound.evil.example"]) else {
-        return;
-    };
+    let hosts = hosts(home.path(), &["evil.example", "rebound.evil.example"]);
     let inside = Inside::listen("127.0.0.1");
     let port = inside.port();
     let service = Service::start(home.new_server().env("SVC_TOKEN", KEY).with_hosts(&hosts));
@@ -152,9 +151,7 @@ fn a_page_on_this_machine_cannot_hand_over_another_host_of_it() {
 #[test]
 fn a_redirect_leads_into_no_private_network_however_the_address_is_written() {
     let place = Place::new();
-    let Some(hosts) = hosts(&place.aside(""), &["public.example", "rebound.example"]) else {
-        return;
-    };
+    let hosts = hosts(&place.aside(""), &["public.example", "rebound.example"]);
     let inside = Inside::listen("127.0.0.1");
     let port = inside.port();
     let targets = [
@@ -243,9 +240,7 @@ fn assert_not_asked(hosts: &Path, scheme: &str, targets: &[String]) {
 #[test]
 fn no_proxy_is_asked_for_what_leads_into_the_own_network() {
     let place = Place::new();
-    let Some(hosts) = hosts(&place.aside(""), &["inside.example"]) else {
-        return;
-    };
+    let hosts = hosts(&place.aside(""), &["inside.example"]);
     let inside = Inside::listen("127.0.0.1");
     let targets = |hosts: &[&str]| {
         let urls = hosts
@@ -300,9 +295,7 @@ fn a_plugin_leads_to_no_private_host_but_the_one_that_the_user_gave() {
 #[test]
 fn a_plugin_asks_no_proxy_for_what_leads_into_the_own_network() {
     let home = Home::new();
-    let Some(hosts) = hosts(home.path(), &["inside.example"]) else {
-        return;
-    };
+    let hosts = hosts(home.path(), &["inside.example"]);
     let inside = Inside::listen("127.0.0.1");
     let origin = Origin::start(vec![
         Resource::new("/page", Content::bytes("a page")),

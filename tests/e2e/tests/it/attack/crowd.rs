@@ -85,7 +85,11 @@ fn attack(address: &str, bombs: &[(&str, String)], stop: &AtomicBool, done: &Don
                 done.connections.fetch_add(1, Ordering::Relaxed);
                 let head = post(address, "/jsonrpc", &[], MAX_BODY);
                 let begun = "[".repeat(60 * 1024);
-                if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(begun.as_bytes())).is_ok() {
+                if stream
+                    .write_all(head.as_bytes())
+                    .and_then(|()| stream.write_all(begun.as_bytes()))
+                    .is_ok()
+                {
                     done.bytes.fetch_add(begun.len() as u64, Ordering::Relaxed);
                     keep(&mut slow, stream);
                 }
@@ -101,11 +105,17 @@ fn under_attack(name: &str, service: &Service, is_release: bool) {
         let within = vec![json!({"methodName": method, "params": []}); 9_999];
         json!({"id": 1, "method": "system.multicall", "params": [within]}).to_string()
     };
-    let xml = format!("<methodCall><methodName>a</methodName><params>{}", "<a>x</a>".repeat(MAX_BODY / 8 - 99));
+    let xml = format!(
+        "<methodCall><methodName>a</methodName><params>{}",
+        "<a>x</a>".repeat(MAX_BODY / 8 - 99)
+    );
     let bombs = [
         ("/jsonrpc", zeros(MAX_BODY)),
         ("/jsonrpc", multicall("aria2.getGlobalOption")),
-        ("/jsonrpc", format!("{{\"method\":\"aria2.addUri\",\"params\":[{}]}}", zeros(MAX_BODY - 99))),
+        (
+            "/jsonrpc",
+            format!("{{\"method\":\"aria2.addUri\",\"params\":[{}]}}", zeros(MAX_BODY - 99)),
+        ),
         ("/rpc", xml),
     ];
     let address = service.address();
@@ -130,7 +140,12 @@ fn under_attack(name: &str, service: &Service, is_release: bool) {
         stop.store(true, Ordering::Relaxed);
     });
     pings.sort_unstable();
-    let at = |percent: usize| pings[(pings.len() * percent).div_ceil(100).saturating_sub(1).min(pings.len() - 1)];
+    let at = |percent: usize| {
+        pings[(pings.len() * percent)
+            .div_ceil(100)
+            .saturating_sub(1)
+            .min(pings.len() - 1)]
+    };
     let (median, p99, worst) = (at(50), at(99), at(100));
     let (_, most) = memory(service.pid());
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -144,10 +159,20 @@ fn under_attack(name: &str, service: &Service, is_release: bool) {
         count(&done.bodies),
         count(&done.bytes) >> 20
     );
-    assert!(count(&done.connections) > 1000 && count(&done.upgrades) > 200, "there was no crowd: {done:?}");
-    assert!(count(&done.bodies) >= 32 && count(&done.bytes) > 64 << 20, "there was no load: {done:?}");
+    assert!(
+        count(&done.connections) > 1000 && count(&done.upgrades) > 200,
+        "there was no crowd: {done:?}"
+    );
+    assert!(
+        count(&done.bodies) >= 32 && count(&done.bytes) > 64 << 20,
+        "there was no load: {done:?}"
+    );
     assert!(most < MAX_MEMORY, "{most} MiB");
-    assert!(failed * 100 <= pings.len(), "{failed} of {} requests of others were not answered", pings.len());
+    assert!(
+        failed * 100 <= pings.len(),
+        "{failed} of {} requests of others were not answered",
+        pings.len()
+    );
     let limit = if is_release { MAX_RELEASE } else { MAX_DEBUG };
     assert!(p99 <= limit, "{p99:?}");
 }
@@ -164,7 +189,13 @@ fn eight_hostile_clients_without_the_key_neither_fill_the_memory_nor_hold_up_oth
     let service = home.serve();
     service.wait_until_ready();
     under_attack("with an access key", &service, is_release());
-    let info = http::ask(service.address(), "GET", "/api/v1/info", &[("Authorization", &format!("Bearer {KEY}"))], None);
+    let info = http::ask(
+        service.address(),
+        "GET",
+        "/api/v1/info",
+        &[("Authorization", &format!("Bearer {KEY}"))],
+        None,
+    );
     assert!(info.is_some_and(|answer| [200, 429].contains(&answer.status)));
 }
 

@@ -19,7 +19,10 @@ pub(super) fn zeros(bytes: usize) -> String {
 
 /// The head of a POST.
 pub(super) fn post(address: &str, path: &str, headers: &[(&str, &str)], length: usize) -> String {
-    let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let lines: String = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
     format!("POST {path} HTTP/1.1\r\nHost: {address}\r\n{lines}Content-Length: {length}\r\n\r\n")
 }
 
@@ -27,7 +30,9 @@ pub(super) fn post(address: &str, path: &str, headers: &[(&str, &str)], length: 
 pub(super) fn connect(address: &str) -> TcpStream {
     let stream = TcpStream::connect(address).expect("the service listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a socket has time-outs");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a socket has time-outs");
+    stream
+        .set_write_timeout(Some(PATIENCE))
+        .expect("a socket has time-outs");
     stream
 }
 
@@ -77,7 +82,10 @@ fn unchunked(mut body: &[u8]) -> Option<Vec<u8>> {
 pub(super) fn upgrade(address: &str, path: &str, headers: &[(&str, &str)]) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let lines: String = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
     let head = format!(
         "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{lines}\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -148,8 +156,14 @@ pub(super) fn close_reason(stream: &mut TcpStream) -> io::Result<(u16, String)> 
 pub(super) fn memory(pid: i32) -> (u64, u64) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process is there");
     let field = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name)).expect("it has this field");
-        let number = line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
+        let line = status
+            .lines()
+            .find(|line| line.starts_with(name))
+            .expect("it has this field");
+        let number = line
+            .split_whitespace()
+            .nth(1)
+            .and_then(|number| number.parse::<u64>().ok());
         number.expect("it is a number") / 1024
     };
     (field("VmRSS:"), field("VmHWM:"))
@@ -157,7 +171,9 @@ pub(super) fn memory(pid: i32) -> (u64, u64) {
 
 /// Descriptors that a process has open.
 pub(super) fn descriptors(pid: i32) -> usize {
-    fs::read_dir(format!("/proc/{pid}/fd")).expect("the process is there").count()
+    fs::read_dir(format!("/proc/{pid}/fd"))
+        .expect("the process is there")
+        .count()
 }
 
 /// The soft and the hard limit of descriptors of a process.

@@ -27,7 +27,9 @@ fn never_read(service: &Service, path: &str, headers: &[(&str, &str)], body: &st
     let send = || {
         let mut stream = connect(address);
         // The service may refuse before it has everything.
-        let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+        let sent = stream
+            .write_all(head.as_bytes())
+            .and_then(|()| stream.write_all(body.as_bytes()));
         (stream, sent.is_ok())
     };
     let sent: Vec<_> = std::thread::scope(|scope| {
@@ -48,7 +50,10 @@ fn a_body_without_the_key_is_held_up_to_64_kib() {
     let (before, _) = memory(service.pid());
     for (path, body) in [
         ("/jsonrpc", zeros(MAX_BODY)),
-        ("/jsonrpc", format!("{{\"method\":\"a\",\"params\":[\"{}\"]}}", "x".repeat(MAX_BODY - 99))),
+        (
+            "/jsonrpc",
+            format!("{{\"method\":\"a\",\"params\":[\"{}\"]}}", "x".repeat(MAX_BODY - 99)),
+        ),
         ("/rpc", "<a/>".repeat(MAX_BODY / 4)),
     ] {
         let (status, answer) = exchange(service.address(), path, &[], &body);
@@ -57,7 +62,10 @@ fn a_body_without_the_key_is_held_up_to_64_kib() {
         let _kept = never_read(&service, path, &[], &body);
     }
     // A wrong key ahead of it is as good as none.
-    let wrong = format!("{{\"method\":\"a\",\"params\":[\"token:wrong\",\"{}\"]}}", "x".repeat(MAX_BODY - 99));
+    let wrong = format!(
+        "{{\"method\":\"a\",\"params\":[\"token:wrong\",\"{}\"]}}",
+        "x".repeat(MAX_BODY - 99)
+    );
     let (_, answer) = exchange(service.address(), "/jsonrpc", &[], &wrong);
     assert!(answer.contains("Unauthorized"), "{answer}");
     let (_, most) = memory(service.pid());
@@ -70,13 +78,17 @@ fn a_large_body_whose_first_call_has_the_key_is_read() {
     let service = home.serve();
     service.wait_until_ready();
     let large = "QUFB".repeat(800 * 1024);
-    let get_version = |token: &str| json!({"jsonrpc": "2.0", "id": "q", "method": "aria2.getVersion", "params": [token, large]});
+    let get_version =
+        |token: &str| json!({"jsonrpc": "2.0", "id": "q", "method": "aria2.getVersion", "params": [token, large]});
     let answer = call(service.address(), &get_version(TOKEN));
     assert!(answer["result"]["version"].is_string(), "{answer}");
     let answer = call(service.address(), &json!([get_version(TOKEN)]));
     assert!(answer[0]["result"]["version"].is_string(), "{answer}");
     let within = json!([[{"methodName": "aria2.getVersion", "params": [TOKEN, large]}]]);
-    let answer = call(service.address(), &json!({"id": 1, "method": "system.multicall", "params": within}));
+    let answer = call(
+        service.address(),
+        &json!({"id": 1, "method": "system.multicall", "params": within}),
+    );
     assert!(answer["result"][0][0]["version"].is_string(), "{answer}");
     let body = get_version("").to_string();
     let (status, answer) = exchange(service.address(), "/jsonrpc", &[("X-Svc-Token", KEY)], &body);
@@ -97,19 +109,31 @@ fn a_batch_of_millions_is_refused_before_it_is_expanded() {
     let (before, _) = memory(service.pid());
     for body in [
         zeros(MAX_BODY),
-        format!("{{\"id\":1,\"method\":\"system.multicall\",\"params\":[{}]}}", zeros(MAX_BODY - 99)),
+        format!(
+            "{{\"id\":1,\"method\":\"system.multicall\",\"params\":[{}]}}",
+            zeros(MAX_BODY - 99)
+        ),
     ] {
         let (status, answer) = exchange(service.address(), "/jsonrpc", &[], &body);
         assert_eq!(status, 200, "{answer}");
-        assert!(answer.len() < 1000 && answer.contains("at most 10000 calls"), "{answer}");
+        assert!(
+            answer.len() < 1000 && answer.contains("at most 10000 calls"),
+            "{answer}"
+        );
         let _kept = never_read(&service, "/jsonrpc", &[], &body);
     }
     // One call whose parameters expand.
-    let bomb = format!("{{\"id\":1,\"method\":\"aria2.addUri\",\"params\":[{}]}}", zeros(MAX_BODY - 99));
+    let bomb = format!(
+        "{{\"id\":1,\"method\":\"aria2.addUri\",\"params\":[{}]}}",
+        zeros(MAX_BODY - 99)
+    );
     let (_, answer) = exchange(service.address(), "/jsonrpc", &[], &bomb);
     assert!(answer.contains("too many lists, objects or values"), "{answer}");
     let _kept = never_read(&service, "/jsonrpc", &[], &bomb);
-    let elements = format!("<methodCall><methodName>a</methodName><params>{}</params></methodCall>", "<a/>".repeat(MAX_BODY / 4 - 99));
+    let elements = format!(
+        "<methodCall><methodName>a</methodName><params>{}</params></methodCall>",
+        "<a/>".repeat(MAX_BODY / 4 - 99)
+    );
     let (status, answer) = exchange(service.address(), "/rpc", &[], &elements);
     assert_eq!(status, 400, "{answer}");
     let _kept = never_read(&service, "/rpc", &[], &elements);
@@ -133,7 +157,11 @@ fn the_answers_of_one_message_are_bounded() {
     let multicall = json!({"id": 1, "method": "system.multicall", "params": [within]});
     let answer = call(service.address(), &multicall);
     let answers = answer["result"].as_array().unwrap();
-    assert!(answers[0][0].is_object() && answers[9999]["message"].is_string(), "{}", answers[9999]);
+    assert!(
+        answers[0][0].is_object() && answers[9999]["message"].is_string(),
+        "{}",
+        answers[9999]
+    );
     let _kept = never_read(&service, "/jsonrpc", &[], &json!(batch).to_string());
     let _kept = never_read(&service, "/jsonrpc", &[], &multicall.to_string());
     let (_, most) = memory(service.pid());
@@ -152,13 +180,23 @@ fn a_list_that_is_longer_than_an_answer_is_streamed() {
             json!({"id": number, "method": "aria2.addUri", "params": [[uri], {"pause": "true"}]})
         };
         let answer = call(service.address(), &some.iter().map(add).collect());
-        assert!(answer.as_array().unwrap().iter().all(|answer| answer["result"].is_string()));
+        assert!(
+            answer
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|answer| answer["result"].is_string())
+        );
     }
     let (before, _) = memory(service.pid());
     let ask = json!({"id": "all", "method": "aria2.tellWaiting", "params": [0, TASKS]});
     let (status, text) = exchange(service.address(), "/jsonrpc", &[], &ask.to_string());
     assert_eq!(status, 200);
-    assert!(text.len() > 12 * 1024 * 1024, "{} bytes do not need a stream", text.len());
+    assert!(
+        text.len() > 12 * 1024 * 1024,
+        "{} bytes do not need a stream",
+        text.len()
+    );
     let answer: Value = serde_json::from_str(&text).unwrap();
     let tasks = answer["result"].as_array().unwrap();
     assert_eq!((&answer["id"], tasks.len()), (&json!("all"), TASKS));
@@ -172,8 +210,15 @@ fn a_list_that_is_longer_than_an_answer_is_streamed() {
     assert!(status == 200 && answer.ends_with("</methodResponse>"), "{status}");
     assert_eq!(answer.matches("<name>gid</name>").count(), TASKS);
     // In a batch it is too long, and the others are answered.
-    let answer = call(service.address(), &json!([{"id": 1, "method": "aria2.getVersion"}, ask]));
-    assert!(answer[0]["result"].is_object() && answer[1]["error"]["message"].is_string(), "{}", answer[1]);
+    let answer = call(
+        service.address(),
+        &json!([{"id": 1, "method": "aria2.getVersion"}, ask]),
+    );
+    assert!(
+        answer[0]["result"].is_object() && answer[1]["error"]["message"].is_string(),
+        "{}",
+        answer[1]
+    );
     let _kept = never_read(&service, "/jsonrpc", &[], &ask.to_string());
     let (_, most) = memory(service.pid());
     assert!(most < before + MAX_GROWTH, "{before} MiB became {most} MiB");
@@ -188,10 +233,22 @@ fn a_takeover_does_not_repeat_cookies_without_bound() {
     let client = [("X-Svc-Client", "tests"), ("Content-Type", "application/json")];
     let lines = |count: usize| "http://127.0.0.1:9/f\n".repeat(count);
     for (path, body, names) in [
-        ("/download", json!({"url": lines(60_000), "cookies": cookies}), "10000 URLs"),
+        (
+            "/download",
+            json!({"url": lines(60_000), "cookies": cookies}),
+            "10000 URLs",
+        ),
         ("/download", json!({"url": lines(9000), "cookies": cookies}), "16 MiB"),
-        ("/download", json!({"url": lines(9000), "headers": {"X": cookies}}), "16 MiB"),
-        ("/download/batch", json!({"urls": vec!["http://127.0.0.1:9/f"; 9000], "cookies": cookies}), "16 MiB"),
+        (
+            "/download",
+            json!({"url": lines(9000), "headers": {"X": cookies}}),
+            "16 MiB",
+        ),
+        (
+            "/download/batch",
+            json!({"urls": vec!["http://127.0.0.1:9/f"; 9000], "cookies": cookies}),
+            "16 MiB",
+        ),
     ] {
         let (status, answer) = exchange(service.address(), path, &client, &body.to_string());
         assert_eq!(status, 400, "{answer}");
@@ -200,11 +257,19 @@ fn a_takeover_does_not_repeat_cookies_without_bound() {
     }
     let mut items = vec![json!({"url": "http://127.0.0.1:9/f"}); 9000];
     items[0]["cookies"] = cookies.into();
-    let (status, answer) = exchange(service.address(), "/download/batch", &client, &json!({"items": items}).to_string());
+    let (status, answer) = exchange(
+        service.address(),
+        "/download/batch",
+        &client,
+        &json!({"items": items}).to_string(),
+    );
     assert!(status == 400 && answer.contains("16 MiB"), "{answer}");
     let values = format!("{{\"urls\":{}}}", zeros(MAX_BODY - 99));
     let (status, answer) = exchange(service.address(), "/download/batch", &client, &values);
-    assert!(status == 400 && answer.contains("too many lists, objects or values"), "{answer}");
+    assert!(
+        status == 400 && answer.contains("too many lists, objects or values"),
+        "{answer}"
+    );
     let (_, most) = memory(service.pid());
     assert!(most < before + MAX_GROWTH, "{before} MiB became {most} MiB");
 }
@@ -217,10 +282,19 @@ fn what_an_ai_client_sends_does_not_expand() {
     let (before, _) = memory(service.pid());
     let key = format!("Bearer {KEY}");
     let headers = [("Authorization", key.as_str()), ("Content-Type", "application/json")];
-    let bomb = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{{\"a\":{}}}}}", zeros(MAX_BODY - 99));
-    for (body, names) in [(zeros(MAX_BODY), "several at once"), (bomb, "too many lists, objects or values")] {
+    let bomb = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{{\"a\":{}}}}}",
+        zeros(MAX_BODY - 99)
+    );
+    for (body, names) in [
+        (zeros(MAX_BODY), "several at once"),
+        (bomb, "too many lists, objects or values"),
+    ] {
         let (status, answer) = exchange(service.address(), "/mcp", &headers, &body);
-        assert!(status == 400 && answer.contains("-32600") && answer.contains(names), "{answer}");
+        assert!(
+            status == 400 && answer.contains("-32600") && answer.contains(names),
+            "{answer}"
+        );
         let _kept = never_read(&service, "/mcp", &headers, &body);
     }
     // Without the key nothing of it is read.

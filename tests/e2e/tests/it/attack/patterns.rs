@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use e2e::Home;
+use e2e::{Home, service};
 use serde_json::json;
 
 use super::scripts::{archive, calls, install, manifest, preview};
@@ -54,12 +54,17 @@ fn held_off(pattern: &str, text: &str) {
     );
     let warm = preview(&service, "http://site.test/works");
     assert_eq!(warm["name"], "2000", "{warm}");
-    let (service, ended) = (&service, &AtomicUsize::new(0));
+    let (address, ended) = (service.address(), &AtomicUsize::new(0));
+    let attack = move || {
+        let asked = json!({"url": "http://site.test/hostile"});
+        let answer = service::ask(address, "POST", "/api/v1/resolve/preview", Some(&asked));
+        answer.expect("it answers").body
+    };
     let answered_meanwhile = thread::scope(|scope| {
         for _ in 0..ATTACKERS {
             scope.spawn(move || {
                 let started = Instant::now();
-                let answer = preview(service, "http://site.test/hostile");
+                let answer = attack();
                 assert_eq!(answer["plugin"], "hostile@test", "{answer}");
                 assert!(!answer["error"].as_str().unwrap_or_default().is_empty(), "{answer}");
                 assert!(started.elapsed() < DEADLINE, "{:?}", started.elapsed());
@@ -69,7 +74,7 @@ fn held_off(pattern: &str, text: &str) {
         let mut answered = 0;
         while ended.load(Ordering::SeqCst) < ATTACKERS {
             let started = Instant::now();
-            let answer = preview(service, "http://site.test/works");
+            let answer = preview(&service, "http://site.test/works");
             assert_eq!(
                 (&answer["name"], &answer["error"]),
                 (&json!("2000"), &json!("")),
@@ -81,7 +86,7 @@ fn held_off(pattern: &str, text: &str) {
         answered
     });
     assert!(answered_meanwhile > 0, "no call came while the attack went on");
-    let calls = calls(service, "hostile@test");
+    let calls = calls(&service, "hostile@test");
     let ends: Vec<_> = calls
         .iter()
         .map(|call| call["code"].as_str().unwrap_or_default())

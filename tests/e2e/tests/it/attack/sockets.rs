@@ -35,7 +35,11 @@ fn ping(address: &str) -> Duration {
 #[test]
 fn the_limit_of_descriptors_is_the_hard_one() {
     let home = Home::new();
-    let service = Service::start(home.new_server().env("SVC_TOKEN", e2e::service::KEY).descriptors(256, 1024));
+    let service = Service::start(
+        home.new_server()
+            .env("SVC_TOKEN", e2e::service::KEY)
+            .descriptors(256, 1024),
+    );
     service.wait_until_ready();
     let daemon = home.daemon().unwrap();
     for pid in [service.pid(), daemon.pid] {
@@ -47,7 +51,11 @@ fn the_limit_of_descriptors_is_the_hard_one() {
 fn sockets_without_the_key_never_take_the_last_descriptors() {
     take_all_descriptors();
     let home = Home::new();
-    let service = Service::start(home.new_server().env("SVC_TOKEN", e2e::service::KEY).descriptors(256, 512));
+    let service = Service::start(
+        home.new_server()
+            .env("SVC_TOKEN", e2e::service::KEY)
+            .descriptors(256, 512),
+    );
     service.wait_until_ready();
     let kept = service.rpc();
     let mut sockets: Vec<TcpStream> = Vec::new();
@@ -75,7 +83,11 @@ fn sockets_without_the_key_never_take_the_last_descriptors() {
     let mut first = sockets.remove(0);
     assert_eq!(close_reason(&mut first).unwrap().0, 1008, "an upgraded one is told why");
     let (rss, _) = memory(service.pid());
-    println!("{} sockets: {} descriptors, {rss} MiB", sockets.len() + 1, descriptors(service.pid()));
+    println!(
+        "{} sockets: {} descriptors, {rss} MiB",
+        sockets.len() + 1,
+        descriptors(service.pid())
+    );
 }
 
 #[test]
@@ -93,7 +105,10 @@ fn a_websocket_that_never_authenticates_is_closed() {
     for socket in [&mut silent, &mut wrong] {
         assert_eq!(close_reason(socket).unwrap(), (1008, "unauthorized".to_owned()));
         let took = began.elapsed();
-        assert!(took > FREE_TIME - Duration::from_secs(2) && took < FREE_TIME + LATENESS, "{took:?}");
+        assert!(
+            took > FREE_TIME - Duration::from_secs(2) && took < FREE_TIME + LATENESS,
+            "{took:?}"
+        );
     }
     // The one with the key stays and is answered.
     right.write_all(&call(TOKEN)).unwrap();
@@ -195,7 +210,9 @@ fn a_client_that_does_not_read_its_answer_is_given_up() {
     let within = vec![json!({"methodName": "aria2.getGlobalOption", "params": []}); 4000];
     let body = json!({"id": 1, "method": "system.multicall", "params": [within]}).to_string();
     let mut stream = connect(service.address());
-    stream.write_all(post(service.address(), "/jsonrpc", &[], body.len()).as_bytes()).unwrap();
+    stream
+        .write_all(post(service.address(), "/jsonrpc", &[], body.len()).as_bytes())
+        .unwrap();
     stream.write_all(body.as_bytes()).unwrap();
     let open = descriptors(service.pid());
     // Reading now would be too kind: the connection has to go by itself.
@@ -212,7 +229,11 @@ fn a_huge_head_is_refused() {
     let home = Home::new();
     let service = home.serve();
     let mut stream = connect(service.address());
-    let head = format!("GET /ping HTTP/1.1\r\nHost: {}\r\nX-A: {}\r\n\r\n", service.address(), "x".repeat(300 * 1024));
+    let head = format!(
+        "GET /ping HTTP/1.1\r\nHost: {}\r\nX-A: {}\r\n\r\n",
+        service.address(),
+        "x".repeat(300 * 1024)
+    );
     let _refused_meanwhile = stream.write_all(head.as_bytes());
     let mut answer = [0; 12];
     match stream.read_exact(&mut answer) {
@@ -230,7 +251,9 @@ fn strangers_at_the_daemons_port_are_not_in_the_agents_way() {
     let daemon = home.daemon().unwrap();
     let address = format!("127.0.0.1:{}", daemon.port);
     let mut strangers: Vec<_> = (0..300).map(|_| upgrade(&address, "/rpc", &[]).unwrap()).collect();
-    wait_until("the oldest are closed", || descriptors(daemon.pid) <= 64 + OWN_DESCRIPTORS);
+    wait_until("the oldest are closed", || {
+        descriptors(daemon.pid) <= 64 + OWN_DESCRIPTORS
+    });
     let mut first = strangers.remove(0);
     assert_eq!(first.read(&mut [0; 64]).unwrap_or(0), 0, "it was closed");
     let mut loud = strangers.pop().unwrap();
