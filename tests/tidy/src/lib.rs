@@ -10,3 +10,5 @@
 mod edges;
 #[cfg(test)]
 mod files;
+#[cfg(test)]
+mod security;

@@ -73,11 +73,9 @@ impl Caller {
 
     /// The same caller with the rights of a visitor.
     pub(super) fn for_visitor(&self, visitor: Arc<str>) -> Self {
-        let visitor = Some(visitor);
-        Self {
-            visitor,
-            ..self.clone()
-        }
+        let mut caller = self.clone();
+        caller.visitor = Some(visitor);
+        caller
     }
 
     /// Whether this call may see and change a task, which is written here as the daemon wrote it.
