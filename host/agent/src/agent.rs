@@ -17,7 +17,7 @@ use crate::{
     gate::Gate,
     hub::Hub,
     key::{AccessKey, NoRandom, SetupCode},
-    rest::{self, App},
+    rest::App,
     serve::Acceptor,
     settings::{Listening, Settings},
     takeover::Pending,
@@ -110,10 +110,7 @@ impl Agent {
             stop.clone()
                 .run_until_cancelled_owned(follow(Arc::clone(&vault), hub, listening)),
         );
-        let doors = CancellationToken::new();
-        if host != Host::DropIn {
-            doors.cancel();
-        }
+        let doors = doors(host);
         let is_new_server = host == Host::Headless && settings.key.is_none();
         let app = App {
             gate: Arc::new(Gate::new(
@@ -135,14 +132,7 @@ impl Agent {
             cut: cut.clone(),
             tracker: tracker.clone(),
         };
-        let acceptor = Acceptor::new(
-            rest::router(app.clone()),
-            tracker.clone(),
-            stop.clone(),
-            cut.clone(),
-            config.max_connections,
-            app.gate.trusted_proxies.clone(),
-        );
+        let acceptor = Acceptor::new(&app, config.max_connections);
         if let Some((listener, _)) = listener {
             let (listen, doors) = (acceptor.clone().listen(listener), doors.clone());
             tracker.spawn(stop.clone().run_until_cancelled_owned(async move {
@@ -241,6 +231,15 @@ impl Agent {
             self.tracker.wait().await;
         }
     }
+}
+
+/// Where clients are let in at once, unless they have to wait for what the host was started with.
+fn doors(host: Host) -> CancellationToken {
+    let doors = CancellationToken::new();
+    if host != Host::DropIn {
+        doors.cancel();
+    }
+    doors
 }
 
 fn address(config: &Config, settings: &Settings) -> Option<SocketAddr> {

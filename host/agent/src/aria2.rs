@@ -44,7 +44,7 @@ pub use self::{
     client::{Aria2, Notices},
 };
 use self::{
-    call::{Answer, Caller, NoBody, Outcome, shown_key},
+    call::{Answer, Caller, NoBody, shown_key},
     fault::Fault,
     option::Options,
     tell::Answers,
@@ -133,10 +133,10 @@ fn answered(answer: Result<Answer, Exhausted>) -> Response {
 }
 
 /// What is answered when a body is not read.
-fn refused(no_body: NoBody, unauthorized: impl FnOnce(&Outcome) -> Response) -> Response {
+fn refused(no_body: NoBody, unauthorized: impl FnOnce(&Fault) -> Response) -> Response {
     match no_body {
         NoBody::Refused(problem) => problem.into_response(),
-        NoBody::Unauthorized => unauthorized(&Err(Fault::unauthorized())),
+        NoBody::Unauthorized => unauthorized(&Fault::unauthorized()),
     }
 }
 
@@ -157,9 +157,9 @@ pub(crate) async fn json_call(
     let caller = Caller::new(app, sender, seat(&request), shown_key(request.headers()));
     match caller.body(request, json::find_token).await {
         Ok(body) => answered(caller.answer(&body).await),
-        Err(no_body) => refused(no_body, |outcome| {
+        Err(no_body) => refused(no_body, |fault| {
             let mut text = Vec::new();
-            json::write(&mut text, json::NO_ID, outcome);
+            json::write(&mut text, json::NO_ID, Err(fault));
             answered(Ok(Answer::Whole(text.into())))
         }),
     }
@@ -243,7 +243,7 @@ pub(crate) async fn xml_call(
     let text = |body: Body| ([(header::CONTENT_TYPE, "text/xml")], body).into_response();
     let body = match caller.body(request, xml_rpc::find_token).await {
         Ok(body) => body,
-        Err(no_body) => return refused(no_body, |outcome| text(xml_rpc::answer(outcome).into())),
+        Err(no_body) => return refused(no_body, |fault| text(xml_rpc::answer(Err(fault)).into())),
     };
     match caller.answer_xml(&body).await {
         Ok(Some(answer)) => text(answer.into_body()),

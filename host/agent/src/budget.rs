@@ -25,10 +25,10 @@ pub(crate) const FREE_ANSWER_BYTES: usize = 64 * 1024;
 pub(crate) const MAX_TREE_BYTES: usize = 16 * 1024 * 1024;
 
 /// All large bodies together.
-const BODIES_BYTES: usize = 5 * MAX_BODY_BYTES;
+const BODIES_BYTES: usize = 4 * MAX_BODY_BYTES;
 
-/// All large answers together.
-const ANSWERS_BYTES: usize = 2 * MAX_ANSWER_BYTES;
+/// All large answers together: one of the largest, and some beside it.
+const ANSWERS_BYTES: usize = MAX_ANSWER_BYTES + MAX_ANSWER_BYTES / 2;
 
 /// Large requests that are worked on at once, each with a tree of [`MAX_TREE_BYTES`] at most.
 const LARGE_AT_ONCE: u32 = 2;
@@ -204,7 +204,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_held_is_free_again_when_it_was_sent() {
         let budget = Budget::default();
-        let large = || vec![0; MAX_ANSWER_BYTES];
+        let large = || vec![0; MAX_ANSWER_BYTES / 2];
         let first = budget.hold(large(), None).await.unwrap();
         let share = budget.answer().await.unwrap();
         assert_eq!(budget.hold(large(), None).await, Err(Exhausted));

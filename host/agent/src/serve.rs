@@ -24,7 +24,11 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{peer_user::Peer, throttle::Source};
+use crate::{
+    peer_user::Peer,
+    rest::{self, App},
+    throttle::Source,
+};
 
 /// The seat of a connection of this listener; every request carries it.
 pub(crate) type Seat = admission::Seat<Source>;
@@ -64,14 +68,7 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    pub(crate) fn new(
-        router: Router,
-        tracker: TaskTracker,
-        stop: CancellationToken,
-        cut: CancellationToken,
-        max_connections: usize,
-        proxies: Vec<IpAddr>,
-    ) -> Self {
+    pub(crate) fn new(app: &App, max_connections: usize) -> Self {
         // A quarter is always left to those who have authenticated.
         let unauthenticated = MAX_UNAUTHENTICATED.min(max_connections - max_connections / 4).max(1);
         let limits = Limits {
@@ -80,12 +77,12 @@ impl Acceptor {
             unauthenticated_per_source: MAX_UNAUTHENTICATED_PER_SOURCE.min(unauthenticated.div_ceil(2)),
         };
         Self {
-            service: TowerToHyperService::new(router),
-            tracker,
-            stop,
-            cut,
+            service: TowerToHyperService::new(rest::router(app.clone())),
+            tracker: app.tracker.clone(),
+            stop: app.stop.clone(),
+            cut: app.cut.clone(),
             seats: admission::Seats::new(limits),
-            proxies,
+            proxies: app.gate.trusted_proxies.clone(),
         }
     }
 

@@ -113,7 +113,7 @@ impl Svc {
     #[must_use]
     pub fn descriptors(self, soft: u64, hard: u64) -> Self {
         let mut command = Command::new("/bin/sh");
-        let script = format!("ulimit -Hn {hard} && ulimit -Sn {soft} && exec \"$@\"");
+        let script = format!("ulimit -Sn {soft} && ulimit -Hn {hard} && exec \"$@\"");
         command.args(["-c", &script, "sh"]);
         self.started_by(command)
     }

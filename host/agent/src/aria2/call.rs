@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    iter::once,
     net::{IpAddr, Ipv4Addr},
     sync::Arc,
 };
@@ -114,8 +115,8 @@ const CALLS_AT_ONCE: usize = 64;
 /// How much longer a result is in XML than in JSON, at most: that of a download is three times as long.
 const XML_FACTOR: usize = 4;
 
-/// What a result takes in memory beside its text, at most.
-const RESULT_BYTES: usize = 128;
+/// What an answer has beside its result.
+const RESULT_BYTES: usize = 64;
 
 /// The result as JSON.
 pub(super) fn raw(result: &impl Serialize) -> Outcome {
@@ -158,8 +159,25 @@ impl Answer {
     }
 }
 
+/// What takes the results of calls: the id of each, and how it went.
+type Write<'w> = dyn FnMut(&str, Result<&str, &Fault>) + Send + 'w;
+
+fn told(write: &mut Write<'_>, id: &str, outcome: &Outcome) {
+    write(id, outcome.as_ref().map(|result| result.get()));
+}
+
+/// Downloads that are made together, and the ids of their calls.
+#[derive(Default)]
+struct Adds<'a> {
+    ids: Vec<&'a str>,
+    requests: Vec<CreateTaskRequest>,
+    /// What they were asked for with.
+    bytes: usize,
+}
+
 /// The result of the only call of a message.
 pub(super) enum Told {
+    Written,
     Whole(Arc<RawValue>),
     /// A list that is too long to be held as text.
     List(Listing),
@@ -170,25 +188,19 @@ pub(super) struct Tally<'b> {
     /// None has no bounds, for callers within the process.
     budget: Option<&'b Budget>,
     most: usize,
+    /// The same once a call of the message has shown the key.
+    most_if_known: usize,
     bytes: usize,
     share: Option<Share>,
     is_over: bool,
 }
 
-impl<'b> Tally<'b> {
-    /// Of a message whose results may have this many bytes.
-    pub(super) fn new(budget: &'b Budget, most: usize) -> Self {
-        Self {
-            budget: Some(budget),
-            most,
-            ..Self::unbounded()
-        }
-    }
-
+impl Tally<'_> {
     fn unbounded() -> Self {
         Self {
             budget: None,
             most: usize::MAX,
+            most_if_known: usize::MAX,
             bytes: 0,
             share: None,
             is_over: false,
@@ -218,8 +230,8 @@ impl<'b> Tally<'b> {
 
     fn too_long(&self) -> Fault {
         Fault::new(format!(
-            "The results of one message have at most {} MiB: call this in a message of its own, or for fewer keys or downloads.",
-            self.most >> 20
+            "The results of one message have at most {} KiB: call this in a message of its own, or for fewer keys or downloads.",
+            self.most >> 10
         ))
     }
 }
@@ -367,16 +379,12 @@ impl Caller {
     ) -> Result<Bytes, NoBody> {
         let mut body = Incoming::of(request, FREE_TIME);
         if self.is_known() {
-            body.authenticated();
-        }
-        if !body.read(FREE_BODY_BYTES).await? {
-            if !self.is_known() {
-                let token = find(body.so_far()).ok_or_else(no_token)?;
-                if !self.knows_key(&token) {
-                    return Err(NoBody::Unauthorized);
-                }
+            body.read_whole(&self.app.budget).await?;
+        } else if !body.read(FREE_BODY_BYTES).await? {
+            let token = find(body.so_far()).ok_or_else(no_token)?;
+            if !self.knows_key(&token) {
+                return Err(NoBody::Unauthorized);
             }
-            body.authenticated();
             body.read_on(&self.app.budget).await?;
         }
         Ok(body.into_bytes())
@@ -404,41 +412,54 @@ impl Caller {
             _ => Some(budget.large().await?),
         };
         let mut answer = Vec::new();
-        let mut tally = Tally::new(budget, MAX_ANSWER_BYTES);
+        let mut tally = self.tally(MAX_ANSWER_BYTES);
         match Asked::read(message) {
             asked if asked.len() > FREE_CALLS && !self.is_known() && !self.shows_key(message) => {
-                json::write(&mut answer, json::NO_ID, &Err(Fault::unauthorized()));
+                json::write(&mut answer, json::NO_ID, Err(&Fault::unauthorized()));
             }
-            Asked::One(Call { id, named }) => match self.single(named, &mut tally, MAX_TEXT_BYTES).await {
-                Ok(Told::Whole(result)) => json::write(&mut answer, id, &Ok(result)),
-                Ok(Told::List(list)) => {
-                    let [head, tail] = json::around(id).map(Bytes::from);
-                    let pieces = std::iter::once(head).chain(list.pieces()).chain(std::iter::once(tail));
-                    return Ok(Answer::Streamed(Box::new(pieces)));
+            Asked::One(Call { id, named }) => {
+                json::begin(&mut answer, id);
+                match self.single(named, &mut tally, MAX_TEXT_BYTES, &mut answer).await {
+                    Ok(Told::Written) => answer.push(b'}'),
+                    Ok(Told::Whole(result)) => {
+                        answer.extend_from_slice(result.get().as_bytes());
+                        answer.push(b'}');
+                    }
+                    Ok(Told::List(list)) => {
+                        let pieces = once(Bytes::from(answer)).chain(list.pieces());
+                        let pieces = pieces.chain(once(Bytes::from_static(b"}")));
+                        return Ok(Answer::Streamed(Box::new(pieces)));
+                    }
+                    Err(fault) => {
+                        answer.clear();
+                        json::write(&mut answer, id, Err(&fault));
+                    }
                 }
-                Err(fault) => json::write(&mut answer, id, &Err(fault)),
-            },
+            }
             Asked::Batch(calls) => {
-                let mut ids = Vec::with_capacity(calls.len());
-                let named = calls.into_iter().map(|call| {
-                    let Call { id, named } = Call::read(call);
-                    ids.push(id);
-                    named
-                });
-                let outcomes = self.in_order(named, &mut tally, true).await;
-                let ids_bytes: usize = ids.iter().map(|id| id.len()).sum();
-                answer.reserve_exact(tally.bytes + ids_bytes);
                 answer.push(b'[');
-                for (number, (id, outcome)) in ids.iter().zip(outcomes).enumerate() {
-                    if number > 0 {
+                let mut write = |id: &str, outcome: Result<&str, &Fault>| {
+                    if answer.len() > 1 {
                         answer.push(b',');
                     }
-                    json::write(&mut answer, id, &outcome);
-                }
+                    json::write(&mut answer, id, outcome);
+                };
+                let calls = calls.into_iter().map(Call::read);
+                self.in_order(calls, &mut tally, true, &mut write).await;
                 answer.push(b']');
             }
         }
         budget.hold(answer, tally.share).await.map(Answer::Whole)
+    }
+
+    /// Of a message whose results may have this many bytes once its sender is known.
+    fn tally(&self, most: usize) -> Tally<'_> {
+        Tally {
+            budget: Some(&self.app.budget),
+            most: if self.is_known() { most } else { FREE_ANSWER_BYTES },
+            most_if_known: most,
+            ..Tally::unbounded()
+        }
     }
 
     /// Whether the first call of a message brings the key.
@@ -459,25 +480,29 @@ impl Caller {
             method: method.into(),
             given: Given::Read(params),
         };
-        let mut tally = Tally::new(budget, MAX_ANSWER_BYTES / XML_FACTOR);
-        let answer = match self.single(Ok(named), &mut tally, MAX_TEXT_BYTES / XML_FACTOR).await {
+        let (mut tally, mut result) = (self.tally(MAX_ANSWER_BYTES / XML_FACTOR), Vec::new());
+        let told = self.single(Ok(named), &mut tally, MAX_TEXT_BYTES / XML_FACTOR, &mut result);
+        let answer = match told.await {
             Ok(Told::List(list)) => {
                 let pieces = xml_rpc::list(list.texts());
                 return Ok(Some(Answer::Streamed(Box::new(pieces))));
             }
-            Ok(Told::Whole(result)) => xml_rpc::answer(&Ok(result)),
-            Err(fault) => xml_rpc::answer(&Err(fault)),
+            Ok(Told::Whole(result)) => xml_rpc::answer(Ok(result.get())),
+            Ok(Told::Written) => xml_rpc::answer(Ok(str::from_utf8(&result).unwrap_or_default())),
+            Err(fault) => xml_rpc::answer(Err(&fault)),
         };
         let answer = budget.hold(answer.into_bytes(), tally.share).await?;
         Ok(Some(Answer::Whole(answer)))
     }
 
-    /// The only call of a message. A list that is longer than `most` bytes is not held as text.
-    pub(super) async fn single(
+    /// The only call of a message. Its result is written to `out`, or is a list, of which no text is made that is longer
+    /// than `most` bytes.
+    async fn single(
         &self,
         named: Result<Named<'_>, Fault>,
         tally: &mut Tally<'_>,
         most: usize,
+        out: &mut Vec<u8>,
     ) -> Result<Told, Fault> {
         let named = match named {
             Ok(Named { method, given }) if TELLS.contains(&&*method) => {
@@ -486,12 +511,18 @@ impl Caller {
                     Power::Visitor(visitor) => self.for_visitor(visitor).tell_list(&method, &given.read()?, most),
                 };
             }
+            Ok(Named { method, given }) if method == MULTICALL => {
+                return self.multicall(given, tally, out).await.map(|()| Told::Written);
+            }
             named => named,
         };
-        let outcome = self.in_order(std::iter::once(named), tally, true).await.pop();
-        outcome
-            .unwrap_or_else(|| Err(Fault::invalid_request()))
-            .map(Told::Whole)
+        let mut refused = None;
+        let mut write = |_: &str, outcome: Result<&str, &Fault>| match outcome {
+            Ok(result) => out.extend_from_slice(result.as_bytes()),
+            Err(fault) => refused = Some(fault.clone()),
+        };
+        self.in_order(once(without_id(named)), tally, true, &mut write).await;
+        refused.map_or(Ok(Told::Written), Err)
     }
 
     /// One call of somebody within this process.
@@ -500,116 +531,147 @@ impl Caller {
             method: method.into(),
             given: Given::Read(params),
         };
-        let mut tally = Tally::unbounded();
-        let outcome = self.in_order(std::iter::once(Ok(named)), &mut tally, true).await.pop();
-        outcome.unwrap_or_else(|| Err(Fault::invalid_request()))
+        let (mut tally, mut result) = (Tally::unbounded(), Vec::new());
+        match self.single(Ok(named), &mut tally, usize::MAX, &mut result).await? {
+            Told::Whole(result) => Ok(result),
+            Told::List(_) => Err(tally.too_long()),
+            Told::Written => {
+                let text = String::from_utf8(result).map_err(|error| Fault::new(error.to_string()))?;
+                let result = RawValue::from_string(text).map_err(|error| Fault::new(error.to_string()))?;
+                Ok(result.into())
+            }
+        }
     }
 
-    /// Calls in order. Downloads that are added one after the other are made together.
+    /// Calls in order, whose results go to `write` as they come, with the id of the call. Downloads that are added one
+    /// after the other are made together.
     async fn in_order<'a>(
         &self,
-        calls: impl Iterator<Item = Result<Named<'a>, Fault>> + Send,
+        calls: impl Iterator<Item = Call<'a>> + Send,
         tally: &mut Tally<'_>,
         allows_multicall: bool,
-    ) -> Vec<Outcome> {
-        let mut outcomes = Vec::with_capacity(calls.size_hint().0);
-        let (mut adds, mut adds_bytes) = (Vec::new(), 0);
-        for (number, call) in calls.enumerate() {
+        write: &mut Write<'_>,
+    ) {
+        let mut adds = Adds::default();
+        for (number, Call { id, named }) in calls.enumerate() {
             if number % CALLS_AT_ONCE == CALLS_AT_ONCE - 1 {
                 tokio::task::yield_now().await;
             }
-            let outcome = match call {
+            let outcome = match named {
                 _ if tally.is_over => Err(tally.too_long()),
                 Err(fault) => Err(fault),
-                Ok(Named { method, given }) => {
-                    let is_open = matches!(&*method, "system.listMethods" | "system.listNotifications" | MULTICALL);
-                    let power = if is_open {
-                        Ok(Power::Full)
-                    } else {
-                        self.power(given.token().as_deref())
-                    };
-                    if method == MULTICALL && allows_multicall {
-                        // What comes before it happens before it.
-                        self.make(&mut adds, &mut outcomes, tally).await;
-                        // What is within it was counted there.
-                        outcomes.push(Box::pin(self.multicall(given, tally)).await);
-                        continue;
+                Ok(Named { method, given }) if method == MULTICALL && allows_multicall => {
+                    // What comes before it happens before it.
+                    self.make(&mut adds, tally, write).await;
+                    let mut text = Vec::new();
+                    // What is within it is counted there.
+                    match Box::pin(self.multicall(given, tally, &mut text)).await {
+                        Ok(()) => write(id, Ok(str::from_utf8(&text).unwrap_or_default())),
+                        Err(fault) => write(id, Err(&fault)),
                     }
-                    let bytes = given.len() + self.dialect().template().bytes();
-                    match power {
-                        Err(fault) => Err(fault),
-                        Ok(power) => match given.read() {
-                            Err(fault) => Err(fault),
-                            Ok(params) => {
-                                let is_add = matches!(power, Power::Full) && method == "aria2.addUri";
-                                let request = is_add.then(|| self.plain_add(&params)).flatten();
-                                if let Some(request) = request {
-                                    adds.push(request);
-                                    adds_bytes += bytes;
-                                    if adds.len() >= MADE_AT_ONCE || adds_bytes >= MADE_AT_ONCE_BYTES {
-                                        self.make(&mut adds, &mut outcomes, tally).await;
-                                        adds_bytes = 0;
-                                    }
-                                    continue;
-                                }
-                                self.make(&mut adds, &mut outcomes, tally).await;
-                                match power {
-                                    Power::Full => self.dispatch(&method, &params, tally).await,
-                                    Power::Visitor(visitor) => {
-                                        self.dispatch_for(visitor, &method, &params, tally).await
-                                    }
-                                }
-                            }
-                        },
-                    }
+                    continue;
                 }
+                Ok(named) => match self.call_or_add(named, id, &mut adds, tally, write).await {
+                    Some(outcome) => outcome,
+                    None => continue,
+                },
             };
-            self.make(&mut adds, &mut outcomes, tally).await;
-            let outcome = tally.count(outcome).await;
-            outcomes.push(outcome);
+            self.make(&mut adds, tally, write).await;
+            told(write, id, &tally.count(outcome).await);
         }
-        self.make(&mut adds, &mut outcomes, tally).await;
-        outcomes
+        self.make(&mut adds, tally, write).await;
     }
 
-    async fn make(&self, adds: &mut Vec<CreateTaskRequest>, outcomes: &mut Vec<Outcome>, tally: &mut Tally<'_>) {
-        if adds.is_empty() {
+    /// Makes a call, or puts its download to others that are made together.
+    async fn call_or_add<'a>(
+        &self,
+        Named { method, given }: Named<'a>,
+        id: &'a str,
+        adds: &mut Adds<'a>,
+        tally: &mut Tally<'_>,
+        write: &mut Write<'_>,
+    ) -> Option<Outcome> {
+        let is_open = matches!(&*method, "system.listMethods" | "system.listNotifications" | MULTICALL);
+        let mut power = Power::Full;
+        if !is_open {
+            power = match self.power(given.token().as_deref()) {
+                Ok(power) => power,
+                Err(fault) => return Some(Err(fault)),
+            };
+            tally.most = tally.most_if_known;
+        }
+        let bytes = given.len() + self.dialect().template().bytes();
+        let params = match given.read() {
+            Ok(params) => params,
+            Err(fault) => return Some(Err(fault)),
+        };
+        if matches!(power, Power::Full)
+            && method == "aria2.addUri"
+            && let Some(request) = self.plain_add(&params)
+        {
+            adds.ids.push(id);
+            adds.requests.push(request);
+            adds.bytes += bytes;
+            if adds.requests.len() >= MADE_AT_ONCE || adds.bytes >= MADE_AT_ONCE_BYTES {
+                self.make(adds, tally, write).await;
+            }
+            return None;
+        }
+        self.make(adds, tally, write).await;
+        Some(match power {
+            Power::Full => self.dispatch(&method, &params, tally).await,
+            Power::Visitor(visitor) => self.dispatch_for(visitor, &method, &params, tally).await,
+        })
+    }
+
+    async fn make(&self, adds: &mut Adds<'_>, tally: &mut Tally<'_>, write: &mut Write<'_>) {
+        let Adds { ids, requests, .. } = std::mem::take(adds);
+        if requests.is_empty() {
             return;
         }
-        for outcome in self.make_all(std::mem::take(adds)).await {
-            outcomes.push(tally.count(outcome).await);
+        for (id, outcome) in ids.into_iter().zip(self.make_all(requests).await) {
+            told(write, id, &tally.count(outcome).await);
         }
     }
 
-    /// Calls within a call, each with a token of its own.
-    async fn multicall(&self, given: Given<'_>, tally: &mut Tally<'_>) -> Outcome {
-        let outcomes = match Children::of(given)? {
-            Children::Text(calls) => {
-                let calls = calls.into_iter().map(json::child);
-                self.in_order(calls, tally, false).await
+    /// Calls within a call, each with a token of its own. The list of their results is written to `out`.
+    async fn multicall(&self, given: Given<'_>, tally: &mut Tally<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let children = Children::of(given)?;
+        if children.len() > FREE_CALLS && !self.is_known() {
+            let token = children.token().ok_or_else(Fault::unauthorized)?;
+            if !self.knows_key(&token) {
+                return Err(Fault::unauthorized());
             }
-            Children::Read(calls) => {
-                let calls = calls.into_iter().map(json::read_child);
-                self.in_order(calls, tally, false).await
+        }
+        let begin = out.len() + 1;
+        out.push(b'[');
+        let mut write = |_: &str, outcome: Result<&str, &Fault>| {
+            if out.len() > begin {
+                out.push(b',');
             }
-        };
-        // Those within have been counted; the whole is about as long.
-        let mut text = String::with_capacity(tally.bytes);
-        text.push('[');
-        for (number, outcome) in outcomes.into_iter().enumerate() {
-            text.push_str(if number == 0 { "" } else { "," });
             match outcome {
-                Ok(result) => text.extend(["[", result.get(), "]"]),
+                Ok(result) => [b"[", result.as_bytes(), b"]"]
+                    .iter()
+                    .for_each(|part| out.extend_from_slice(part)),
                 Err(fault) => {
                     let [code, message] = self.fault_names;
                     let fault = serde_json::json!({code: fault.code, message: fault.message});
-                    text.push_str(&fault.to_string());
+                    out.extend_from_slice(fault.to_string().as_bytes());
                 }
             }
+        };
+        match children {
+            Children::Text(calls) => {
+                let calls = calls.into_iter().map(json::child).map(without_id);
+                self.in_order(calls, tally, false, &mut write).await;
+            }
+            Children::Read(calls) => {
+                let calls = calls.into_iter().map(json::read_child).map(without_id);
+                self.in_order(calls, tally, false, &mut write).await;
+            }
         }
-        text.push(']');
-        let result = RawValue::from_string(text).map_err(|error| Fault::new(error.to_string()))?;
-        Ok(result.into())
+        out.push(b']');
+        Ok(())
     }
 
     pub(super) async fn dispatch(&self, method: &str, params: &Params, tally: &Tally<'_>) -> Outcome {
@@ -628,7 +690,7 @@ impl Caller {
                 let most = tally.budget.map_or(usize::MAX, |_| MAX_TEXT_BYTES);
                 match self.tell_list(method, params, most)? {
                     Told::Whole(list) => Ok(list),
-                    Told::List(_) => Err(tally.too_long()),
+                    Told::List(_) | Told::Written => Err(tally.too_long()),
                 }
             }
             "aria2.getUris" => self.get_uris(params),
@@ -653,6 +715,12 @@ impl Caller {
             _ => Err(Fault::new(format!("No such method: {method}"))),
         }
     }
+}
+
+/// A call that is answered without an id.
+fn without_id(named: Result<Named<'_>, Fault>) -> Call<'_> {
+    let id = json::NO_ID;
+    Call { id, named }
 }
 
 /// A large body without a token that could be seen.

@@ -72,7 +72,7 @@ async fn answer(caller: &Caller, sender: &mut Sender, message: &[u8]) -> Result<
         }
         Err(exhausted) => {
             let mut text = Vec::new();
-            json::write(&mut text, json::NO_ID, &Err(Fault::new(exhausted.to_string())));
+            json::write(&mut text, json::NO_ID, Err(&Fault::new(exhausted.to_string())));
             sender.send(text).await?;
         }
     }

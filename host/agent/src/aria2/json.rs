@@ -12,7 +12,7 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-use super::{call::Outcome, fault::Fault, params::Params};
+use super::{fault::Fault, params::Params};
 use crate::budget;
 
 /// Calls of one message, in a batch or in a `system.multicall`.
@@ -59,7 +59,10 @@ impl<'a> Asked<'a> {
     pub(super) fn read(text: &'a [u8]) -> Self {
         match text.trim_ascii_start().first() {
             Some(b'[') => items(text).map_or_else(|fault| Self::One(Call::bad(fault)), Self::Batch),
-            Some(b'{') => Self::One(Call::of(serde_json::from_slice(text))),
+            Some(b'{') => Self::One(match serde_json::from_slice(text) {
+                Ok(head) => Call::of(head),
+                Err(_) => Call::bad(Fault::parse()),
+            }),
             _ => Self::One(Call::bad(match serde_json::from_slice::<IgnoredAny>(text) {
                 Ok(_) => Fault::invalid_request(),
                 Err(_) => Fault::parse(),
@@ -146,17 +149,13 @@ impl<'a> Call<'a> {
 
     /// Reads an item of a batch.
     pub(super) fn read(item: &'a RawValue) -> Self {
-        if item.get().starts_with('{') {
-            Self::of(serde_json::from_str(item.get()))
-        } else {
-            Self::bad(Fault::invalid_request())
+        if !item.get().starts_with('{') {
+            return Self::bad(Fault::invalid_request());
         }
+        serde_json::from_str(item.get()).map_or_else(|_| Self::bad(Fault::parse()), Self::of)
     }
 
-    fn of(head: serde_json::Result<Head<'a>>) -> Self {
-        let Ok(Head { id, method, params }) = head else {
-            return Self::bad(Fault::parse());
-        };
+    fn of(Head { id, method, params }: Head<'a>) -> Self {
         let id = id.map_or(NO_ID, RawValue::get);
         let named = match method.and_then(text) {
             None => Err(Fault::invalid_request()),
@@ -283,6 +282,28 @@ impl<'a> Children<'a> {
     }
 }
 
+impl Children<'_> {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Text(calls) => calls.len(),
+            Self::Read(calls) => calls.len(),
+        }
+    }
+
+    /// The token of the first.
+    pub(super) fn token(&self) -> Option<String> {
+        let token = |named: Named<'_>| named.given.token().map(Cow::into_owned);
+        match self {
+            Self::Text(calls) => calls.first().and_then(|call| child(call).ok()).and_then(token),
+            Self::Read(calls) => calls
+                .first()
+                .and_then(|call| read_child(call.clone()).ok())
+                .and_then(token),
+        }
+    }
+}
+
 /// Reads a call within a call.
 pub(super) fn child(call: &RawValue) -> Result<Named<'_>, Fault> {
     let head = call.get().starts_with('{').then(|| serde_json::from_str(call.get()));
@@ -374,23 +395,24 @@ fn token_at(bytes: &[u8]) -> Option<Cow<'_, str>> {
     literal[1..=end].strip_prefix(TOKEN).map(Cow::Borrowed)
 }
 
-/// What an answer has before and behind its result.
-pub(super) fn around(id: &str) -> [Vec<u8>; 2] {
-    let head = format!("{{\"id\":{id},\"jsonrpc\":\"2.0\",\"result\":");
-    [head.into_bytes(), b"}".to_vec()]
+/// Writes an answer up to its result, behind which it is closed.
+pub(super) fn begin(answer: &mut Vec<u8>, id: &str) {
+    for part in ["{\"id\":", id, ",\"jsonrpc\":\"2.0\",\"result\":"] {
+        answer.extend_from_slice(part.as_bytes());
+    }
 }
 
-/// The answer to a call.
-pub(super) fn write(answer: &mut Vec<u8>, id: &str, outcome: &Outcome) {
-    answer.extend_from_slice(format!("{{\"id\":{id},\"jsonrpc\":\"2.0\",").as_bytes());
+/// Writes the answer to a call.
+pub(super) fn write(answer: &mut Vec<u8>, id: &str, outcome: Result<&str, &Fault>) {
     match outcome {
         Ok(result) => {
-            answer.extend_from_slice(b"\"result\":");
-            answer.extend_from_slice(result.get().as_bytes());
+            begin(answer, id);
+            answer.extend_from_slice(result.as_bytes());
         }
         Err(Fault { code, message }) => {
             let message = Value::from(message.as_str());
-            let error = format!("\"error\":{{\"code\":{code},\"message\":{message}}}");
+            let error =
+                format!("{{\"id\":{id},\"jsonrpc\":\"2.0\",\"error\":{{\"code\":{code},\"message\":{message}}}");
             answer.extend_from_slice(error.as_bytes());
         }
     }
@@ -521,7 +543,7 @@ mod tests {
     #[test]
     fn an_answer_has_its_members_in_aria2s_order() {
         let mut answer = Vec::new();
-        write(&mut answer, "\"q\"", &Err(Fault::unauthorized()));
+        write(&mut answer, "\"q\"", Err(&Fault::unauthorized()));
         let text = r#"{"id":"q","jsonrpc":"2.0","error":{"code":1,"message":"Unauthorized"}}"#;
         assert_eq!(String::from_utf8(answer).unwrap(), text);
     }

@@ -10,7 +10,7 @@ use serde::{
 use serde_json::{Map, Value};
 
 use super::{
-    call::Outcome,
+    fault::Fault,
     params::Params,
     tell::grouped,
     xml::{Element, NotXml},
@@ -64,12 +64,12 @@ fn value(element: &Element) -> Result<Value, NotXml> {
 }
 
 /// The answer to a call.
-pub(super) fn answer(outcome: &Outcome) -> String {
+pub(super) fn answer(outcome: Result<&str, &Fault>) -> String {
     let mut text = HEAD.to_owned();
     match outcome {
         Ok(result) => {
             text.push_str("<params><param>");
-            write_json(&mut text, result.get());
+            write_json(&mut text, result);
             text.push_str("</param></params>");
         }
         Err(fault) => {
@@ -215,7 +215,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::aria2::fault::Fault;
 
     fn call(params: &[Value]) -> String {
         let mut text = "<methodCall><methodName>m</methodName><params>".to_owned();
@@ -257,13 +256,13 @@ mod tests {
     fn answers_look_like_aria2s() {
         let result = serde_json::value::to_raw_value(&json!({"a": ["<", 1]})).unwrap();
         assert_eq!(
-            answer(&Ok(result.into())),
+            answer(Ok(result.get())),
             "<?xml version=\"1.0\"?><methodResponse><params><param><value><struct><member><name>a</name><value><array>\
              <data><value><string>&lt;</string></value><value><int>1</int></value></data></array></value></member>\
              </struct></value></param></params></methodResponse>"
         );
         assert_eq!(
-            answer(&Err(Fault::unauthorized())),
+            answer(Err(&Fault::unauthorized())),
             "<?xml version=\"1.0\"?><methodResponse><fault><value><struct><member><name>faultCode</name><value><int>1\
              </int></value></member><member><name>faultString</name><value><string>Unauthorized</string></value>\
              </member></struct></value></fault></methodResponse>"
@@ -287,7 +286,7 @@ mod tests {
         let whole = serde_json::value::to_raw_value(&values).unwrap();
         let pieces = list(values.into_iter().map(|value| value.to_string().into_bytes()));
         let text: Vec<u8> = pieces.flatten().collect();
-        assert_eq!(String::from_utf8(text).unwrap(), answer(&Ok(whole.into())));
+        assert_eq!(String::from_utf8(text).unwrap(), answer(Ok(whole.get())));
     }
 
     proptest! {
@@ -300,7 +299,7 @@ mod tests {
         #[test]
         fn no_answer_makes_a_document_that_is_none(text in any::<String>()) {
             let result = serde_json::value::to_raw_value(&json!([text])).unwrap();
-            prop_assert!(Element::read(&answer(&Ok(result.into()))).is_ok());
+            prop_assert!(Element::read(&answer(Ok(result.get()))).is_ok());
         }
     }
 }

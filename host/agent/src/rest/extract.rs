@@ -24,6 +24,11 @@ use crate::{
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_mins(1);
 
+/// How long a large one may do nothing while it occupies room that others wait for, and how long each of its bytes may
+/// take: 64 KiB/s.
+const LARGE_GRACE: Duration = Duration::from_secs(10);
+const LARGE_PACE: Duration = Duration::from_nanos(15_259);
+
 /// How long that of a client may take that has not authenticated.
 pub(crate) const FREE_TIME: Duration = Duration::from_secs(15);
 
@@ -81,11 +86,7 @@ impl FromRequest<App> for Archive {
 /// Reads the body of a request that the gate let in with a key, or that needs none.
 async fn whole(request: Request, app: &App, too_large: StatusCode) -> Result<Bytes, Problem> {
     let mut body = Incoming::of(request, BODY_TIME);
-    let read = match body.read(FREE_BODY_BYTES).await {
-        Ok(true) => Ok(()),
-        Ok(false) => body.read_on(&app.budget).await,
-        Err(error) => Err(error),
-    };
+    let read = body.read_whole(&app.budget).await;
     read.map_err(|error| match error {
         Unread::TooLarge => Problem::new(too_large, error.to_string()),
         error => error.into(),
@@ -126,6 +127,8 @@ pub(crate) struct Incoming {
     /// All pieces, once there are several.
     rest: BytesMut,
     until: Instant,
+    /// Whether every byte gives it more time.
+    is_paced: bool,
     share: Option<Share>,
 }
 
@@ -137,13 +140,21 @@ impl Incoming {
             first: Bytes::new(),
             rest: BytesMut::new(),
             until: Instant::now() + time,
+            is_paced: false,
             share: None,
         }
     }
 
-    /// Its sender has authenticated: it may take its time.
-    pub(crate) fn authenticated(&mut self) {
+    /// Reads all of it, of a sender that has authenticated.
+    pub(crate) async fn read_whole(&mut self, budget: &Budget) -> Result<(), Unread> {
+        let announced = self.body.size_hint().lower();
+        // What is announced to be large waits for its room before any of it is here.
+        let is_large = usize::try_from(announced).is_ok_and(|bytes| bytes > FREE_BODY_BYTES);
         self.until = Instant::now() + BODY_TIME;
+        if is_large || !self.read(FREE_BODY_BYTES).await? {
+            self.read_on(budget).await?;
+        }
+        Ok(())
     }
 
     /// What has come so far.
@@ -167,7 +178,10 @@ impl Incoming {
             if self.so_far().len() + piece.len() > MAX_BODY_BYTES {
                 return Err(Unread::TooLarge);
             }
-            if self.so_far().is_empty() {
+            if self.is_paced {
+                self.until += LARGE_PACE * u32::try_from(piece.len()).unwrap_or(u32::MAX);
+            }
+            if self.so_far().is_empty() && !self.is_paced {
                 self.first = piece;
             } else {
                 self.rest.reserve(self.first.len() + piece.len());
@@ -191,6 +205,8 @@ impl Incoming {
         }
         self.share = Some(budget.body(size).await?);
         self.rest.reserve(size - self.rest.len());
+        self.until = Instant::now() + LARGE_GRACE;
+        self.is_paced = true;
         self.read(MAX_BODY_BYTES).await.map(|_| ())
     }
 

@@ -2,8 +2,6 @@
 //!
 //! `SVC_BIN=<release executable> cargo nextest run -p e2e crowd --no-capture` prints the figures.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
-
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
@@ -98,6 +96,7 @@ fn attack(address: &str, bombs: &[(&str, String)], stop: &AtomicBool, done: &Don
     }
 }
 
+#[expect(clippy::print_stdout, reason = "the figures are for people")]
 fn under_attack(name: &str, service: &Service, is_release: bool) {
     take_all_descriptors();
     let (before, _) = memory(service.pid());

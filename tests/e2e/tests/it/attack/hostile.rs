@@ -17,12 +17,14 @@ pub(super) fn zeros(bytes: usize) -> String {
     format!("[{}0]", "0,".repeat((bytes - 3) / 2))
 }
 
+fn lines(headers: &[(&str, &str)]) -> String {
+    let lines = headers.iter().flat_map(|(name, value)| [name, ": ", value, "\r\n"]);
+    lines.collect()
+}
+
 /// The head of a POST.
 pub(super) fn post(address: &str, path: &str, headers: &[(&str, &str)], length: usize) -> String {
-    let lines: String = headers
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
+    let lines = lines(headers);
     format!("POST {path} HTTP/1.1\r\nHost: {address}\r\n{lines}Content-Length: {length}\r\n\r\n")
 }
 
@@ -82,10 +84,7 @@ fn unchunked(mut body: &[u8]) -> Option<Vec<u8>> {
 pub(super) fn upgrade(address: &str, path: &str, headers: &[(&str, &str)]) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let lines: String = headers
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
+    let lines = lines(headers);
     let head = format!(
         "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{lines}\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -110,11 +109,11 @@ pub(super) fn frame(text: &str) -> Vec<u8> {
     match text.len() {
         length @ 0..126 => frame.push(0x80 | u8::try_from(length).expect("it is small")),
         length @ 126..0x1_0000 => {
-            frame.push(0x80 | 126);
+            frame.push(0xfe);
             frame.extend(u16::try_from(length).expect("it is small").to_be_bytes());
         }
         length => {
-            frame.push(0x80 | 127);
+            frame.push(0xff);
             frame.extend((length as u64).to_be_bytes());
         }
     }

@@ -152,7 +152,7 @@ fn the_answers_of_one_message_are_bounded() {
     assert_eq!(answers.len(), 10_000);
     assert!(answers[0]["result"].is_object(), "{}", answers[0]);
     let last = answers[9999]["error"]["message"].as_str().unwrap();
-    assert!(last.contains("16 MiB"), "{last}");
+    assert!(last.contains("16384 KiB"), "{last}");
     let within = vec![json!({"methodName": "aria2.getGlobalOption", "params": []}); 10_000];
     let multicall = json!({"id": 1, "method": "system.multicall", "params": [within]});
     let answer = call(service.address(), &multicall);

@@ -1,7 +1,5 @@
 //! Connections that cost the service descriptors and time, and their client nothing.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
-
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
@@ -106,7 +104,7 @@ fn a_websocket_that_never_authenticates_is_closed() {
         assert_eq!(close_reason(socket).unwrap(), (1008, "unauthorized".to_owned()));
         let took = began.elapsed();
         assert!(
-            took > FREE_TIME - Duration::from_secs(2) && took < FREE_TIME + LATENESS,
+            took + Duration::from_secs(2) > FREE_TIME && took < FREE_TIME + LATENESS,
             "{took:?}"
         );
     }
@@ -139,7 +137,7 @@ fn a_websocket_without_the_key_may_send_64_kib() {
         Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
     }
     let mut pings = upgrade(service.address(), "/jsonrpc", &[]).unwrap();
-    let ping_frame = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[b'x'; 125]].concat();
+    let ping_frame = [&[0x89, 0xfd, 0, 0, 0, 0][..], &[b'x'; 125]].concat();
     let mut sent = 0;
     while pings.write_all(&ping_frame).is_ok() {
         sent += ping_frame.len();
