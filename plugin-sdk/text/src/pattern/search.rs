@@ -15,7 +15,7 @@ use super::threads::{NOWHERE, Part, Threads, number};
 use crate::{TextError, work::Work};
 
 /// How many bytes are walked before they are counted and the search may end.
-const STRIDE: usize = 256;
+const STRIDE: usize = 64;
 
 /// The most memory that one direction of a walk may use for what it has seen of the pattern so far. It does not know
 /// more than that of a pattern made to have many states, and then it gives up.
@@ -198,6 +198,14 @@ impl<'p, 't> Search<'p, 't> {
     }
 }
 
+/// Takes the steps of what a walk has learnt of its pattern since it was `before`: learning a state takes as long as the
+/// state is large.
+fn learnt(cache: &Cache, before: &mut usize, work: &mut Work<'_>) -> Result<(), TextError> {
+    let now = cache.memory_usage();
+    let steps = now.abs_diff(std::mem::replace(before, now));
+    work.take(steps)
+}
+
 /// One byte further, or one past the end of the text.
 fn step((dfa, cache): (&DFA, &mut Cache), state: LazyStateID, byte: Option<u8>) -> Result<LazyStateID, NoAnswer> {
     let next = match byte {
@@ -220,11 +228,12 @@ fn forward(
 ) -> Result<Option<usize>, NoAnswer> {
     let input = Input::new(text).range(start..);
     let mut state = dfa.start_state_forward(cache, &input).map_err(|_| NoAnswer::Unable)?;
-    let mut end = None;
+    let (mut end, mut known) = (None, cache.memory_usage());
     cache.search_start(start);
     for from in (start..text.len()).step_by(STRIDE) {
         let stride = &text[from..text.len().min(from + STRIDE)];
         work.take(stride.len())?;
+        learnt(cache, &mut known, work)?;
         cache.search_update(from);
         for (at, byte) in (from..).zip(stride) {
             state = step((dfa, cache), state, Some(*byte))?;
@@ -251,11 +260,12 @@ fn backward(
 ) -> Result<Option<usize>, NoAnswer> {
     let input = Input::new(text).range(start..end).anchored(Anchored::Yes);
     let mut state = dfa.start_state_reverse(cache, &input).map_err(|_| NoAnswer::Unable)?;
-    let mut found = None;
+    let (mut found, mut known) = (None, cache.memory_usage());
     cache.search_start(end);
     for until in (start + 1..=end).rev().step_by(STRIDE) {
         let from = start.max(until.saturating_sub(STRIDE));
         work.take(until - from)?;
+        learnt(cache, &mut known, work)?;
         cache.search_update(until);
         for at in (from..until).rev() {
             state = step((dfa, cache), state, Some(text[at]))?;

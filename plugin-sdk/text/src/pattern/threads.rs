@@ -11,6 +11,9 @@ use crate::{TextError, work::Work};
 /// Stands for a place that a group does not have.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
+/// How many places of groups are copied in the time of a step.
+const SLOTS_PER_STEP: usize = 32;
+
 /// What following a pattern needs; it is used again for each match of a text.
 #[derive(Debug)]
 pub(super) struct Threads {
@@ -114,7 +117,7 @@ impl Threads {
                     (&mut self.current, &mut self.scratch, &mut self.stack),
                 );
             }
-            work.take(1 + self.current.states.len())?;
+            work.take((1 + self.current.states.len()) * (1 + self.scratch.len() / SLOTS_PER_STEP))?;
             is_found |= self.step(nfa, text, at, part.end);
             std::mem::swap(&mut self.current, &mut self.next);
             self.next.states.clear();

@@ -30,7 +30,9 @@ fn sender(origin: &Origin) -> (Value, &'static str) {
         PLUGIN,
         "page",
         json!({
-            "permissions": { "inputHost": true, "secrets": { "token": [host(origin)] } },
+            "permissions": {
+                "inputHost": true, "hosts": [host(origin)], "secrets": { "token": [host(origin)] },
+            },
             "settings": [{ "key": "token", "type": "string", "secret": true }],
         }),
     );
@@ -44,7 +46,7 @@ fn sender(origin: &Origin) -> (Value, &'static str) {
 
 fn give_secret(service: &Service) {
     let path = format!("/api/v1/plugins/{PLUGIN}/settings");
-    let given = service.ask("PUT", &path, Some(&json!({"entries": {"token": SECRET}})));
+    let given = service.ask("PUT", &path, Some(&json!({"token": SECRET})));
     let given = given.expect("it answers");
     assert_eq!(given.status, 200, "{}", given.body);
 }
