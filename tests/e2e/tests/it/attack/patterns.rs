@@ -38,9 +38,20 @@ fn held_off(pattern: &str, text: &str) {
     let service = home.serve();
     service.wait_until_ready();
     let hostile = searches(pattern, text, "for (;;)");
-    install(&service, &archive(&home, "hostile", &manifest("hostile@test", "hostile", json!({})), &hostile));
+    install(
+        &service,
+        &archive(
+            &home,
+            "hostile",
+            &manifest("hostile@test", "hostile", json!({})),
+            &hostile,
+        ),
+    );
     let works = searches("'href=\"([^\"]+)\"'", "'<a href=\"/a.iso\">a</a>'.repeat(2000)", "");
-    install(&service, &archive(&home, "works", &manifest("works@test", "works", json!({})), &works));
+    install(
+        &service,
+        &archive(&home, "works", &manifest("works@test", "works", json!({})), &works),
+    );
     let warm = preview(&service, "http://site.test/works");
     assert_eq!(warm["name"], "2000", "{warm}");
     let (address, ended) = (service.address(), &AtomicUsize::new(0));
@@ -64,7 +75,11 @@ fn held_off(pattern: &str, text: &str) {
         while ended.load(Ordering::SeqCst) < ATTACKERS {
             let started = Instant::now();
             let answer = preview(&service, "http://site.test/works");
-            assert_eq!((&answer["name"], &answer["error"]), (&json!("2000"), &json!("")), "{answer}");
+            assert_eq!(
+                (&answer["name"], &answer["error"]),
+                (&json!("2000"), &json!("")),
+                "{answer}"
+            );
             assert!(started.elapsed() < BEARABLE, "{:?}", started.elapsed());
             answered += 1;
         }
@@ -72,10 +87,16 @@ fn held_off(pattern: &str, text: &str) {
     });
     assert!(answered_meanwhile > 0, "no call came while the attack went on");
     let calls = calls(&service, "hostile@test");
-    let ends: Vec<_> = calls.iter().map(|call| call["code"].as_str().unwrap_or_default()).collect();
+    let ends: Vec<_> = calls
+        .iter()
+        .map(|call| call["code"].as_str().unwrap_or_default())
+        .collect();
     assert!(ends.contains(&"cpuLimit"), "{ends:?}");
     // On a machine that is busy with other things, time may go before a call has computed all that it may.
-    assert!(ends.iter().all(|end| ["cpuLimit", "wallLimit"].contains(end)), "{ends:?}");
+    assert!(
+        ends.iter().all(|end| ["cpuLimit", "wallLimit"].contains(end)),
+        "{ends:?}"
+    );
 }
 
 #[test]
