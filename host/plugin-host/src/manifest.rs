@@ -148,6 +148,7 @@ impl OptionalHosts {
 
 /// What a manifest asks for.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub struct Asked {
     /// Hosts it cannot do without.
     pub hosts: Vec<HostPattern>,

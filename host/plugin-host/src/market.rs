@@ -186,7 +186,7 @@ impl Holdings {
             match package {
                 Some(package) if source == Some(id) => known.state.pin(package),
                 _ if source != Some(id) && running != Some(id) && known.state.pinned(plugin).is_some() => {
-                    known.state.unpin(plugin)
+                    known.state.unpin(plugin);
                 }
                 _ => continue,
             }

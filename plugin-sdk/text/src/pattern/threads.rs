@@ -182,7 +182,7 @@ fn follow(
                     stack.push(Frame::Explore(*next));
                 }
                 State::Fail | State::Match { .. } | State::ByteRange { .. } | State::Sparse(_) | State::Dense(_) => {
-                    active.slots_mut(state).copy_from_slice(slots)
+                    active.slots_mut(state).copy_from_slice(slots);
                 }
             },
             Frame::Explore(_) => {}
