@@ -160,7 +160,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_reader_gets_everything_and_may_pause_between_answers() {
         let (mut near, mut far, _seat) = guarded(STEP_BYTES);
-        let mut got = vec![0; STEP_BYTES];
+        let (mut got, sent) = (vec![0; STEP_BYTES], vec![7; 4 * STEP_BYTES]);
         for _ in 0..3 {
             let reading = async {
                 for _ in 0..4 {
@@ -168,7 +168,7 @@ mod tests {
                     far.read_exact(&mut got).await.unwrap();
                 }
             };
-            let (written, ()) = tokio::join!(near.write_all(&[7; 4 * STEP_BYTES]), reading);
+            let (written, ()) = tokio::join!(near.write_all(&sent), reading);
             written.unwrap();
             sleep(STALL_TIME * 3).await;
         }

@@ -59,7 +59,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 type Calls<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Option<Outgoing>> + Send + 'a>>>;
 
 /// Serves an upgraded socket until either side ends it. `is_known` says that the upgrade carried the token.
-pub(crate) async fn serve<S>(service: Arc<Service>, io: S, is_known: bool, seat: &Seat<()>)
+pub(crate) async fn serve<S>(service: Arc<Service>, io: S, is_known: bool, seat: Arc<Seat<()>>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -76,8 +76,10 @@ where
         stream,
         has_said_hello: false,
         peer: Peer::default(),
+        seat,
+        is_cut_off: false,
     }
-    .run(sink, is_known, seat)
+    .run(sink, is_known)
     .await;
     service.connections.fetch_sub(1, Ordering::Relaxed);
 }
@@ -87,6 +89,8 @@ struct Connection<S> {
     stream: SplitStream<WebSocketStream<S>>,
     has_said_hello: bool,
     peer: Peer,
+    seat: Arc<Seat<()>>,
+    is_cut_off: bool,
 }
 
 /// A frame, as far as it concerns us.
@@ -100,7 +104,7 @@ enum Incoming {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    async fn run(mut self, sink: SplitSink<WebSocketStream<S>, Message>, is_known: bool, seat: &Seat<()>) {
+    async fn run(mut self, sink: SplitSink<WebSocketStream<S>, Message>, is_known: bool) {
         let (outgoing, receiver) = mpsc::channel(OUTGOING_BACKLOG);
         let stop = self.service.stop.child_token();
         let writer = Writer {
@@ -116,7 +120,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             } else {
                 match timeout(PROOF_TIME, self.prove(&outgoing)).await {
                     Ok(Some(session)) => {
-                        seat.authenticate();
+                        self.seat.authenticate();
                         Some(session)
                     }
                     Ok(None) => return self.farewell(outgoing).await,
@@ -235,6 +239,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 ),
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
                 Some(Err(Error::Capacity(_))) => too_big(),
+                // Before its proof a client may send less than a frame; it hears of it once.
+                Some(Err(_)) if self.seat.is_overdrawn() && !std::mem::replace(&mut self.is_cut_off, true) => too_big(),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => Incoming::Gone,
             };
         }

@@ -119,7 +119,7 @@ async fn upgrade(State(shared): State<Shared>, mut request: Request) -> Response
     shared.tracker.spawn(async move {
         match upgrading.await {
             Ok(upgraded) => tokio::select! {
-                () = connection::serve(service, TokioIo::new(upgraded), is_known, &seat) => {}
+                () = connection::serve(service, TokioIo::new(upgraded), is_known, Arc::clone(&seat)) => {}
                 () = seat.evicted() => {}
             },
             Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),

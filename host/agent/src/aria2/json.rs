@@ -560,7 +560,7 @@ mod tests {
             if let Asked::One(Call { named: Ok(named), .. }) = Asked::read(text.as_bytes()) {
                 let _any = (named.given.token().is_some(), named.given.clone().read().is_ok());
                 if let Ok(Children::Text(children)) = Children::of(named.given) {
-                    let _any = children.into_iter().map(|call| child(call).is_ok()).count();
+                    let _any = children.into_iter().filter(|call| child(call).is_ok()).count();
                 }
             }
             let _any = token_at(format!("\"token:{token}").as_bytes());
