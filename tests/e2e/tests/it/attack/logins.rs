@@ -13,7 +13,7 @@ use e2e::{
 use serde_json::{Value, json};
 use support::{Content, Origin, Request, Resource, behaviour};
 
-use crate::place::Place;
+use crate::{place::Place, service::plugin_sites::with_plugin};
 
 const MIB: u64 = 1 << 20;
 
@@ -484,4 +484,29 @@ fn in_the_place_of_aria2c_mirrors_receive_no_secrets() {
     assert_sent(&owner, "Authorization", &basic("me", SECRET));
     assert_sent(&owner, "X-Api-Key", SECRET);
     assert_asked_and_told_nothing(&mirror);
+}
+
+#[test]
+fn a_link_of_a_plugin_receives_no_secrets_of_the_url_that_it_was_made_of() {
+    let site = Origin::start(vec![Resource::new("/page", Content::bytes("a page"))]);
+    let other = mirror();
+    let home = Home::new();
+    let script = format!(
+        "export async function resolve(call, out) {{
+            await http.get(call.url).send();
+            out.add('file', 'f.bin').link({:?});
+        }}
+        export const preview = resolve;",
+        other.url("/f.bin")
+    );
+    let service = with_plugin(&home, &json!({"inputHost": true}), &script);
+    store_login(&service, &site, "stored");
+    let url = site.url("/page").replace("://", &format!("://me:{SECRET}@"));
+    let id = service.create(&json!({
+        "url": url, "cookies": format!("a={SECRET}"), "headers": {"X-Api-Key": SECRET},
+        "referrer": format!("{}?token={SECRET}", site.url("/from")),
+    }));
+    wait_for_end(&service, &id);
+    assert!(!site.requests().is_empty(), "the plugin was at work");
+    assert_asked_and_told_nothing(&other);
 }
