@@ -243,7 +243,7 @@ fn a_client_that_does_not_read_its_answer_is_given_up() {
 /// Connections of clients that the process has, and the one between it and its daemon.
 fn sockets(pid: i32) -> usize {
     let own: Vec<_> = std::fs::read_dir(format!("/proc/{pid}/fd"))
-        .expect("this system has /proc")
+        .expect("the process is there")
         .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
         .filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
         .collect();
