@@ -21,7 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &["svc-plugin-derive", "svc-plugin-fixture", "svc-plugin-text"],
     ),
     ("svc-plugin-derive", &[]),
-    ("svc-plugin-fixture", &[]),
+    ("svc-plugin-fixture", &["svc-plugin-text"]),
     ("svc-plugin-text", &[]),
     ("protocol", &[]),
     ("market", &["transfer", "egress"]),

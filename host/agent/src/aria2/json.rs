@@ -141,6 +141,13 @@ struct ChildHead<'a> {
     params: Option<&'a RawValue>,
 }
 
+/// Whether clients can read an id that is sent back as it came: not a number beyond all numbers, half a surrogate pair, or
+/// a list nested without end. Plain strings are not looked at again.
+fn is_readable(id: &str) -> bool {
+    let is_plain = id.starts_with('"') && !id.contains('\\');
+    is_plain || serde_json::from_str::<Value>(id).is_ok()
+}
+
 impl<'a> Call<'a> {
     fn bad(fault: Fault) -> Self {
         let named = Err(fault);
@@ -157,6 +164,9 @@ impl<'a> Call<'a> {
 
     fn of(Head { id, method, params }: Head<'a>) -> Self {
         let id = id.map_or(NO_ID, RawValue::get);
+        if !is_readable(id) {
+            return Self::bad(Fault::parse());
+        }
         let named = match method.and_then(text) {
             None => Err(Fault::invalid_request()),
             Some(method) => match params.map(RawValue::get) {
@@ -469,6 +479,20 @@ mod tests {
             (calls[1].id, calls[1].named.as_ref().unwrap_err().code),
             (NO_ID, -32_600)
         );
+    }
+
+    #[test]
+    fn an_id_that_no_client_can_read_is_not_sent_back() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for id in ["1e999", "\"\\ud800\"", &deep] {
+            assert!(!is_readable(id), "{id}");
+        }
+        for id in ["1", "-0.5e3", "null", "\"x\"", "\"\\u00e4\"", "[1]"] {
+            assert!(is_readable(id), "{id}");
+        }
+        let text = r#"{"id":1e999,"method":"m"}"#;
+        let call = Call::read(serde_json::from_str(text).unwrap());
+        assert_eq!((call.id, call.named.unwrap_err().code), (NO_ID, -32_700));
     }
 
     #[test]
