@@ -346,9 +346,11 @@ pub(crate) fn keeps_owners(directory: &Path) -> bool {
     imp::keeps_owners(directory)
 }
 
-/// The permissions of an ordinary new file of this process, if the system tells.
+/// The permissions of an ordinary new file of this process, if the system tells. Asked once: no code here changes them,
+/// and the answer takes longer than writing a small file.
 pub(crate) fn usual_mode() -> Option<u32> {
-    imp::usual_mode()
+    static MODE: std::sync::OnceLock<Option<u32>> = std::sync::OnceLock::new();
+    *MODE.get_or_init(imp::usual_mode)
 }
 
 /// Creates a file that only its owner can write, whatever the process lets others do; `AlreadyExists` if anything is
