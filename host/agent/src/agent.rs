@@ -115,7 +115,7 @@ impl Agent {
         let app = App {
             gate: Arc::new(Gate::new(
                 vault,
-                // Whoever has a key may be behind a proxy that says another name.
+                // A client with the key may come through a proxy that sends another host name.
                 listening.is_loopback_only() && (host == Host::Desktop || settings.key.is_none()),
                 config.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
                 Arc::clone(&daemon.hub.metrics),

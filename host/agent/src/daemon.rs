@@ -87,7 +87,7 @@ impl Daemon {
         }
     }
 
-    /// Where files go that name no directory; empty while nobody knows.
+    /// The directory of downloads that name none; empty until the daemon has reported its configuration.
     pub(crate) fn save_dir(&self) -> Result<String, CallError> {
         let stats = self
             .known()?

@@ -492,7 +492,7 @@ impl Gate {
     }
 
     fn check_key(&self, request: &Request, surface: Surface, key: KeyDigest, sender: &Sender) -> Option<Response> {
-        // A ticket was given to somebody with the key; no page can use its owner's time up by guessing.
+        // Only a client with the key gets a ticket; no page can lock its owner out by guessing one.
         if surface == Surface::Web
             && request.method() == Method::GET
             && query(request, "ticket").is_some_and(|ticket| self.tickets.take(&ticket, request.uri().path()))

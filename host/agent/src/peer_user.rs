@@ -38,7 +38,7 @@ impl PeerUser {
     }
 }
 
-/// The two ends of a connection, and who is at the far one once somebody had to know.
+/// The two ends of a connection, and the user at the far one once a decision needed it.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     /// The client's address.

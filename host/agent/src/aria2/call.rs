@@ -525,7 +525,7 @@ impl Caller {
         refused.map_or(Ok(Told::Written), Err)
     }
 
-    /// One call of somebody within this process.
+    /// One call that this process itself makes.
     pub(super) async fn one(&self, method: &str, params: Params) -> Outcome {
         let named = Named {
             method: method.into(),

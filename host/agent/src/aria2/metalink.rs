@@ -11,7 +11,7 @@ const NO_PRIORITY: u32 = 999_999;
 /// A file.
 #[derive(Debug, PartialEq)]
 pub(super) struct File {
-    /// As the document says, but for directories that nobody would see. Not to be trusted.
+    /// The name in the document, without hidden directories. Untrusted.
     pub(super) name: String,
     /// Best first, never empty.
     pub(super) urls: Vec<String>,

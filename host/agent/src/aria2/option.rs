@@ -400,7 +400,7 @@ impl Options {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 
-    /// These for somebody who asks: no password, no value of a header, and no login of a proxy.
+    /// The options that a client may read: no password, no value of a header, and no login of a proxy.
     #[must_use]
     pub(super) fn without_secrets(mut self) -> Self {
         self.0

@@ -141,7 +141,7 @@ impl Caller {
 }
 
 impl Caller {
-    /// Whether this connection is told what happens to a download: a visitor's of its own ones.
+    /// Whether this connection gets notifications of a download: a visitor's only of its own ones.
     pub(super) fn is_told(&self, gid: Gid) -> bool {
         let Some(visitor) = self.told_visitor() else {
             return true;
