@@ -4,6 +4,7 @@
 mod aria2c;
 mod attack;
 mod disk;
+mod examples;
 mod get;
 mod hostile_docs;
 mod hostile_origins;

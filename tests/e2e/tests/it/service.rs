@@ -9,7 +9,7 @@ mod market;
 mod metalink;
 mod plugin_kill_loop;
 pub(crate) mod plugin_sites;
-mod plugins;
+pub(crate) mod plugins;
 mod secrets;
 mod setup;
 mod start;

@@ -22,7 +22,7 @@ pub(super) fn with_plugin(home: &Home, identity: &str) -> Service {
 }
 
 /// A service with the plugin of this archive, agreed to.
-pub(super) fn with_archive(home: &Home, identity: &str, archive: &Path) -> Service {
+pub(crate) fn with_archive(home: &Home, identity: &str, archive: &Path) -> Service {
     let service = home.serve();
     service.wait_until_ready();
     let consent = install_archive(&service, identity, archive);

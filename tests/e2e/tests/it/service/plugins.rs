@@ -30,9 +30,9 @@ const FILES: [(&str, &[u8]); 3] = [
 ];
 
 /// Python's file server on a directory with files, ended with the test.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
-    pub(super) url: String,
+    pub(crate) url: String,
     _folder: TempDir,
 }
 
@@ -41,7 +41,7 @@ impl Server {
         Self::with(&FILES)
     }
 
-    pub(super) fn with(files: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn with(files: &[(&str, &[u8])]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (path, bytes) in files {
             let path = folder.path().join(path);
