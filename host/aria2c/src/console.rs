@@ -9,8 +9,6 @@ use agent::aria2::option::Options;
 use command::terminal;
 use jiff::Zoned;
 
-use crate::ledger::Result as DownloadResult;
-
 /// Downloads of which a readout has more than the number.
 const MAX_SHOWN: usize = 5;
 
@@ -48,6 +46,40 @@ impl Level {
             Self::Error => ("ERROR", "\x1b[1;31m"),
         }
     }
+}
+
+/// How a download ended, in the order of the table's legend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum End {
+    Complete,
+    Failed,
+    Unfinished,
+    Removed,
+}
+
+impl End {
+    /// As the table has it, and what that means.
+    pub(super) fn label(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Complete => ("OK", "download completed"),
+            Self::Failed => ("ERR", "error occurred"),
+            Self::Unfinished => ("INPR", "download in-progress"),
+            Self::Removed => ("RM", "download removed"),
+        }
+    }
+}
+
+/// A download that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DownloadResult {
+    pub(super) gid: String,
+    pub(super) end: End,
+    pub(super) done: u64,
+    pub(super) total: u64,
+    /// Bytes per second, all in all; none if it never began.
+    pub(super) speed: Option<u64>,
+    /// Its path, or its URI while it has none.
+    pub(super) name: String,
 }
 
 /// A download that is active, as it is doing.
@@ -299,7 +331,6 @@ impl Console {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::End;
 
     fn active(done: u64, total: u64, speed: u64) -> Active {
         Active {

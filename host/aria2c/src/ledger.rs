@@ -7,39 +7,7 @@ use std::{
 
 use serde::Deserialize;
 
-/// How a download ended, in the order of the table's legend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum End {
-    Complete,
-    Failed,
-    Unfinished,
-    Removed,
-}
-
-impl End {
-    /// As the table has it, and what that means.
-    pub(super) fn label(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Complete => ("OK", "download completed"),
-            Self::Failed => ("ERR", "error occurred"),
-            Self::Unfinished => ("INPR", "download in-progress"),
-            Self::Removed => ("RM", "download removed"),
-        }
-    }
-}
-
-/// A download that is over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Result {
-    pub(super) gid: String,
-    pub(super) end: End,
-    pub(super) done: u64,
-    pub(super) total: u64,
-    /// Bytes per second, all in all; none if it never began.
-    pub(super) speed: Option<u64>,
-    /// Its path, or its URI while it has none.
-    pub(super) name: String,
-}
+use crate::console::{Active, DownloadResult, End};
 
 /// What is asked of a download.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -92,8 +60,8 @@ impl Told {
         uri.map_or("", |uri| &uri.uri)
     }
 
-    pub(super) fn active(&self) -> crate::console::Active {
-        crate::console::Active {
+    pub(super) fn active(&self) -> Active {
+        Active {
             gid: self.gid.clone(),
             done: number(&self.completed_length),
             total: number(&self.total_length),
@@ -121,7 +89,7 @@ fn number(text: &str) -> u64 {
 #[derive(Debug)]
 pub(super) struct Ledger {
     began: HashMap<String, (Instant, u64)>,
-    results: VecDeque<Result>,
+    results: VecDeque<DownloadResult>,
     /// Results that are kept.
     most: usize,
     last_error: u8,
@@ -156,7 +124,7 @@ impl Ledger {
             let bytes = u128::from(done.saturating_sub(before)) * 1000 / elapsed.as_millis();
             u64::try_from(bytes).unwrap_or(u64::MAX)
         });
-        self.results.push_back(Result {
+        self.results.push_back(DownloadResult {
             gid: told.gid.clone(),
             end,
             done,
@@ -180,7 +148,7 @@ impl Ledger {
         self.last_error = code;
     }
 
-    pub(super) fn results(&self) -> impl Iterator<Item = &Result> {
+    pub(super) fn results(&self) -> impl Iterator<Item = &DownloadResult> {
         self.results.iter()
     }
 

@@ -12,8 +12,8 @@
 //! - `host`: engine, daemon and agent in this process
 //! - `session`
 //! - `plan`: what a command line means
-//! - `console`
-//! - `arguments`, `expansion`, `help`, `hooks`, `ledger`, `leftover`
+//! - `ledger`: what became of each download
+//! - `arguments`, `console`, `expansion`, `help`, `hooks`, `leftover`
 
 mod arguments;
 mod console;

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use command::{Exit, amount, environment::Environment, print_json, print_lines};
 use ::http::{Method, StatusCode};
+use command::{Exit, amount, environment::Environment, print_json, print_lines};
 use protocol::{DiagnosticsResult, RuntimeStats};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -6,11 +6,13 @@
 //! the logs of the service on this machine, whose files they read.
 //!
 //! # Layers
-//! - `doctor`, `logs`
-//! - `aria2`, `plugin`, `tasks`
-//! - `capture`, `config`, `greet`, `queue`, `setup`
+//! - `logs`
+//! - `doctor`
+//! - `aria2`, `plugin`, `setup`, `tasks`
+//! - `config`, `greet`
+//! - `ids`: beginnings of ids
 //! - `service`: which service, which key, and the connection
-//! - `ids`, `table`
+//! - `table`
 
 mod aria2;
 mod config;

@@ -26,5 +26,5 @@ pub mod terminal;
 mod usage;
 
 pub use exit::Exit;
-pub use print::{note, print_json, print_lines, print_whole, warn};
+pub use print::{note, print_json, print_lines, print_now, print_whole, warn};
 pub use usage::UsageError;

@@ -28,6 +28,11 @@ pub fn print_lines<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> anyhow:
     print_whole(text.as_bytes())
 }
 
+/// Prints a line of a command that goes on, at once. A reader that has gone is no failure.
+pub fn print_now(text: &str) {
+    let _closed = writeln!(io::stdout(), "{}", printable(text)).and_then(|()| io::stdout().flush());
+}
+
 /// Prints a record for scripts.
 pub fn print_json(record: &impl Serialize) -> anyhow::Result<Exit> {
     let mut text = serde_json::to_string_pretty(record).context("cannot write JSON")?;

@@ -4,13 +4,12 @@ use std::{ops::RangeInclusive, path::Path};
 
 use command::{UsageError, amount};
 use engine::{ProxyChoice, TaskSpec};
-use transfer::{Credentials, Secret};
+use transfer::{Checksum, Credentials, FileName, Secret};
 
 use crate::{
     args::{MAX_CONNECTIONS, SEGMENTS, parse_min_split},
     input_file::{FileOption, OptionName},
     request,
-    wanted::{checksum, place},
 };
 
 /// Lets `options` hold for `task`. Of a name given twice the last counts, except that headers add up.
@@ -49,6 +48,22 @@ fn apply_one(task: &mut TaskSpec, option: &FileOption<'_>) -> Result<(), UsageEr
         OptionName::RemoteTime => task.use_server_time = Some(truth(value).map_err(refuse)?),
     }
     Ok(())
+}
+
+/// Lets the file of `task` be `out`, which may lead into another directory.
+pub(super) fn place(field: &str, task: &mut TaskSpec, out: &Path) -> Result<(), UsageError> {
+    let refuse = || UsageError::new(field, "write the name of a file, not of a directory");
+    let is_directory = out.to_string_lossy().ends_with(std::path::is_separator);
+    let name = out.file_name().filter(|_| !is_directory).ok_or_else(refuse)?;
+    task.file_name = Some(FileName::sanitise_or_none(&name.to_string_lossy()).ok_or_else(refuse)?);
+    if let (Some(dir), Some(parent)) = (&mut task.save_dir, out.parent()) {
+        dir.push(parent);
+    }
+    Ok(())
+}
+
+pub(super) fn checksum(field: &str, text: &str) -> Result<Checksum, UsageError> {
+    text.parse().map_err(|error| UsageError::new(field, format!("{error}")))
 }
 
 fn credentials(credentials: &mut Option<Credentials>) -> &mut Credentials {

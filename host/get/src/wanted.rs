@@ -4,13 +4,13 @@
 use std::{
     fs,
     io::{self, Read as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::SystemTime,
 };
 
 use command::{UsageError, cookies::CookieJar};
 use engine::TaskSpec;
-use transfer::{ByteCount, Checksum, Credentials, FileName, RequestBody, RequestOptions, SafeUrl, Secret};
+use transfer::{ByteCount, Credentials, RequestBody, RequestOptions, SafeUrl, Secret};
 
 use crate::{
     args::{RequestArgs, SourceArgs},
@@ -180,29 +180,15 @@ fn complete(pattern: TaskSpec, sources: &SourceArgs, request: &RequestArgs) -> R
     let given = sources.checksum.as_deref();
     let mut task = TaskSpec {
         request: request_options(request)?,
-        checksum: given.map(|text| checksum("--checksum", text)).transpose()?,
+        checksum: given
+            .map(|text| file_options::checksum("--checksum", text))
+            .transpose()?,
         ..pattern
     };
     if let Some(out) = &sources.out {
-        place("--out", &mut task, out)?;
+        file_options::place("--out", &mut task, out)?;
     }
     Ok(task)
-}
-
-/// Lets the file of `task` be `out`, which may lead into another directory.
-pub fn place(field: &str, task: &mut TaskSpec, out: &Path) -> Result<(), UsageError> {
-    let refuse = || UsageError::new(field, "write the name of a file, not of a directory");
-    let is_directory = out.to_string_lossy().ends_with(std::path::is_separator);
-    let name = out.file_name().filter(|_| !is_directory).ok_or_else(refuse)?;
-    task.file_name = Some(FileName::sanitise_or_none(&name.to_string_lossy()).ok_or_else(refuse)?);
-    if let (Some(dir), Some(parent)) = (&mut task.save_dir, out.parent()) {
-        dir.push(parent);
-    }
-    Ok(())
-}
-
-pub(crate) fn checksum(field: &str, text: &str) -> Result<Checksum, UsageError> {
-    text.parse().map_err(|error| UsageError::new(field, format!("{error}")))
 }
 
 fn request_options(args: &RequestArgs) -> Result<RequestOptions, UsageError> {

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::Context as _;
 use cli::{Audience, Client, RemoteError, ServiceArgs, attend};
-use command::{Exit, environment::Environment, terminal::printable};
+use command::{Exit, environment::Environment, print_now};
 use plugin_host::manifest;
 use protocol::{
     DaemonEvent, EventBody, InstallPluginDevRequest, InstalledPlugin, Method, PluginDto, agent::AgentSnapshot,
@@ -63,7 +63,7 @@ pub(super) async fn run(args: DevArgs, environment: &Environment) -> anyhow::Res
     };
     let installed: InstalledPlugin = client.call(Method::PluginInstallDev, &params).await?;
     bench.identity.clone_from(&installed.identity);
-    say(&format!(
+    print_now(&format!(
         "{} {} runs from {}",
         installed.identity,
         installed.version,
@@ -109,9 +109,9 @@ impl Bench {
     /// Builds what there is to build; what does not compile was told by the compiler.
     fn build(&mut self) {
         match build::build(&self.folder) {
-            Ok(Some(built)) => say(&format!("built in {} ms", built.took.as_millis())),
+            Ok(Some(built)) => print_now(&format!("built in {} ms", built.took.as_millis())),
             Ok(None) => {}
-            Err(error) => say(&format!("not built: {error:#}")),
+            Err(error) => print_now(&format!("not built: {error:#}")),
         }
     }
 
@@ -161,7 +161,7 @@ impl Bench {
         );
         match &error {
             Some(text) if self.error != error => {
-                say(&format!("not loaded, the version before goes on: {text}"));
+                print_now(&format!("not loaded, the version before goes on: {text}"));
             }
             None if self.running != running => {
                 let when = if self.running == Running::default() {
@@ -169,18 +169,13 @@ impl Bench {
                 } else {
                     format!("{} ms after the change", self.age().as_millis())
                 };
-                say(&format!("{} {} loaded {when}", plugin.identity, plugin.version));
+                print_now(&format!("{} {} loaded {when}", plugin.identity, plugin.version));
                 self.running = running;
             }
             _ => {}
         }
         self.error = error;
     }
-}
-
-/// Prints a line at once; who has gone needs none.
-fn say(text: &str) {
-    let _closed = writeln!(io::stdout(), "{}", printable(text)).and_then(|()| io::stdout().flush());
 }
 
 impl Audience for Bench {
@@ -209,14 +204,14 @@ impl Audience for Bench {
         let captured = self.look_at_captured();
         for (path, stamp) in &captured {
             if self.captured.get(path) != Some(stamp) {
-                say(&format!("a call failed; it is kept as {}", path.display()));
+                print_now(&format!("a call failed; it is kept as {}", path.display()));
             }
         }
         self.captured = captured;
     }
 
     fn away(&mut self, why: &RemoteError, _: Duration) {
-        say(&format!("the service is away: {why}"));
+        print_now(&format!("the service is away: {why}"));
     }
 
     fn flush(&mut self) -> io::Result<()> {

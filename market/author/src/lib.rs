@@ -6,7 +6,8 @@
 //! *Never* knows how the sandbox is started or how the Internet is reached: the executable says that in [`Facilities`].
 //!
 //! # Layers
-//! - `dev`, `inspect`, `lint`, `maintain`, `new`, `pack`, `test`
+//! - `dev`, `pack`
+//! - `inspect`, `lint`, `maintain`, `new`, `test`
 //! - `build`
 //! - `workshop`: a plugin loaded in the sandbox of this process
 

@@ -3,13 +3,13 @@
 mod drift;
 mod record;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use command::{Exit, print_lines};
 use plugin_host::{Line, LogLevel, author::Candidate, fixture::Replayed};
 use transfer::ByteCount;
 
-use crate::workshop::{FolderArgs, Sandbox, Workshop, lines_of};
+use crate::workshop::{FolderArgs, Sandbox, Workshop, file_name, lines_of};
 
 pub(super) const EXAMPLES: &str = "Examples:
   svc plugin test                                  play fixtures/*.json of the plugin in this folder
@@ -109,7 +109,7 @@ async fn play(candidate: &Candidate, args: &TestArgs) -> Outcome {
             }
         };
         if fixture.is_err() {
-            lines.push(format!("FAIL  {}", file(path)));
+            lines.push(format!("FAIL  {}", file_name(path)));
         }
         failed += usize::from(!problems.is_empty());
         lines.extend(problems.iter().map(|problem| format!("      {problem}")));
@@ -137,11 +137,5 @@ fn summary(path: &str, name: &str, replayed: &Replayed, with_budget: bool) -> St
     } else {
         String::new()
     };
-    format!("{verdict}  {}: {name}{budget}", file(path))
-}
-
-/// The name of a fixture's file, by which one speaks of it.
-fn file(path: &str) -> &str {
-    let file = Path::new(path).file_stem().and_then(|stem| stem.to_str());
-    file.unwrap_or(path)
+    format!("{verdict}  {}: {name}{budget}", file_name(path))
 }

@@ -98,3 +98,9 @@ fn refused(path: &Path, error: &CommandError) -> UsageError {
 pub(super) fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     text.trim_end_matches("\\n").split("\\n")
 }
+
+/// The name of a fixture's file without its extension, by which reports name the fixture.
+pub(super) fn file_name(path: &str) -> &str {
+    let file = Path::new(path).file_stem().and_then(|stem| stem.to_str());
+    file.unwrap_or(path)
+}

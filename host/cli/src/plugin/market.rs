@@ -1,11 +1,10 @@
 //! `svc market …` for the users of a service: look for plugins, install and update them, and say where they come from.
 
+mod ask;
 mod install;
 mod source;
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-
-use command::{Exit, UsageError, environment::Environment, print_json, print_lines, terminal::printable};
+use command::{Exit, environment::Environment, print_json, print_lines};
 use protocol::{MarketEntryDto, MarketInstalledDto, Method, RevocationDto};
 
 use super::installed;
@@ -76,11 +75,6 @@ pub(crate) async fn run(command: MarketCommand, environment: &Environment) -> an
     }
 }
 
-/// Everything that sources offer.
-async fn entries(client: &mut Client<'_>) -> anyhow::Result<Vec<MarketEntryDto>> {
-    Ok(client.ask(Method::PluginMarketList).await?)
-}
-
 async fn list(
     service: &ServiceArgs,
     is_wanted: impl Fn(&MarketEntryDto) -> bool,
@@ -88,7 +82,7 @@ async fn list(
 ) -> anyhow::Result<Exit> {
     let target = service.target(environment)?;
     let mut client = Client::connect(&target).await?;
-    let mut entries = entries(&mut client).await?;
+    let mut entries: Vec<MarketEntryDto> = client.ask(Method::PluginMarketList).await?;
     entries.retain(is_wanted);
     if service.json {
         return print_json(&entries);
@@ -143,20 +137,6 @@ fn state(entry: &MarketEntryDto) -> String {
     states.extend(entry.update_available.then(|| "update".to_owned()));
     states.extend(is_pinned.then(|| "pinned".to_owned()));
     states.join("; ")
-}
-
-/// Shows `lines` to whoever sits at the terminal, and asks. Where nobody does, the option `instead` is needed.
-fn confirm(lines: &[String], question: &str, instead: &str) -> anyhow::Result<bool> {
-    let shown: Vec<_> = lines.iter().map(|line| printable(line)).collect();
-    let shown = shown.join("\n");
-    if !io::stdin().is_terminal() {
-        let problem = format!("nobody can be asked here: {question}\n{shown}");
-        return Err(UsageError::new(instead, problem).into());
-    }
-    write!(io::stderr(), "{shown}\n{question} [y/N] ")?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
 #[cfg(test)]

@@ -4,13 +4,25 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::Context as _;
-use command::{UsageError, directories};
+use command::{UsageError, amount, directories};
 use serde::{Deserialize, Serialize};
 
-use super::{Address, target};
+use super::Address;
+
+/// The longest that may be asked for: a day.
+const MAX_TIMEOUT_SECONDS: f64 = 86_400.0;
+
+/// The shortest time that any network needs.
+const MIN_TIMEOUT_SECONDS: f64 = 0.1;
+
+/// Reads the time that an answer may take, in seconds.
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
+    amount::parse_seconds(text, MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS)
+}
 
 /// The file. What is not there has its default.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -120,7 +132,7 @@ impl ClientFile {
             Key::Url => self.url = Some(Address::parse(value).map_err(refuse)?.to_string()),
             Key::Token if value.is_empty() => return Err(refuse("the key is empty".to_owned())),
             Key::Token => self.token = Some(value.to_owned()),
-            Key::Timeout => self.timeout = Some(target::parse_timeout(value).map_err(refuse)?.as_secs_f64()),
+            Key::Timeout => self.timeout = Some(parse_timeout(value).map_err(refuse)?.as_secs_f64()),
         }
         Ok(())
     }

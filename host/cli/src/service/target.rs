@@ -12,7 +12,7 @@ use std::{
 use agent::{AccessKey, DEFAULT_PORT, DirectoryError, Holder, Stored};
 use clap::builder::{StringValueParser, TypedValueParser as _};
 use command::{
-    Exit, UsageError, amount, directories,
+    Exit, UsageError, directories,
     environment::{self, Environment},
     print_json, print_lines,
 };
@@ -21,19 +21,16 @@ use rustls::ClientConfig;
 use serde::Serialize;
 use transfer::Secret;
 
-use super::{Address, RemoteError, dial, file::ClientFile};
+use super::{
+    Address, RemoteError, dial,
+    file::{ClientFile, parse_timeout},
+};
 
 /// How long answers are waited for unless somebody says otherwise.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long what takes long is waited for, such as a download into the service.
 const SLOW_TIMEOUT: Duration = Duration::from_mins(2);
-
-/// The longest that may be asked for: a day.
-const MAX_TIMEOUT_SECONDS: f64 = 86_400.0;
-
-/// The shortest time that any network needs.
-const MIN_TIMEOUT_SECONDS: f64 = 0.1;
 
 /// The largest file with a key; a key has 128 characters at most.
 const MAX_KEY_FILE_BYTES: u64 = 4096;
@@ -72,10 +69,6 @@ pub struct ServiceArgs {
     /// Print JSON, for scripts
     #[arg(long, global = true)]
     pub json: bool,
-}
-
-pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
-    amount::parse_seconds(text, MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS)
 }
 
 /// A service, and how to reach it.

@@ -17,6 +17,7 @@ use serde_json::json;
 use transfer::{ByteCount, OnConflict};
 
 use self::telling::Telling;
+use super::find;
 use crate::service::{Client, ServiceArgs, attend::attend, print_done};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -105,7 +106,7 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
     )?;
     let mut client = Client::connect(&target).await?;
     let queue = match &args.task.queue {
-        Some(name) => super::queue::find(&mut client, name).await?.queue_id,
+        Some(name) => find::queue(&mut client, name).await?.queue_id,
         None => String::new(),
     };
     let requests = wanted.tasks().map(|task| {

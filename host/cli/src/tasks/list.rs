@@ -3,13 +3,13 @@
 use command::{Exit, amount, environment::Environment, print_json, print_lines};
 use jiff::{Timestamp, tz::TimeZone};
 use protocol::{
-    ActivityPage, ActivityParams, DeleteTasksParams, Method, OkResult, TaskDto, TaskIdsParams, TaskRuntimeDto,
-    TaskStatus, agent::AgentSnapshot,
+    ActivityPage, ActivityParams, DeleteTasksParams, Method, OkResult, QueueDto, TaskDto, TaskIdParams, TaskIdsParams,
+    TaskRuntimeDto, TaskStatus, agent::AgentSnapshot,
 };
-use serde::Deserialize;
 use serde_json::json;
 use transfer::SafeUrl;
 
+use super::find;
 use crate::{
     ids::{self, Known},
     service::{Client, ServiceArgs, print_done},
@@ -22,6 +22,9 @@ pub(crate) const LIST_EXAMPLES: &str = "Examples:
   svc list --json | jq -r '.[].url'
 
 Wherever a command takes an id, the first characters of it are enough, as long as no other id begins so.";
+
+/// The length of a task's id, which is a UUID.
+const WHOLE_ID_CHARS: usize = 36;
 
 /// Entries of a task's history that `status` shows; the most that come in one page.
 const HISTORY: u32 = 200;
@@ -79,23 +82,11 @@ fn parse_status(text: &str) -> Result<TaskStatus, String> {
     found.ok_or_else(|| format!("known are {}", known.join(", ")))
 }
 
-/// The ids of all tasks.
-pub(crate) async fn known(client: &mut Client<'_>) -> anyhow::Result<Known> {
-    /// What is read of each task; a service may have a hundred thousand.
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Named {
-        task_id: String,
-    }
-    let tasks: Vec<Named> = client.ask(Method::TaskList).await?;
-    Ok(Known::new("task", tasks.into_iter().map(|task| task.task_id)))
-}
-
 pub(crate) async fn list(args: &ListArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
     let queue = match &args.queue {
-        Some(name) => Some(super::queue::find(&mut client, name).await?.queue_id),
+        Some(name) => Some(find::queue(&mut client, name).await?.queue_id),
         None => None,
     };
     let AgentSnapshot { mut daemon, .. } = client.snapshot().await?;
@@ -164,28 +155,57 @@ pub(crate) fn safe_url(text: &str) -> String {
     SafeUrl::parse(text).map_or_else(|_| "(a source that is no URL)".to_owned(), |url| url.to_string())
 }
 
+/// A task with what is shown beside it.
+struct Looked {
+    task: TaskDto,
+    /// Only of a task that is being downloaded.
+    run: Option<TaskRuntimeDto>,
+    /// The name of its queue, or the id of one that is gone.
+    queue: String,
+}
+
+/// The task that `id` means. A whole id needs nothing of other tasks, of which a service may have a hundred thousand; only
+/// the beginning of an id does, and figures of a run, which come with the snapshot alone.
+async fn look(client: &mut Client<'_>, id: &str) -> anyhow::Result<Looked> {
+    let params = TaskIdParams {
+        task_id: id.trim().to_ascii_lowercase(),
+    };
+    let queue_name = |queues: Vec<QueueDto>, task: &TaskDto| {
+        let queue = queues.into_iter().find(|queue| queue.queue_id == task.queue_id);
+        queue.map_or_else(|| task.queue_id.clone(), |queue| queue.name)
+    };
+    if params.task_id.len() >= WHOLE_ID_CHARS
+        && let Ok(task) = client.call::<TaskDto>(Method::TaskGet, &params).await
+        && !is_moving(&task)
+    {
+        let queue = queue_name(client.ask(Method::QueueList).await?, &task);
+        return Ok(Looked { task, run: None, queue });
+    }
+    let AgentSnapshot { mut daemon, .. } = client.snapshot().await?;
+    let ids = Known::new("task", daemon.tasks.iter().map(|task| task.task_id.clone()));
+    let id = ids.find(&[id.to_owned()])?.remove(0);
+    let found = daemon.tasks.iter().position(|task| task.task_id == id);
+    let task = daemon.tasks.swap_remove(found.expect("the id is one of theirs"));
+    let run = daemon.task_runtime.remove(&id).filter(|_| is_moving(&task));
+    let queue = queue_name(daemon.queues, &task);
+    Ok(Looked { task, run, queue })
+}
+
 pub(crate) async fn status(args: &StatusArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
-    let ids = known(&mut client).await?.find(std::slice::from_ref(&args.id))?;
+    let Looked { task, run, queue } = look(&mut client, &args.id).await?;
     let params = ActivityParams {
-        task_id: ids[0].clone(),
+        task_id: task.task_id.clone(),
         before_id: None,
         after_id: None,
         limit: Some(HISTORY),
     };
     let history: ActivityPage = client.call(Method::TaskActivity, &params).await?;
-    let AgentSnapshot { daemon, .. } = client.snapshot().await?;
-    let Some(task) = daemon.tasks.iter().find(|task| task.task_id == ids[0]) else {
-        let names = vec![args.id.clone()];
-        return Err(crate::service::RemoteError::Unknown { what: "task", names }.into());
-    };
-    let run = daemon.task_runtime.get(&task.task_id).filter(|_| is_moving(task));
     if args.service.json {
         return print_json(&json!({ "task": task, "runtime": run, "activity": history.items }));
     }
-    let queue = daemon.queues.iter().find(|queue| queue.queue_id == task.queue_id);
-    let mut lines = facts(task, run, queue.map_or(&task.queue_id, |queue| &queue.name));
+    let mut lines = facts(&task, run.as_ref(), &queue);
     if !history.items.is_empty() {
         lines.push("History".to_owned());
     }
@@ -284,7 +304,7 @@ async fn change(
 ) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
-    let ids = known(&mut client).await?.find(&args.ids)?;
+    let ids = find::known(&mut client).await?.find(&args.ids)?;
     let (method, params) = call(ids.clone());
     let _: OkResult = client.call(method, &params).await?;
     let plural = if ids.len() == 1 { "" } else { "s" };

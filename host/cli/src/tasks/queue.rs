@@ -1,14 +1,14 @@
 //! `svc queue`: queues, listed and changed.
 
-use command::{Exit, UsageError, amount, environment::Environment, print_json, print_lines};
+use command::{Exit, amount, environment::Environment, print_json, print_lines};
 use protocol::{Method, MoveTaskParams, OkResult, QueueDto, QueueFields, QueueIdParams, UpdateQueueParams};
 use serde::Serialize;
 use serde_json::json;
 
-use super::list;
+use super::find;
 use crate::{
     ids::{self, Known},
-    service::{Client, RemoteError, ServiceArgs, print_done},
+    service::{Client, ServiceArgs, print_done},
     table::{Align, Table},
 };
 
@@ -135,7 +135,7 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
             print_done(service, &made, &sentence)
         }
         QueueCommand::Update { queue, name, fields } => {
-            let queue = find(&mut client, queue).await?;
+            let queue = find::queue(&mut client, queue).await?;
             let params = update(queue, name.clone(), fields);
             done(
                 &mut client,
@@ -151,8 +151,8 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
         QueueCommand::Start(one) => act(&mut client, service, Method::QueueStart, one, "started queue").await,
         QueueCommand::Stop(one) => act(&mut client, service, Method::QueueStop, one, "stopped queue").await,
         QueueCommand::Move { ids, to } => {
-            let queue = find(&mut client, to).await?;
-            let ids = list::known(&mut client).await?.find(ids)?;
+            let queue = find::queue(&mut client, to).await?;
+            let ids = find::known(&mut client).await?.find(ids)?;
             for task_id in &ids {
                 let (task_id, queue_id) = (task_id.clone(), queue.queue_id.clone());
                 let _: OkResult = client
@@ -177,7 +177,7 @@ async fn act(
     one: &OneArgs,
     what: &str,
 ) -> anyhow::Result<Exit> {
-    let QueueDto { queue_id, name, .. } = find(client, &one.queue).await?;
+    let QueueDto { queue_id, name, .. } = find::queue(client, &one.queue).await?;
     done(client, service, method, &QueueIdParams { queue_id }, what, &name).await
 }
 
@@ -191,35 +191,6 @@ async fn done(
 ) -> anyhow::Result<Exit> {
     let answered: OkResult = client.call(method, params).await?;
     print_done(service, &answered, &format!("{what} {name}"))
-}
-
-/// The queue of that id, name, or beginning of an id.
-pub(crate) async fn find(client: &mut Client<'_>, text: &str) -> anyhow::Result<QueueDto> {
-    let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
-    pick(queues, text)
-}
-
-fn pick(queues: Vec<QueueDto>, text: &str) -> anyhow::Result<QueueDto> {
-    let named: Vec<_> = queues
-        .iter()
-        .filter(|queue| queue.name == text && queue.queue_id != text)
-        .collect();
-    let is_id = queues.iter().any(|queue| queue.queue_id == text);
-    let id = match named[..] {
-        [queue] if !is_id => queue.queue_id.clone(),
-        [_, _, ..] if !is_id => {
-            let problem = format!("{} queues have that name; write the id of one", named.len());
-            return Err(UsageError::new(text, problem).into());
-        }
-        _ => Known::new("queue", queues.iter().map(|queue| queue.queue_id.clone()))
-            .find(&[text.to_owned()])?
-            .remove(0),
-    };
-    let found = queues.into_iter().find(|queue| queue.queue_id == id);
-    found.ok_or_else(|| {
-        let names = vec![text.to_owned()];
-        RemoteError::Unknown { what: "queue", names }.into()
-    })
 }
 
 fn update(queue: QueueDto, name: Option<String>, fields: &FieldArgs) -> UpdateQueueParams {
@@ -293,23 +264,6 @@ mod tests {
             speed_limit_kbps: 7,
             ..QueueDto::default()
         }
-    }
-
-    #[test]
-    fn a_queue_is_found_by_id_then_by_name() {
-        let queues = || {
-            vec![
-                queue("main", "Default"),
-                queue("later", "twin"),
-                queue("beef-1", "twin"),
-                queue("x", "main"),
-            ]
-        };
-        assert_eq!(pick(queues(), "main").unwrap().name, "Default");
-        assert_eq!(pick(queues(), "Default").unwrap().queue_id, "main");
-        assert_eq!(pick(queues(), "beef").unwrap().queue_id, "beef-1");
-        assert!(pick(queues(), "twin").unwrap_err().is::<UsageError>());
-        assert!(pick(queues(), "nothing").unwrap_err().is::<RemoteError>());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal as _};
 
 use command::{Exit, environment::Environment, print_lines};
 
-use super::list;
+use super::find;
 use crate::service::{
     Audience, Client, ServiceArgs,
     attend::{End, attend},
@@ -35,7 +35,7 @@ pub(crate) async fn run(args: &WatchArgs, environment: &Environment) -> anyhow::
     let ids = if args.ids.is_empty() {
         Vec::new()
     } else {
-        list::known(&mut client).await?.find(&args.ids)?
+        find::known(&mut client).await?.find(&args.ids)?
     };
     let view = view::View::new(ids);
     let is_terminal = io::stdout().is_terminal() && !environment.is_dumb_terminal;

@@ -3,9 +3,9 @@
 use std::{convert::Infallible, iter, time::Duration};
 
 use cli::{Client, RemoteError, Target};
+use command::print_now;
 use protocol::{Method, PluginJournalDto, PluginParams};
 
-use super::say;
 use crate::workshop::lines_of;
 
 /// How often is asked. The journal keeps far more than happens in between.
@@ -35,7 +35,7 @@ async fn follow_connected(target: &Target, identity: &str) -> Result<Infallible,
         let journal: PluginJournalDto = client.call(Method::PluginJournal, &params).await?;
         for (at_ms, line) in told(&journal, since) {
             since = at_ms;
-            say(&line);
+            print_now(&line);
         }
     }
 }

@@ -9,7 +9,7 @@ use plugin_host::{
 };
 use serde_json::Value;
 
-use super::file;
+use crate::workshop::file_name;
 
 /// Differences of one answer that are told; a redesigned page has hundreds.
 const MAX_TOLD: usize = 20;
@@ -30,7 +30,7 @@ pub(super) async fn run(candidate: &Candidate, only: Option<&str>) -> anyhow::Re
             Err(error) => vec![error.to_string()],
         };
         let verdict = if found.is_empty() { "same   " } else { "CHANGED" };
-        lines.push(format!("{verdict}  {}: {}", file(path), fixture.name));
+        lines.push(format!("{verdict}  {}: {}", file_name(path), fixture.name));
         lines.extend(found.iter().map(|difference| format!("         {difference}")));
         changed += usize::from(!found.is_empty());
     }

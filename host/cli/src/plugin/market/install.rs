@@ -7,7 +7,7 @@ use protocol::{
     InstalledPlugin, MarketEntryDto, MarketInstallRequest, Method, OkResult, PluginDto, SetPluginEnabledParams,
 };
 
-use super::{confirm, entries};
+use super::ask::confirm;
 use crate::{
     ids::Known,
     plugin::installed,
@@ -60,7 +60,7 @@ struct HowArgs {
 pub(crate) async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.how.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
-    let mut entries = entries(&mut client).await?;
+    let mut entries: Vec<MarketEntryDto> = client.ask(Method::PluginMarketList).await?;
     entries.retain(|entry| args.source.as_ref().is_none_or(|source| entry.source == *source));
     let wanted = find(&entries, &args.plugins)?;
     let mut visit = Visit::new(&mut client, &args.how);
@@ -77,7 +77,7 @@ pub(crate) async fn install(args: &InstallArgs, environment: &Environment) -> an
 pub(crate) async fn update(args: &UpdateArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.how.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
-    let mut entries = entries(&mut client).await?;
+    let mut entries: Vec<MarketEntryDto> = client.ask(Method::PluginMarketList).await?;
     entries.retain(|entry| entry.installed.is_some());
     let is_named = !args.plugins.is_empty();
     let mut wanted = if is_named {

@@ -6,7 +6,7 @@ use protocol::{
     OkResult,
 };
 
-use super::confirm;
+use super::ask::confirm;
 use crate::{
     service::{Client, ServiceArgs, print_done},
     table::{Align, Table},
