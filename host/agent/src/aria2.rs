@@ -13,6 +13,7 @@ mod client;
 mod connection;
 mod control;
 mod fault;
+pub mod files;
 mod gid;
 mod json;
 mod metalink;

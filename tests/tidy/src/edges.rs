@@ -40,9 +40,48 @@ const EDGES: &[(&str, &[&str])] = &[
             "plugin-host",
         ],
     ),
+    ("command", &["protocol", "transfer", "engine"]),
+    ("get", &["command", "transfer", "transfer-http", "engine", "store"]),
+    (
+        "cli",
+        &[
+            "command",
+            "get",
+            "agent",
+            "protocol",
+            "egress",
+            "engine",
+            "store",
+            "transfer",
+            "market",
+            "plugin-host",
+        ],
+    ),
+    (
+        "aria2c",
+        &["command", "agent", "daemon", "engine", "transfer", "transfer-http"],
+    ),
+    (
+        "author",
+        &[
+            "command",
+            "cli",
+            "market",
+            "market-tool",
+            "plugin-host",
+            "plugin-wasm",
+            "protocol",
+            "transfer",
+        ],
+    ),
     (
         "host",
         &[
+            "command",
+            "get",
+            "cli",
+            "aria2c",
+            "author",
             "transfer",
             "egress",
             "transfer-http",
@@ -93,17 +132,20 @@ const WALLS: &[(&str, &[&str])] = &[
     ("reqwest", &["egress"]),
     ("rustls-native-certs", &["egress"]),
     ("webpki-roots", &["egress"]),
-    ("rustls", &["egress", "transfer-http", "host", "support"]),
+    ("rustls", &["egress", "transfer-http", "cli", "support"]),
     // On streams that egress opened.
-    ("tokio-rustls", &["transfer-http", "host", "support"]),
+    ("tokio-rustls", &["transfer-http", "cli", "support"]),
     ("tokio-socks", &["transfer-http"]),
     ("wasmtime", &["plugin-wasm"]),
     ("wasmtime-wasi", &["plugin-wasm"]),
-    ("clap", &["host", "market-tool"]),
-    ("indicatif", &["host"]),
+    (
+        "clap",
+        &["aria2c", "author", "cli", "command", "get", "host", "market-tool"],
+    ),
+    ("indicatif", &["cli", "get"]),
     // Private keys; the tests of the library sign, too, as do its hostile inputs.
     ("minisign", &["market-tool", "market", "fuzz"]),
-    ("tracing-subscriber", &["host", "support", "e2e"]),
+    ("tracing-subscriber", &["command", "cli", "aria2c", "support", "e2e"]),
 ];
 
 fn workspace() -> Vec<Package> {

@@ -25,7 +25,7 @@ const PLACES: &[[&str; 2]] = &[["/wo", "rk/"], ["far", "m-"], ["before", "-stop"
 
 /// What only some crates do: the words that show it, and the crates.
 const PRIVILEGES: &[(&[&str], &[&str])] = &[
-    (&["env::var", "env::args"], &["app"]),
+    (&["env::var", "env::args"], &["command", "src"]),
     // Which of them open connections is another rule; these hold streams that they were given.
     (
         &["TcpStream", "TcpSocket", "UdpSocket"],

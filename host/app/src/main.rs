@@ -1,7 +1,0 @@
-//! The `svc` executable. Everything it does is in the library `host`.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    host::cli::main(std::env::args_os())
-}

@@ -1,0 +1,363 @@
+//! Doing it: adds the downloads, tells what happens to them, and ends when they do or when it is told to.
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+use agent::{
+    SessionFile as _,
+    aria2::{Aria2, Kind, Notices, files::Entry, option::Refusal},
+};
+use command::stop::StopRequests;
+use data_encoding::BASE64;
+use jiff::Zoned;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Interval, MissedTickBehavior};
+
+use crate::{
+    Refused,
+    console::{self, Console, Level},
+    hooks::Callers,
+    host::Host,
+    ledger::{KEYS, Ledger, Told},
+    leftover::{self, Borrowed},
+    plan::{Plan, Wanted},
+};
+
+/// How often the console shows how it is going, and the clock is looked at.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Downloads that are added at once.
+const ADDED_AT_ONCE: usize = 1000;
+
+/// How many downloads have not come to their end.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stat {
+    num_active: String,
+    num_waiting: String,
+}
+
+impl Stat {
+    fn unfinished(&self) -> u64 {
+        let count = |text: &str| text.parse::<u64>().unwrap_or(0);
+        count(&self.num_active) + count(&self.num_waiting)
+    }
+}
+
+/// What can happen while it runs.
+enum Happening {
+    /// The user, a service manager or a client wants the end.
+    Asked,
+    Told(Vec<(Kind, String)>),
+    Tick,
+}
+
+/// Carries out the plan; answers the exit code.
+pub(super) async fn drive(plan: Plan, mut console: Console) -> Result<u8, Refused> {
+    let mut stop =
+        StopRequests::listen().map_err(|error| Refused::new(format!("Cannot listen for signals: {error}")))?;
+    for warning in &plan.warnings {
+        console.tell(Level::Warn, warning);
+    }
+    let host = Host::start(&plan).await?;
+    let aria2 = host.agent.aria2();
+    let mut drive = Drive {
+        notices: aria2.notices(),
+        aria2,
+        ledger: Ledger::new(plan.results),
+        callers: Callers::default(),
+        borrowed: Vec::new(),
+        console,
+        plan,
+        began: Instant::now(),
+        last_summary: Instant::now(),
+        last_save: Instant::now(),
+    };
+    drive.begin(&host).await?;
+    drive.run(&host, &mut stop).await?;
+    drive.end(host, &mut stop).await
+}
+
+struct Drive {
+    aria2: Aria2,
+    notices: Notices,
+    ledger: Ledger,
+    callers: Callers,
+    /// Files that runs go on with and that may be whole.
+    borrowed: Vec<Borrowed>,
+    console: Console,
+    plan: Plan,
+    began: Instant,
+    last_summary: Instant,
+    last_save: Instant,
+}
+
+impl Drive {
+    /// Says what holds, adds the downloads, and lets clients in.
+    async fn begin(&mut self, host: &Host) -> Result<(), Refused> {
+        let usual = self.plan.usual.clone().into_value();
+        self.aria2
+            .call::<String>("aria2.changeGlobalOption", vec![usual])
+            .await?;
+        let wanted = std::mem::take(&mut self.plan.wanted);
+        let mut entries = Vec::new();
+        let mut gids = HashSet::new();
+        for wanted in wanted {
+            match wanted {
+                Wanted::Uris(entry) => entries.push(entry),
+                Wanted::Metalink(document, options) => {
+                    let params = vec![BASE64.encode(&document).into(), options.into_value()];
+                    match self.aria2.call::<Vec<String>>("aria2.addMetalink", params).await {
+                        Ok(added) => gids.extend(added),
+                        Err(refusal) => self.refuse("Metalink", &refusal.to_string()),
+                    }
+                }
+            }
+        }
+        let taken = entries
+            .iter()
+            .filter_map(|entry| leftover::take(entry, &self.plan.usual));
+        self.borrowed.extend(taken);
+        for entries in entries.chunks(ADDED_AT_ONCE) {
+            gids.extend(self.add(entries).await?);
+        }
+        if !gids.is_empty() {
+            self.console
+                .tell(Level::Notice, &format!("Downloading {} item(s)", gids.len()));
+        }
+        if let Some(session) = &host.session {
+            session.began_with.get_or_init(|| gids);
+        }
+        if let Some(door) = &self.plan.door {
+            if door.secret.is_none() {
+                self.console.tell(
+                    Level::Warn,
+                    "No --rpc-secret is set: every program of this machine can give orders.",
+                );
+            }
+            let port = host.agent.local_addr().port();
+            self.console
+                .tell(Level::Notice, &format!("IPv4 RPC: listening on TCP port {port}"));
+            host.agent.open();
+        }
+        Ok(())
+    }
+
+    /// Adds downloads; answers the GIDs of those that were taken.
+    async fn add(&mut self, entries: &[Entry]) -> Result<Vec<String>, Refused> {
+        let call = |entry: &Entry| json!({"methodName": "aria2.addUri", "params": [entry.uris, entry.options.clone().into_value()]});
+        let calls: Vec<Value> = entries.iter().map(call).collect();
+        let answers: Vec<Value> = self.aria2.call("system.multicall", vec![calls.into()]).await?;
+        let mut taken = Vec::new();
+        for (entry, answer) in entries.iter().zip(answers) {
+            match (answer[0].as_str(), answer["message"].as_str()) {
+                (Some(gid), _) => taken.push(gid.to_owned()),
+                (None, why) => self.refuse(entry.uris.first().map_or("", String::as_str), why.unwrap_or_default()),
+            }
+        }
+        Ok(taken)
+    }
+
+    fn refuse(&mut self, what: &str, why: &str) {
+        self.ledger.failed(crate::UNKNOWN_ERROR);
+        let shown = transfer::SafeUrl::parse(what).map_or_else(|_| what.to_owned(), |url| url.to_string());
+        self.console.tell(Level::Error, &format!("{shown}: {why}"));
+    }
+
+    async fn run(&mut self, host: &Host, stop: &mut StopRequests) -> Result<(), Refused> {
+        let mut tick = ticks();
+        loop {
+            if self.plan.door.is_none() && self.notices.is_caught_up() && self.stat().await?.unfinished() == 0 {
+                // What stopped between the two questions has a notice by now.
+                if self.notices.is_caught_up() {
+                    return Ok(());
+                }
+            }
+            let happening = tokio::select! {
+                biased;
+                () = stop.next() => Happening::Asked,
+                _ending = host.agent.asked_to_end() => Happening::Asked,
+                told = self.notices.next() => Happening::Told(told),
+                _ = tick.tick() => Happening::Tick,
+            };
+            match happening {
+                Happening::Asked => {
+                    let message = "Shutdown sequence commencing... Press Ctrl-C again for emergency shutdown.";
+                    self.console.tell(Level::Notice, message);
+                    return Ok(());
+                }
+                Happening::Told(told) => self.told(told).await?,
+                Happening::Tick => {
+                    if let Some(reason) = self.reason_to_stop() {
+                        self.console
+                            .tell(Level::Notice, &format!("{reason} Stopping application."));
+                        return Ok(());
+                    }
+                    self.show().await?;
+                    self.save_now_and_then(host).await;
+                }
+            }
+        }
+    }
+
+    async fn stat(&self) -> Result<Stat, Refusal> {
+        self.aria2.call("aria2.getGlobalStat", Vec::new()).await
+    }
+
+    async fn told(&mut self, told: Vec<(Kind, String)>) -> Result<(), Refused> {
+        if told.is_empty() {
+            self.console.tell(Level::Warn, "More happened than could be told.");
+        }
+        for (kind, gid) in told {
+            // Clients may have had it forgotten.
+            let Ok(told) = self
+                .aria2
+                .call::<Told>("aria2.tellStatus", vec![gid.into(), json!(KEYS)])
+                .await
+            else {
+                continue;
+            };
+            self.happened(kind, &told).await;
+        }
+        Ok(())
+    }
+
+    async fn happened(&mut self, kind: Kind, told: &Told) {
+        let now = Instant::now();
+        let mut forgotten = None;
+        match kind {
+            Kind::Start => self.ledger.began(told, now),
+            Kind::Pause => {}
+            Kind::Stop => forgotten = self.ledger.ended(told, now),
+            Kind::Complete => {
+                forgotten = self.ledger.ended(told, now);
+                self.console
+                    .tell(Level::Notice, &format!("Download complete: {}", told.path()));
+            }
+            Kind::Error => {
+                forgotten = self.ledger.ended(told, now);
+                let uri =
+                    transfer::SafeUrl::parse(told.uri()).map_or_else(|_| told.uri().to_owned(), |url| url.to_string());
+                let (code, why) = (&told.error_code, &told.error_message);
+                self.console.tell(
+                    Level::Error,
+                    &format!("Download aborted. URI={uri}\nException: errorCode={code} {why}"),
+                );
+                self.incomplete(told);
+            }
+        }
+        if let Some(command) = self.plan.hooks.command(kind)
+            && let Err(why) = self.callers.call(command, &told.gid, told.path())
+        {
+            self.console.tell(Level::Error, &why);
+        }
+        if let Some(gid) = forgotten {
+            // A client may have been faster.
+            let _forgotten = self
+                .aria2
+                .call::<String>("aria2.removeDownloadResult", vec![gid.into()])
+                .await;
+        }
+    }
+
+    fn incomplete(&mut self, told: &Told) {
+        let message = format!("Download GID#{} not complete: {}", told.gid, told.path());
+        self.console.tell(Level::Notice, &message);
+    }
+
+    fn reason_to_stop(&self) -> Option<String> {
+        if let Some(after) = self.plan.stop_after.filter(|after| self.began.elapsed() >= *after) {
+            return Some(format!("{} second(s) has passed.", after.as_secs()));
+        }
+        let watched = self.plan.stop_with?;
+        let is_there = rustix::process::Pid::from_raw(watched)
+            .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH));
+        (!is_there).then(|| format!("Process {watched} is not running."))
+    }
+
+    async fn show(&mut self) -> Result<(), Refused> {
+        let is_summary_due = is_due(self.plan.summary_every, self.last_summary);
+        if !self.console.shows_readout && !is_summary_due {
+            return Ok(());
+        }
+        let active = self.active().await?;
+        if active.is_empty() {
+            return Ok(());
+        }
+        let active: Vec<_> = active.iter().map(Told::active).collect();
+        let sizes = self.console.sizes;
+        if is_summary_due {
+            self.last_summary = Instant::now();
+            self.console.print(&console::summary(&active, sizes, &Zoned::now()));
+        }
+        if self.console.shows_readout {
+            self.console.read_out(&console::readout(&active, sizes));
+        }
+        Ok(())
+    }
+
+    async fn active(&self) -> Result<Vec<Told>, Refusal> {
+        self.aria2.call("aria2.tellActive", vec![json!(KEYS)]).await
+    }
+
+    async fn save_now_and_then(&mut self, host: &Host) {
+        let Some(session) = &host.session else { return };
+        if is_due(session.saving.every, self.last_save) {
+            self.last_save = Instant::now();
+            if let Err(why) = session.save().await {
+                self.console.tell(Level::Error, &why);
+            }
+        }
+    }
+
+    /// Takes stock, saves, ends everything, and tells the results.
+    async fn end(mut self, host: Host, stop: &mut StopRequests) -> Result<u8, Refused> {
+        let unfinished = self.stat().await?.unfinished();
+        for told in self.active().await? {
+            self.ledger.ended(&told, Instant::now());
+            self.incomplete(&told);
+        }
+        let saved = match &host.session {
+            Some(session) => Some((session.saving.path.clone(), session.save().await)),
+            None => None,
+        };
+        tokio::select! {
+            () = host.end() => {}
+            () = stop.next() => {}
+        }
+        self.borrowed.iter().for_each(Borrowed::give_back);
+        let form = self.plan.options.get("download-result").unwrap_or_default();
+        let table = console::results(form, self.ledger.results(), self.console.sizes);
+        self.console.print(&table);
+        let exit = self.ledger.exit(unfinished);
+        if exit != 0 && form != "hide" {
+            self.console.print(
+                "\naria2 will resume download if the transfer is restarted.\nIf there are any errors, then see the log file. \
+                See '-l' option in help/man page for details.\n",
+            );
+        }
+        match saved {
+            Some((path, Ok(()))) => {
+                let message = format!("Serialized session to '{}' successfully.", path.display());
+                self.console.tell(Level::Notice, &message);
+            }
+            Some((_, Err(why))) => self.console.tell(Level::Error, &why),
+            None => {}
+        }
+        Ok(exit)
+    }
+}
+
+/// Whether what was done `last` and comes `every` so often comes with this tick, which is the nearest one.
+fn is_due(every: Option<Duration>, last: Instant) -> bool {
+    every.is_some_and(|every| last.elapsed() + TICK / 2 >= every)
+}
+
+fn ticks() -> Interval {
+    let mut interval = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}

@@ -1,0 +1,156 @@
+//! What other programs left of a file: aria2's control files say which bytes are there, `--continue` says that all are from
+//! the beginning on.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use agent::aria2::{
+    files::{Entry, control_file},
+    option::Options,
+};
+use transfer::{
+    ByteRange, Origin, PartFile, RangeSet, SafeUrl,
+    part_file::{JOURNAL_SUFFIX, PART_SUFFIX},
+};
+
+/// The largest control file that is read: that of a terabyte in pieces of aria2's least size.
+const MAX_CONTROL_BYTES: u64 = 1024 * 1024;
+
+/// A file that was taken although nothing said that it is unfinished.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Borrowed {
+    path: PathBuf,
+    length: u64,
+}
+
+/// Takes what is left of a download's file, so that its run goes on with it. The name must be known: that of `--out`, or
+/// a plain one at the end of the URI.
+pub(super) fn take(entry: &Entry, usual: &Options) -> Option<Borrowed> {
+    let url = SafeUrl::parse(entry.uris.first()?).ok()?;
+    let last = || {
+        url.as_url()
+            .path()
+            .rsplit('/')
+            .next()
+            .filter(|name| !name.contains('%'))
+    };
+    let name = entry.options.get("out").or_else(last).filter(|name| !name.is_empty())?;
+    let of = |name: &str| entry.options.get(name).or_else(|| usual.get(name)).unwrap_or_default();
+    let path = Path::new(usual.get("dir").unwrap_or_default())
+        .join(of("dir"))
+        .join(name);
+    let length = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
+    let control = control_file(&path);
+    if !control.exists() {
+        let is_to_continue = of("continue") == "true" && length > 0;
+        let done = std::iter::once(ByteRange::new(0, length)).collect();
+        let is_taken = is_to_continue && PartFile::take_over(&path, &Origin::at(&url), &done).is_ok();
+        return is_taken.then_some(Borrowed { path, length });
+    }
+    let (total, mut done) = read(&control)?;
+    done.remove(ByteRange::new(length, u64::MAX));
+    let origin = Origin {
+        total_bytes: Some(total),
+        ..Origin::at(&url)
+    };
+    if PartFile::take_over(&path, &origin, &done).is_ok() {
+        // The journal says what it said.
+        let _stays_and_says_too_little = fs::remove_file(control);
+    }
+    None
+}
+
+impl Borrowed {
+    /// Gives the file back if nothing came of it: perhaps it was whole.
+    pub(super) fn give_back(&self) {
+        let part = beside(&self.path, PART_SUFFIX);
+        let is_as_it_was = fs::metadata(&part).is_ok_and(|metadata| metadata.len() == self.length);
+        if is_as_it_was && !self.path.exists() && fs::rename(&part, &self.path).is_ok() {
+            let _stale = fs::remove_file(beside(&self.path, JOURNAL_SUFFIX));
+        }
+    }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn read(path: &Path) -> Option<(u64, RangeSet)> {
+    let length = fs::metadata(path).ok()?.len();
+    let bytes = (length <= MAX_CONTROL_BYTES).then(|| fs::read(path).ok()).flatten()?;
+    control(&bytes)
+}
+
+/// The size of the file and its whole pieces, as a control file of aria2's version 1 says them. Torrents have others.
+fn control(bytes: &[u8]) -> Option<(u64, RangeSet)> {
+    let mut rest = bytes;
+    let mut take = |count: usize| {
+        let (taken, behind) = rest.split_at_checked(count)?;
+        rest = behind;
+        Some(taken)
+    };
+    let number = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    let (version, extension, hash_bytes) = (number(take(2)?), number(take(4)?), number(take(4)?));
+    let (piece_bytes, total) = (number(take(4)?), number(take(8)?));
+    let (_uploaded, field_bytes) = (take(8)?, number(take(4)?));
+    let pieces = total
+        .checked_add(piece_bytes)?
+        .checked_sub(1)?
+        .checked_div(piece_bytes)?;
+    if (version, extension, hash_bytes) != (1, 0, 0) || field_bytes != pieces.div_ceil(8) {
+        return None;
+    }
+    let field = take(usize::try_from(field_bytes).ok()?)?;
+    let is_there = |piece: &u64| usize::try_from(piece / 8).is_ok_and(|byte| field[byte] & (0x80 >> (piece % 8)) != 0);
+    let range = |piece: u64| ByteRange::new(piece * piece_bytes, ((piece + 1) * piece_bytes).min(total));
+    Some((total, (0..pieces).filter(is_there).map(range).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The control file of a file of 2.5 MiB in pieces of one, of which the first and the last are there.
+    fn example() -> Vec<u8> {
+        let numbers = [
+            &[0, 1][..],
+            &[0; 8],
+            &[0, 0x10, 0, 0],
+            &[0, 0, 0, 0, 0, 0x28, 0, 0],
+            &[0; 8],
+            &[0, 0, 0, 1],
+        ];
+        [numbers.concat(), vec![0b1010_0000, 0, 0, 0, 0]].concat()
+    }
+
+    #[test]
+    fn a_control_file_says_which_bytes_are_there() {
+        let (total, done) = control(&example()).unwrap();
+        assert_eq!(total, 0x28_0000);
+        let ranges: Vec<_> = done.iter().collect();
+        assert_eq!(ranges, [ByteRange::new(0, 1 << 20), ByteRange::new(2 << 20, 0x28_0000)]);
+        let mut of_torrent = example();
+        of_torrent[9] = 20;
+        assert_eq!(control(&of_torrent), None);
+        assert_eq!(control(&example()[..34]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_beyond_the_file_is_believed(bytes in prop::collection::vec(any::<u8>(), 0..80), at in 0_usize..39, new: u8) {
+            let mut changed = example();
+            changed[at] = new;
+            for bytes in [bytes, changed] {
+                if let Some((total, done)) = control(&bytes) {
+                    prop_assert!(done.iter().all(|range| range.end <= total));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `svc aria2c`, and `svc` under the name `aria2c`: takes the place of aria2 for front ends and scripts that start it.
+//!
+//! Engine, daemon and agent run in this one process and keep nothing; this crate drives them as a client of aria2's dialect,
+//! so that every option means here what it means there.
+//!
+//! *Owns* aria2c's command line, console output, hooks, exit codes and session file.
+//!
+//! *Never* does what the dialect has a method for in another way.
+//!
+//! # Layers
+//! - `drive`: runs the downloads until all have ended
+//! - `host`: engine, daemon and agent in this process
+//! - `session`
+//! - `plan`: what a command line means
+//! - `ledger`: what became of each download
+//! - `arguments`, `console`, `expansion`, `help`, `hooks`, `leftover`
+
+mod arguments;
+mod console;
+mod drive;
+mod expansion;
+mod help;
+mod hooks;
+mod host;
+mod ledger;
+mod leftover;
+mod plan;
+mod session;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write as _},
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Command, ExitCode, Stdio},
+};
+
+use agent::aria2::option::{Options, Refusal};
+use command::{environment::Environment, runtime};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::{arguments::Asked, console::Console, plan::Plan};
+
+/// The program in whose place this is, and the command.
+pub const NAME: &str = "aria2c";
+
+/// aria2's exit codes for what no download is to blame for.
+const UNKNOWN_ERROR: u8 = 1;
+const UNFINISHED: u8 = 7;
+const BAD_OPTION: u8 = 28;
+
+/// The command, for the lists of commands; [`main`] reads what follows it.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub struct Aria2cArgs {
+    /// Options and URIs as aria2c takes them; --help lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    arguments: Vec<OsString>,
+}
+
+/// Why it does not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    message: String,
+    code: u8,
+}
+
+impl Refused {
+    fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code: UNKNOWN_ERROR,
+        }
+    }
+
+    /// Something of ours does not start.
+    fn of(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(format!("{:#}", error.into()))
+    }
+
+    /// The command line is none.
+    fn usage(problem: impl std::fmt::Display) -> Self {
+        Self {
+            message: format!("{NAME}: {problem}\n{}", help::USAGE),
+            code: BAD_OPTION,
+        }
+    }
+
+    fn bad_value(option: &str, problem: &str) -> Self {
+        Self {
+            message: format!("We encountered a problem while processing the option '--{option}'. {problem}"),
+            code: BAD_OPTION,
+        }
+    }
+
+    fn within(self, file: &str) -> Self {
+        Self {
+            message: format!("Parse error in {file}\n{}", self.message),
+            ..self
+        }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            message: refusal.to_string(),
+            code: BAD_OPTION,
+        }
+    }
+}
+
+/// What `aria2c ARGUMENT…` is for an executable that knows many commands; none if it was not started under that name.
+pub fn spelled_out(arguments: &[OsString]) -> Option<Vec<OsString>> {
+    let (program, rest) = arguments.split_first()?;
+    let is_it = Path::new(program).file_stem().is_some_and(|name| name == NAME);
+    is_it.then(|| {
+        [program.clone(), NAME.into()]
+            .into_iter()
+            .chain(rest.iter().cloned())
+            .collect()
+    })
+}
+
+/// Carries out the command with the arguments that follow its name.
+pub fn main(arguments: Vec<OsString>, environment: &Environment) -> ExitCode {
+    let code = run(arguments, environment).unwrap_or_else(|refused| {
+        let _closed = writeln!(io::stderr(), "{refused}");
+        refused.code
+    });
+    ExitCode::from(code)
+}
+
+fn run(arguments: Vec<OsString>, environment: &Environment) -> Result<u8, Refused> {
+    let texts = arguments.into_iter().map(OsString::into_string);
+    let texts: Vec<String> = texts
+        .collect::<Result<_, _>>()
+        .map_err(|_| Refused::usage("an argument is no text"))?;
+    let given = match arguments::read(texts.iter().cloned())? {
+        Asked::Version => return Ok(print(&help::version())),
+        Asked::Help(about) => return Ok(print(&help::help(&about))),
+        Asked::Run(given) => given,
+    };
+    let plan = Plan::new(given, environment)?;
+    if plan.options.is_on("daemon") {
+        return begin_in_background(texts);
+    }
+    log(&plan.options)?;
+    let console = Console::new(&plan.options);
+    let runtime = runtime::multi_thread().map_err(Refused::of)?;
+    let ended = runtime.block_on(drive::drive(plan, console));
+    // Whoever asked twice for the end waits for nothing.
+    runtime.shutdown_background();
+    ended
+}
+
+fn print(text: &str) -> u8 {
+    let _reader_gone = io::stdout().write_all(text.as_bytes());
+    0
+}
+
+/// Starts the same again, away from this terminal.
+fn begin_in_background(mut arguments: Vec<String>) -> Result<u8, Refused> {
+    let end = arguments.iter().position(|argument| argument == "--");
+    arguments.insert(end.unwrap_or(arguments.len()), "--daemon=false".to_owned());
+    let program = std::env::current_exe().map_err(Refused::of)?;
+    let mut command = Command::new(program);
+    command.arg(NAME).args(arguments).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(Refused::of)?;
+    Ok(0)
+}
+
+/// Logs what happens inside to the file that is named, `-` for standard output.
+fn log(options: &Options) -> Result<(), Refused> {
+    let Some(path) = options.get("log").filter(|path| !path.is_empty()) else {
+        return Ok(());
+    };
+    let level = match options.get("log-level").unwrap_or("debug") {
+        "error" => LevelFilter::ERROR,
+        "warn" => LevelFilter::WARN,
+        "notice" | "info" => LevelFilter::INFO,
+        _ => LevelFilter::DEBUG,
+    };
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_max_level(level);
+    let started = if path == "-" {
+        subscriber.with_writer(io::stdout).try_init()
+    } else {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        let file = file.map_err(|error| Refused::new(format!("Failed to open the file {path}, cause: {error}")))?;
+        subscriber.with_writer(std::sync::Mutex::new(file)).try_init()
+    };
+    // Only a second start in one process fails, and then logging is on already.
+    let _already_started = started;
+    Ok(())
+}

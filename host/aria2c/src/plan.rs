@@ -1,0 +1,459 @@
+//! What `aria2c` will do: the resolved form of its options, checked as a whole before anything starts.
+
+use std::{
+    io::Read as _,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use agent::aria2::{
+    files::{self, Entry},
+    option::{self, Options, Row},
+};
+use command::{cookies::CookieJar, environment::Environment};
+use engine::SystemProxy;
+use transfer::SafeUrl;
+
+use crate::{Refused, arguments::Given, expansion::expand, hooks::Hooks};
+
+/// aria2's usual values of what is a setting here, and so has no usual value in the table of options.
+const USUAL: [(&str, &str); 5] = [
+    ("max-concurrent-downloads", "5"),
+    ("max-connection-per-server", "1"),
+    ("max-overall-download-limit", "0"),
+    ("remote-time", "false"),
+    ("split", "5"),
+];
+
+/// What is to be downloaded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Uris(Entry),
+    /// The files of a Metalink document.
+    Metalink(Vec<u8>, Options),
+}
+
+/// Where clients come in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Door {
+    pub(super) address: SocketAddr,
+    pub(super) secret: Option<String>,
+    pub(super) allows_any_origin: bool,
+}
+
+/// The session file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Saving {
+    pub(super) path: PathBuf,
+    /// How often it is written besides at the end.
+    pub(super) every: Option<Duration>,
+    /// Downloads that are complete are in it, too.
+    pub(super) is_of_all: bool,
+    /// Downloads that no server knows are in it, too.
+    pub(super) is_of_missing: bool,
+    /// What the command line says of downloads. With those that it begins it is in the file, for a start that does not say
+    /// it.
+    pub(super) spelled_out: Options,
+}
+
+/// What is to be done, and how.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// The options of everything, as they were given.
+    pub(super) options: Options,
+    /// Those that clients could give, for all downloads.
+    pub(super) usual: Options,
+    pub(super) wanted: Vec<Wanted>,
+    pub(super) door: Option<Door>,
+    pub(super) saving: Option<Saving>,
+    pub(super) hooks: Hooks,
+    pub(super) directory: PathBuf,
+    pub(super) transport: transfer_http::Config,
+    pub(super) proxy: SystemProxy,
+    pub(super) stop_after: Option<Duration>,
+    pub(super) stop_with: Option<i32>,
+    pub(super) summary_every: Option<Duration>,
+    /// Results that are kept.
+    pub(super) results: usize,
+    /// What was not understood and does not matter.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Plan {
+    /// Resolves what the command line gives, with the configuration and the lists that it names.
+    pub(super) fn new(given: Given, environment: &Environment) -> Result<Self, Refused> {
+        let mut warnings = Vec::new();
+        let mut options = given.options.clone();
+        if !options.is_on("no-conf")
+            && let Some(conf) = conf(options.get("conf-path"))?
+        {
+            warnings.extend(conf.unknown.iter().map(|line| format!("Unknown option: {line}")));
+            options = options.over(&conf.options);
+        }
+        let door = options.is_on("enable-rpc").then(|| door(&options));
+        let wanted = wanted(given.operands, &options, door.is_some(), &mut warnings)?;
+        if wanted.is_empty() && door.is_none() {
+            return Err(Refused::new("Specify at least one URL."));
+        }
+        let current =
+            std::env::current_dir().map_err(|error| Refused::new(format!("No directory to stand in: {error}")))?;
+        let directory = options.get("dir").filter(|dir| !dir.is_empty());
+        let directory = directory.map_or_else(|| current.clone(), |dir| current.join(dir));
+        let usual = usual(&options, &directory);
+        let is_beside = |row: &Row| row.is_of_download() && !row.is_own() && given.options.get(row.name()).is_some();
+        let spelled_out = usual.clone().over(&options).filtered(is_beside);
+        Ok(Self {
+            usual,
+            door,
+            wanted,
+            saving: saving(&options, &current, spelled_out),
+            hooks: Hooks::new(&options),
+            transport: transport(&options),
+            proxy: proxies(&options, environment)?,
+            stop_after: seconds(&options, "stop"),
+            stop_with: options.get("stop-with-process").and_then(|pid| pid.parse().ok()),
+            summary_every: seconds(&options, "summary-interval"),
+            results: number(&options, "max-download-result").unwrap_or(0),
+            directory,
+            options,
+            warnings,
+        })
+    }
+}
+
+/// The value of an option, or its usual one.
+fn value<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
+    options.get(name).or_else(|| Row::of(name)?.default())
+}
+
+fn number<T: std::str::FromStr>(options: &Options, name: &str) -> Option<T> {
+    value(options, name)?.parse().ok()
+}
+
+/// A time that is not nothing.
+fn seconds(options: &Options, name: &str) -> Option<Duration> {
+    number(options, name)
+        .filter(|seconds| *seconds > 0)
+        .map(Duration::from_secs)
+}
+
+/// The configuration: the one that is named, else the user's, if there is one.
+fn conf(named: Option<&str>) -> Result<Option<files::Conf>, Refused> {
+    let home = dirs::home_dir();
+    let usual = [
+        home.as_ref().map(|home| home.join(".aria2")),
+        dirs::config_dir().map(|dir| dir.join("aria2")),
+    ];
+    let mut usual = usual.into_iter().flatten().map(|dir| dir.join("aria2.conf"));
+    let path = match named {
+        Some(path) if !Path::new(path).is_file() => {
+            return Err(Refused::new(format!("Configuration file {path} is not found.")));
+        }
+        Some(path) => Some(path.into()),
+        None => usual.find(|path| path.is_file()),
+    };
+    let Some(path) = path else { return Ok(None) };
+    let text = read(&path)?;
+    let home = home.unwrap_or_default();
+    let conf = files::conf(&text, &home.to_string_lossy());
+    conf.map(Some)
+        .map_err(|refusal| Refused::from(refusal).within(&path.display().to_string()))
+}
+
+fn read(path: &Path) -> Result<String, Refused> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Refused::new(format!("Failed to open the file {}, cause: {error}", path.display())))
+}
+
+fn door(options: &Options) -> Door {
+    let address = if options.is_on("rpc-listen-all") {
+        Ipv4Addr::UNSPECIFIED
+    } else {
+        Ipv4Addr::LOCALHOST
+    };
+    Door {
+        address: SocketAddr::new(IpAddr::V4(address), number(options, "rpc-listen-port").unwrap_or(0)),
+        secret: options
+            .get("rpc-secret")
+            .filter(|secret| !secret.is_empty())
+            .map(str::to_owned),
+        allows_any_origin: options.is_on("rpc-allow-origin-all"),
+    }
+}
+
+/// What holds for every download, as clients would say it.
+fn usual(options: &Options, directory: &Path) -> Options {
+    let mut usual = options.filtered(|row| row.is_of_clients() && !row.is_own() && !is_of_proxies(row.name()));
+    let directory = directory.to_string_lossy().into_owned();
+    let unsaid = USUAL.iter().filter(|(name, _)| options.get(name).is_none());
+    let unsaid: Vec<_> = unsaid.map(|(name, value)| (*name, (*value).to_owned())).collect();
+    for (name, value) in unsaid.into_iter().chain([("dir", directory)]) {
+        usual.put(Row::of(name).expect("these are in the table"), value, false);
+    }
+    for name in ["max-tries", "retry-wait", "auto-file-renaming", "min-split-size"] {
+        let row = Row::of(name).expect("these are in the table");
+        if let Some(value) = row.default().filter(|_| options.get(name).is_none()) {
+            usual.put(row, value.to_owned(), false);
+        }
+    }
+    usual
+}
+
+/// Proxies of the command line are those of the system: `--no-proxy` holds for them.
+fn is_of_proxies(name: &str) -> bool {
+    name.contains("-proxy") && !name.starts_with("ftp")
+}
+
+fn proxies(options: &Options, environment: &Environment) -> Result<SystemProxy, Refused> {
+    let system = environment.system_proxy.clone();
+    let proxy = |name: &str, usual: Option<SafeUrl>| match option::proxy(options, name)? {
+        None => Ok(usual),
+        Some(text) if text.is_empty() => Ok(None),
+        Some(text) => match SafeUrl::parse(&text) {
+            Ok(url) => Ok(Some(url)),
+            Err(error) => Err(Refused::bad_value(name, &error.to_string())),
+        },
+    };
+    Ok(SystemProxy {
+        http: proxy("http-proxy", system.http)?,
+        https: proxy("https-proxy", system.https)?,
+        all: proxy("all-proxy", system.all)?,
+        no_proxy: options.get("no-proxy").map_or(system.no_proxy, str::to_owned),
+    })
+}
+
+fn saving(options: &Options, current: &Path, spelled_out: Options) -> Option<Saving> {
+    let path = options.get("save-session").filter(|path| !path.is_empty())?;
+    Some(Saving {
+        path: current.join(path),
+        every: seconds(options, "save-session-interval"),
+        is_of_all: options.is_on("force-save"),
+        is_of_missing: options.get("save-not-found") != Some("false"),
+        spelled_out,
+    })
+}
+
+fn transport(options: &Options) -> transfer_http::Config {
+    let usual = transfer_http::Config::default();
+    let given = |name: &str| options.get(name).and_then(|_| seconds(options, name));
+    transfer_http::Config {
+        connect_timeout: given("connect-timeout").unwrap_or(usual.connect_timeout),
+        response_timeout: given("timeout").unwrap_or(usual.response_timeout),
+        stall_timeout: given("timeout").unwrap_or(usual.stall_timeout),
+        ca_certificate: options.get("ca-certificate").map(PathBuf::from),
+        ..usual
+    }
+}
+
+/// The downloads of the command line and of the list that it names.
+fn wanted(
+    operands: Vec<String>,
+    options: &Options,
+    has_clients: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Wanted>, Refused> {
+    let is_each_own = options.is_on("force-sequential");
+    // Several files cannot have one name.
+    let own = options.filtered(|row| row.is_own() && !(is_each_own && row.name() == "out"));
+    let (mut wanted, mut uris) = (Vec::new(), Vec::new());
+    for operand in operands {
+        if Path::new(&operand).is_file() {
+            wanted.push(metalink(Path::new(&operand), &own)?);
+        } else {
+            uris.extend(expanded(operand, options)?);
+        }
+    }
+    if let Some(path) = options.get("metalink-file") {
+        wanted.push(metalink(Path::new(path), &own)?);
+    }
+    let lines = if is_each_own {
+        uris.chunks(1)
+    } else {
+        uris.chunks(uris.len().max(1))
+    };
+    let mut entries: Vec<Entry> = lines
+        .map(|uris| Entry {
+            uris: uris.to_vec(),
+            options: own.clone(),
+            ..Entry::default()
+        })
+        .collect();
+    if let Some(path) = options.get("input-file") {
+        entries.extend(list(path, options, warnings)?);
+    }
+    let jar = options
+        .get("load-cookies")
+        .map(|path| jar(Path::new(path)))
+        .transpose()?;
+    for entry in &mut entries {
+        if let Some(jar) = &jar {
+            give_cookies(entry, jar, options);
+        }
+        // Nobody could start it.
+        if !has_clients {
+            entry.options = entry.options.filtered(|row| row.name() != "pause");
+        }
+    }
+    wanted.extend(entries.into_iter().map(Wanted::Uris));
+    Ok(wanted)
+}
+
+fn expanded(uri: String, options: &Options) -> Result<Vec<String>, Refused> {
+    if options.is_on("parameterized-uri") {
+        expand(&uri).map_err(Refused::new)
+    } else {
+        Ok(vec![uri])
+    }
+}
+
+fn list(path: &str, options: &Options, warnings: &mut Vec<String>) -> Result<Vec<Entry>, Refused> {
+    let mut text = String::new();
+    if path == "-" {
+        let read = std::io::stdin().lock().read_to_string(&mut text);
+        read.map_err(|error| Refused::new(format!("Failed to read standard input, cause: {error}")))?;
+    } else {
+        text = read(Path::new(path))?;
+    }
+    let mut entries = files::list(&text);
+    for entry in &mut entries {
+        if let Some(refusal) = entry.refused.pop() {
+            return Err(Refused::from(refusal).within(path));
+        }
+        warnings.extend(entry.unknown.drain(..).map(|line| format!("Unknown option: {line}")));
+        let uris = std::mem::take(&mut entry.uris);
+        for uri in uris {
+            entry.uris.extend(expanded(uri, options)?);
+        }
+    }
+    Ok(entries)
+}
+
+fn metalink(path: &Path, own: &Options) -> Result<Wanted, Refused> {
+    let failed = |error| Refused::new(format!("Failed to open the file {}, cause: {error}", path.display()));
+    let document = std::fs::read(path).map_err(failed)?;
+    if document.trim_ascii_start().first() != Some(&b'<') {
+        let name = path.display();
+        return Err(Refused::new(format!(
+            "{name} is no Metalink document, and torrents are not supported by Svc."
+        )));
+    }
+    Ok(Wanted::Metalink(document, own.clone()))
+}
+
+fn jar(path: &Path) -> Result<CookieJar, Refused> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    CookieJar::parse(&read(path)?, now.as_secs()).map_err(|problem| Refused::bad_value("load-cookies", &problem))
+}
+
+/// Gives a download the cookies that belong to its first URI, beside the headers that it has.
+fn give_cookies(entry: &mut Entry, jar: &CookieJar, options: &Options) {
+    let url = entry.uris.first().and_then(|uri| SafeUrl::parse(uri).ok());
+    let cookies = url.map(|url| jar.for_url(&url)).unwrap_or_default();
+    if cookies.is_empty() {
+        return;
+    }
+    let row = Row::of("header").expect("it is in the table");
+    if entry.options.get("header").is_none()
+        && let Some(usual) = options.get("header")
+    {
+        entry.options.put(row, usual.to_owned(), false);
+    }
+    entry.options.put(row, format!("Cookie: {cookies}"), true);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::{Asked, read};
+
+    fn plan(line: &[&str]) -> Plan {
+        let line = [&["--no-conf"], line].concat();
+        match read(line.iter().map(ToString::to_string)).unwrap() {
+            Asked::Run(given) => Plan::new(given, &Environment::default()).unwrap(),
+            asked => panic!("{asked:?}"),
+        }
+    }
+
+    fn uris(plan: &Plan) -> Vec<Vec<&str>> {
+        let uris = |wanted: &'_ Wanted| match wanted {
+            Wanted::Uris(entry) => entry.uris.clone(),
+            Wanted::Metalink(..) => Vec::new(),
+        };
+        let all: Vec<Vec<String>> = plan.wanted.iter().map(uris).collect();
+        all.into_iter()
+            .map(|uris| uris.into_iter().map(|uri| &*uri.leak()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn uris_of_the_command_line_are_mirrors_unless_each_is_its_own() {
+        assert_eq!(
+            uris(&plan(&["http://a/f", "http://b/f"])),
+            [["http://a/f", "http://b/f"]]
+        );
+        assert_eq!(
+            uris(&plan(&["-Z", "http://a/f", "http://b/g"])),
+            [["http://a/f"], ["http://b/g"]]
+        );
+        assert_eq!(
+            uris(&plan(&["-P", "-Z", "http://a/{f,g}"])),
+            [["http://a/f"], ["http://a/g"]]
+        );
+    }
+
+    #[test]
+    fn what_nobody_says_is_as_with_aria2_and_what_is_of_one_download_is_not_of_all() {
+        let plan = plan(&[
+            "-o",
+            "name",
+            "--max-tries=2",
+            "--no-proxy=a",
+            "--all-proxy=p:1",
+            "http://a/f",
+        ]);
+        for (name, expect) in [
+            ("split", Some("5")),
+            ("max-connection-per-server", Some("1")),
+            ("max-tries", Some("2")),
+            ("out", None),
+            ("no-proxy", None),
+            ("all-proxy", None),
+        ] {
+            assert_eq!(plan.usual.get(name), expect, "{name}");
+        }
+        assert_eq!(plan.proxy.no_proxy, "a");
+        assert_eq!(plan.proxy.all.as_ref().map(SafeUrl::expose), Some("http://p:1/"));
+        let [Wanted::Uris(entry)] = &plan.wanted[..] else {
+            panic!("{:?}", plan.wanted)
+        };
+        assert_eq!(entry.options.get("out"), Some("name"));
+        assert_eq!(plan.results, 1000);
+    }
+
+    #[test]
+    fn clients_come_in_where_they_are_let_in_only() {
+        assert_eq!(plan(&["http://a/f"]).door, None);
+        let door = |line: &[&str]| plan(&[&["--enable-rpc"], line].concat()).door.unwrap();
+        assert_eq!(door(&[]).address, "127.0.0.1:6800".parse().unwrap());
+        assert_eq!((door(&[]).secret, door(&[]).allows_any_origin), (None, false));
+        let open = door(&[
+            "--rpc-listen-all",
+            "--rpc-listen-port=7000",
+            "--rpc-secret=s",
+            "--rpc-allow-origin-all",
+        ]);
+        assert_eq!(open.address, "0.0.0.0:7000".parse().unwrap());
+        assert_eq!((open.secret.as_deref(), open.allows_any_origin), (Some("s"), true));
+    }
+
+    #[test]
+    fn a_download_that_nobody_could_start_is_not_paused() {
+        let paused = |line: &[&str]| match &plan(line).wanted[..] {
+            [Wanted::Uris(entry)] => entry.options.is_on("pause"),
+            wanted => panic!("{wanted:?}"),
+        };
+        assert!(paused(&["--enable-rpc", "--pause", "http://a/f"]));
+        assert!(!paused(&["--pause", "http://a/f"]));
+    }
+}

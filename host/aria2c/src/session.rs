@@ -1,0 +1,97 @@
+//! The session file: what is left to do, as a list that the next start reads with `-i`.
+
+use std::{
+    collections::HashSet,
+    io::Write as _,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use agent::{
+    SessionFile,
+    aria2::{
+        files,
+        option::{self, Options, Row},
+    },
+};
+use engine::{Engine, Phase, Task};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use transfer::FailureKind;
+
+use crate::plan::Saving;
+
+/// Writes the session file.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) engine: Engine,
+    pub(super) saving: Saving,
+    /// What holds for every download and need not be said of one.
+    pub(super) usual: Arc<Options>,
+    /// The GIDs of the downloads that the start began, as soon as they are there.
+    pub(super) began_with: Arc<OnceLock<HashSet<String>>>,
+}
+
+impl Session {
+    async fn write(&self) -> Result<(), String> {
+        let failed = |cause: String| {
+            format!(
+                "Failed to serialize session to '{}', cause: {cause}",
+                self.saving.path.display()
+            )
+        };
+        let snapshot = self
+            .engine
+            .snapshot()
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        let tasks = snapshot.tasks.iter().filter(|task| self.is_saved(task));
+        let text: String = tasks.map(|task| self.entry(task)).collect();
+        let path = self.saving.path.clone();
+        let write = move || replace(&path, &text);
+        let written = tokio::task::spawn_blocking(write)
+            .await
+            .expect("writing does not panic");
+        written.map_err(|error| failed(error.to_string()))
+    }
+
+    fn is_saved(&self, task: &Task) -> bool {
+        match &task.phase {
+            Phase::Completed => self.saving.is_of_all,
+            Phase::Failed(failure) => self.saving.is_of_missing || failure.kind != FailureKind::NotFound,
+            _ => true,
+        }
+    }
+
+    fn entry(&self, task: &Task) -> String {
+        let request = daemon::request_of(task);
+        let asked = option::saved(&request, &task.id.to_string());
+        let mut options = asked.filtered(|row| {
+            let usual = self.usual.get(row.name()).or(row.default());
+            row.name() == "gid" || asked.get(row.name()) != usual
+        });
+        let began = self.began_with.get();
+        if began.is_some_and(|began| options.get("gid").is_some_and(|gid| began.contains(gid))) {
+            options = options.over(&self.saving.spelled_out);
+        }
+        if task.phase == Phase::Paused {
+            options.put(Row::of("pause").expect("it is in the table"), "true".to_owned(), false);
+        }
+        let uris: Vec<String> = std::iter::once(request.url).chain(request.mirrors).collect();
+        files::entry(&uris, &options)
+    }
+}
+
+impl SessionFile for Session {
+    fn save(&self) -> BoxFuture<'_, Result<(), String>> {
+        self.write().boxed()
+    }
+}
+
+/// Puts a file in the place of what is there: after a crash there is the old one or the new one.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_data()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}

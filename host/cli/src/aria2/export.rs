@@ -1,0 +1,106 @@
+//! `svc export`: prints what a service has left to do as another program reads it.
+
+use agent::aria2::{
+    files,
+    option::{self, Row},
+};
+use command::{Exit, environment::Environment, print_whole};
+use protocol::{CreateTaskRequest, ErrorCode, Method, TaskDto, TaskIdParams, TaskStatus};
+
+use crate::service::{Client, RemoteError, ServiceArgs};
+
+const EXAMPLES: &str = "Examples:
+  svc export aria2 > session.txt
+  svc import aria2 session.txt --url http://nas:17800      what this service has to do, that one does
+  aria2c --input-file session.txt
+
+Downloads that are not complete are in it, with their GIDs. Passwords, cookies and headers are not: the service keeps them
+to itself.";
+
+/// For whom.
+#[derive(Debug, clap::Subcommand)]
+pub enum ExportCommand {
+    /// As a session file of aria2
+    #[command(after_help = EXAMPLES)]
+    Aria2(Aria2Args),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Aria2Args {
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+/// Carries out the command.
+pub(crate) async fn run(command: &ExportCommand, environment: &Environment) -> anyhow::Result<Exit> {
+    let ExportCommand::Aria2(args) = command;
+    aria2(args, environment).await
+}
+
+async fn aria2(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let tasks = client.snapshot().await?.daemon.tasks;
+    let mut list = String::new();
+    for task in tasks.into_iter().filter(|task| task.status != TaskStatus::Completed) {
+        let params = TaskIdParams {
+            task_id: task.task_id.clone(),
+        };
+        match client.call::<CreateTaskRequest>(Method::TaskRequest, &params).await {
+            Ok(request) => list.push_str(&entry(&task, request)),
+            // It was removed meanwhile.
+            Err(RemoteError::Call(error)) if error.application_code() == Some(ErrorCode::NotFound) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    print_whole(list.as_bytes())
+}
+
+fn entry(task: &TaskDto, mut request: CreateTaskRequest) -> String {
+    // Their values are not shown.
+    request.headers = None;
+    let asked = option::saved(&request, &task.task_id);
+    let mut options = asked.filtered(|row| asked.get(row.name()) != row.default());
+    if task.status == TaskStatus::Paused {
+        options.put(Row::of("pause").expect("it is in the table"), "true".to_owned(), false);
+    }
+    let uris: Vec<String> = std::iter::once(request.url).chain(request.mirrors).collect();
+    files::entry(&uris, &options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_to_do_is_an_entry_that_is_read_again() {
+        let task = TaskDto {
+            task_id: "0123abcd-4567-4def-8000-000000000000".into(),
+            status: TaskStatus::Paused,
+            ..TaskDto::default()
+        };
+        let request = CreateTaskRequest {
+            url: "http://a/f".into(),
+            mirrors: vec!["http://b/f".into()],
+            save_dir: "/d".into(),
+            segments: 3,
+            // More than aria2 has.
+            max_connections: Some(100),
+            ..CreateTaskRequest::default()
+        };
+        let text = entry(&task, request.clone());
+        assert_eq!(
+            text,
+            "http://a/f\thttp://b/f\t\n dir=/d\n gid=0123abcd45674def\n pause=true\n split=3\n"
+        );
+        let [read] = &files::list(&text)[..] else {
+            panic!("there is one")
+        };
+        let made = option::created(&read.uris, &read.options, "/").unwrap().request;
+        assert_eq!(
+            (made.url, made.save_dir, made.segments),
+            ("http://a/f".into(), "/d".into(), 3)
+        );
+        assert_eq!((made.mirrors, made.start_paused), (request.mirrors, true));
+    }
+}

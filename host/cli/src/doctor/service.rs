@@ -1,0 +1,171 @@
+//! What the service says, if one answers.
+
+use std::{path::Path, time::SystemTime};
+
+use command::amount;
+use protocol::{
+    DiagnosticsResult, ErrorCode, Method, RuntimeStats,
+    agent::{GatewayStatusDto, RevealedToken},
+};
+
+use super::{
+    finding::{Finding, whole},
+    here::{self, CLOCK_TOLERANCE, SAVE_DIR, difference},
+};
+use crate::{
+    greet::greet,
+    service::{Client, RemoteError, Target},
+};
+
+/// The shortest key that nobody guesses in a lifetime, whatever it is made of.
+const STRONG_KEY_CHARS: usize = 16;
+
+/// Looks at the service at `target`; `runs_here` says that one holds this machine's data directory.
+pub(crate) async fn look(target: &Target, runs_here: bool) -> Vec<Finding> {
+    const CHECK: &str = "service";
+    let address = &target.address;
+    let (pong, date) = match greet(target).await {
+        Ok(answer) => answer,
+        Err(error @ RemoteError::Unreachable { .. }) if !runs_here && address.is_loopback() => {
+            return vec![Finding::warn(
+                CHECK,
+                whole(&error),
+                "start it with \"svc serve\", or name its address with --url",
+            )];
+        }
+        Err(error) => {
+            let advice = error.advice().unwrap_or("look at what the service logs");
+            return vec![Finding::fail(CHECK, whole(&error), advice)];
+        }
+    };
+    let found = format!("Svc {} answers at {address}", pong.version);
+    let mut findings = vec![if pong.version == env!("CARGO_PKG_VERSION") {
+        Finding::ok(CHECK, found)
+    } else {
+        Finding::warn(
+            CHECK,
+            found,
+            "its version is another than this executable's; update the older one",
+        )
+    }];
+    findings.extend(date.and_then(|date| clock(&date)));
+    findings.extend(inside(target).await);
+    findings
+}
+
+fn clock(date: &str) -> Option<Finding> {
+    const CHECK: &str = "service's clock";
+    let off = difference(SystemTime::now(), httpdate::parse_http_date(date).ok()?);
+    Some(if off > CLOCK_TOLERANCE {
+        let found = format!("it and this machine's differ by {}", amount::duration(off));
+        Finding::warn(CHECK, found, "set the wrong one, best by a time service")
+    } else {
+        Finding::ok(CHECK, "agrees with this machine's")
+    })
+}
+
+/// Whether there is a key, and whether it can be guessed. It is never shown.
+fn strength(key: &str) -> Finding {
+    const CHECK: &str = "access key";
+    match key.len() {
+        0 => Finding::ok(CHECK, "there is none: programs of this machine come in without"),
+        1..STRONG_KEY_CHARS => Finding::warn(
+            CHECK,
+            "there is one, and it is short",
+            format!("{STRONG_KEY_CHARS} characters or more cannot be guessed"),
+        ),
+        _ => Finding::ok(CHECK, "there is one, and it is strong"),
+    }
+}
+
+/// What the service lets in.
+fn gates(status: &GatewayStatusDto) -> Finding {
+    const CHECK: &str = "gates";
+    let switches = [
+        ("browsers", status.takeover_enabled),
+        ("aria2", status.jsonrpc_enabled),
+        ("management", status.api_enabled),
+        ("MCP", status.mcp_enabled),
+        ("other machines", status.lan_enabled || !status.port_editable),
+        ("any web page", status.cors_enabled),
+    ];
+    let named = |is_on: bool| {
+        let names = switches.iter().filter(|(_, is)| *is == is_on).map(|(name, _)| *name);
+        let names: Vec<_> = names.collect();
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
+        }
+    };
+    let found = format!("open to {}; closed to {}", named(true), named(false));
+    if status.restart_required {
+        Finding::warn(
+            CHECK,
+            found,
+            "port and network change when the service is started again",
+        )
+    } else if status.cors_enabled {
+        Finding::warn(
+            CHECK,
+            found,
+            "whoever has the key may use it from any web page; switch that off if you can",
+        )
+    } else {
+        Finding::ok(CHECK, found)
+    }
+}
+
+/// What only who is let in is told.
+async fn inside(target: &Target) -> Vec<Finding> {
+    const ACCESS: &str = "access";
+    const DAEMON: &str = "daemon";
+    let mut client = match Client::connect(target).await {
+        Ok(client) => client,
+        Err(error) => {
+            let advice = error.advice().unwrap_or("look at what the service logs");
+            return vec![Finding::fail(ACCESS, whole(&error), advice)];
+        }
+    };
+    let mut findings = vec![Finding::ok(ACCESS, "the service lets you in")];
+    if let Ok(RevealedToken { user_token }) = client.ask(Method::GatewayRevealToken).await {
+        findings.push(strength(&user_token));
+    }
+    if let Ok(status) = client.ask(Method::GatewayGet).await {
+        findings.push(gates(&status));
+    }
+    let about: DiagnosticsResult = match client.ask(Method::DiagnosticsDescribe).await {
+        Ok(about) => about,
+        Err(error) => {
+            let is_down =
+                matches!(&error, RemoteError::Call(error) if error.application_code() == Some(ErrorCode::Unavailable));
+            let found = if is_down {
+                "it is not up".to_owned()
+            } else {
+                error.to_string()
+            };
+            findings.push(Finding::fail(
+                DAEMON,
+                found,
+                "look at what the service logs; it starts its daemon again by itself",
+            ));
+            return findings;
+        }
+    };
+    let up = amount::duration(std::time::Duration::from_secs(about.uptime_secs));
+    findings.push(Finding::ok(
+        DAEMON,
+        format!("{} up for {up}, {} tasks", about.version, about.tasks),
+    ));
+    if let Ok(stats) = client.ask::<RuntimeStats>(Method::RuntimeStats).await {
+        findings.push(if target.address.is_loopback() {
+            here::save_dir(Path::new(&stats.save_dir), stats.disk_free_bytes)
+        } else {
+            let free = stats
+                .disk_free_bytes
+                .map_or_else(|| "unknown".to_owned(), amount::bytes);
+            Finding::ok(SAVE_DIR, format!("{} there, {free} free", stats.save_dir))
+        });
+    }
+    findings
+}

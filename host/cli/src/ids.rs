@@ -1,0 +1,139 @@
+//! Ids as people write them: whole, or the beginning of one as long as only one begins so. Pure.
+
+use command::UsageError;
+
+use crate::service::RemoteError;
+
+/// The shortest beginning of an id that is taken; shorter ones are typing errors more often than not.
+const MIN_PREFIX_CHARS: usize = 4;
+
+/// How much of an id a table shows at least.
+const SHOWN_CHARS: usize = 8;
+
+/// How many of several matches a refusal names.
+const NAMED_MATCHES: usize = 5;
+
+/// All ids of a kind of thing.
+#[derive(Debug)]
+pub(crate) struct Known {
+    what: &'static str,
+    sorted: Vec<String>,
+}
+
+impl Known {
+    pub(crate) fn new(what: &'static str, ids: impl IntoIterator<Item = String>) -> Self {
+        let mut sorted: Vec<_> = ids.into_iter().collect();
+        sorted.sort_unstable();
+        Self { what, sorted }
+    }
+
+    /// The ids that are meant, each once. Fails on one that fits several, else names all that fit none.
+    pub(crate) fn find(&self, given: &[String]) -> anyhow::Result<Vec<String>> {
+        let mut found: Vec<String> = Vec::new();
+        let mut unknown = Vec::new();
+        for text in given {
+            let wanted = text.trim().to_ascii_lowercase();
+            match self.matches(&wanted) {
+                [] => unknown.push(text.clone()),
+                [id, ..] if *id == wanted => found.push(id.clone()),
+                // The name of a plugin is whole before its publisher.
+                [id] if id.split('@').next() == Some(&wanted) => found.push(id.clone()),
+                _ if wanted.len() < MIN_PREFIX_CHARS => {
+                    let problem = format!("write at least the first {MIN_PREFIX_CHARS} characters of an id");
+                    return Err(UsageError::new(text, problem).into());
+                }
+                [id] => found.push(id.clone()),
+                several => {
+                    let named: Vec<_> = several.iter().take(NAMED_MATCHES).map(String::as_str).collect();
+                    let problem = format!(
+                        "{} {}s begin so, such as {}; write more of it",
+                        several.len(),
+                        self.what,
+                        named.join(", ")
+                    );
+                    return Err(UsageError::new(text, problem).into());
+                }
+            }
+        }
+        if !unknown.is_empty() {
+            let (what, names) = (self.what, unknown);
+            return Err(RemoteError::Unknown { what, names }.into());
+        }
+        let mut seen = std::collections::HashSet::new();
+        found.retain(|id| seen.insert(id.clone()));
+        Ok(found)
+    }
+
+    /// How many characters tell all of them apart.
+    pub(crate) fn shown_chars(&self) -> usize {
+        let neighbours = self.sorted.windows(2).map(|pair| {
+            let same = pair[0]
+                .bytes()
+                .zip(pair[1].bytes())
+                .take_while(|(one, other)| one == other);
+            same.count() + 1
+        });
+        neighbours.max().unwrap_or(0).max(SHOWN_CHARS)
+    }
+
+    fn matches(&self, prefix: &str) -> &[String] {
+        let begin = self.sorted.partition_point(|id| id.as_str() < prefix);
+        let rest = &self.sorted[begin..];
+        &rest[..rest.partition_point(|id| id.starts_with(prefix))]
+    }
+}
+
+/// The part of an id that a table shows.
+pub(crate) fn shorten(id: &str, chars: usize) -> &str {
+    id.get(..chars).unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Known {
+        let ids = ["0a1b2c3d-1", "0a1b2c3e-2", "ffff0000-3", "main"];
+        Known::new("task", ids.map(str::to_owned))
+    }
+
+    fn find(given: &[&str]) -> anyhow::Result<Vec<String>> {
+        known().find(&given.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn an_id_may_be_written_short_as_long_as_it_is_clear() {
+        assert_eq!(
+            find(&["FFFF", "0a1b2c3d", "ffff0000-3"]).unwrap(),
+            ["ffff0000-3", "0a1b2c3d-1"]
+        );
+        assert_eq!(find(&["main"]).unwrap(), ["main"]);
+        let plugin = Known::new("plugin", ["hls@svc".to_owned()]);
+        assert_eq!(plugin.find(&["hls".to_owned()]).unwrap(), ["hls@svc"]);
+        assert!(plugin.find(&["hl".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn what_is_not_clear_is_refused_with_the_reason() {
+        let ambiguous = find(&["0a1b"]).unwrap_err();
+        assert!(
+            ambiguous.is::<UsageError>() && ambiguous.to_string().contains("2 tasks"),
+            "{ambiguous}"
+        );
+        let short = find(&["fff"]).unwrap_err();
+        assert!(short.to_string().contains("first 4"), "{short}");
+        let unknown = find(&["beef", "FFFF", "zz"]).unwrap_err();
+        let Some(RemoteError::Unknown { names, .. }) = unknown.downcast_ref() else {
+            panic!("{unknown}")
+        };
+        assert_eq!(names, &["beef", "zz"]);
+    }
+
+    #[test]
+    fn tables_show_as_much_as_tells_ids_apart() {
+        assert_eq!(known().shown_chars(), 8);
+        let close = Known::new("task", ["0123456789a".to_owned(), "0123456789b".to_owned()]);
+        assert_eq!(close.shown_chars(), 11);
+        assert_eq!(shorten("main", 8), "main");
+    }
+}

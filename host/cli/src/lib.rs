@@ -1,0 +1,147 @@
+//! The commands that are clients of a running service, here or elsewhere.
+//!
+//! *Owns* the command line of these commands, the connection to a service and what is remembered of it.
+//!
+//! *Never* downloads anything itself, and knows of a service only what its protocol says. The exceptions are the doctor and
+//! the logs of the service on this machine, whose files they read.
+//!
+//! # Layers
+//! - `logs`
+//! - `doctor`
+//! - `aria2`, `plugin`, `setup`, `tasks`
+//! - `config`, `greet`
+//! - `ids`: beginnings of ids
+//! - `service`: which service, which key, and the connection
+//! - `table`
+
+mod aria2;
+mod config;
+mod doctor;
+mod greet;
+mod ids;
+mod logs;
+mod plugin;
+mod service;
+mod setup;
+mod table;
+mod tasks;
+
+use std::pin::Pin;
+
+use command::{Exit, environment::Environment, runtime};
+
+pub use config::{parse_pair, read_value};
+pub use plugin::{installed::PluginCommand, market::MarketCommand};
+pub use service::{Address, Audience, Client, RemoteError, ServiceArgs, Target, attend::attend};
+
+/// A command for a service.
+#[derive(Debug, clap::Subcommand)]
+pub enum ClientCommand {
+    /// Ask whether a service answers; needs no access key
+    #[command(after_help = greet::PING_EXAMPLES)]
+    Ping(greet::PingArgs),
+    /// Show what a service is and what it does now
+    Info(greet::InfoArgs),
+    /// Set the first access key of a new service
+    #[command(after_help = setup::EXAMPLES)]
+    Setup(setup::SetupArgs),
+    /// Hand downloads to the service
+    #[command(after_help = tasks::add::EXAMPLES, after_long_help = tasks::add::long_help())]
+    Add(Box<tasks::add::AddArgs>),
+    /// List tasks
+    #[command(visible_alias = "ls", after_help = tasks::list::LIST_EXAMPLES)]
+    List(tasks::list::ListArgs),
+    /// Show one task in full, with what happened to it
+    #[command(visible_alias = "stat")]
+    Status(tasks::list::StatusArgs),
+    /// Pause tasks
+    Pause(tasks::list::IdsArgs),
+    /// Resume tasks that are paused or have failed
+    Resume(tasks::list::IdsArgs),
+    /// Remove tasks; finished files stay unless --files is given
+    Rm(tasks::list::RemoveArgs),
+    /// Pause all tasks
+    PauseAll(tasks::list::AllArgs),
+    /// Resume all paused tasks
+    ResumeAll(tasks::list::AllArgs),
+    /// List and change queues
+    #[command(after_help = tasks::queue::EXAMPLES)]
+    Queue(tasks::queue::QueueArgs),
+    /// Answer for downloads that browsers handed over
+    #[command(after_help = tasks::capture::EXAMPLES)]
+    Capture(tasks::capture::CaptureArgs),
+    /// Follow what the service does
+    #[command(after_help = tasks::watch::HELP)]
+    Watch(tasks::watch::WatchArgs),
+    /// What these commands remember, and the service's own settings
+    #[command(after_help = config::EXAMPLES)]
+    Config(config::ConfigArgs),
+}
+
+/// A command about the service of this machine as a whole, or about another program beside it.
+#[derive(Debug, clap::Subcommand)]
+pub enum MaintenanceCommand {
+    /// Take over the downloads of another program
+    #[command(subcommand)]
+    Import(aria2::import::ImportCommand),
+    /// Print what there is to download for another program
+    #[command(subcommand)]
+    Export(aria2::export::ExportCommand),
+    /// Look for what keeps the service from working
+    #[command(after_help = doctor::HELP)]
+    Doctor(doctor::DoctorArgs),
+    /// Hand what the service logged to somebody who looks for a cause
+    #[command(subcommand)]
+    Logs(logs::LogsCommand),
+}
+
+/// What a command does. Boxed, because each of these futures is large and the runtime is instantiated for every type that
+/// it is given.
+type Work<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Exit>> + 'a>>;
+
+fn block_on(work: Work<'_>) -> anyhow::Result<Exit> {
+    runtime::current_thread()?.block_on(work)
+}
+
+/// Carries out a command for a service.
+pub fn run(command: ClientCommand, environment: &Environment) -> anyhow::Result<Exit> {
+    use tasks::{add, capture, list, queue, watch};
+    block_on(match &command {
+        ClientCommand::Ping(args) => Box::pin(greet::ping(args, environment)),
+        ClientCommand::Info(args) => Box::pin(greet::info(args, environment)),
+        ClientCommand::Setup(args) => Box::pin(setup::run(args, environment)),
+        ClientCommand::Add(args) => Box::pin(add::run(args, environment)),
+        ClientCommand::List(args) => Box::pin(list::list(args, environment)),
+        ClientCommand::Status(args) => Box::pin(list::status(args, environment)),
+        ClientCommand::Pause(args) => Box::pin(list::pause(args, environment)),
+        ClientCommand::Resume(args) => Box::pin(list::resume(args, environment)),
+        ClientCommand::Rm(args) => Box::pin(list::remove(args, environment)),
+        ClientCommand::PauseAll(args) => Box::pin(list::pause_all(args, environment)),
+        ClientCommand::ResumeAll(args) => Box::pin(list::resume_all(args, environment)),
+        ClientCommand::Queue(args) => Box::pin(queue::run(args, environment)),
+        ClientCommand::Capture(args) => Box::pin(capture::run(args, environment)),
+        ClientCommand::Watch(args) => Box::pin(watch::run(args, environment)),
+        ClientCommand::Config(args) => Box::pin(config::run(args, environment)),
+    })
+}
+
+/// Carries out a command about the service as a whole.
+pub fn run_maintenance(command: MaintenanceCommand, environment: &Environment) -> anyhow::Result<Exit> {
+    use aria2::{export, import};
+    block_on(match &command {
+        MaintenanceCommand::Import(command) => Box::pin(import::run(command, environment)),
+        MaintenanceCommand::Export(command) => Box::pin(export::run(command, environment)),
+        MaintenanceCommand::Doctor(args) => Box::pin(doctor::run(args, environment)),
+        MaintenanceCommand::Logs(command) => Box::pin(logs::run(command, environment)),
+    })
+}
+
+/// Carries out a command about the plugins of a service.
+pub fn run_plugin(command: PluginCommand, environment: &Environment) -> anyhow::Result<Exit> {
+    block_on(Box::pin(plugin::installed::run(command, environment)))
+}
+
+/// Carries out a command about where the plugins of a service come from.
+pub fn run_market(command: MarketCommand, environment: &Environment) -> anyhow::Result<Exit> {
+    block_on(Box::pin(plugin::market::run(command, environment)))
+}

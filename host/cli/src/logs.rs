@@ -1,0 +1,125 @@
+//! `svc logs`: what people hand to those who look for a cause.
+
+mod bundle;
+
+use std::{fs::OpenOptions, io::Write as _, path::PathBuf};
+
+use anyhow::Context as _;
+use command::{Exit, environment::Environment, log, print_json, print_lines};
+use protocol::Method;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use self::bundle::Bundle;
+use crate::{
+    doctor,
+    service::{Client, RemoteError, ServiceArgs, Target},
+};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  svc logs export                                  writes svc-logs-….zip and says where
+  svc logs export -o - | ssh …                     to standard output
+
+In it are the log files, what \"svc doctor\" finds, versions, settings and the kinds of failures. Passwords, keys, cookies
+and what URLs carry behind a question mark are not: they are nowhere in the logs.";
+
+#[derive(Debug, clap::Subcommand)]
+pub enum LogsCommand {
+    /// Write what is needed to look for a cause into one archive
+    #[command(after_help = EXAMPLES)]
+    Export(ExportArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    /// The archive, - for standard output [default: svc-logs-TIME.zip in this directory]
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+/// What a service says of itself. A part that it does not give is told as the reason.
+#[derive(Debug, Default, Serialize)]
+struct Said {
+    describe: Value,
+    stats: Value,
+    gates: Value,
+    config: Value,
+    plugins: Value,
+}
+
+/// Carries out the command.
+pub(crate) async fn run(command: &LogsCommand, environment: &Environment) -> anyhow::Result<Exit> {
+    let LogsCommand::Export(args) = command;
+    let mut bundle = Bundle::new();
+    bundle.add_json("about.json", &about())?;
+    bundle.add_json("doctor.json", &doctor::findings(&args.service, environment).await)?;
+    let target = args.service.target(environment)?;
+    bundle.add_json("service.json", &ask(&target).await)?;
+    if let Some(data_dir) = target.own_data_dir() {
+        for path in log::files(&data_dir.join(log::LOG_DIR)).context("cannot list the log files")? {
+            bundle.add_end_of(&path)?;
+        }
+    }
+    write(args, &bundle.finish()?)
+}
+
+fn about() -> Value {
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "system": std::env::consts::OS,
+        "machine": std::env::consts::ARCH,
+        "madeAt": jiff::Timestamp::now().to_string(),
+    })
+}
+
+async fn ask(target: &Target) -> Said {
+    let mut client = match Client::connect(target).await {
+        Ok(client) => client,
+        Err(error) => {
+            let describe = problem(&error);
+            return Said {
+                describe,
+                ..Said::default()
+            };
+        }
+    };
+    let mut said = Said::default();
+    for (method, part) in [
+        (Method::DiagnosticsDescribe, &mut said.describe),
+        (Method::RuntimeStats, &mut said.stats),
+        (Method::GatewayGet, &mut said.gates),
+        (Method::ConfigGet, &mut said.config),
+        (Method::PluginList, &mut said.plugins),
+    ] {
+        *part = client.ask(method).await.unwrap_or_else(|error| problem(&error));
+    }
+    said
+}
+
+fn problem(error: &RemoteError) -> Value {
+    json!({ "problem": error.to_string() })
+}
+
+fn write(args: &ExportArgs, archive: &[u8]) -> anyhow::Result<Exit> {
+    if args.output.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+        return command::print_whole(archive);
+    }
+    let usual = || PathBuf::from(format!("svc-logs-{}.zip", jiff::Zoned::now().strftime("%Y%m%d-%H%M%S")));
+    let path = args.output.clone().unwrap_or_else(usual);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&path).and_then(|mut file: std::fs::File| {
+        file.write_all(archive)?;
+        file.sync_all()
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))?;
+    let path = path.canonicalize().unwrap_or(path);
+    if args.service.json {
+        return print_json(&json!({ "path": path, "bytes": archive.len() }));
+    }
+    print_lines([format!("wrote {}", path.display())])
+}

@@ -1,0 +1,553 @@
+//! `svc plugin …` for the plugins of a service: list, install, agree to, switch, set, go back, remove.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use command::{Exit, UsageError, environment::Environment, print_json, print_lines};
+use plugin_host::Permission;
+use protocol::{
+    ChoosePluginHostParams, InstallPluginFileParams, InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult,
+    PendingVersionDto, PluginCallDto, PluginDto, PluginJournalDto, PluginParams, PluginRequestDto,
+    SetPluginEnabledParams, SetPluginPinnedParams, UpdatePluginSettingsParams,
+};
+use serde::Serialize;
+use transfer::ByteCount;
+
+use super::preview::{self, PreviewArgs};
+use crate::{
+    config,
+    ids::Known,
+    service::{Client, RemoteError, ServiceArgs, http, print_done},
+    table::{Align, Table},
+};
+
+/// A command about the plugins of a service.
+#[derive(Debug, clap::Subcommand)]
+pub enum PluginCommand {
+    /// List plugins
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    /// Install a plugin, or another version of one
+    Install(InstallArgs),
+    /// Let a plugin be called
+    Enable(OneArgs),
+    /// Keep a plugin from being called
+    Disable(OneArgs),
+    /// Show what a plugin asks for, or agree to it
+    Consent(ConsentArgs),
+    /// Show the files that a plugin lists behind a URL; nothing is downloaded
+    Preview(PreviewArgs),
+    /// Let a plugin reach a host that it can do without, or do not
+    Allow(AllowArgs),
+    /// Show what a plugin did, wrote and asked for
+    #[command(visible_alias = "journal")]
+    Log(OneArgs),
+    /// Go back to the version before
+    Rollback(OneArgs),
+    /// Remove a plugin with its settings
+    Rm(OneArgs),
+    /// Show or change the settings of a plugin
+    Settings(SettingsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct InstallArgs {
+    /// The plugin's ZIP archive
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    file: PathBuf,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct OneArgs {
+    /// The plugin
+    plugin: String,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ConsentArgs {
+    #[command(flatten)]
+    which: OneArgs,
+    /// What was shown and is agreed to; without it, what the plugin asks for is shown
+    digest: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct AllowArgs {
+    #[command(flatten)]
+    which: OneArgs,
+    /// The host as the refusal names it, such as `https://cdn.example.net`
+    host: String,
+    /// Only for its next call
+    #[arg(long)]
+    once: bool,
+    /// Never, and do not ask again
+    #[arg(long, conflicts_with = "once")]
+    never: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct SettingsArgs {
+    #[command(flatten)]
+    which: OneArgs,
+    /// What to change, all of it or nothing; KEY= is the default again, KEY=- is read from standard input
+    #[arg(value_name = "KEY=VALUE", value_parser = config::parse_pair)]
+    pairs: Vec<(String, String)>,
+}
+
+/// Carries out the command.
+pub(crate) async fn run(command: PluginCommand, environment: &Environment) -> anyhow::Result<Exit> {
+    let by_name = |identity| PluginParams { identity };
+    let switch = |enabled| {
+        move |identity| SetPluginEnabledParams {
+            identity,
+            enabled,
+            consent: None,
+        }
+    };
+    match command {
+        PluginCommand::List(args) => list(&args.service, environment).await,
+        PluginCommand::Install(args) => install(&args, environment).await,
+        PluginCommand::Enable(args) => act(&args, environment, Method::PluginSetEnabled, switch(true), "enabled").await,
+        PluginCommand::Disable(args) => {
+            act(&args, environment, Method::PluginSetEnabled, switch(false), "disabled").await
+        }
+        PluginCommand::Consent(args) => consent(&args, environment).await,
+        PluginCommand::Preview(args) => preview::run(&args, environment).await,
+        PluginCommand::Allow(args) => {
+            let (choice, what) = match (args.once, args.never) {
+                (true, _) => ("once", "allowed the host for the next call of"),
+                (_, true) => ("never", "will not ask again about the host for"),
+                _ => ("always", "allowed the host for"),
+            };
+            let host = args.host.clone();
+            let params = |identity| ChoosePluginHostParams {
+                identity,
+                host,
+                choice: choice.to_owned(),
+            };
+            act(&args.which, environment, Method::PluginChooseHost, params, what).await
+        }
+        PluginCommand::Log(args) => log(&args, environment).await,
+        PluginCommand::Rollback(args) => roll_back(&args, environment).await,
+        PluginCommand::Rm(args) => act(&args, environment, Method::PluginUninstall, by_name, "removed").await,
+        PluginCommand::Settings(args) => settings(&args, environment).await,
+    }
+}
+
+/// Goes back to the version before.
+pub(crate) async fn roll_back(args: &OneArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let params = |identity| PluginParams { identity };
+    let what = "put back the version before of";
+    act(args, environment, Method::PluginRollBack, params, what).await
+}
+
+/// Keeps a plugin at its version, or does not.
+pub(crate) async fn set_pinned(args: &OneArgs, pinned: bool, environment: &Environment) -> anyhow::Result<Exit> {
+    let params = |identity| SetPluginPinnedParams { identity, pinned };
+    let what = if pinned { "pinned" } else { "unpinned" };
+    act(args, environment, Method::PluginSetPinned, params, what).await
+}
+
+/// Does one thing with one plugin.
+async fn act<P: Serialize>(
+    args: &OneArgs,
+    environment: &Environment,
+    method: Method,
+    params: impl FnOnce(String) -> P,
+    what: &str,
+) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let PluginDto { identity, .. } = find(&mut client, &args.plugin).await?;
+    let sentence = format!("{what} {identity}");
+    let answered: OkResult = client.call(method, &params(identity)).await?;
+    print_done(&args.service, &answered, &sentence)
+}
+
+/// The plugin of that name, or beginning of it.
+async fn find(client: &mut Client<'_>, text: &str) -> anyhow::Result<PluginDto> {
+    let plugins: Vec<PluginDto> = client.ask(Method::PluginList).await?;
+    let known = Known::new("plugin", plugins.iter().map(|plugin| plugin.identity.clone()));
+    let identity = known.find(&[text.to_owned()])?.remove(0);
+    let found = plugins.into_iter().find(|plugin| plugin.identity == identity);
+    Ok(found.expect("what is found is one of those that are known"))
+}
+
+async fn list(service: &ServiceArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let plugins: Vec<PluginDto> = client.ask(Method::PluginList).await?;
+    if service.json {
+        return print_json(&plugins);
+    }
+    let mut table = Table::new([
+        ("PLUGIN", Align::Left),
+        ("VERSION", Align::Left),
+        ("STATE", Align::Left),
+        ("FOR", Align::Left),
+        ("NAME", Align::Left),
+    ]);
+    for plugin in &plugins {
+        table.push([
+            plugin.identity.clone(),
+            plugin.version.clone(),
+            state(plugin),
+            plugin.capabilities.join(", "),
+            plugin.name.clone(),
+        ]);
+    }
+    print_lines(table.lines())
+}
+
+/// How a plugin is, and what it waits for.
+fn state(plugin: &PluginDto) -> String {
+    let is = match plugin.disabled_reason.as_str() {
+        "CircuitBreaker" => "disabled: keeps failing",
+        "Manual" => "disabled",
+        "Revoked" => return format!("stopped, it is malicious: {}", plugin.load_error),
+        _ if !plugin.load_error.is_empty() => "does not load",
+        _ if plugin.enabled => "enabled",
+        _ => return "waits for consent".to_owned(),
+    };
+    match &plugin.pending {
+        Some(PendingVersionDto { version, .. }) => format!("{is}; {version} waits for consent"),
+        None => is.to_owned(),
+    }
+}
+
+async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let archive = read(&args.file)?;
+    let target = args.service.target(environment)?;
+    let installed = match http::upload(&target, "/api/v1/plugins/install", archive).await {
+        // A desktop takes no uploads as it is installed; it reads the file itself.
+        Err(RemoteError::Refused { status: 404, .. } | RemoteError::NoKey { .. }) if target.address.is_loopback() => {
+            let path = std::path::absolute(&args.file)?.display().to_string();
+            let mut client = Client::connect(&target).await?;
+            let params = InstallPluginFileParams { path };
+            client.call(Method::PluginInstallFile, &params).await?
+        }
+        answer => answer?.read::<InstalledPlugin>(&target)?,
+    };
+    if args.service.json {
+        return print_json(&installed);
+    }
+    let InstalledPlugin { identity, version, .. } = &installed;
+    let mut lines = vec![format!("installed {identity} {version}")];
+    if installed.pending_consent.is_some() {
+        let mut client = Client::connect(&target).await?;
+        lines.extend(asked(&find(&mut client, identity).await?));
+    }
+    print_lines(lines)
+}
+
+async fn log(args: &OneArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let PluginDto { identity, .. } = find(&mut client, &args.plugin).await?;
+    let journal: PluginJournalDto = client.call(Method::PluginJournal, &PluginParams { identity }).await?;
+    if args.service.json {
+        return print_json(&journal);
+    }
+    print_lines(log_lines(&journal))
+}
+
+/// Everything that a plugin did, in the order in which it happened.
+fn log_lines(journal: &PluginJournalDto) -> Vec<String> {
+    let events = journal.events.iter().map(|event| {
+        let took = event.call.as_ref().map(|call| {
+            let PluginCallDto {
+                id,
+                wall_ms,
+                cpu_ms,
+                requests,
+                received_bytes,
+                peak_memory_bytes,
+                ..
+            } = call;
+            format!(
+                " (call {id}: {wall_ms} ms, {cpu_ms} ms computing, {requests} requests, {}, {} of memory)",
+                ByteCount(*received_bytes),
+                ByteCount(*peak_memory_bytes),
+            )
+        });
+        (
+            event.at_ms,
+            format!("{} {}{}", event.event, event.detail, took.unwrap_or_default()),
+        )
+    });
+    let lines = journal.lines.iter();
+    let lines = lines.map(|line| (line.at_ms, format!("{} {}", line.level, line.text)));
+    let requests = journal.requests.iter().map(|request| {
+        let status = request
+            .status
+            .map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+        let PluginRequestDto {
+            method,
+            address,
+            received_bytes,
+            elapsed_ms,
+            ..
+        } = request;
+        (
+            request.at_ms,
+            format!(
+                "request {method} {address}: {status}, {}, {elapsed_ms} ms",
+                ByteCount(*received_bytes)
+            ),
+        )
+    });
+    let mut all: Vec<_> = events.chain(lines).chain(requests).collect();
+    all.sort_by_key(|(at_ms, _)| *at_ms);
+    let stamped = |(at_ms, text): (i64, String)| {
+        let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
+        format!("{} {text}", at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
+    };
+    all.into_iter().map(stamped).collect()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
+    let refuse = |problem| UsageError::new(path.display().to_string(), problem);
+    let mut archive = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut archive))
+        .map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    if archive.len() > MAX_BLOB_BYTES {
+        return Err(refuse(format!(
+            "larger than a plugin may be ({})",
+            ByteCount(MAX_BLOB_BYTES as u64)
+        )));
+    }
+    Ok(archive)
+}
+
+/// What a plugin asks for, and how one agrees to it.
+fn asked(plugin: &PluginDto) -> Vec<String> {
+    let PluginDto { identity, pending, .. } = plugin;
+    let Some(pending) = pending else {
+        return vec![format!("{identity} asks for nothing")];
+    };
+    let mut lines = vec![format!("{identity} {} asks you to agree that it", pending.version)];
+    lines.extend(
+        pending
+            .added
+            .iter()
+            .map(|permission| format!("  {}", words(permission))),
+    );
+    lines.extend(other_author(pending));
+    lines.push(format!("agree with: svc plugin consent {identity} {}", pending.digest));
+    lines
+}
+
+/// That a version is somebody else's than the one that runs, if it is.
+pub(crate) fn other_author(pending: &PendingVersionDto) -> Option<String> {
+    let told = match (&pending.folder, &pending.signed_by) {
+        (Some(folder), _) => format!(
+            "  runs from the folder {folder}, whatever is in it, and gets the secrets, cookies, settings and memory of what \
+             is installed, and all that it will ask for"
+        ),
+        (None, Some(key)) => format!(
+            "  is signed by {key}, not by the author of the version that runs, and gets its permissions and secrets"
+        ),
+        (None, None) => {
+            "  is not signed: it may be another author's than the version that runs, and gets its permissions \
+                         and secrets"
+                .to_owned()
+        }
+    };
+    pending.author_changed.then_some(told)
+}
+
+/// What a permission lets a plugin do. A newer service may know some that this client does not.
+pub(crate) fn words(permission: &str) -> String {
+    permission
+        .parse::<Permission>()
+        .map_or_else(|_| permission.to_owned(), |permission| permission.words())
+}
+
+async fn consent(args: &ConsentArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let service = &args.which.service;
+    let target = service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let plugin = find(&mut client, &args.which.plugin).await?;
+    let Some(digest) = &args.digest else {
+        return if service.json {
+            print_json(&plugin.pending)
+        } else {
+            print_lines(asked(&plugin))
+        };
+    };
+    let sentence = format!("{} may do what it asked for", plugin.identity);
+    let params = SetPluginEnabledParams {
+        // Who was switched off stays so.
+        enabled: plugin.disabled_reason == "None",
+        identity: plugin.identity,
+        consent: Some(digest.clone()),
+    };
+    let answered: OkResult = client.call(Method::PluginSetEnabled, &params).await?;
+    print_done(service, &answered, &sentence)
+}
+
+async fn settings(args: &SettingsArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let service = &args.which.service;
+    let entries = entries(&args.pairs)?;
+    let target = service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let plugin = find(&mut client, &args.which.plugin).await?;
+    if entries.is_empty() {
+        return show_settings(service, &plugin);
+    }
+    let sentence = format!("changed {} of {}", args.pairs.len(), plugin.identity);
+    let identity = plugin.identity;
+    let params = UpdatePluginSettingsParams { identity, entries };
+    let answered: OkResult = client.call(Method::PluginUpdateSettings, &params).await?;
+    print_done(service, &answered, &sentence)
+}
+
+/// The values to set; one of them may come from standard input, so that nobody else sees it.
+fn entries(pairs: &[(String, String)]) -> anyhow::Result<BTreeMap<String, String>> {
+    let hidden: Vec<_> = pairs.iter().filter(|(_, value)| value == "-").collect();
+    if let [_, (key, _), ..] = hidden[..] {
+        return Err(UsageError::new(key, "only one value can come from standard input").into());
+    }
+    let value = |value: &String| {
+        if value == "-" {
+            config::read_value()
+        } else {
+            Ok(value.clone())
+        }
+    };
+    pairs
+        .iter()
+        .map(|(key, text)| Ok((key.clone(), value(text)?)))
+        .collect()
+}
+
+fn show_settings(service: &ServiceArgs, plugin: &PluginDto) -> anyhow::Result<Exit> {
+    if service.json {
+        return print_json(&plugin.settings_values);
+    }
+    let mut table = Table::new([("KEY", Align::Left), ("VALUE", Align::Left), ("TITLE", Align::Left)]);
+    for field in &plugin.settings {
+        let value = plugin.settings_values.get(&field.key);
+        table.push([
+            field.key.clone(),
+            value.cloned().unwrap_or_default(),
+            field.title.clone(),
+        ]);
+    }
+    print_lines(table.lines())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plugin() -> PluginDto {
+        PluginDto {
+            identity: "site@author".into(),
+            enabled: true,
+            disabled_reason: "None".into(),
+            ..PluginDto::default()
+        }
+    }
+
+    /// One whose next version asks for something.
+    fn asking() -> PluginDto {
+        let pending = PendingVersionDto {
+            version: "2.0.0".into(),
+            added: vec!["host https://site.test".into(), "permission-of-a-newer-service".into()],
+            digest: "abc".into(),
+            ..PendingVersionDto::default()
+        };
+        PluginDto {
+            pending: Some(pending),
+            ..plugin()
+        }
+    }
+
+    #[test]
+    fn a_plugin_that_does_not_run_says_why() {
+        assert_eq!(state(&plugin()), "enabled");
+        assert_eq!(state(&asking()), "enabled; 2.0.0 waits for consent");
+        let new = PluginDto {
+            enabled: false,
+            ..asking()
+        };
+        assert_eq!(state(&new), "waits for consent");
+        let tripped = PluginDto {
+            enabled: false,
+            disabled_reason: "CircuitBreaker".into(),
+            ..plugin()
+        };
+        assert_eq!(state(&tripped), "disabled: keeps failing");
+        let revoked = PluginDto {
+            enabled: false,
+            disabled_reason: "Revoked".into(),
+            load_error: "sends cookies".into(),
+            ..plugin()
+        };
+        assert_eq!(state(&revoked), "stopped, it is malicious: sends cookies");
+    }
+
+    #[test]
+    fn a_version_of_somebody_else_says_whose_it_is() {
+        let mut plugin = asking();
+        let pending = plugin.pending.as_mut().unwrap();
+        assert_eq!(other_author(pending), None);
+        (pending.author_changed, pending.signed_by) = (true, Some("0123 4567".into()));
+        assert!(asked(&plugin)[3].contains("signed by 0123 4567, not by the author"));
+        plugin.pending.as_mut().unwrap().signed_by = None;
+        assert!(asked(&plugin)[3].contains("is not signed: it may be another author's"));
+        plugin.pending.as_mut().unwrap().folder = Some("/src/site".into());
+        assert!(asked(&plugin)[3].contains("runs from the folder /src/site"));
+    }
+
+    #[test]
+    fn what_is_asked_for_is_shown_with_the_way_to_agree() {
+        assert_eq!(asked(&plugin()), ["site@author asks for nothing"]);
+        assert_eq!(
+            asked(&asking()),
+            [
+                "site@author 2.0.0 asks you to agree that it",
+                "  may contact https://site.test",
+                "  permission-of-a-newer-service",
+                "agree with: svc plugin consent site@author abc"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_value_may_come_from_standard_input() {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let plain = entries(&[pair("quality", "hd"), pair("token", "")]).unwrap();
+        assert_eq!((plain["quality"].as_str(), plain["token"].as_str()), ("hd", ""));
+        assert!(
+            entries(&[pair("a", "-"), pair("b", "-")])
+                .unwrap_err()
+                .is::<UsageError>()
+        );
+    }
+
+    #[test]
+    fn an_archive_that_no_service_takes_is_not_sent() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("large.zip");
+        fs::write(&path, vec![0; MAX_BLOB_BYTES + 1]).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("(4 MiB)"));
+        assert!(read(&directory.path().join("none.zip")).is_err());
+    }
+}

@@ -1,0 +1,19 @@
+//! Questions to the user before something is installed or trusted.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use command::{UsageError, terminal::printable};
+
+/// Shows `lines` to whoever sits at the terminal, and asks. Where nobody does, the option `instead` is needed.
+pub(super) fn confirm(lines: &[String], question: &str, instead: &str) -> anyhow::Result<bool> {
+    let shown: Vec<_> = lines.iter().map(|line| printable(line)).collect();
+    let shown = shown.join("\n");
+    if !io::stdin().is_terminal() {
+        let problem = format!("nobody can be asked here: {question}\n{shown}");
+        return Err(UsageError::new(instead, problem).into());
+    }
+    write!(io::stderr(), "{shown}\n{question} [y/N] ")?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+}

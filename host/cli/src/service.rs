@@ -1,0 +1,21 @@
+//! Which service a command talks to, and the connection to it.
+//!
+//! Read [`target`] (which service, which key), [`client`] (calls and events), [`attend`] (following it for long).
+
+mod address;
+pub(crate) mod attend;
+mod client;
+mod dial;
+#[expect(missing_docs, reason = "each error says in its message what its fields are")]
+mod error;
+pub(crate) mod file;
+mod follow;
+pub(crate) mod http;
+mod target;
+
+pub use address::Address;
+pub use attend::Audience;
+pub use client::Client;
+pub use error::RemoteError;
+pub(crate) use target::print_done;
+pub use target::{ServiceArgs, Target};

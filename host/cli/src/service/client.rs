@@ -1,0 +1,278 @@
+//! A connection to a service's `/rpc`: upgrade, hello, calls one after the other, and events in order.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use http::{HeaderValue, StatusCode, header};
+use protocol::{
+    EventBody, HelloParams, HelloResult, Id, MAX_REPLY_BYTES, MAX_REQUEST_BYTES, Method, PROTOCOL_VERSION, Reply, Role,
+    RpcError, SERVICE_EVENT, ServerFrame, ServiceEventParams, agent::AgentSnapshot, encode_request,
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::time::Instant;
+use tokio_tungstenite::{
+    WebSocketStream, client_async_with_config,
+    tungstenite::{
+        self, Message,
+        client::IntoClientRequest as _,
+        protocol::{CloseFrame, WebSocketConfig},
+    },
+};
+use transfer::ByteCount;
+
+use super::{
+    RemoteError, Target,
+    dial::{Stream, dial},
+    http::{CLIENT, bearer, message},
+};
+
+/// How often a silent connection is checked, and how long the service may take to answer that.
+const PING_EVERY: Duration = Duration::from_secs(25);
+const PING_TIME: Duration = Duration::from_secs(10);
+
+/// A connection that stands.
+pub struct Client<'a> {
+    target: &'a Target,
+    socket: WebSocketStream<Stream>,
+    next_id: i64,
+    /// The service's version.
+    pub version: String,
+    /// The last event that was seen, since the snapshot.
+    cursor: Option<(String, u64)>,
+    /// When the connection is to be checked, or is given up.
+    heard_by: Instant,
+    is_being_checked: bool,
+}
+
+impl std::fmt::Debug for Client<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Everything as of one event.
+#[derive(Deserialize)]
+struct Snapshot {
+    epoch: String,
+    sequence: u64,
+    body: Body,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    snapshot: AgentSnapshot,
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+impl<'a> Client<'a> {
+    /// Connects and says hello.
+    pub async fn connect(target: &'a Target) -> Result<Self, RemoteError> {
+        target.in_time(Self::open(target)).await
+    }
+
+    async fn open(target: &'a Target) -> Result<Self, RemoteError> {
+        let address = &target.address;
+        let stream = dial(address, &target.trust).await?;
+        let mut request = format!("ws://{}{}", address.authority(), address.path("/rpc"))
+            .into_client_request()
+            .expect("an address has a host and a path that fit into a request");
+        let headers = request.headers_mut();
+        headers.insert(header::AUTHORIZATION, bearer(target)?);
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(CLIENT));
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_REPLY_BYTES))
+            .max_frame_size(Some(MAX_REPLY_BYTES));
+        let upgraded = client_async_with_config(request, stream, Some(config)).await;
+        let (socket, _) = upgraded.map_err(|error| not_upgraded(target, error))?;
+        let mut client = Self {
+            target,
+            socket,
+            next_id: 0,
+            version: String::new(),
+            cursor: None,
+            heard_by: Instant::now() + PING_EVERY,
+            is_being_checked: false,
+        };
+        let hello = HelloParams {
+            client_name: "svc".to_owned(),
+            client_version: env!("CARGO_PKG_VERSION").to_owned(),
+            min_protocol_version: PROTOCOL_VERSION,
+            max_protocol_version: PROTOCOL_VERSION,
+            requested_role: Role::Agent,
+            capabilities: Vec::new(),
+        };
+        let HelloResult { service_version, .. } = client.exchange(Method::SystemHello, &hello).await?;
+        client.version = service_version;
+        Ok(client)
+    }
+
+    /// Calls a method that takes nothing.
+    pub async fn ask<R: DeserializeOwned>(&mut self, method: Method) -> Result<R, RemoteError> {
+        self.call(method, &Nothing {}).await
+    }
+
+    /// Calls a method.
+    pub async fn call<R: DeserializeOwned>(
+        &mut self,
+        method: Method,
+        params: &impl Serialize,
+    ) -> Result<R, RemoteError> {
+        let target = self.target;
+        target.in_time_for(method, self.exchange(method, params)).await
+    }
+
+    /// Everything as it is now; from here on [`Client::event`] tells what changes.
+    pub async fn snapshot(&mut self) -> Result<AgentSnapshot, RemoteError> {
+        let snapshot: Snapshot = self.ask(Method::SystemSnapshot).await?;
+        self.cursor = Some((snapshot.epoch, snapshot.sequence));
+        Ok(snapshot.body.snapshot)
+    }
+
+    /// The next event after the snapshot; none if events were missed, so that a new snapshot is needed. Cancel-safe.
+    pub(crate) async fn event(&mut self) -> Result<Option<EventBody>, RemoteError> {
+        loop {
+            let ServerFrame::Notification { method, params } = self.frame_or_check().await? else {
+                continue;
+            };
+            let params = params.filter(|_| method == SERVICE_EVENT);
+            let Some(params) = params else { continue };
+            let told: ServiceEventParams =
+                serde_json::from_str(params.get()).map_err(|error| unreadable(&error.to_string()))?;
+            let Some((epoch, last)) = &mut self.cursor else {
+                return Ok(None);
+            };
+            if *epoch == told.epoch && told.sequence <= *last {
+                continue;
+            }
+            if *epoch != told.epoch || told.sequence != *last + 1 {
+                self.cursor = None;
+                return Ok(None);
+            }
+            *last = told.sequence;
+            return Ok(Some(told.event.event));
+        }
+    }
+
+    /// Sends a call and waits for its reply. Events that come between are not kept: whoever follows them calls nothing.
+    async fn exchange<R: DeserializeOwned>(
+        &mut self,
+        method: Method,
+        params: &impl Serialize,
+    ) -> Result<R, RemoteError> {
+        let id = self.send(method, params).await?;
+        loop {
+            if let ServerFrame::Reply(Reply {
+                id: answered, outcome, ..
+            }) = self.frame().await?
+                && answered.as_ref() == Some(&id)
+            {
+                let result = outcome?;
+                return serde_json::from_str(result.get()).map_err(|error| unreadable(&error.to_string()));
+            }
+        }
+    }
+
+    async fn send(&mut self, method: Method, params: &impl Serialize) -> Result<Id, RemoteError> {
+        self.next_id += 1;
+        let id = Id::Number(self.next_id);
+        let text = encode_request(&id, method.name(), Some(params))?;
+        if text.len() >= MAX_REQUEST_BYTES {
+            let message = format!(
+                "this is more than a service takes at once ({})",
+                ByteCount(MAX_REQUEST_BYTES as u64)
+            );
+            return Err(RpcError::invalid_params(message).into());
+        }
+        let sent = self.socket.send(Message::text(text)).await;
+        sent.map_err(|error| self.broken(error)).map(|()| id)
+    }
+
+    /// As [`Client::frame`], and makes sure now and then that somebody is still there.
+    async fn frame_or_check(&mut self) -> Result<ServerFrame, RemoteError> {
+        loop {
+            if let Ok(frame) = tokio::time::timeout_at(self.heard_by, self.frame()).await {
+                return frame;
+            }
+            if self.is_being_checked {
+                return Err(RemoteError::Silent {
+                    address: self.target.address.to_string(),
+                    limit: PING_TIME,
+                });
+            }
+            self.is_being_checked = true;
+            self.heard_by = Instant::now() + PING_TIME;
+            self.send(Method::SystemPing, &Nothing {}).await?;
+        }
+    }
+
+    async fn frame(&mut self) -> Result<ServerFrame, RemoteError> {
+        loop {
+            let message = self.socket.next().await;
+            self.heard_by = Instant::now() + PING_EVERY;
+            self.is_being_checked = false;
+            match message {
+                Some(Ok(Message::Text(text))) => return Ok(ServerFrame::read(&text)?),
+                Some(Ok(Message::Close(frame))) => return Err(self.closed(frame)),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(self.broken(error)),
+                None => return Err(self.closed(None)),
+            }
+        }
+    }
+
+    fn closed(&self, frame: Option<CloseFrame>) -> RemoteError {
+        RemoteError::Closed {
+            address: self.target.address.to_string(),
+            code: frame.as_ref().map(|frame| frame.code.into()),
+            reason: frame
+                .map(|frame| frame.reason.to_string())
+                .filter(|reason| !reason.is_empty()),
+        }
+    }
+
+    fn broken(&self, error: tungstenite::Error) -> RemoteError {
+        match error {
+            tungstenite::Error::Io(source) => RemoteError::Unreachable {
+                address: self.target.address.to_string(),
+                source,
+            },
+            tungstenite::Error::ConnectionClosed | tungstenite::Error::AlreadyClosed => self.closed(None),
+            other => RemoteError::Closed {
+                address: self.target.address.to_string(),
+                code: None,
+                reason: Some(other.to_string()),
+            },
+        }
+    }
+}
+
+fn not_upgraded(target: &Target, error: tungstenite::Error) -> RemoteError {
+    let address = target.address.to_string();
+    match error {
+        tungstenite::Error::Io(source) => RemoteError::Unreachable { address, source },
+        tungstenite::Error::Http(response) => match response.status() {
+            StatusCode::UNAUTHORIZED => RemoteError::WrongKey { address },
+            status if status == StatusCode::NOT_FOUND || status.as_u16() < 400 => RemoteError::Foreign {
+                address,
+                found: format!("/rpc answers HTTP {status}"),
+            },
+            status => RemoteError::Refused {
+                address,
+                status: status.as_u16(),
+                message: message(response.body().as_deref().unwrap_or_default(), status),
+            },
+        },
+        other => RemoteError::Foreign {
+            address,
+            found: other.to_string(),
+        },
+    }
+}
+
+fn unreadable(why: &str) -> RemoteError {
+    RpcError::internal(format!("the service's answer cannot be read: {why}")).into()
+}

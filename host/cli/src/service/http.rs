@@ -1,0 +1,130 @@
+//! One plain HTTP request to a service: what is asked before there is a key, and files.
+
+use bytes::Bytes;
+use futures_util::future::join;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header, request};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+
+use super::{RemoteError, Target, dial::dial};
+
+/// How these commands name themselves.
+pub(crate) const CLIENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
+
+/// Answers that are read here are short.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// What a request was answered with.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// Sends a request, with a JSON body if there is one, and reads the answer.
+pub(crate) async fn send(
+    target: &Target,
+    method: Method,
+    path: &str,
+    body: Option<&serde_json::Value>,
+) -> Result<Answer, RemoteError> {
+    let mut request = request(target, method, path);
+    if body.is_some() {
+        request = request.header(header::CONTENT_TYPE, "application/json");
+    }
+    finish(
+        target,
+        request,
+        body.map(ToString::to_string).unwrap_or_default().into(),
+    )
+    .await
+}
+
+/// Sends a file with the access key. What is not taken is an error.
+pub(crate) async fn upload(target: &Target, path: &str, file: Vec<u8>) -> Result<Answer, RemoteError> {
+    let request = request(target, Method::POST, path)
+        .header(header::AUTHORIZATION, bearer(target)?)
+        .header(header::CONTENT_TYPE, "application/octet-stream");
+    let answer = finish(target, request, file.into()).await?;
+    let address = || target.address.to_string();
+    match answer.status {
+        status if status.is_success() => Ok(answer),
+        StatusCode::UNAUTHORIZED => Err(RemoteError::WrongKey { address: address() }),
+        status => Err(RemoteError::Refused {
+            address: address(),
+            status: status.as_u16(),
+            message: match status {
+                StatusCode::NOT_FOUND => "its management API, which takes files, is switched off".to_owned(),
+                status => message(&answer.body, status),
+            },
+        }),
+    }
+}
+
+fn request(target: &Target, method: Method, path: &str) -> request::Builder {
+    Request::builder()
+        .method(method)
+        .uri(target.address.path(path))
+        .header(header::HOST, target.address.authority())
+        .header(header::USER_AGENT, CLIENT)
+}
+
+async fn finish(target: &Target, request: request::Builder, body: Bytes) -> Result<Answer, RemoteError> {
+    let request = request
+        .body(Full::new(body))
+        .expect("an address has a host and a path that fit into a request");
+    target.in_time(exchange(target, request)).await
+}
+
+async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<Answer, RemoteError> {
+    let stream = dial(&target.address, &target.trust).await?;
+    let foreign = |error: &dyn std::error::Error| RemoteError::Foreign {
+        address: target.address.to_string(),
+        found: error.to_string(),
+    };
+    let greeted = http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = greeted.map_err(|error| foreign(&error))?;
+    let exchange = async move {
+        let response = sender.send_request(request).await.map_err(|error| foreign(&error))?;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body: body.map_err(|error| foreign(error.as_ref()))?.to_bytes(),
+        })
+    };
+    // The connection ends once the exchange has dropped its side of it.
+    join(exchange, connection).await.0
+}
+
+impl Answer {
+    /// The body as the record that is expected of a service.
+    pub(crate) fn read<T: DeserializeOwned>(&self, target: &Target) -> Result<T, RemoteError> {
+        serde_json::from_slice(&self.body).map_err(|_| RemoteError::Foreign {
+            address: target.address.to_string(),
+            found: format!("HTTP {}", self.status),
+        })
+    }
+}
+
+/// The header's value that brings the key.
+pub(crate) fn bearer(target: &Target) -> Result<HeaderValue, RemoteError> {
+    let key = target.key()?;
+    let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose())).map_err(|_| RemoteError::NoKey {
+        address: target.address.to_string(),
+        detail: Some("the one given holds characters that no key has".to_owned()),
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// What the body of a refusal says for people.
+pub(crate) fn message(body: &[u8], status: StatusCode) -> String {
+    let body: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let said = body["message"].as_str().or_else(|| body["error"].as_str());
+    said.map_or_else(|| format!("HTTP {status}"), ToOwned::to_owned)
+}

@@ -1,0 +1,265 @@
+//! Which service a command talks to, and with which key: flag, then environment, then file, then this machine's own.
+
+use std::{
+    fs,
+    future::Future,
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use agent::{AccessKey, DEFAULT_PORT, DirectoryError, Holder, Stored};
+use clap::builder::{StringValueParser, TypedValueParser as _};
+use command::{
+    Exit, UsageError, directories,
+    environment::{self, Environment},
+    print_json, print_lines,
+};
+use protocol::Method;
+use rustls::ClientConfig;
+use serde::Serialize;
+use transfer::Secret;
+
+use super::{
+    Address, RemoteError, dial,
+    file::{ClientFile, parse_timeout},
+};
+
+/// How long answers are waited for unless somebody says otherwise.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long what takes long is waited for, such as a download into the service.
+const SLOW_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// The largest file with a key; a key has 128 characters at most.
+const MAX_KEY_FILE_BYTES: u64 = 4096;
+
+const TOKEN_HELP: &str =
+    "Access key; other users can see arguments, so rather use a file or the variable [env: SVC_TOKEN]";
+
+const TOKEN_LONG_HELP: &str = "Access key; other users of the machine can see arguments, so rather use a file or the \
+variable [env: SVC_TOKEN]
+
+Without any, a service that the same user runs on this machine knows its user by a file that nobody else can read.";
+
+/// Options of every command that talks to a service.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Service")]
+pub struct ServiceArgs {
+    /// Address of the service; by default the one on this machine.
+    #[arg(long, value_name = "URL", help = "Address of the service [default: the one that the same user runs on this machine]", env = environment::URL, hide_env_values = true, global = true, value_hint = clap::ValueHint::Url)]
+    url: Option<String>,
+    /// The access key; without one, a service that the same user runs on this machine is asked with its own.
+    #[arg(help = TOKEN_HELP, long_help = TOKEN_LONG_HELP,
+        long, value_name = "KEY", global = true, value_parser = StringValueParser::new().map(Secret::new), conflicts_with = "token_file")]
+    token: Option<Secret>,
+    /// File whose first line is the access key, - for standard input
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+    /// Give up on a service that does not answer for this many seconds [default: 30]
+    #[arg(long, value_name = "SECONDS", global = true, value_parser = parse_timeout)]
+    timeout: Option<Duration>,
+    /// Trust these certificate authorities (PEM) instead of the usual ones
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    ca_certificate: Option<PathBuf>,
+    /// The data directory of the service on this machine, for its key.
+    #[arg(help = "Data directory of the service on this machine, for its key [default: $XDG_DATA_HOME/svc]", long, value_name = "DIR", env = environment::DATA_DIR, hide_env_values = true, global = true, value_hint = clap::ValueHint::DirPath)]
+    pub data_dir: Option<PathBuf>,
+    /// Print JSON, for scripts
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// A service, and how to reach it.
+#[derive(Debug)]
+pub struct Target {
+    /// Where it listens.
+    pub address: Address,
+    pub(crate) trust: Arc<ClientConfig>,
+    key: Option<Secret>,
+    timeout: Duration,
+    /// The same for methods that take long.
+    slow_timeout: Duration,
+    /// Where this machine's own service keeps its things.
+    data_dir: Option<PathBuf>,
+}
+
+impl ServiceArgs {
+    /// The service that is meant.
+    pub fn target(&self, environment: &Environment) -> anyhow::Result<Target> {
+        self.target_with(self.given_key(environment)?)
+    }
+
+    /// The service that is meant, asked with the key that was given, if one was.
+    pub(crate) fn target_with(&self, given: Option<Secret>) -> anyhow::Result<Target> {
+        let file = ClientFile::read()?;
+        let data_dir = self.data_dir.clone().or_else(directories::data);
+        let own = data_dir.as_deref().and_then(|data| Some(running(data).ok()??.address));
+        let by_default = || {
+            let stored = || agent::stored(&directories::agent(data_dir.as_deref()?)).ok()?;
+            let usual = || Address::local(stored().map_or(DEFAULT_PORT, |Stored { port, .. }| port));
+            own.clone().unwrap_or_else(usual)
+        };
+        let in_file = file
+            .url
+            .as_deref()
+            .map(|url| address("url in the configuration file", url))
+            .transpose()?;
+        let of_file = in_file.unwrap_or_else(by_default);
+        let named = self.url.as_deref().filter(|url| !url.is_empty());
+        let address = named.map_or(Ok(of_file.clone()), |url| address("--url", url))?;
+        // The key in the file is that of the service in the file, and of no other.
+        let remembered = || file.token.clone().filter(|_| address == of_file).map(Secret::new);
+        let key = given.or_else(remembered);
+        let timeout = || {
+            file.timeout
+                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        };
+        let asked = self.timeout.or_else(timeout);
+        Ok(Target {
+            // The very address: behind the name another one may listen, too.
+            address: own.filter(|own| own.is_meant_by(&address)).unwrap_or(address),
+            trust: dial::trust(self.ca_certificate.as_deref())?,
+            key: key.filter(|key| !key.is_empty()),
+            timeout: asked.unwrap_or(USUAL_TIMEOUT),
+            slow_timeout: asked.unwrap_or(SLOW_TIMEOUT),
+            data_dir,
+        })
+    }
+
+    /// The key that was given for this command.
+    pub(crate) fn given_key(&self, environment: &Environment) -> Result<Option<Secret>, UsageError> {
+        match (&self.token, &self.token_file) {
+            (Some(token), _) => Ok(Some(token.clone())),
+            (None, Some(path)) => read_key(path).map(Some),
+            (None, None) => Ok(environment.token.clone()),
+        }
+    }
+}
+
+fn address(field: &str, text: &str) -> Result<Address, UsageError> {
+    Address::parse(text).map_err(|problem| UsageError::new(field, problem))
+}
+
+/// A service that runs on a data directory, as it says itself.
+struct Running {
+    address: Address,
+    /// What programs of its user show in place of the access key.
+    pass: Option<AccessKey>,
+}
+
+/// The service of a data directory; none if none runs.
+fn running(data_dir: &Path) -> Result<Option<Running>, DirectoryError> {
+    let holder = agent::holder(&directories::agent(data_dir))?;
+    Ok(holder.and_then(|Holder { pass, address, .. }| {
+        let address = Address::of_listener(address?)?;
+        Some(Running { address, pass })
+    }))
+}
+
+/// The first line of a file with a key; `-` is standard input.
+fn read_key(path: &PathBuf) -> Result<Secret, UsageError> {
+    let refuse = |problem: String| UsageError::new("--token-file", problem);
+    let mut text = String::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().take(MAX_KEY_FILE_BYTES).read_to_string(&mut text)
+    } else {
+        fs::File::open(path).and_then(|file| file.take(MAX_KEY_FILE_BYTES).read_to_string(&mut text))
+    };
+    read.map_err(|error| refuse(format!("cannot read {}: {error}", path.display())))?;
+    match text.lines().next().map(str::trim).unwrap_or_default() {
+        "" => Err(refuse(format!("the first line of {} is empty", path.display()))),
+        key => Ok(Secret::new(key)),
+    }
+}
+
+impl Target {
+    /// The key to send: the one that was given, else what this user's own service on this machine takes for it.
+    pub fn key(&self) -> Result<Secret, RemoteError> {
+        if let Some(key) = &self.key {
+            return Ok(key.clone());
+        }
+        let missing = |detail| RemoteError::NoKey {
+            address: self.address.to_string(),
+            detail,
+        };
+        let data_dir = self.data_dir.as_deref().ok_or_else(|| missing(None))?;
+        let unusable = |error: DirectoryError| missing(Some(error.to_string()));
+        // Whoever else listens there must not get it.
+        let pass = match running(data_dir).map_err(unusable)? {
+            Some(Running { address, pass }) if address == self.address => pass,
+            _ if !self.address.is_loopback() => return Err(missing(None)),
+            Some(Running { address, .. }) => {
+                return Err(missing(Some(format!(
+                    "the service on {} listens at {address}",
+                    data_dir.display()
+                ))));
+            }
+            None => return Err(missing(Some(format!("no service runs on {}", data_dir.display())))),
+        };
+        if let Some(pass) = pass.filter(|_| self.address.is_loopback()) {
+            return Ok(Secret::new(pass.expose()));
+        }
+        let stored = agent::stored(&directories::agent(data_dir)).map_err(unusable)?;
+        let key = stored.and_then(|stored| stored.key);
+        let key = key.ok_or_else(|| missing(Some(format!("the service in {} has none yet", data_dir.display()))))?;
+        Ok(Secret::new(key.expose()))
+    }
+
+    /// The data directory of the service, if it is the one that this user runs on this machine, or none runs there.
+    pub fn own_data_dir(&self) -> Option<&Path> {
+        let data_dir = self.data_dir.as_deref()?;
+        let is_own = match running(data_dir) {
+            Ok(Some(own)) => own.address == self.address,
+            _ => self.address.is_loopback(),
+        };
+        is_own.then_some(data_dir)
+    }
+
+    /// What `work` brings, if it takes no longer than an answer may.
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
+        self.within(self.timeout, work).await
+    }
+
+    /// The same for an answer to this method.
+    pub(crate) async fn in_time_for<T>(
+        &self,
+        method: Method,
+        work: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
+        let limit = if method.is_slow() {
+            self.slow_timeout
+        } else {
+            self.timeout
+        };
+        self.within(limit, work).await
+    }
+
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
+        let address = || self.address.to_string();
+        let in_time = tokio::time::timeout(limit, work).await;
+        in_time.unwrap_or_else(|_| {
+            Err(RemoteError::Silent {
+                address: address(),
+                limit,
+            })
+        })
+    }
+}
+
+/// Prints what was done: as JSON, or as a sentence.
+pub(crate) fn print_done(args: &ServiceArgs, record: &impl Serialize, sentence: &str) -> anyhow::Result<Exit> {
+    if args.json {
+        print_json(record)
+    } else {
+        print_lines([sentence])
+    }
+}

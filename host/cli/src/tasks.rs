@@ -1,0 +1,8 @@
+//! Commands about tasks, and about what decides when they run.
+
+pub(crate) mod add;
+pub(crate) mod capture;
+mod find;
+pub(crate) mod list;
+pub(crate) mod queue;
+pub(crate) mod watch;

@@ -1,0 +1,238 @@
+//! `svc add`: hands downloads to a service, and waits for them if it is told to.
+
+mod request;
+mod telling;
+
+use std::path::PathBuf;
+
+use command::{Exit, UsageError, amount, environment::Environment, print_json, print_lines};
+use engine::{ProxyChoice, TaskSpec};
+use get::{
+    args::{self, Conflict, OutputArgs, RequestArgs, SourceArgs},
+    render, request as parts,
+    wanted::{Schemes, Wanted},
+};
+use protocol::{CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_BYTES, Method};
+use serde_json::json;
+use transfer::{ByteCount, OnConflict};
+
+use self::telling::Telling;
+use super::find;
+use crate::service::{Client, ServiceArgs, attend::attend, print_done};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  svc add https://host/disk.iso                    the service downloads it to where its downloads go
+  svc add -d /srv/films --queue night https://host/a.mkv https://host/b.mkv
+  svc add -i list.txt --paused
+  svc add --wait https://host/disk.iso             and stay until it is there; Ctrl-C leaves the service at it";
+
+/// [`EXAMPLES`], and what scripts need to know.
+pub(crate) fn long_help() -> String {
+    const JSON: &str =
+        "With --json the ids are printed as {\"taskIds\": […]}, in the order of the input. With --json and
+--wait the lines are those of svc get --json.";
+    format!("{EXAMPLES}\n\n{JSON}\n\n{}", command::exit::help())
+}
+
+/// How many bytes of requests are sent at once; what is around them fits into the rest of a frame.
+const MAX_CHUNK_BYTES: usize = MAX_REQUEST_BYTES - 4096;
+
+/// How many requests are sent at once, as many as a service takes.
+const MAX_CHUNK: usize = 20_000;
+
+#[derive(Debug, clap::Args)]
+pub struct AddArgs {
+    /// What to download; each URL is a task of its own
+    #[arg(value_name = "URL", required_unless_present = "input_file", value_hint = clap::ValueHint::Url)]
+    urls: Vec<String>,
+    #[command(flatten)]
+    sources: SourceArgs,
+    #[command(flatten)]
+    task: TaskArgs,
+    #[command(flatten)]
+    request: RequestArgs,
+    /// Do not start; "svc resume" or the queue does
+    #[arg(long, help_heading = "Task")]
+    paused: bool,
+    /// Stay until all are there or have failed; Ctrl-C leaves the service at it
+    #[arg(long, conflicts_with = "paused", help_heading = "Output")]
+    wait: bool,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+/// How the service does it.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Task")]
+struct TaskArgs {
+    /// Directory to save in, where the service runs [default: the queue's or the service's own]
+    ///
+    /// A relative one is seen from here.
+    #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    dir: Option<PathBuf>,
+    /// Queue, by its name or id
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// What to do when the name is taken [default: the service's setting]
+    #[arg(long, value_name = "RULE", value_enum)]
+    conflict: Option<Conflict>,
+    /// Segments per file, 0 for the queue's or the service's number
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = args::segments())]
+    segments: u16,
+    /// Bytes per second for each, such as 2.5M; 0 for no limit
+    #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
+    limit: u64,
+    /// Proxy (http, https or socks5) as scheme://user:password@host:port, or "direct" for none [default: the service's]
+    #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
+    proxy: Option<String>,
+    /// Accept any TLS certificate: anyone on the way can read and change what is downloaded
+    #[arg(long)]
+    insecure: bool,
+    /// Let the service keep user name and password for this site
+    #[arg(long, requires = "http_user")]
+    save_login: bool,
+}
+
+/// Carries out the command.
+pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let pattern = pattern(args)?;
+    let wanted = Wanted::new(
+        args.urls.clone(),
+        args.sources.clone(),
+        &args.request,
+        pattern,
+        Schemes::Undecided,
+    )?;
+    let mut client = Client::connect(&target).await?;
+    let queue = match &args.task.queue {
+        Some(name) => find::queue(&mut client, name).await?.queue_id,
+        None => String::new(),
+    };
+    let requests = wanted.tasks().map(|task| {
+        let save_site_auth = args.task.save_login;
+        let request = request::from_spec(task)?;
+        Ok(CreateTaskRequest {
+            queue_id: queue.clone(),
+            save_site_auth,
+            ..request
+        })
+    });
+    let requests: Vec<_> = requests.collect::<Result<_, UsageError>>()?;
+    let urls: Vec<_> = requests
+        .iter()
+        .map(|request| super::list::safe_url(&request.url))
+        .collect();
+    let CreatedTasks {
+        task_ids: ids,
+        messages,
+    } = create(&mut client, requests).await?;
+    for message in &messages {
+        command::note(message);
+    }
+    if args.wait {
+        let output = OutputArgs {
+            json: args.service.json,
+            quiet: false,
+            verbose: 0,
+        };
+        let entered: Vec<_> = ids.into_iter().zip(urls).collect();
+        let mut telling = Telling::new(&entered, render::screen(&output, environment));
+        let end = attend(&target, client, &mut telling).await?;
+        return telling.end(end);
+    }
+    match &ids[..] {
+        _ if args.service.json => print_json(&json!({ "taskIds": ids })),
+        [id] => print_done(&args.service, id, &format!("added {id}")),
+        several => print_lines(several.iter().zip(urls).map(|(id, url)| format!("added {id} {url}"))),
+    }
+}
+
+/// What all tasks have in common beyond their sources and requests.
+fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
+    let task = &args.task;
+    let dir = task.dir.as_deref().map(std::path::absolute).transpose();
+    let save_dir = dir.map_err(|error| UsageError::new("--dir", error.to_string()))?;
+    let leads_elsewhere = |out: &PathBuf| out.parent().is_some_and(|parent| !parent.as_os_str().is_empty());
+    if save_dir.is_none() && args.sources.out.as_ref().is_some_and(leads_elsewhere) {
+        let problem = "write the name of a file; its directory is named with --dir";
+        return Err(UsageError::new("--out", problem));
+    }
+    let proxy = match task.proxy.as_deref() {
+        None => ProxyChoice::Settings,
+        Some("direct") => ProxyChoice::Direct,
+        Some(text) => ProxyChoice::Through(parts::proxy("--proxy", text)?),
+    };
+    Ok(TaskSpec {
+        save_dir,
+        proxy,
+        segments: task.segments,
+        ignore_tls_errors: task.insecure,
+        start_paused: args.paused,
+        speed_limit_bytes: task.limit,
+        on_conflict: task.conflict.map(OnConflict::from),
+        ..TaskSpec::default()
+    })
+}
+
+/// Makes the tasks, as many at once as fit into a frame. Fails naming what was made before, if anything was.
+async fn create(client: &mut Client<'_>, requests: Vec<CreateTaskRequest>) -> anyhow::Result<CreatedTasks> {
+    let mut all = CreatedTasks::default();
+    for requests in chunks(requests)? {
+        let created: Result<CreatedTasks, _> = client
+            .call(
+                Method::TaskCreateMany,
+                &CreateTasksParams {
+                    requests,
+                    ..CreateTasksParams::default()
+                },
+            )
+            .await;
+        let created = created.map_err(|error| match all.task_ids.len() {
+            0 => anyhow::Error::new(error),
+            made => anyhow::Error::new(error).context(format!("only the first {made} tasks were added")),
+        })?;
+        all.task_ids.extend(created.task_ids);
+        all.messages.extend(created.messages);
+    }
+    all.messages.dedup();
+    Ok(all)
+}
+
+fn chunks(requests: Vec<CreateTaskRequest>) -> anyhow::Result<Vec<Vec<CreateTaskRequest>>> {
+    let mut chunks: Vec<Vec<CreateTaskRequest>> = Vec::new();
+    let mut room = 0;
+    for request in requests {
+        let bytes = serde_json::to_vec(&request)?.len() + 1;
+        if bytes > MAX_CHUNK_BYTES {
+            let problem = format!("a task of {} is more than a service takes", ByteCount(bytes as u64));
+            return Err(UsageError::new("URL", problem).into());
+        }
+        match chunks.last_mut() {
+            Some(chunk) if bytes <= room && chunk.len() < MAX_CHUNK => chunk.push(request),
+            _ => {
+                chunks.push(vec![request]);
+                room = MAX_CHUNK_BYTES;
+            }
+        }
+        room -= bytes;
+    }
+    Ok(chunks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_holds_as_much_as_it_can_and_no_more() {
+        let request = |bytes: usize| CreateTaskRequest {
+            url: "x".repeat(bytes),
+            ..CreateTaskRequest::default()
+        };
+        let sizes = |requests| -> Vec<usize> { chunks(requests).unwrap().iter().map(Vec::len).collect() };
+        assert_eq!(sizes(vec![request(10); MAX_CHUNK / 100]), [MAX_CHUNK / 100]);
+        assert_eq!(sizes(vec![request(300_000); 7]), [3, 3, 1]);
+        assert!(chunks(vec![request(MAX_CHUNK_BYTES)]).unwrap_err().is::<UsageError>());
+    }
+}

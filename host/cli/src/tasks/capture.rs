@@ -1,0 +1,167 @@
+//! `svc capture`: what browsers handed over and what waits for a desktop's user.
+
+use command::{Exit, UsageError, amount, environment::Environment, print_json, print_lines};
+use protocol::{CaptureResolveParams, CaptureResolved, DownloadRequest, Method, PendingCaptureDto};
+use serde_json::json;
+
+use crate::{
+    ids::{self, Known},
+    service::{Client, ServiceArgs, print_done},
+    table::{Align, Table},
+};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  svc capture                                      what waits; for an hour, then it is forgotten
+  svc capture accept 3f2a
+  svc capture accept 3f2a --out name.iso --dir ~/Images
+  svc capture reject --all
+
+Nothing waits on a server, which takes everything, nor on a desktop that was told not to ask.";
+
+#[derive(Debug, clap::Args)]
+pub struct CaptureArgs {
+    #[command(subcommand)]
+    command: Option<CaptureCommand>,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum CaptureCommand {
+    /// List downloads that wait
+    #[command(visible_alias = "ls")]
+    List,
+    /// Make tasks of downloads that wait
+    Accept {
+        #[command(flatten)]
+        which: WhichArgs,
+        /// Name of the file, for a single download
+        #[arg(short, long, value_name = "NAME")]
+        out: Option<String>,
+        /// Directory of the files
+        #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+        dir: Option<String>,
+    },
+    /// Forget downloads that wait
+    Reject {
+        #[command(flatten)]
+        which: WhichArgs,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct WhichArgs {
+    /// The downloads
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Everything that waits
+    #[arg(long)]
+    all: bool,
+}
+
+/// Carries out the command.
+pub(crate) async fn run(args: &CaptureArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let waiting: Vec<PendingCaptureDto> = client.ask(Method::CaptureList).await?;
+    match args.command.as_ref().unwrap_or(&CaptureCommand::List) {
+        CaptureCommand::List if args.service.json => print_json(&waiting),
+        CaptureCommand::List => print_lines(lines(&waiting)),
+        CaptureCommand::Accept { which, out, dir } => {
+            let ids = which.find(&waiting)?;
+            if out.is_some() && ids.len() > 1 {
+                return Err(UsageError::new("--out", "names one file; accept the downloads one by one").into());
+            }
+            let edited = (out.is_some() || dir.is_some()).then(|| DownloadRequest {
+                filename: out.clone().unwrap_or_default(),
+                save_dir: dir.clone().unwrap_or_default(),
+                ..DownloadRequest::default()
+            });
+            let mut made = Vec::new();
+            for id in &ids {
+                made.extend(resolve(&mut client, id, true, edited.clone()).await?.task_ids);
+            }
+            let sentence = format!(
+                "made {} of {}",
+                counted(made.len(), "task"),
+                counted(ids.len(), "download")
+            );
+            print_done(
+                &args.service,
+                &json!({ "transactionIds": ids, "taskIds": made }),
+                &sentence,
+            )
+        }
+        CaptureCommand::Reject { which } => {
+            let ids = which.find(&waiting)?;
+            for id in &ids {
+                resolve(&mut client, id, false, None).await?;
+            }
+            let sentence = format!("rejected {}", counted(ids.len(), "download"));
+            print_done(&args.service, &json!({ "transactionIds": ids }), &sentence)
+        }
+    }
+}
+
+async fn resolve(
+    client: &mut Client<'_>,
+    id: &str,
+    accepted: bool,
+    request: Option<DownloadRequest>,
+) -> anyhow::Result<CaptureResolved> {
+    let params = CaptureResolveParams {
+        transaction_id: id.to_owned(),
+        accepted,
+        request,
+    };
+    Ok(client.call(Method::CaptureResolve, &params).await?)
+}
+
+impl WhichArgs {
+    /// The ids that are meant.
+    fn find(&self, waiting: &[PendingCaptureDto]) -> anyhow::Result<Vec<String>> {
+        let ids = waiting.iter().map(|capture| capture.transaction_id.clone());
+        if self.all {
+            return Ok(ids.collect());
+        }
+        Known::new("download", ids).find(&self.ids)
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What would be asked for: a URL, with method and body where it is more than a link.
+fn asked(capture: &PendingCaptureDto) -> String {
+    let url = capture.url.replace('\n', " ");
+    let parts = [capture.method.as_str(), &url, &capture.body];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
+}
+
+fn lines(waiting: &[PendingCaptureDto]) -> Vec<String> {
+    let shown = Known::new("download", waiting.iter().map(|capture| capture.transaction_id.clone())).shown_chars();
+    let mut table = Table::new([
+        ("ID", Align::Left),
+        ("SIZE", Align::Right),
+        ("NAME", Align::Left),
+        ("FROM", Align::Left),
+        ("URL", Align::Left),
+    ]);
+    for capture in waiting {
+        let size = match capture.file_size {
+            0 => "unknown".to_owned(),
+            bytes => amount::bytes(bytes),
+        };
+        table.push([
+            ids::shorten(&capture.transaction_id, shown).to_owned(),
+            size,
+            capture.file_name.clone(),
+            capture.referrer.clone(),
+            asked(capture),
+        ]);
+    }
+    table.lines()
+}

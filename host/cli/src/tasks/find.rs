@@ -1,0 +1,81 @@
+//! Tasks and queues as people name them.
+
+use command::UsageError;
+use protocol::{Method, QueueDto};
+use serde::Deserialize;
+
+use crate::{
+    ids::Known,
+    service::{Client, RemoteError},
+};
+
+/// The ids of all tasks.
+pub(crate) async fn known(client: &mut Client<'_>) -> anyhow::Result<Known> {
+    /// What is read of each task; a service may have a hundred thousand.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Named {
+        task_id: String,
+    }
+    let tasks: Vec<Named> = client.ask(Method::TaskList).await?;
+    Ok(Known::new("task", tasks.into_iter().map(|task| task.task_id)))
+}
+
+/// The queue of that id, name, or beginning of an id.
+pub(crate) async fn queue(client: &mut Client<'_>, text: &str) -> anyhow::Result<QueueDto> {
+    let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
+    pick(queues, text)
+}
+
+fn pick(queues: Vec<QueueDto>, text: &str) -> anyhow::Result<QueueDto> {
+    let named: Vec<_> = queues
+        .iter()
+        .filter(|queue| queue.name == text && queue.queue_id != text)
+        .collect();
+    let is_id = queues.iter().any(|queue| queue.queue_id == text);
+    let id = match named[..] {
+        [queue] if !is_id => queue.queue_id.clone(),
+        [_, _, ..] if !is_id => {
+            let problem = format!("{} queues have that name; write the id of one", named.len());
+            return Err(UsageError::new(text, problem).into());
+        }
+        _ => Known::new("queue", queues.iter().map(|queue| queue.queue_id.clone()))
+            .find(&[text.to_owned()])?
+            .remove(0),
+    };
+    let found = queues.into_iter().find(|queue| queue.queue_id == id);
+    found.ok_or_else(|| {
+        let names = vec![text.to_owned()];
+        RemoteError::Unknown { what: "queue", names }.into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(id: &str, name: &str) -> QueueDto {
+        QueueDto {
+            queue_id: id.into(),
+            name: name.into(),
+            ..QueueDto::default()
+        }
+    }
+
+    #[test]
+    fn a_queue_is_found_by_id_then_by_name() {
+        let queues = || {
+            vec![
+                queue("main", "Default"),
+                queue("later", "twin"),
+                queue("beef-1", "twin"),
+                queue("x", "main"),
+            ]
+        };
+        assert_eq!(pick(queues(), "main").unwrap().name, "Default");
+        assert_eq!(pick(queues(), "Default").unwrap().queue_id, "main");
+        assert_eq!(pick(queues(), "beef").unwrap().queue_id, "beef-1");
+        assert!(pick(queues(), "twin").unwrap_err().is::<UsageError>());
+        assert!(pick(queues(), "nothing").unwrap_err().is::<RemoteError>());
+    }
+}

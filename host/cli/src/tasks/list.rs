@@ -1,0 +1,374 @@
+//! Commands about tasks: list, status, pause, resume, rm.
+
+use command::{Exit, amount, environment::Environment, print_json, print_lines};
+use jiff::{Timestamp, tz::TimeZone};
+use protocol::{
+    ActivityPage, ActivityParams, DeleteTasksParams, Method, OkResult, QueueDto, TaskDto, TaskIdParams, TaskIdsParams,
+    TaskRuntimeDto, TaskStatus, agent::AgentSnapshot,
+};
+use serde_json::json;
+use transfer::SafeUrl;
+
+use super::find;
+use crate::{
+    ids::{self, Known},
+    service::{Client, ServiceArgs, print_done},
+    table::{Align, Table},
+};
+
+pub(crate) const LIST_EXAMPLES: &str = "Examples:
+  svc list --status downloading,pending            what is under way or waits
+  svc list --queue later --limit 20                the newest 20 of a queue
+  svc list --json | jq -r '.[].url'
+
+Wherever a command takes an id, the first characters of it are enough, as long as no other id begins so.";
+
+/// The length of a task's id, which is a UUID.
+const WHOLE_ID_CHARS: usize = 36;
+
+/// Entries of a task's history that `status` shows; the most that come in one page.
+const HISTORY: u32 = 200;
+
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// Only tasks in these states, separated by commas
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = parse_status)]
+    status: Vec<TaskStatus>,
+    /// Only tasks of this queue, by its name or id
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// Only the newest N
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct StatusArgs {
+    /// The task
+    id: String,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct IdsArgs {
+    /// The tasks
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RemoveArgs {
+    /// Delete the finished files, too, if the tasks made them
+    #[arg(long)]
+    files: bool,
+    #[command(flatten)]
+    which: IdsArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct AllArgs {
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+fn parse_status(text: &str) -> Result<TaskStatus, String> {
+    let found = TaskStatus::ALL.into_iter().find(|status| status.name() == text);
+    let known = TaskStatus::ALL.map(TaskStatus::name);
+    found.ok_or_else(|| format!("known are {}", known.join(", ")))
+}
+
+pub(crate) async fn list(args: &ListArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let queue = match &args.queue {
+        Some(name) => Some(find::queue(&mut client, name).await?.queue_id),
+        None => None,
+    };
+    let AgentSnapshot { mut daemon, .. } = client.snapshot().await?;
+    let all = Known::new("task", daemon.tasks.iter().map(|task| task.task_id.clone()));
+    daemon.tasks.retain(|task| {
+        (args.status.is_empty() || args.status.contains(&task.status))
+            && queue.as_ref().is_none_or(|queue| task.queue_id == *queue)
+    });
+    let surplus = daemon.tasks.len().saturating_sub(args.limit.unwrap_or(usize::MAX));
+    daemon.tasks.drain(..surplus);
+    if args.service.json {
+        return print_json(&daemon.tasks);
+    }
+    let queue_name = |id: &str| {
+        let queue = daemon.queues.iter().find(|queue| queue.queue_id == id);
+        queue.map_or(id, |queue| &queue.name).to_owned()
+    };
+    let mut table = Table::new([
+        ("ID", Align::Left),
+        ("STATUS", Align::Left),
+        ("DONE", Align::Right),
+        ("SIZE", Align::Right),
+        ("RATE", Align::Right),
+        ("QUEUE", Align::Left),
+        ("NAME", Align::Left),
+    ]);
+    for task in &daemon.tasks {
+        let [status, done, size, rate] = figures(task, daemon.task_runtime.get(&task.task_id));
+        let id = ids::shorten(&task.task_id, all.shown_chars()).to_owned();
+        table.push([id, status, done, size, rate, queue_name(&task.queue_id), title(task)]);
+    }
+    print_lines(table.lines())
+}
+
+/// Whether a run of the task is alive, so that its figures are true.
+pub(crate) fn is_moving(task: &TaskDto) -> bool {
+    matches!(task.status, TaskStatus::Downloading | TaskStatus::Preparing)
+}
+
+/// Status, share done, size and rate of a task, for a table.
+pub(crate) fn figures(task: &TaskDto, run: Option<&TaskRuntimeDto>) -> [String; 4] {
+    let run = run.filter(|_| is_moving(task));
+    let total = run.map_or(0, |run| run.total_bytes).max(task.total_bytes);
+    let done = run.map_or(task.downloaded_bytes, |run| run.downloaded_bytes);
+    let share = match (task.status, total) {
+        (TaskStatus::Completed, _) => "100%".to_owned(),
+        (_, 0) if done > 0 => amount::bytes(done),
+        (_, 0) => String::new(),
+        (_, total) => format!("{}%", amount::percent(done, total)),
+    };
+    let size = if total > 0 { amount::bytes(total) } else { String::new() };
+    let rate = run.map_or_else(String::new, |run| amount::rate(run.download_bps));
+    [task.status.name().to_owned(), share, size, rate]
+}
+
+/// What people call a task: its file, or its source without secrets while that has no name.
+pub(crate) fn title(task: &TaskDto) -> String {
+    if task.file_name.is_empty() {
+        safe_url(&task.url)
+    } else {
+        task.file_name.clone()
+    }
+}
+
+pub(crate) fn safe_url(text: &str) -> String {
+    SafeUrl::parse(text).map_or_else(|_| "(a source that is no URL)".to_owned(), |url| url.to_string())
+}
+
+/// A task with what is shown beside it.
+struct Looked {
+    task: TaskDto,
+    /// Only of a task that is being downloaded.
+    run: Option<TaskRuntimeDto>,
+    /// The name of its queue, or the id of one that is gone.
+    queue: String,
+}
+
+/// The task that `id` means. A whole id needs nothing of other tasks, of which a service may have a hundred thousand; only
+/// the beginning of an id does, and figures of a run, which come with the snapshot alone.
+async fn look(client: &mut Client<'_>, id: &str) -> anyhow::Result<Looked> {
+    let params = TaskIdParams {
+        task_id: id.trim().to_ascii_lowercase(),
+    };
+    let queue_name = |queues: Vec<QueueDto>, task: &TaskDto| {
+        let queue = queues.into_iter().find(|queue| queue.queue_id == task.queue_id);
+        queue.map_or_else(|| task.queue_id.clone(), |queue| queue.name)
+    };
+    if params.task_id.len() >= WHOLE_ID_CHARS
+        && let Ok(task) = client.call::<TaskDto>(Method::TaskGet, &params).await
+        && !is_moving(&task)
+    {
+        let queue = queue_name(client.ask(Method::QueueList).await?, &task);
+        return Ok(Looked { task, run: None, queue });
+    }
+    let AgentSnapshot { mut daemon, .. } = client.snapshot().await?;
+    let ids = Known::new("task", daemon.tasks.iter().map(|task| task.task_id.clone()));
+    let id = ids.find(&[id.to_owned()])?.remove(0);
+    let found = daemon.tasks.iter().position(|task| task.task_id == id);
+    let task = daemon.tasks.swap_remove(found.expect("the id is one of theirs"));
+    let run = daemon.task_runtime.remove(&id).filter(|_| is_moving(&task));
+    let queue = queue_name(daemon.queues, &task);
+    Ok(Looked { task, run, queue })
+}
+
+pub(crate) async fn status(args: &StatusArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let Looked { task, run, queue } = look(&mut client, &args.id).await?;
+    let params = ActivityParams {
+        task_id: task.task_id.clone(),
+        before_id: None,
+        after_id: None,
+        limit: Some(HISTORY),
+    };
+    let history: ActivityPage = client.call(Method::TaskActivity, &params).await?;
+    if args.service.json {
+        return print_json(&json!({ "task": task, "runtime": run, "activity": history.items }));
+    }
+    let mut lines = facts(&task, run.as_ref(), &queue);
+    if !history.items.is_empty() {
+        lines.push("History".to_owned());
+    }
+    lines.extend(history.items.iter().map(|entry| {
+        let at = Timestamp::from_millisecond(entry.timestamp_ms)
+            .map(local)
+            .unwrap_or_default();
+        format!("  {at}  {}", entry.message)
+    }));
+    print_lines(lines)
+}
+
+fn facts(task: &TaskDto, run: Option<&TaskRuntimeDto>, queue: &str) -> Vec<String> {
+    let [status, share, size, rate] = figures(task, run);
+    let connections = run
+        .and_then(|run| run.active_transfers)
+        .map_or_else(String::new, |count| match count {
+            1 => "over 1 connection".to_owned(),
+            count => format!("over {count} connections"),
+        });
+    let progress: Vec<_> = [share, size, rate, connections]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect();
+    let reason = match task.error_kind.as_str() {
+        "" => String::new(),
+        kind => format!("{} [{kind}]", task.error_message),
+    };
+    let missing = if task.file_missing { " (no longer there)" } else { "" };
+    [
+        ("Task", task.task_id.clone()),
+        ("Status", status),
+        ("Reason", reason),
+        ("Progress", progress.join(", ")),
+        ("File", format!("{}{missing}", task.file_name)),
+        ("Directory", task.save_dir.clone()),
+        ("Source", safe_url(&task.url)),
+        ("Queue", queue.to_owned()),
+        ("Checksum", task.checksum.clone()),
+        ("Proxy", task.proxy_url.clone()),
+        ("Created", moment(&task.created_at)),
+        ("Completed", moment(&task.completed_at)),
+    ]
+    .into_iter()
+    .filter(|(_, value)| !value.is_empty())
+    .map(|(name, value)| format!("{name:<10} {value}"))
+    .collect()
+}
+
+/// Unix seconds as people read them; empty stays empty.
+fn moment(seconds: &str) -> String {
+    let at = seconds
+        .parse()
+        .ok()
+        .and_then(|seconds| Timestamp::from_second(seconds).ok());
+    at.map(local).unwrap_or_default()
+}
+
+fn local(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M:%S")
+        .to_string()
+}
+
+pub(crate) async fn pause(args: &IdsArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    change(args, environment, "paused", |task_ids| {
+        (Method::TaskPauseMany, json!(TaskIdsParams { task_ids }))
+    })
+    .await
+}
+
+pub(crate) async fn resume(args: &IdsArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    change(args, environment, "resumed", |task_ids| {
+        (Method::TaskResumeMany, json!(TaskIdsParams { task_ids }))
+    })
+    .await
+}
+
+pub(crate) async fn remove(args: &RemoveArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let delete_files = args.files;
+    change(&args.which, environment, "removed", |task_ids| {
+        (
+            Method::TaskDeleteMany,
+            json!(DeleteTasksParams { task_ids, delete_files }),
+        )
+    })
+    .await
+}
+
+/// Changes the named tasks, all of them or, if one is unknown, none.
+async fn change(
+    args: &IdsArgs,
+    environment: &Environment,
+    done: &str,
+    call: impl FnOnce(Vec<String>) -> (Method, serde_json::Value),
+) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let ids = find::known(&mut client).await?.find(&args.ids)?;
+    let (method, params) = call(ids.clone());
+    let _: OkResult = client.call(method, &params).await?;
+    let plural = if ids.len() == 1 { "" } else { "s" };
+    print_done(
+        &args.service,
+        &json!({ "taskIds": ids }),
+        &format!("{done} {} task{plural}", ids.len()),
+    )
+}
+
+pub(crate) async fn pause_all(args: &AllArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    change_all(args, environment, Method::TaskPauseAll, "paused all tasks").await
+}
+
+pub(crate) async fn resume_all(args: &AllArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    change_all(args, environment, Method::TaskResumeAll, "resumed all tasks").await
+}
+
+async fn change_all(args: &AllArgs, environment: &Environment, method: Method, done: &str) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let answered: OkResult = Client::connect(&target).await?.ask(method).await?;
+    print_done(&args.service, &answered, done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_tell_what_is_known() {
+        let task = |status, downloaded_bytes, total_bytes| TaskDto {
+            status,
+            downloaded_bytes,
+            total_bytes,
+            ..TaskDto::default()
+        };
+        let run = TaskRuntimeDto {
+            downloaded_bytes: 512,
+            total_bytes: 1024,
+            download_bps: 2048,
+            ..TaskRuntimeDto::default()
+        };
+        for (task, expected) in [
+            (task(TaskStatus::Pending, 0, 0), ["pending", "", "", ""]),
+            (task(TaskStatus::Paused, 300, 0), ["paused", "300 B", "", ""]),
+            (
+                task(TaskStatus::Completed, 1024, 1024),
+                ["completed", "100%", "1.0 KiB", ""],
+            ),
+            (
+                task(TaskStatus::Downloading, 0, 0),
+                ["downloading", "50%", "1.0 KiB", "2.0 KiB/s"],
+            ),
+        ] {
+            assert_eq!(figures(&task, Some(&run)), expected);
+        }
+    }
+
+    #[test]
+    fn a_title_never_shows_a_secret() {
+        let task = TaskDto {
+            url: "https://me:pw@a.test/f?key=hunter2".into(),
+            ..TaskDto::default()
+        };
+        assert_eq!(title(&task), "https://a.test/f?…");
+    }
+}

@@ -1,0 +1,58 @@
+//! `svc watch`: what a service does, as it does it.
+
+mod events;
+mod lines;
+mod live;
+mod view;
+
+use std::io::{self, IsTerminal as _};
+
+use command::{Exit, environment::Environment, print_lines};
+
+use super::find;
+use crate::service::{
+    Audience, Client, ServiceArgs,
+    attend::{End, attend},
+};
+
+pub(crate) const HELP: &str = "On a terminal this is a table of what is unfinished; piped, a line for every change; with --json, a line for
+every event, {\"type\":…,\"data\":…}, the first of which is a snapshot. A broken connection is taken up again. It ends with
+Ctrl-C, or when the service ends, or, if tasks are named, when all of these have.";
+
+#[derive(Debug, clap::Args)]
+pub struct WatchArgs {
+    /// Only these tasks, until all of them have ended
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+/// Carries out the command.
+pub(crate) async fn run(args: &WatchArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let target = args.service.target(environment)?;
+    let mut client = Client::connect(&target).await?;
+    let ids = if args.ids.is_empty() {
+        Vec::new()
+    } else {
+        find::known(&mut client).await?.find(&args.ids)?
+    };
+    let view = view::View::new(ids);
+    let is_terminal = io::stdout().is_terminal() && !environment.is_dumb_terminal;
+    let mut audience: Box<dyn Audience> = if args.service.json {
+        Box::new(events::Events::new(io::stdout(), view))
+    } else if is_terminal {
+        Box::new(live::Live::new(view, target.address.to_string()))
+    } else {
+        Box::new(lines::Lines::new(io::stdout(), view))
+    };
+    let end = attend(&target, client, audience.as_mut()).await?;
+    audience.look();
+    // Who has gone needs no last words.
+    let _gone = audience.flush();
+    drop(audience);
+    match end {
+        End::Quit if !args.service.json => print_lines([format!("the service at {} ends", target.address)]),
+        _ => Ok(Exit::Success),
+    }
+}

@@ -1,0 +1,154 @@
+//! A line for every change, for logs and pipes.
+
+use std::{
+    collections::HashMap,
+    io::{self, BufWriter, Write},
+    time::Duration,
+};
+
+use command::terminal::printable;
+use protocol::{DaemonEvent, EventBody, TaskDto, TaskStatus, agent::AgentSnapshot};
+
+use super::view::View;
+use crate::{
+    service::{Audience, RemoteError},
+    tasks::list::{figures, title},
+};
+
+/// A task that moves is mentioned this often.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// One line per change, and how those are doing that move.
+#[derive(Debug)]
+pub(crate) struct Lines<W: Write> {
+    out: BufWriter<W>,
+    view: View,
+    /// What was said last of each task.
+    said: HashMap<String, TaskStatus>,
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> Lines<W> {
+    pub(crate) fn new(out: W, view: View) -> Self {
+        Self {
+            out: BufWriter::new(out),
+            view,
+            said: HashMap::new(),
+            failure: None,
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.failure.is_none() {
+            self.failure = writeln!(self.out, "{}", printable(line)).err();
+        }
+    }
+
+    /// Mentions the tasks whose state is another than was said last.
+    fn tell_changes(&mut self) {
+        let changed: Vec<_> = self
+            .view
+            .tasks
+            .values()
+            .filter(|task| self.said.get(&task.task_id) != Some(&task.status))
+            .cloned()
+            .collect();
+        for task in changed {
+            self.mention(&task);
+        }
+    }
+
+    fn mention(&mut self, task: &TaskDto) {
+        self.said.insert(task.task_id.clone(), task.status);
+        let line = sentence(task, &self.view);
+        self.line(&line);
+    }
+}
+
+fn sentence(task: &TaskDto, view: &View) -> String {
+    let [status, share, size, rate] = figures(task, view.runs.get(&task.task_id));
+    let reason = match task.error_kind.as_str() {
+        "" => String::new(),
+        kind => format!("{} [{kind}]", task.error_message),
+    };
+    let size = if size.is_empty() { size } else { format!("of {size}") };
+    let parts = [task.task_id.clone(), status, share, size, rate, title(task), reason];
+    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
+}
+
+impl<W: Write> Audience for Lines<W> {
+    fn interval(&self) -> Option<Duration> {
+        Some(INTERVAL)
+    }
+
+    fn snapshot(&mut self, snapshot: &AgentSnapshot) {
+        self.view.replace(&snapshot.daemon);
+        let view = &self.view;
+        self.said.retain(|id, _| view.tasks.contains_key(id));
+        self.tell_changes();
+    }
+
+    fn event(&mut self, _told: &EventBody, event: &DaemonEvent) {
+        self.view.apply(event);
+        match event {
+            // Finished tasks leave the view, so they are mentioned from the event.
+            DaemonEvent::TaskChanged(task) => {
+                let is_new = self.said.get(&task.task_id) != Some(&task.status);
+                if is_new && self.view.is_wanted(&task.task_id) {
+                    self.mention(task);
+                }
+            }
+            DaemonEvent::TasksSnapshot(changed) => {
+                for task in changed.tasks.iter().filter(|task| task.status == TaskStatus::Completed) {
+                    if self.said.get(&task.task_id) != Some(&task.status) && self.view.is_wanted(&task.task_id) {
+                        self.mention(task);
+                    }
+                }
+                for id in changed
+                    .deleted_task_ids
+                    .iter()
+                    .filter(|id| self.said.remove(*id).is_some())
+                {
+                    let line = format!("{id} removed");
+                    if self.failure.is_none() {
+                        self.failure = writeln!(self.out, "{line}").err();
+                    }
+                }
+                self.tell_changes();
+            }
+            DaemonEvent::TaskDeleted { task_id } if self.said.remove(task_id).is_some() => {
+                self.line(&format!("{task_id} removed"));
+            }
+            _ => {}
+        }
+    }
+
+    fn look(&mut self) {
+        let moving: Vec<_> = self
+            .view
+            .runs
+            .keys()
+            .filter_map(|id| self.view.tasks.get(id))
+            .cloned()
+            .collect();
+        for task in moving {
+            self.mention(&task);
+        }
+    }
+
+    fn away(&mut self, why: &RemoteError, pause: Duration) {
+        self.line(&format!("{why}; trying again in {}", command::amount::duration(pause)));
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.out.flush(),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.view.is_done()
+    }
+}

@@ -1,0 +1,156 @@
+//! Every environment variable that Svc reads, and the only place that reads them (clap reads those that stand in for
+//! an option, under the names given here).
+
+use std::path::PathBuf;
+
+use engine::SystemProxy;
+use transfer::{SafeUrl, Secret};
+
+/// The password of `--http-user`, so that it need not be an argument that other users of the machine can see.
+pub const HTTP_PASSWORD: &str = "SVC_HTTP_PASSWORD";
+
+/// What is logged to standard error: `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level,…`.
+pub const LOG_LEVEL: &str = "SVC_LOG_LEVEL";
+
+/// The data directory: what the daemon keeps, and in `agent/` what the agent keeps.
+pub const DATA_DIR: &str = "SVC_DATA_DIR";
+
+/// Where files go that nobody names a directory for.
+pub const SAVE_DIR: &str = "SVC_SAVE_DIR";
+
+/// Where the headless host listens: an address and a port.
+pub const BIND: &str = "SVC_BIND";
+
+/// The access key: for a host the one to begin with, for a client the one to send.
+pub const TOKEN: &str = "SVC_TOKEN";
+
+/// The address of the service that a client talks to.
+pub const URL: &str = "SVC_URL";
+
+/// Whether [`TOKEN`] replaces a host's stored key at every start.
+pub const TOKEN_FORCE: &str = "SVC_TOKEN_FORCE";
+
+/// The proxies whose `X-Forwarded-For` is believed: addresses, separated by commas.
+pub const TRUSTED_PROXIES: &str = "SVC_TRUSTED_PROXIES";
+
+/// The passphrase of the keys that sign plugins and sources.
+pub const KEY_PASSPHRASE: &str = "SVC_KEY_PASSPHRASE";
+
+/// A file whose first line is what [`KEY_PASSPHRASE`] would say.
+pub const KEY_PASSPHRASE_FILE: &str = "SVC_KEY_PASSPHRASE_FILE";
+
+/// The language that user interfaces begin with: `en`, `zh`, …; a country after it does not matter.
+pub const LANGUAGE: &str = "SVC_LANG";
+
+/// Any value but the empty one switches colour off (<https://no-color.org>).
+pub const NO_COLOR: &str = "NO_COLOR";
+
+/// The kind of terminal; `dumb` cannot move its cursor, so it gets lines instead of bars.
+pub const TERM: &str = "TERM";
+
+/// What the environment says, read once at the start.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a variable of its own that is set or not"
+)]
+pub struct Environment {
+    /// [`LOG_LEVEL`], if set and not empty.
+    pub log_level: Option<String>,
+    /// [`TOKEN`], if set and not empty.
+    pub token: Option<Secret>,
+    /// Whether [`TOKEN_FORCE`] is set to `1`, `true`, `yes` or `on`.
+    pub is_token_forced: bool,
+    /// The first part of [`LANGUAGE`], in lower case.
+    pub language: Option<String>,
+    /// [`KEY_PASSPHRASE`], if set and not empty.
+    pub key_passphrase: Option<Secret>,
+    /// [`KEY_PASSPHRASE_FILE`], if set and not empty.
+    pub key_passphrase_file: Option<PathBuf>,
+    /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say, in lower or upper case.
+    pub system_proxy: SystemProxy,
+    /// Whether [`NO_COLOR`] is set.
+    pub is_colorless: bool,
+    /// Whether [`TERM`] is `dumb`.
+    pub is_dumb_terminal: bool,
+}
+
+impl Environment {
+    /// Reads the environment of this process.
+    pub fn read() -> Self {
+        Self {
+            log_level: variable(LOG_LEVEL),
+            token: variable(TOKEN).map(Secret::new),
+            is_token_forced: variable(TOKEN_FORCE).is_some_and(|text| is_true(&text)),
+            language: variable(LANGUAGE).and_then(|text| language(&text)),
+            key_passphrase: variable(KEY_PASSPHRASE).map(Secret::new),
+            key_passphrase_file: variable(KEY_PASSPHRASE_FILE).map(PathBuf::from),
+            system_proxy: SystemProxy {
+                http: proxy("http_proxy"),
+                https: proxy("https_proxy"),
+                all: proxy("all_proxy"),
+                no_proxy: either_case("no_proxy").unwrap_or_default(),
+            },
+            is_colorless: variable(NO_COLOR).is_some(),
+            is_dumb_terminal: variable(TERM).is_some_and(|term| term == "dumb"),
+        }
+    }
+}
+
+/// Whether a variable's text means yes; quotes that a service file left around it do not matter.
+fn is_true(text: &str) -> bool {
+    let text = text.trim().trim_matches(['"', '\'']);
+    ["1", "true", "yes", "on"]
+        .iter()
+        .any(|yes| text.eq_ignore_ascii_case(yes))
+}
+
+/// The language of `en_GB.UTF-8` is `en`.
+fn language(text: &str) -> Option<String> {
+    let primary = text.split(['-', '_', '.']).next().unwrap_or_default().trim();
+    let is_language = (2..=3).contains(&primary.len()) && primary.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_language.then(|| primary.to_ascii_lowercase())
+}
+
+/// A proxy's URL; one that is none is as good as not set, as with every other program that reads it.
+fn proxy(name: &str) -> Option<SafeUrl> {
+    either_case(name).and_then(|text| SafeUrl::parse(&text).ok())
+}
+
+fn either_case(name: &str) -> Option<String> {
+    variable(name).or_else(|| variable(&name.to_ascii_uppercase()))
+}
+
+/// The text of one variable, if it is set and not empty.
+#[expect(clippy::disallowed_methods, reason = "this is the place that reads the environment")]
+pub fn variable(name: &str) -> Option<String> {
+    let value = std::env::var_os(name)?;
+    Some(value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yes_is_said_in_many_ways() {
+        for text in ["1", "true", "YES", " on ", "\"true\"", "'1'"] {
+            assert!(is_true(text), "{text}");
+        }
+        for text in ["", "0", "false", "off", "maybe"] {
+            assert!(!is_true(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_language_is_its_first_part() {
+        for (text, expected) in [
+            ("en", Some("en")),
+            ("zh-CN", Some("zh")),
+            ("DE_de.UTF-8", Some("de")),
+            ("C", None),
+        ] {
+            assert_eq!(language(text).as_deref(), expected, "{text}");
+        }
+    }
+}

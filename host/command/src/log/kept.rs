@@ -1,0 +1,114 @@
+//! The log files of a process: one that is written, and the one before it.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+
+/// Where a service's log files are, in its data directory.
+pub const LOG_DIR: &str = "logs";
+
+/// The largest log file. With the one before, that is some weeks of a quiet service and some hours of a loud one.
+const MAX_FILE_BYTES: u64 = 5 * 1024 * 1024;
+
+/// All log files of a directory.
+pub fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
+    let mut paths: Vec<_> = paths.into_iter().filter(is_log).collect();
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+/// A log file that begins anew when it is full.
+#[derive(Debug)]
+pub(super) struct Kept {
+    path: PathBuf,
+    before: PathBuf,
+    file: File,
+    bytes: u64,
+    max_bytes: u64,
+}
+
+impl Kept {
+    /// Goes on with the log file of this process.
+    pub(super) fn open(directory: &Path, process: &str) -> io::Result<Self> {
+        Self::with_limit(directory, process, MAX_FILE_BYTES)
+    }
+
+    fn with_limit(directory: &Path, process: &str, max_bytes: u64) -> io::Result<Self> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        builder.mode(0o700);
+        builder.create(directory)?;
+        let path = directory.join(format!("{process}.log"));
+        let file = append(&path)?;
+        Ok(Self {
+            bytes: file.metadata()?.len(),
+            before: directory.join(format!("{process}.1.log")),
+            path,
+            file,
+            max_bytes,
+        })
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    options.open(path)
+}
+
+impl Write for Kept {
+    /// A whole line each time.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.bytes >= self.max_bytes {
+            fs::rename(&self.path, &self.before)?;
+            self.file = append(&self.path)?;
+            self.bytes = 0;
+        }
+        let written = self.file.write(line)?;
+        self.bytes += u64::try_from(written).unwrap_or(u64::MAX);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_files_are_kept_and_none_grows_beyond_its_size_by_more_than_a_line() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("data/logs");
+        let mut kept = Kept::with_limit(&directory, "agent", 10).unwrap();
+        for line in ["one 45678\n", "two\n", "three 678\n", "four\n"] {
+            kept.write_all(line.as_bytes()).unwrap();
+        }
+        drop(kept);
+        let mut kept = Kept::with_limit(&directory, "agent", 10).unwrap();
+        kept.write_all(b"five\n").unwrap();
+        let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+        assert_eq!(read("agent.1.log"), "two\nthree 678\n");
+        assert_eq!(read("agent.log"), "four\nfive\n");
+        fs::write(directory.join("other.txt"), "").unwrap();
+        let names = files(&directory).unwrap();
+        assert_eq!(names, [directory.join("agent.1.log"), directory.join("agent.log")]);
+        assert!(files(&root.path().join("nothing")).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,51 @@
+//! Printing: the result of a command on standard output, remarks beside it on standard error.
+
+use std::io::{self, Write as _};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::{Exit, UsageError, terminal::printable};
+
+/// Prints what a command was asked for. A reader that wants only the start of it (`svc man | head`) is no failure.
+pub fn print_whole(text: &[u8]) -> anyhow::Result<Exit> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(Exit::Success),
+    }
+}
+
+/// Prints lines for people. Nothing in them controls a terminal.
+pub fn print_lines<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> anyhow::Result<Exit> {
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(&printable(line.as_ref()));
+        text.push('\n');
+    }
+    print_whole(text.as_bytes())
+}
+
+/// Prints a line of a command that goes on, at once. A reader that has gone is no failure.
+pub fn print_now(text: &str) {
+    let _closed = writeln!(io::stdout(), "{}", printable(text)).and_then(|()| io::stdout().flush());
+}
+
+/// Prints a record for scripts.
+pub fn print_json(record: &impl Serialize) -> anyhow::Result<Exit> {
+    let mut text = serde_json::to_string_pretty(record).context("cannot write JSON")?;
+    text.push('\n');
+    print_whole(text.as_bytes())
+}
+
+/// Prints a remark to standard error, beside the result. A closed standard error is no failure.
+pub fn note(sentence: &str) {
+    let _closed = writeln!(io::stderr(), "{}", printable(sentence));
+}
+
+/// Prints a problem that does not keep the command from going on.
+pub fn warn(problem: &UsageError) {
+    let _closed = writeln!(io::stderr(), "warning: {problem}");
+}

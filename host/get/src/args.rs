@@ -1,0 +1,286 @@
+//! The options of `svc get` as they are written. What they mean together is [`super::plan`]'s.
+
+use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum, ValueHint, builder::RangedU64ValueParser};
+use command::{amount, environment};
+use transfer::{ConnectionPlan, OnConflict, RetryPolicy};
+
+/// Segments of one file. More than this many costs servers more than it gains anyone.
+pub const SEGMENTS: RangeInclusive<u16> = 0..=64;
+
+/// Connections to one host, per file.
+pub const MAX_CONNECTIONS: RangeInclusive<u16> = 1..=128;
+
+/// Files at a time; each needs a few file handles and the usual limit of a process is 1024 of them or more.
+pub const JOBS: RangeInclusive<u16> = 1..=1024;
+
+/// Smaller parts than 64 KiB spend more on requests than on bytes.
+pub const MIN_SPLIT_BYTES: RangeInclusive<u64> = 64 * 1024..=1024 * 1024 * 1024;
+
+/// Retries that may be asked for; there is `unlimited` beside.
+pub const MAX_RETRIES: u32 = 1000;
+
+/// The longest time that any option takes: a day.
+const MAX_SECONDS: f64 = 86_400.0;
+
+/// The shortest time to wait for anything on a network.
+const MIN_TIMEOUT_SECONDS: f64 = 0.1;
+
+/// What `svc get` can be told.
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// What to download; each URL is a file of its own
+    #[arg(value_name = "URL", required_unless_present = "input_file", value_hint = ValueHint::Url)]
+    pub(crate) urls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    #[command(flatten)]
+    pub(crate) speed: SpeedArgs,
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What the files are and where they go.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Files")]
+pub(crate) struct FileArgs {
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
+    /// Directory to save in; made if missing [default: the current one]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+    /// What to do when the name is taken
+    #[arg(long, value_name = "RULE", value_enum, default_value_t = Conflict::Rename)]
+    pub(crate) conflict: Conflict,
+    /// Give files the server's modification time
+    #[arg(long)]
+    pub(crate) server_time: bool,
+    /// Do not go on with the part file of an earlier run
+    #[arg(long)]
+    pub(crate) no_resume: bool,
+}
+
+/// What the files are, for every command that takes some.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Files")]
+pub struct SourceArgs {
+    /// Name of the file; only with one URL
+    #[arg(short, long, value_name = "NAME", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// Read URLs from a file in aria2's format, - for standard input
+    ///
+    /// One file per line; TAB-separated URLs on a line are mirrors of each other. Lines that start with a space are
+    /// options of the file above them, such as "out=name", "dir=…", "checksum=sha-256=…", "header=K: V". Lines that
+    /// start with # are comments.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub input_file: Option<PathBuf>,
+    /// Another URL of the same file; repeatable, only with one URL
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub mirror: Vec<String>,
+    /// What the file must hash to, such as sha-256=9f86…; only with one URL
+    ///
+    /// The algorithm is md5, sha-1, sha-256, sha-512, crc32 or blake3.
+    #[arg(long, value_name = "ALGO=HEX")]
+    pub checksum: Option<String>,
+}
+
+/// What to do when a name is taken.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Conflict {
+    /// Take "name (1)", "name (2)", …
+    Rename,
+    /// Replace the file once the new one is complete
+    Overwrite,
+    /// Leave the file and do not download
+    Skip,
+}
+
+impl From<Conflict> for OnConflict {
+    fn from(conflict: Conflict) -> Self {
+        match conflict {
+            Conflict::Rename => Self::Rename,
+            Conflict::Overwrite => Self::Overwrite,
+            Conflict::Skip => Self::Skip,
+        }
+    }
+}
+
+/// How much at once.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Speed")]
+pub struct SpeedArgs {
+    /// Segments per file, 0 to choose automatically
+    #[arg(short, long, value_name = "N", default_value_t = ConnectionPlan::default().segments, value_parser = segments())]
+    pub segments: u16,
+    /// Connections per file to one host at most
+    #[arg(short = 'x', long, value_name = "N", default_value_t = ConnectionPlan::default().per_host,
+          value_parser = max_connections())]
+    pub max_connections: u16,
+    /// Do not split into parts smaller than this
+    #[arg(short = 'k', long, value_name = "SIZE", default_value = "1M", value_parser = parse_min_split)]
+    pub min_split: u64,
+    /// Files at a time
+    #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = jobs())]
+    pub jobs: u16,
+    /// Bytes per second for all files together, such as 2.5M; 0 for no limit
+    #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
+    pub limit: u64,
+}
+
+/// How to ask the server.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub struct RequestArgs {
+    /// Extra request header, such as 'Accept: text/csv'; repeatable
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
+    /// User-Agent header
+    #[arg(long, value_name = "TEXT")]
+    pub user_agent: Option<String>,
+    /// Referer header
+    #[arg(long, value_name = "URL")]
+    pub referer: Option<String>,
+    /// Cookies, such as 'a=1; b=2'
+    #[arg(long, value_name = "COOKIES")]
+    pub cookie: Option<String>,
+    /// Cookies from a browser's export (Netscape format); sent only where they belong
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub load_cookies: Option<PathBuf>,
+    /// User name for HTTP Basic
+    #[arg(long, value_name = "NAME")]
+    pub http_user: Option<String>,
+    /// Its password; other users of the machine can see arguments, so rather use the variable or a file
+    #[arg(long, value_name = "PASSWORD", env = environment::HTTP_PASSWORD, hide_env_values = true)]
+    pub http_password: Option<String>,
+    /// File whose first line is the password
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub http_password_file: Option<PathBuf>,
+    /// Request method [default: GET, or POST if there is something to send]
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<String>,
+    /// Send this text as a form, already encoded
+    #[arg(long, value_name = "TEXT", group = "body")]
+    pub data: Option<String>,
+    /// Send this file as it is
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "body")]
+    pub data_file: Option<PathBuf>,
+    /// Send a form field (multipart); repeatable
+    #[arg(long, value_name = "NAME=VALUE", group = "body")]
+    pub form: Vec<String>,
+}
+
+/// How to reach the server, and how patiently.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct ConnectionArgs {
+    /// Proxy (http, https or socks5) as scheme://user:password@host:port; never taken from the system
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub proxy: Option<String>,
+    /// Trust these certificate authorities (PEM) instead of the system's
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ca_certificate: Option<PathBuf>,
+    /// Accept any TLS certificate: anyone on the way can read and change what you download
+    #[arg(long)]
+    pub insecure: bool,
+    /// Give up connecting after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout)]
+    pub connect_timeout: Option<Duration>,
+    /// Give up on a server that sends nothing for this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout)]
+    pub timeout: Option<Duration>,
+    /// Retries in a row without progress, or "unlimited"
+    #[arg(long, value_name = "N", default_value = "4", value_parser = parse_retries)]
+    pub retries: Retries,
+    /// Wait before the first retry; doubles with each further one
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_wait)]
+    pub retry_wait: Duration,
+}
+
+/// How often to try again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retries {
+    /// So many times in a row.
+    Times(u32),
+    /// Until it works.
+    Unlimited,
+}
+
+impl Retries {
+    /// The policy for this patience; the first attempt is none of the retries.
+    pub fn policy(self, base: Duration) -> RetryPolicy {
+        let attempts = match self {
+            Self::Times(times) => Some(times + 1),
+            Self::Unlimited => None,
+        };
+        let default = RetryPolicy::default();
+        RetryPolicy {
+            attempts,
+            base,
+            cap: default.cap.max(base),
+        }
+    }
+}
+
+/// What is told meanwhile.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Tell what happens as JSON lines on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Tell only errors
+    #[arg(short, long, conflicts_with_all = ["json", "verbose"])]
+    pub quiet: bool,
+    /// Log what happens inside to standard error; twice for more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// Reads the number of segments: up to 64, or 0 for what the engine thinks best.
+pub fn segments() -> RangedU64ValueParser<u16> {
+    ranged(&SEGMENTS)
+}
+
+fn max_connections() -> RangedU64ValueParser<u16> {
+    ranged(&MAX_CONNECTIONS)
+}
+
+fn jobs() -> RangedU64ValueParser<u16> {
+    ranged(&JOBS)
+}
+
+fn ranged(range: &RangeInclusive<u16>) -> RangedU64ValueParser<u16> {
+    RangedU64ValueParser::new().range(u64::from(*range.start())..=u64::from(*range.end()))
+}
+
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    amount::parse_seconds(text, MIN_TIMEOUT_SECONDS, MAX_SECONDS)
+}
+
+fn parse_wait(text: &str) -> Result<Duration, String> {
+    amount::parse_seconds(text, 0.0, MAX_SECONDS)
+}
+
+pub(crate) fn parse_min_split(text: &str) -> Result<u64, String> {
+    let bytes = amount::parse_bytes(text)?;
+    if MIN_SPLIT_BYTES.contains(&bytes) {
+        Ok(bytes)
+    } else {
+        Err("the least is 64K and the most is 1G".to_owned())
+    }
+}
+
+fn parse_retries(text: &str) -> Result<Retries, String> {
+    if text == "unlimited" {
+        return Ok(Retries::Unlimited);
+    }
+    match text.parse() {
+        Ok(times @ 0..=MAX_RETRIES) => Ok(Retries::Times(times)),
+        _ => Err(format!("write a number from 0 to {MAX_RETRIES}, or unlimited")),
+    }
+}

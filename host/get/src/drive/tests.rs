@@ -1,0 +1,120 @@
+//! The loop around a real engine, with a transport that moves nothing.
+
+use std::fmt::Write as _;
+
+use clap::Parser as _;
+use transfer::{Failure, FailureKind, Finished, Job, Outcome, RunEvent, RunFuture};
+
+use super::*;
+use crate::{args::GetArgs, render::Recorder};
+
+/// A transport for `fake:` URLs whose path says how the run ends.
+#[derive(Debug)]
+struct Fake;
+
+impl Transport for Fake {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["fake"]
+    }
+
+    fn run(&self, job: Job) -> RunFuture {
+        Box::pin(async move {
+            let url = job.source.urls[0].as_url();
+            let path = job.target.directory.join(url.path().trim_start_matches('/'));
+            match url.host_str().unwrap() {
+                "missing" => Outcome::Failed(Failure::new(FailureKind::NotFound, "404")),
+                "taken" => Outcome::Skipped { existing: path },
+                "stop" => {
+                    job.reporter
+                        .event(RunEvent::Reserved {
+                            path,
+                            total_bytes: Some(9),
+                        })
+                        .await;
+                    let own = rustix::process::getpid();
+                    rustix::process::kill_process(own, rustix::process::Signal::TERM).unwrap();
+                    job.stop.cancelled().await;
+                    Outcome::Stopped
+                }
+                _ => {
+                    job.reporter.event(RunEvent::Notice("hello".to_owned())).await;
+                    job.reporter
+                        .event(RunEvent::Reserved {
+                            path: path.clone(),
+                            total_bytes: Some(3),
+                        })
+                        .await;
+                    Outcome::Finished(Finished {
+                        path,
+                        size_bytes: 3,
+                        received_bytes: 3,
+                    })
+                }
+            }
+        })
+    }
+}
+
+#[derive(Debug, clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    get: GetArgs,
+}
+
+/// Drives the files of an input file with this text; answers the exit and what was told.
+fn drive_list(list: &str) -> (Exit, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("list.txt");
+    std::fs::write(&path, list).unwrap();
+    let line = Line::try_parse_from(["get", "-d", "/nowhere", "-i", path.to_str().unwrap()]).unwrap();
+    let plan = Plan::new(line.get, Fake.schemes()).unwrap();
+    let screen = Recorder::default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let exit = runtime
+        .block_on(drive(&plan, Arc::new(Fake), Box::new(screen.clone())))
+        .unwrap();
+    (exit, screen.told())
+}
+
+#[test]
+fn each_file_is_told_from_start_to_end_and_the_last_failure_is_the_exit() {
+    let (exit, told) = drive_list("fake://a/x\nfake://missing/y\nfake://taken/z\n");
+    let of = |index: char| -> Vec<_> { told.iter().filter(|line| line.starts_with(index)).cloned().collect() };
+    assert_eq!(
+        of('0'),
+        [
+            "0 started",
+            "0 notice hello",
+            "0 named /nowhere/x Some(3)",
+            "0 finished /nowhere/x 3 3"
+        ]
+    );
+    assert_eq!(of('1'), ["1 started", "1 failed not-found"]);
+    assert_eq!(of('2'), ["2 started", "2 skipped /nowhere/z"]);
+    assert_eq!(told.last().unwrap(), "summary 1 1 1 0");
+    assert_eq!(exit, Exit::NotFound);
+}
+
+#[test]
+fn a_list_longer_than_what_the_engine_is_given_at_once_comes_whole() {
+    let count = AHEAD * 3 + 1;
+    let list = (0..count).fold(String::new(), |mut list, index| {
+        writeln!(list, "fake://a/{index}").unwrap();
+        list
+    });
+    let (exit, told) = drive_list(&list);
+    assert_eq!(exit, Exit::Success);
+    assert_eq!(told.iter().filter(|line| line.contains("finished")).count(), count);
+    assert_eq!(told.last().unwrap(), &format!("summary {count} 0 0 0"));
+}
+
+#[test]
+fn a_request_to_stop_lets_runs_save_and_says_unfinished() {
+    let (exit, told) = drive_list("fake://stop/x\n");
+    assert_eq!(exit, Exit::Unfinished);
+    assert!(!told.iter().any(|line| line.contains("failed")), "{told:?}");
+    assert_eq!(told.last().unwrap(), "summary 0 0 0 1");
+}

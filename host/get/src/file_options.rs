@@ -1,0 +1,87 @@
+//! The options below a URL of an input file: they hold for that file instead of the command's own.
+
+use std::{ops::RangeInclusive, path::Path};
+
+use command::{UsageError, amount};
+use engine::{ProxyChoice, TaskSpec};
+use transfer::{Checksum, Credentials, FileName, Secret};
+
+use crate::{
+    args::{MAX_CONNECTIONS, SEGMENTS, parse_min_split},
+    input_file::{FileOption, OptionName},
+    request,
+};
+
+/// Lets `options` hold for `task`. Of a name given twice the last counts, except that headers add up.
+pub(super) fn apply(task: &mut TaskSpec, options: &[FileOption<'_>]) -> Result<(), UsageError> {
+    // `out` is relative to `dir`, whichever stands first.
+    let (last, first): (Vec<_>, Vec<_>) = options.iter().partition(|option| option.name == OptionName::Out);
+    for option in first.into_iter().chain(last) {
+        apply_one(task, option)?;
+    }
+    Ok(())
+}
+
+fn apply_one(task: &mut TaskSpec, option: &FileOption<'_>) -> Result<(), UsageError> {
+    let value = option.value;
+    let field = format!("--input-file, line {}, {}", option.line, option.name.as_str());
+    let request = &mut task.request;
+    let refuse = |problem: String| UsageError::new(field.clone(), problem);
+    match option.name {
+        OptionName::Out => place(&field, task, Path::new(value))?,
+        OptionName::Dir => task.save_dir = Some(std::path::absolute(value).map_err(|error| refuse(error.to_string()))?),
+        OptionName::Checksum => task.checksum = Some(checksum(&field, value)?),
+        OptionName::Header => request.headers.push(request::header(&field, value)?),
+        OptionName::Referer => request.referrer = request::header_value(&field, value)?,
+        OptionName::UserAgent => request.user_agent = request::header_value(&field, value)?,
+        OptionName::HttpUser => value.clone_into(&mut credentials(&mut request.credentials).user),
+        OptionName::HttpPassword => credentials(&mut request.credentials).password = Secret::new(value),
+        OptionName::AllProxy if value.is_empty() => task.proxy = ProxyChoice::Direct,
+        OptionName::AllProxy => task.proxy = ProxyChoice::Through(request::proxy(&field, value)?),
+        OptionName::Split => task.segments = number(value, &SEGMENTS).map_err(refuse)?,
+        OptionName::MaxConnectionPerServer => {
+            task.max_connections = Some(number(value, &MAX_CONNECTIONS).map_err(refuse)?);
+        }
+        OptionName::MinSplitSize => task.min_split_bytes = Some(parse_min_split(value).map_err(refuse)?),
+        OptionName::MaxDownloadLimit => task.speed_limit_bytes = amount::parse_rate(value).map_err(refuse)?,
+        OptionName::CheckCertificate => task.ignore_tls_errors = !truth(value).map_err(refuse)?,
+        OptionName::RemoteTime => task.use_server_time = Some(truth(value).map_err(refuse)?),
+    }
+    Ok(())
+}
+
+/// Lets the file of `task` be `out`, which may lead into another directory.
+pub(super) fn place(field: &str, task: &mut TaskSpec, out: &Path) -> Result<(), UsageError> {
+    let refuse = || UsageError::new(field, "write the name of a file, not of a directory");
+    let is_directory = out.to_string_lossy().ends_with(std::path::is_separator);
+    let name = out.file_name().filter(|_| !is_directory).ok_or_else(refuse)?;
+    task.file_name = Some(FileName::sanitise_or_none(&name.to_string_lossy()).ok_or_else(refuse)?);
+    if let (Some(dir), Some(parent)) = (&mut task.save_dir, out.parent()) {
+        dir.push(parent);
+    }
+    Ok(())
+}
+
+pub(super) fn checksum(field: &str, text: &str) -> Result<Checksum, UsageError> {
+    text.parse().map_err(|error| UsageError::new(field, format!("{error}")))
+}
+
+fn credentials(credentials: &mut Option<Credentials>) -> &mut Credentials {
+    credentials.get_or_insert_with(|| Credentials {
+        user: String::new(),
+        password: Secret::default(),
+    })
+}
+
+fn number(text: &str, range: &RangeInclusive<u16>) -> Result<u16, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("write a number from {} to {}", range.start(), range.end()))
+}
+
+fn truth(text: &str) -> Result<bool, String> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("write true or false".to_owned()),
+    }
+}

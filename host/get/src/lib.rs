@@ -1,0 +1,68 @@
+//! `svc get`: downloads files in this process, without a service, and waits until they are there.
+//!
+//! *Owns* the options of a download on the command line, the format of input files, and the progress display. `svc add`
+//! takes the same options and shows the same progress, of a service.
+//!
+//! *Never* talks to a service.
+//!
+//! # Layers
+//! - `drive`: runs the engine until every download has ended
+//! - `plan`: settings of the engine and its tasks
+//! - `ledger`: the state of each file, for the display
+//! - `render`: bars, lines or JSON
+//! - `wanted`: command line and input file as tasks
+//! - `file_options`
+//! - `request`, `input_file`
+//! - `args`
+
+pub mod args;
+mod drive;
+mod file_options;
+mod input_file;
+#[expect(missing_docs, reason = "its fields and variants are those of the engine's tasks")]
+pub mod ledger;
+mod plan;
+#[expect(missing_docs, reason = "its fields are figures whose names carry their units")]
+pub mod render;
+pub mod request;
+pub mod wanted;
+
+use std::sync::Arc;
+
+use command::{Exit, UsageError, descriptors, environment::Environment, log};
+use transfer::Transport as _;
+use transfer_http::HttpTransport;
+
+pub use args::GetArgs;
+
+/// What most people want, below the options.
+pub const EXAMPLES: &str = "Examples:
+  svc get https://host/disk.iso                    save it here
+  svc get -d ~/Downloads -o my.iso https://host/disk.iso
+  svc get --checksum sha-256=9f86… https://host/disk.iso
+  svc get -i list.txt -j 16                        many files, 16 at a time
+
+Stopped? Run the same command again: it goes on where it was.";
+
+/// [`EXAMPLES`], and what scripts need to know.
+pub fn long_help() -> String {
+    const JSON: &str = "JSON lines:
+  Each has \"event\", and all but the summary \"index\" (position of the input, from 0) and \"url\":
+  started · named {path,total} · progress {done,total,bytesPerSecond,connections} · notice {message}
+  retrying {kind,message,waitMs} · finished {path,sizeBytes,receivedBytes} · skipped {existing}
+  failed {kind,message} · last: summary {finished,failed,skipped,unfinished,bytes,seconds}";
+    format!("{EXAMPLES}\n\n{JSON}\n\n{}", command::exit::help())
+}
+
+/// Carries out the command.
+pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    log::start(args.output.verbose, environment)?;
+    let _as_many_as_there_are = descriptors::raise_limit();
+    let screen = render::screen(&args.output, environment);
+    let transport = HttpTransport::new(plan::transport_config(&args.connection))
+        .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
+    let plan = plan::Plan::new(args, transport.schemes())?;
+    // One thread is enough: bytes move on the transport's own threads, rows on the store's.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(drive::drive(&plan, Arc::new(transport), screen))
+}

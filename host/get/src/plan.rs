@@ -1,0 +1,76 @@
+//! What `svc get` will do: the resolved form of its options, checked as a whole before anything starts.
+
+use std::path::Path;
+
+use command::UsageError;
+use engine::{ProxyChoice, TaskSpec};
+use transfer::OnConflict;
+
+use crate::{
+    args::{ConnectionArgs, GetArgs},
+    request,
+    wanted::{Schemes, Wanted},
+};
+
+/// What is to be done, and how.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Files at a time.
+    pub(super) jobs: u16,
+    /// For all files together; 0 is no limit.
+    pub(super) limit_bytes_per_second: u64,
+    /// The files.
+    pub(super) wanted: Wanted,
+}
+
+impl Plan {
+    /// Resolves `args`: reads the files they name and checks every value. `schemes` are those that can be moved.
+    pub(super) fn new(args: GetArgs, schemes: &'static [&'static str]) -> Result<Self, UsageError> {
+        let pattern = pattern(&args)?;
+        let schemes = Schemes::Only(schemes);
+        Ok(Self {
+            jobs: args.speed.jobs,
+            limit_bytes_per_second: args.speed.limit,
+            wanted: Wanted::new(args.urls, args.files.sources, &args.request, pattern, schemes)?,
+        })
+    }
+}
+
+fn pattern(args: &GetArgs) -> Result<TaskSpec, UsageError> {
+    let proxy = args
+        .connection
+        .proxy
+        .as_deref()
+        .map(|text| request::proxy("--proxy", text))
+        .transpose()?;
+    let given_dir = args.files.dir.as_deref().unwrap_or(Path::new("."));
+    let dir = std::path::absolute(given_dir).map_err(|error| UsageError::new("--dir", error.to_string()))?;
+    Ok(TaskSpec {
+        save_dir: Some(dir),
+        segments: args.speed.segments,
+        max_connections: Some(args.speed.max_connections),
+        min_split_bytes: Some(args.speed.min_split),
+        proxy: proxy.map_or(ProxyChoice::Direct, ProxyChoice::Through),
+        ignore_tls_errors: args.connection.insecure,
+        on_conflict: Some(OnConflict::from(args.files.conflict)),
+        retry: Some(args.connection.retries.policy(args.connection.retry_wait)),
+        adopt: !args.files.no_resume,
+        use_server_time: Some(args.files.server_time),
+        ..TaskSpec::default()
+    })
+}
+
+/// How to connect, as the HTTP transport takes it.
+pub(super) fn transport_config(args: &ConnectionArgs) -> transfer_http::Config {
+    let default = transfer_http::Config::default();
+    transfer_http::Config {
+        connect_timeout: args.connect_timeout.unwrap_or(default.connect_timeout),
+        response_timeout: args.timeout.unwrap_or(default.response_timeout),
+        stall_timeout: args.timeout.unwrap_or(default.stall_timeout),
+        ca_certificate: args.ca_certificate.clone(),
+        ..default
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! The executable `svc`: its commands, assembled from the crates that carry them out, and how a process ends.
+
+mod completions;
+mod daemon;
+mod man;
+mod plugin;
+mod process;
+mod serve;
+mod sibling;
+mod sources;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use clap::{CommandFactory as _, Parser, Subcommand, error::ErrorKind};
+use command::{Exit, UsageError, environment::Environment, exit};
+
+use crate::plugins;
+
+/// A download service.
+#[derive(Debug, Parser)]
+#[command(
+    name = "svc",
+    version,
+    about = "A download service",
+    arg_required_else_help = true,
+    propagate_version = true
+)]
+#[command(after_long_help = exit::help())]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Download files and wait until they are there
+    #[command(after_help = get::EXAMPLES, after_long_help = get::long_help())]
+    Get(Box<get::GetArgs>),
+    /// Run the service as a server, for this machine and others
+    #[command(after_help = serve::SERVE_HELP)]
+    Serve(serve::ServeArgs),
+    /// Run the service on a desktop, for this machine only; with --server the same as serve
+    Agent(serve::AgentArgs),
+    /// Run the part that owns the tasks alone; serve and agent start it themselves
+    Daemon(daemon::DaemonArgs),
+    #[command(flatten)]
+    Client(cli::ClientCommand),
+    /// Install and configure plugins, which know particular sites
+    #[command(subcommand, after_help = plugin::EXAMPLES)]
+    Plugin(plugin::PluginCommand),
+    /// Get plugins from sources, and maintain such sources
+    #[command(subcommand, help_template = sources::help_template(), after_help = sources::EXAMPLES)]
+    Market(sources::MarketCommand),
+    #[command(flatten)]
+    Maintenance(cli::MaintenanceCommand),
+    /// Download and serve as aria2c does; the executable under that name is the same
+    Aria2c(aria2c::Aria2cArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+    /// Print a manual page
+    Man(man::ManArgs),
+}
+
+/// Carries out the command that `arguments` (the executable's name first) ask for. Every way a process of ours ends
+/// comes through here and is one of [`Exit`], except the compiler of plugins, which only its parent listens to.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut arguments = spelled_out(arguments);
+    if arguments.get(1).is_some_and(|command| command == plugins::COMPILE) {
+        return plugin_wasm::compile_child_main();
+    }
+    if arguments.get(1).is_some_and(|command| command == aria2c::NAME) {
+        return aria2c::main(arguments.split_off(2), &Environment::read());
+    }
+    let exit = match Cli::try_parse_from(arguments) {
+        Ok(cli) => run(cli.command, &Environment::read()).unwrap_or_else(|error| report(&error)),
+        Err(refusal) => refuse(&refusal),
+    };
+    ExitCode::from(exit.code())
+}
+
+/// `svc --server` and `svc agent --server` are `svc serve`; `aria2c` is `svc aria2c`.
+fn spelled_out(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    const SERVER: &str = "--server";
+    let mut arguments: Vec<_> = arguments.into_iter().collect();
+    let is_agent = arguments.get(1).is_some_and(|command| command == "agent");
+    if let Some(arguments) = aria2c::spelled_out(&arguments) {
+        return arguments;
+    }
+    let server = arguments.iter().position(|argument| argument == SERVER);
+    match server {
+        Some(1) => arguments[1] = "serve".into(),
+        Some(position) if is_agent => {
+            arguments.remove(position);
+            arguments[1] = "serve".into();
+        }
+        _ => {}
+    }
+    arguments
+}
+
+fn run(command: Command, environment: &Environment) -> anyhow::Result<Exit> {
+    match command {
+        Command::Get(args) => get::run(*args, environment),
+        Command::Serve(args) => serve::serve(args, environment),
+        Command::Agent(args) => serve::agent(args, environment),
+        Command::Daemon(args) => daemon::run(args, environment),
+        Command::Client(command) => cli::run(command, environment),
+        Command::Plugin(command) => plugin::run(command, environment),
+        Command::Market(command) => sources::run(command, environment),
+        Command::Maintenance(command) => cli::run_maintenance(command, environment),
+        Command::Aria2c(_) => unreachable!("it is carried out before arguments are read"),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
+        Command::Man(args) => man::run(&args, Cli::command()),
+    }
+}
+
+/// Tells an error and says which exit it is.
+fn report(error: &anyhow::Error) -> Exit {
+    let _closed = writeln!(io::stderr(), "error: {error:#}");
+    if error.is::<UsageError>() {
+        Exit::Usage
+    } else if let Some(error) = error.downcast_ref::<cli::RemoteError>() {
+        if let Some(advice) = error.advice() {
+            let _closed = writeln!(io::stderr(), "{advice}");
+        }
+        error.exit()
+    } else if let Some(error) = error.downcast_ref::<market_tool::ToolError>() {
+        if let Some(advice) = author::advice(error) {
+            let _closed = writeln!(io::stderr(), "{advice}");
+        }
+        author::exit(error)
+    } else if let Some(error) = error.downcast_ref::<::daemon::StartError>() {
+        daemon::exit(error)
+    } else if let Some(error) = error.downcast_ref::<::agent::StartError>() {
+        serve::exit(error)
+    } else {
+        Exit::Internal
+    }
+}
+
+/// Prints what clap has to say: help and version are answers, the rest is wrong usage.
+fn refuse(refusal: &clap::Error) -> Exit {
+    let _closed = refusal.print();
+    match refusal.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Success,
+        _ => Exit::Usage,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! `svc daemon`: the process that owns the tasks. The agent starts it; people do to look at it alone.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use command::{
+    Exit, descriptors, directories, environment::Environment, log, print_whole, runtime, stop::StopRequests,
+};
+use daemon::{Config, Daemon, StartError};
+use protocol::endpoint::ENDPOINT_FILE;
+use transfer_http::HttpTransport;
+
+use super::process::{GRACE, HostArgs, Places};
+use crate::plugins;
+
+/// Which daemon.
+#[derive(Debug, clap::Args)]
+pub(super) struct DaemonArgs {
+    /// Port on 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// Carries out the command.
+pub(super) fn run(args: DaemonArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let places = args.host.begin(environment, "daemon")?;
+    let runtime = runtime::multi_thread()?;
+    runtime.block_on(serve(&places, args.port, environment))
+}
+
+async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow::Result<Exit> {
+    let mut stop = StopRequests::listen().context("cannot listen for signals")?;
+    let mut config = Config::new(&places.data, &places.downloads);
+    config.port = port;
+    if let Some(limit) = descriptors::raise_limit() {
+        config.max_connections = descriptors::connections(limit, config.max_connections);
+    }
+    config.log_dir = Some(places.data.join(log::LOG_DIR));
+    config.engine.system_proxy = environment.system_proxy.clone();
+    let cache_folder = directories::compiled_plugins(&places.data);
+    let sandbox = plugins::sandbox(cache_folder, environment.language.as_deref())?;
+    config.plugins = Some(Arc::new(sandbox));
+    config.market = plugins::market();
+    let transport = HttpTransport::new(transfer_http::Config::default()).map_err(|failure| anyhow::anyhow!(failure))?;
+    let daemon = tokio::select! {
+        started = Daemon::start(config, vec![Arc::new(transport)]) => started?,
+        () = stop.next() => return Ok(Exit::Unfinished),
+    };
+    // What the endpoint file says, for whoever started this process and waits for it to be up.
+    let endpoint = std::fs::read(places.data.join(ENDPOINT_FILE)).context("cannot read back the endpoint")?;
+    print_whole(&[&endpoint, &b"\n"[..]].concat())?;
+    tokio::select! {
+        () = daemon.asked_to_stop() => {}
+        () = stop.next() => {}
+    }
+    tokio::select! {
+        _report = daemon.shutdown(GRACE) => Ok(Exit::Success),
+        () = stop.next() => Ok(Exit::Unfinished),
+    }
+}
+
+/// The exit for a daemon that does not start.
+pub(super) fn exit(error: &StartError) -> Exit {
+    match error {
+        StartError::Listen { .. } => Exit::Network,
+        StartError::Engine(_) | StartError::Ended(_) => Exit::Internal,
+        StartError::DataDir(_)
+        | StartError::Vault(_)
+        | StartError::Store(_)
+        | StartError::Rows(_)
+        | StartError::Plugins(_)
+        | StartError::Endpoint(_) => Exit::CannotCreate,
+    }
+}

@@ -1,0 +1,73 @@
+//! What the commands that run for long have in common: their directories, their runtime, and how they end.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use command::{
+    UsageError, directories,
+    environment::{self, Environment},
+    log,
+};
+
+/// How long answers and runs may take once a host is to end. Service managers wait 90 s, containers 10 s.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// Options of every host process.
+#[derive(Debug, clap::Args)]
+pub(super) struct HostArgs {
+    /// Directory for the service's own state [default: svc in the user's data directory]
+    #[arg(long, value_name = "DIR", env = environment::DATA_DIR)]
+    data_dir: Option<PathBuf>,
+    /// Directory for downloads unless a setting, queue or task names another [default: the user's Downloads]
+    #[arg(long, value_name = "DIR", env = environment::SAVE_DIR)]
+    save_dir: Option<PathBuf>,
+    /// Log more to standard error: -v info, -vv debug, -vvv trace
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+/// Where a host keeps and puts things, as absolute paths: its processes need not stand in the same directory.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) data: PathBuf,
+    pub(super) downloads: PathBuf,
+    verbose: u8,
+}
+
+impl HostArgs {
+    /// Finds the directories and starts logging, as this process.
+    pub(super) fn begin(self, environment: &Environment, process: &str) -> anyhow::Result<Places> {
+        let data = self.data_dir.or_else(directories::data).ok_or_else(|| {
+            UsageError::new(
+                "--data-dir",
+                "there is no home directory to put it in by default; name one",
+            )
+        })?;
+        let data = absolute(&data)?;
+        log::start_kept(self.verbose, environment, &data, process)?;
+        Ok(Places {
+            data,
+            downloads: absolute(&self.save_dir.unwrap_or_else(directories::downloads))?,
+            verbose: self.verbose,
+        })
+    }
+}
+
+impl Places {
+    /// The command line of a daemon with the same directories.
+    pub(super) fn daemon_arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["daemon".into()];
+        arguments.extend(["--data-dir".into(), self.data.clone().into()]);
+        arguments.extend(["--save-dir".into(), self.downloads.clone().into()]);
+        arguments.extend((0..self.verbose).map(|_| OsString::from("--verbose")));
+        arguments
+    }
+}
+
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("cannot find out where {} is", path.display()))
+}

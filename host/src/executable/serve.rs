@@ -1,0 +1,167 @@
+//! `svc serve` and `svc agent`: the process that everybody talks to, headless or on somebody's desk.
+
+mod greeting;
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use agent::{AccessKey, Agent, Config, DEFAULT_PORT, Ending, Host, PresetKey, StartError};
+use anyhow::Context as _;
+use command::{
+    Exit, UsageError, descriptors, directories,
+    environment::{self, Environment},
+    print_whole, runtime,
+    stop::StopRequests,
+    warn,
+};
+
+use super::{
+    process::{GRACE, HostArgs, Places},
+    sibling::{DaemonCommand, Refused, Sibling},
+};
+
+/// How long the greeting waits for the daemon: who reads it shall find everything up, or read why not.
+const GREETING_WAIT: Duration = Duration::from_secs(10);
+
+/// How long answers may take that are under way when a client has the service end at once: its own is one of them.
+const AT_ONCE: Duration = Duration::from_millis(500);
+
+/// What people want to know, below the options.
+pub(super) const SERVE_HELP: &str = "\
+The same as svc --server and svc agent --server. Clients reach it at the address it prints: the commands of svc, aria2
+front ends, scripts, browsers. The first access key is set once, from this machine with svc setup, from elsewhere with
+the link it prints, or beforehand in SVC_TOKEN.
+
+Ctrl-C or SIGTERM ends it in order, a second one at once. Nothing that was acknowledged is lost either way.
+
+Environment:
+  SVC_TOKEN            the access key to begin with; SVC_TOKEN_FORCE=1 uses it at every start
+  SVC_LANG             the language that user interfaces begin with
+  SVC_LOG_LEVEL        off, error, warn, info, debug, trace";
+
+/// Options of the headless host.
+#[derive(Debug, clap::Args)]
+pub(super) struct ServeArgs {
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDRESS:PORT", env = environment::BIND, default_value_t = everywhere(), value_parser = parse_bind)]
+    bind: SocketAddr,
+    /// Proxy whose X-Forwarded-For is believed; several are separated by commas
+    #[arg(long = "trusted-proxy", value_name = "ADDRESS", env = environment::TRUSTED_PROXIES, value_delimiter = ',')]
+    trusted_proxies: Vec<IpAddr>,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// Options of the desktop host.
+#[derive(Debug, clap::Args)]
+pub(super) struct AgentArgs {
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+fn everywhere() -> SocketAddr {
+    SocketAddr::from(([0, 0, 0, 0], DEFAULT_PORT))
+}
+
+fn parse_bind(text: &str) -> Result<SocketAddr, String> {
+    let form = "write an address and a port, such as 0.0.0.0:17800, 127.0.0.1:8080 or [::]:17800";
+    text.trim().parse().map_err(|_| form.to_owned())
+}
+
+/// Carries out `svc serve`.
+pub(super) fn serve(args: ServeArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let places = args.host.begin(environment, "agent")?;
+    let mut config = Config::new(Host::Headless, directories::agent(&places.data));
+    config.bind = Some(args.bind);
+    config.trusted_proxies = args.trusted_proxies;
+    start(config, &places, environment)
+}
+
+/// Carries out `svc agent`.
+pub(super) fn agent(args: AgentArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let places = args.host.begin(environment, "agent")?;
+    let config = Config::new(Host::Desktop, directories::agent(&places.data));
+    start(config, &places, environment)
+}
+
+fn start(mut config: Config, places: &Places, environment: &Environment) -> anyhow::Result<Exit> {
+    if let Some(limit) = descriptors::raise_limit() {
+        config.max_connections = descriptors::connections(limit, config.max_connections);
+    }
+    config.preset_key = preset_key(environment);
+    config.language.clone_from(&environment.language);
+    let command = DaemonCommand {
+        program: std::env::current_exe().context("cannot find this executable")?,
+        arguments: places.daemon_arguments(),
+        data_dir: places.data.clone(),
+    };
+    runtime::multi_thread()?.block_on(run(config, places, Sibling::new(command)))
+}
+
+/// The key from the environment. One that breaks a rule is told and not taken: the host then has none, or keeps its own.
+fn preset_key(environment: &Environment) -> Option<PresetKey> {
+    let token = environment.token.as_ref()?;
+    match AccessKey::new(token.expose()) {
+        Ok(key) if environment.is_token_forced => Some(PresetKey::Forced(key)),
+        Ok(key) => Some(PresetKey::Initial(key)),
+        Err(weak) => {
+            warn(&UsageError::new(environment::TOKEN, format!("not used: {weak}")));
+            None
+        }
+    }
+}
+
+async fn run(config: Config, places: &Places, sibling: Sibling) -> anyhow::Result<Exit> {
+    let mut stop = StopRequests::listen().context("cannot listen for signals")?;
+    let host = config.host;
+    let agent = Agent::start(config, sibling.clone()).await?;
+    let mut grace = GRACE;
+    let refused = tokio::select! {
+        refused = welcome(&agent, host, places, &sibling) => refused?,
+        () = stop.next() => None,
+        ending = agent.asked_to_end() => {
+            if ending == Ending::AtOnce {
+                grace = AT_ONCE;
+            }
+            None
+        }
+    };
+    if let Some(Refused { code }) = refused {
+        // It has said why.
+        agent.leave(GRACE).await;
+        return Ok(Exit::from_code(code));
+    }
+    let was_connected = agent.is_connected();
+    let ending = async {
+        agent.shutdown(grace).await;
+        // A daemon that could not be reached was not asked either.
+        sibling
+            .ended(if was_connected { 2 * GRACE } else { Duration::ZERO })
+            .await;
+    };
+    tokio::select! {
+        () = ending => Ok(Exit::Success),
+        () = stop.next() => Ok(Exit::Unfinished),
+    }
+}
+
+/// Greets once everything is up, then stays until the daemon refuses to be one.
+async fn welcome(agent: &Agent, host: Host, places: &Places, sibling: &Sibling) -> anyhow::Result<Option<Refused>> {
+    tokio::select! {
+        refused = sibling.refused() => return Ok(Some(refused)),
+        _late = tokio::time::timeout(GREETING_WAIT, agent.connected()) => {}
+    }
+    print_whole(greeting::text(agent, host, places).as_bytes())?;
+    Ok(Some(sibling.refused().await))
+}
+
+/// The exit for an agent that does not start.
+pub(super) fn exit(error: &StartError) -> Exit {
+    match error {
+        StartError::Listen { .. } => Exit::Network,
+        StartError::Directory(_) => Exit::CannotCreate,
+        StartError::NoRandom(_) => Exit::Internal,
+    }
+}

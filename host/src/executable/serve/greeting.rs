@@ -1,0 +1,84 @@
+//! What is told once a host is up: where it is, where it keeps and puts things, and what to type next.
+
+use std::{
+    fmt::Write as _,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+};
+
+use agent::{Agent, DEFAULT_PORT, Host, SetupCode};
+
+use crate::executable::process::Places;
+
+/// What the greeting says.
+#[derive(Debug)]
+struct Facts<'a> {
+    address: SocketAddr,
+    /// This machine's name, for links that are opened elsewhere.
+    machine: &'a str,
+    /// Only a server without a key has one.
+    setup_code: Option<&'a SetupCode>,
+    has_key: bool,
+    data: String,
+    downloads: String,
+}
+
+/// The greeting.
+pub(super) fn text(agent: &Agent, host: Host, places: &Places) -> String {
+    let name = rustix::system::uname();
+    let facts = Facts {
+        address: agent.local_addr(),
+        machine: name.nodename().to_str().unwrap_or("localhost"),
+        setup_code: agent.setup_code(),
+        has_key: agent.access_key().is_some() || host == Host::Desktop,
+        data: places.data.display().to_string(),
+        downloads: places.downloads.display().to_string(),
+    };
+    facts.text()
+}
+
+impl Facts<'_> {
+    fn text(&self) -> String {
+        let mut text = "Svc is running.\n\n".to_owned();
+        let mut line = |name: &str, value: &str| {
+            let _infallible = writeln!(text, "  {name:<10} {value}");
+        };
+        line("Address", &self.here());
+        if let Some(code) = self.setup_code {
+            line("Set-up", &format!("{}/#setup={}", self.elsewhere(), code.expose()));
+            line("", "(once, to choose the access key; not needed from this machine)");
+        }
+        line("Data", &self.data);
+        line("Downloads", &self.downloads);
+        let url = if self.address.port() == DEFAULT_PORT {
+            String::new()
+        } else {
+            format!(" --url {}", self.here())
+        };
+        let next = if self.has_key {
+            "add https://example.com/file"
+        } else {
+            "setup"
+        };
+        let _infallible = writeln!(text, "\nNext: svc {next}{url}");
+        text
+    }
+
+    /// The address for clients on this machine.
+    fn here(&self) -> String {
+        let ip = match self.address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        format!("http://{}", SocketAddr::new(ip, self.address.port()))
+    }
+
+    /// The address for browsers elsewhere.
+    fn elsewhere(&self) -> String {
+        if self.address.ip().is_unspecified() {
+            format!("http://{}:{}", self.machine, self.address.port())
+        } else {
+            self.here()
+        }
+    }
+}

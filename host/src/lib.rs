@@ -1,0 +1,21 @@
+//! Svc as a library for programs that embed it, and the heart of its executable.
+//!
+//! *Owns* the assembly: which crates make up a service and a command line, the processes of a service (an agent and the
+//! daemon beside it), and the plugins that come with it. Re-exports the crates below it, so that a program that embeds the
+//! service needs to name only this one.
+//!
+//! *Never* decides how bytes move or what a task may do: that is `transfer` and its transports, and `engine`.
+//!
+//! # Layers
+//! - `executable`: the command line of `svc`, see [`executable::main`]
+//! - `plugins`
+
+pub mod executable;
+mod plugins;
+
+pub use agent;
+pub use daemon;
+pub use engine;
+pub use store;
+pub use transfer;
+pub use transfer_http;

@@ -1,0 +1,269 @@
+//! `svc plugin lint`: what works, and what users or reviewers of a plugin would stumble over all the same.
+
+use std::path::Path;
+
+use command::{Exit, print_json, print_lines};
+use plugin_host::{
+    HostPattern, UrlPattern,
+    author::Candidate,
+    fixture::Fixture,
+    manifest::{self, Manifest},
+};
+use serde::Serialize;
+use serde_json::Value;
+use transfer::SafeUrl;
+
+use crate::{
+    build::unused_permissions,
+    workshop::{FolderArgs, Sandbox, Workshop, read},
+};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  svc plugin lint
+  svc plugin lint my-site --json
+
+Errors keep a plugin from being packed, and end the command with 34; warnings do not.";
+
+#[derive(Debug, clap::Args)]
+pub struct LintArgs {
+    #[command(flatten)]
+    folder: FolderArgs,
+    /// Print a JSON array of findings
+    #[arg(long)]
+    json: bool,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    pub(super) level: Level,
+    /// Names the check.
+    check: &'static str,
+    pub(super) message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Level {
+    Error,
+    Warning,
+}
+
+impl Finding {
+    fn error(check: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            level: Level::Error,
+            check,
+            message: message.into(),
+        }
+    }
+
+    fn warning(check: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            level: Level::Warning,
+            ..Self::error(check, message)
+        }
+    }
+
+    /// The finding in a line.
+    pub(super) fn line(&self) -> String {
+        let level = match self.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        };
+        format!("{level}: {} [{}]", self.message, self.check)
+    }
+}
+
+/// Carries out the command.
+pub(super) async fn run(args: LintArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
+    let candidate = Workshop::open(sandbox)?.folder(&args.folder.folder).await?;
+    let findings = findings(&candidate, &args.folder.folder)?;
+    let is_fit = findings.iter().all(|finding| finding.level == Level::Warning);
+    if args.json {
+        print_json(&findings)?;
+    } else if findings.is_empty() {
+        print_lines(["nothing to complain about"])?;
+    } else {
+        print_lines(findings.iter().map(Finding::line))?;
+    }
+    Ok(if is_fit { Exit::Success } else { Exit::Unfit })
+}
+
+/// Everything that is wrong with the plugin in `folder`.
+pub(super) fn findings(candidate: &Candidate, folder: &Path) -> anyhow::Result<Vec<Finding>> {
+    let manifest = candidate.manifest();
+    let text: Value = serde_json::from_slice(&read(&folder.join(manifest::FILE))?)?;
+    let mut found = Vec::new();
+    let unused = unused_permissions(manifest, candidate.interface());
+    found.extend(unused.into_iter().map(|text| Finding::error("unused-permission", text)));
+    let stores = candidate
+        .interface()
+        .imports
+        .iter()
+        .any(|import| import.starts_with("storage."));
+    if text.pointer("/permissions/storageKb").is_some() && !stores {
+        let text = "/permissions/storageKb: the code stores nothing";
+        found.push(Finding::error("unused-permission", text));
+    }
+    for (path, fixture) in candidate.fixtures() {
+        match fixture {
+            Err(error) => found.push(Finding::error("unreadable-fixture", format!("{path}: {error}"))),
+            Ok(fixture) => {
+                let unsendable = candidate.unsendable(fixture).into_iter();
+                found.extend(unsendable.map(|it| Finding::error("unsendable-request", format!("{path}: {it}"))));
+            }
+        }
+    }
+    let fixtures = candidate.fixtures().iter();
+    let fixtures: Vec<_> = fixtures.filter_map(|(_, fixture)| fixture.as_ref().ok()).collect();
+    found.extend(of_fixtures(manifest, &fixtures));
+    found.extend(of_files(manifest, folder));
+    Ok(found)
+}
+
+/// What the fixtures show about what the manifest asks for.
+fn of_fixtures(manifest: &Manifest, fixtures: &[&Fixture]) -> Vec<Finding> {
+    if fixtures.is_empty() {
+        let text =
+            "there are no fixtures: nobody sees whether the plugin works; svc plugin test --record URL makes one";
+        return vec![Finding::warning("no-fixtures", text)];
+    }
+    let url = |text: &str| SafeUrl::parse(text).ok().map(|url| url.as_url().clone());
+    let inputs: Vec<_> = fixtures.iter().filter_map(|fixture| url(&fixture.input.url)).collect();
+    let asked: Vec<_> = fixtures
+        .iter()
+        .flat_map(|fixture| &fixture.exchanges)
+        .filter_map(|exchange| url(&exchange.request.url))
+        .collect();
+    let mut found = Vec::new();
+    let resolver = manifest.capabilities.resolver.as_ref();
+    let patterns: &[UrlPattern] = resolver.map_or(&[], |resolver| &resolver.matches);
+    for pattern in patterns {
+        if !inputs.iter().any(|url| pattern.claims(url)) {
+            let text = format!("/capabilities/resolver/match: no fixture is about a URL of {pattern}");
+            found.push(Finding::warning("unproved-pattern", text));
+        }
+    }
+    for url in &inputs {
+        if !patterns.iter().any(|pattern| pattern.claims(url)) {
+            let text = format!("no pattern of /capabilities/resolver/match claims {url}, which a fixture is about");
+            found.push(Finding::error("unclaimed-fixture", text));
+        }
+    }
+    let permissions = &manifest.permissions;
+    for host in permissions.hosts.iter().chain(&permissions.optional_hosts.named) {
+        let used: Vec<_> = asked.iter().filter(|url| host.covers(url)).collect();
+        let names: std::collections::BTreeSet<_> = used.iter().filter_map(|url| url.host_str()).collect();
+        if used.is_empty() {
+            let text = format!("/permissions: no fixture sends a request to {host}");
+            found.push(Finding::warning("unproved-host", text));
+        } else if is_wide(host) && names.len() == 1 {
+            let text = format!(
+                "/permissions: of {host} fixtures only need {}",
+                names.first().expect("one")
+            );
+            found.push(Finding::warning("wide-host", text));
+        }
+    }
+    found
+}
+
+fn is_wide(host: &HostPattern) -> bool {
+    host.to_string().contains("*.")
+}
+
+/// What is missing in the folder and in the manifest.
+fn of_files(manifest: &Manifest, folder: &Path) -> Vec<Finding> {
+    let has = |names: &[&str]| names.iter().any(|name| folder.join(name).is_file());
+    let plain = |url: &HostPattern| url.to_string().starts_with("http://");
+    let mut hosts = manifest
+        .permissions
+        .hosts
+        .iter()
+        .chain(&manifest.permissions.optional_hosts.named);
+    let checks = [
+        (
+            manifest.license.is_none(),
+            "no-license",
+            "/license: users do not know what they may do with it",
+        ),
+        (
+            !has(&["LICENSE", "LICENSE.md", "LICENSE.txt", "LICENSE-MIT"]),
+            "no-license",
+            "there is no LICENSE",
+        ),
+        (!has(&["README.md"]), "no-readme", "there is no README.md"),
+        (
+            manifest.description.is_empty(),
+            "no-description",
+            "/description: users do not know what it is for",
+        ),
+        (
+            hosts.any(plain),
+            "unsafe-host",
+            "/permissions: http:// hosts can be read and changed by anybody on the way",
+        ),
+    ];
+    let failed = checks.into_iter().filter(|(is_wrong, ..)| *is_wrong);
+    failed.map(|(_, check, text)| Finding::warning(check, text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plugin_host::manifest::Reading;
+    use serde_json::json;
+
+    use super::*;
+
+    fn manifest(permissions: &Value) -> Manifest {
+        let text = json!({
+            "manifestVersion": 1, "identity": "a@b", "name": "A", "version": "1.0.0", "entry": "a.wasm",
+            "capabilities": {"resolver": {"match": ["https://a.test/s/*", "https://b.test/*"]}},
+            "permissions": permissions,
+        });
+        Manifest::parse(text.to_string().as_bytes(), Reading::Strict).unwrap().0
+    }
+
+    fn fixture(input: &str, asked: &str) -> Fixture {
+        let text = json!({
+            "name": "n", "call": "resolve", "input": {"url": input}, "expect": {},
+            "exchanges": [{"request": {"url": asked}, "response": {"status": 200}}],
+        });
+        serde_json::from_value(text).unwrap()
+    }
+
+    fn check(permissions: &Value, fixtures: &[Fixture], expected: &[&str]) {
+        let fixtures: Vec<_> = fixtures.iter().collect();
+        let found = of_fixtures(&manifest(permissions), &fixtures);
+        let checks: Vec<_> = found.iter().map(|finding| finding.check).collect();
+        assert_eq!(checks, expected, "{found:?}");
+    }
+
+    #[test]
+    fn what_fixtures_do_not_prove_is_told() {
+        let host = json!({"hosts": ["https://api.a.test"]});
+        check(&host, &[], &["no-fixtures"]);
+        let one = fixture("https://a.test/s/1", "https://api.a.test/1");
+        let other = fixture("https://b.test/", "https://api.a.test/1");
+        check(&host, &[one.clone(), other.clone()], &[]);
+        check(&host, std::slice::from_ref(&one), &["unproved-pattern"]);
+        let stray = fixture("https://c.test/", "https://api.a.test/1");
+        check(&host, &[one.clone(), other.clone(), stray], &["unclaimed-fixture"]);
+        let unused = json!({"hosts": ["https://api.a.test", "https://cdn.a.test"]});
+        check(&unused, &[one, other], &["unproved-host"]);
+    }
+
+    #[test]
+    fn a_host_that_is_wider_than_its_use_is_told() {
+        let wide = json!({"hosts": ["https://*.example.org"]});
+        let one = fixture("https://a.test/s/1", "https://x.example.org/1");
+        let other = fixture("https://b.test/", "https://y.example.org/1");
+        check(
+            &wide,
+            &[one.clone(), fixture("https://b.test/", "https://x.example.org/1")],
+            &["wide-host"],
+        );
+        check(&wide, &[one, other], &[]);
+    }
+}

@@ -1,0 +1,280 @@
+//! `svc plugin new`: a plugin that works, to be changed into another one.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use command::{Exit, UsageError, print_lines};
+use plugin_host::{Identity, fixture, manifest};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  svc plugin new my-site                           in Rust
+  svc plugin new my-site --lang js                 in JavaScript: no compiler, no build
+  svc plugin new my-site --kind resolver --author acme
+  svc plugin new my-site --sdk ../svc/plugin-sdk   with the SDK of a checkout
+
+The plugin that it makes works: \"svc plugin build\" and \"svc plugin test\" pass at once.";
+
+/// The name in the templates, as it stands in texts, in code and as a type.
+const NAME: &str = "my-plugin";
+const MODULE: &str = "my_plugin";
+const TYPE: &str = "MyPlugin";
+const TITLE: &str = "My plugin";
+
+/// What stands around parts of the templates that only a plugin with a preview has.
+const PREVIEW: &str = "// preview\n";
+const PREVIEW_END: &str = "// end of preview\n";
+
+/// The folder of the SDK in a checkout.
+const SDK: &str = "plugin-sdk";
+
+/// How the template depends on it.
+const TEMPLATE_DEPENDENCY: &str = "svc-plugin = { path = \"../..\" }";
+
+macro_rules! template {
+    ($language:literal: $($file:literal $(as $name:literal)?),* $(,)?) => {
+        &[$((template!(@name $file $(, $name)?), include_str!(concat!("../../../plugin-sdk/templates/", $language, "/", $file)))),*]
+    };
+    (@name $file:literal) => { $file };
+    (@name $file:literal, $name:literal) => { $name };
+}
+
+const RUST: &[(&str, &str)] = template!("rust":
+    "Cargo.toml",
+    "README.md",
+    "ci.yml" as ".github/workflows/plugin.yml",
+    "fixtures/link.json",
+    "fixtures/list.json",
+    "gitignore" as ".gitignore",
+    "plugin.json",
+    "src/lib.rs",
+    "tests/fixtures.rs",
+);
+
+const JS: &[(&str, &str)] = template!("js":
+    "README.md",
+    "ci.yml" as ".github/workflows/plugin.yml",
+    "fixtures/link.json",
+    "fixtures/list.json",
+    "gitignore" as ".gitignore",
+    "plugin.js",
+    "plugin.json",
+);
+
+/// The types of everything that a plugin in JavaScript can use.
+const TYPES: &str = include_str!("../../../plugin-sdk/js/svc-plugin.d.ts");
+
+const LICENSE: &str = include_str!("../../../plugin-sdk/templates/LICENSE");
+
+#[derive(Debug, clap::Args)]
+pub struct NewArgs {
+    /// The folder to make; its last part is the plugin's name, of lower-case letters, digits and -
+    #[arg(value_name = "NAME", value_hint = clap::ValueHint::DirPath)]
+    folder: PathBuf,
+    /// What to write it in
+    #[arg(long, value_enum, default_value = "rust")]
+    lang: LanguageName,
+    /// What it can do; a resolver it is always
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "resolver,preview")]
+    kind: Vec<Kind>,
+    /// Who makes it: the part of its identity after @
+    #[arg(long, default_value = "me")]
+    author: String,
+    /// The folder of the Rust SDK [default: plugin-sdk of the checkout that svc or this folder is in]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    sdk: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LanguageName {
+    Rust,
+    Js,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Resolver,
+    Preview,
+}
+
+/// Carries out the command.
+pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
+    let (folder, name) = (args.folder.as_path(), args.name());
+    let identity: Identity = format!("{name}@{}", args.author)
+        .parse()
+        .map_err(|error: plugin_host::InvalidIdentity| UsageError::new("NAME", error.to_string()))?;
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return Err(UsageError::new("NAME", "a plugin's name begins with a letter").into());
+    }
+    if folder.symlink_metadata().is_ok() {
+        return Err(UsageError::new("NAME", format!("{} is there already", folder.display())).into());
+    }
+    let (files, dependency) = match args.lang {
+        LanguageName::Rust => (RUST, Some(dependency(args.sdk.as_deref())?)),
+        LanguageName::Js => (JS, None),
+    };
+    fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for (name, text) in files {
+        let text = personal(text, args, dependency.as_deref());
+        write(&folder.join(name), &text)?;
+    }
+    write(&folder.join("LICENSE"), LICENSE)?;
+    if matches!(args.lang, LanguageName::Js) {
+        write(&folder.join("schema/svc-plugin.d.ts"), TYPES)?;
+    }
+    write(&folder.join("schema/plugin.schema.json"), manifest::SCHEMA)?;
+    write(&folder.join("schema/fixture.schema.json"), fixture::SCHEMA)?;
+    let mut lines = vec![format!("made {identity} in {}", folder.display())];
+    lines.extend(dependency.map(|dependency| format!("it uses the SDK as {dependency}")));
+    let build = match args.lang {
+        LanguageName::Rust => format!("svc plugin build {0} && svc plugin test {0}", folder.display()),
+        LanguageName::Js => format!("svc plugin test {}", folder.display()),
+    };
+    lines.push(format!("next: {build}"));
+    print_lines(lines)
+}
+
+impl NewArgs {
+    /// The plugin's name; empty if the folder has none that is a text.
+    fn name(&self) -> &str {
+        let last = self.folder.file_name().and_then(|name| name.to_str());
+        last.unwrap_or_default()
+    }
+}
+
+/// A template as the plugin that was asked for.
+fn personal(text: &str, args: &NewArgs, dependency: Option<&str>) -> String {
+    let has_preview = args.kind.contains(&Kind::Preview);
+    let mut text = preview(text, has_preview);
+    if !has_preview {
+        text = text.replace(": Resolver, Preview)", ": Resolver)");
+        text = text.replace(" \"multi\": true },\n    \"preview\": true\n", " \"multi\": true }\n");
+    }
+    if let Some(dependency) = dependency {
+        text = text.replace(TEMPLATE_DEPENDENCY, dependency);
+    }
+    let name = args.name();
+    let words: Vec<_> = name.split(['-', '_']).filter(|word| !word.is_empty()).collect();
+    let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
+    let in_title = capital(&words.join(" "));
+    let type_name: String = words.iter().map(|word| capital(word)).collect();
+    text.replace(&format!("{NAME}@me"), &format!("{name}@{}", args.author))
+        .replace(NAME, name)
+        .replace(MODULE, &name.replace('-', "_"))
+        .replace(TYPE, &type_name)
+        .replace(TITLE, &in_title)
+}
+
+/// The template with or without its parts for a preview.
+fn preview(text: &str, has_preview: bool) -> String {
+    match text
+        .split_once(PREVIEW)
+        .and_then(|(before, rest)| Some((before, rest.split_once(PREVIEW_END)?)))
+    {
+        Some((before, (part, after))) => {
+            let part = if has_preview { part } else { "" };
+            format!("{before}{part}{after}")
+        }
+        None => text.to_owned(),
+    }
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// How a plugin names the SDK, which no registry has yet.
+fn dependency(asked: Option<&Path>) -> anyhow::Result<String> {
+    let found = match asked {
+        Some(sdk) => Some(sdk.to_owned()).filter(|sdk| is_sdk(sdk)),
+        None => near(std::env::current_exe().ok()).or_else(|| near(std::env::current_dir().ok())),
+    };
+    let Some(sdk) = found else {
+        let problem = match asked {
+            Some(sdk) => format!("{} is not the folder of svc-plugin", sdk.display()),
+            None => "the SDK is not published yet: name the folder plugin-sdk of a checkout of Svc".to_owned(),
+        };
+        return Err(UsageError::new("--sdk", problem).into());
+    };
+    let sdk = fs::canonicalize(&sdk).with_context(|| format!("cannot find {}", sdk.display()))?;
+    let path = serde_json::to_string(&sdk.display().to_string())?;
+    Ok(format!("svc-plugin = {{ path = {path} }}"))
+}
+
+/// The SDK in a folder around `path`.
+fn near(path: Option<PathBuf>) -> Option<PathBuf> {
+    let path = path?;
+    let mut around = path.ancestors().map(|folder| folder.join(SDK));
+    around.find(|sdk| is_sdk(sdk))
+}
+
+fn is_sdk(folder: &Path) -> bool {
+    let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+    text.contains("name = \"svc-plugin\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use plugin_host::manifest::{Manifest, Reading};
+
+    use super::*;
+
+    fn args(name: &str, kind: &[Kind]) -> NewArgs {
+        NewArgs {
+            folder: name.into(),
+            lang: LanguageName::Rust,
+            kind: kind.to_vec(),
+            author: "acme".to_owned(),
+            sdk: None,
+        }
+    }
+
+    #[test]
+    fn nothing_of_the_template_s_name_is_left() {
+        let args = args("photo-share", &[Kind::Resolver, Kind::Preview]);
+        for (name, text) in RUST.iter().chain(JS) {
+            let text = personal(text, &args, Some("svc-plugin = \"1\""));
+            for word in [NAME, MODULE, TYPE, TITLE, PREVIEW_END, "../.."] {
+                assert!(!text.contains(word), "{name}: {word}\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_there_is_what_is_wrong_first() {
+        let around = tempfile::tempdir().unwrap();
+        let args = NewArgs {
+            folder: around.path().join("my-site"),
+            sdk: Some("/nowhere".into()),
+            ..args("x", &[Kind::Resolver])
+        };
+        fs::create_dir(&args.folder).unwrap();
+        assert!(run(&args).unwrap_err().to_string().contains("is there already"));
+    }
+
+    #[test]
+    fn the_manifest_and_the_code_claim_what_was_asked_for() {
+        for kind in [&[Kind::Resolver][..], &[Kind::Resolver, Kind::Preview]] {
+            let args = args("x", kind);
+            let has_preview = kind.contains(&Kind::Preview);
+            for (name, text) in RUST.iter().chain(JS) {
+                let text = personal(text, &args, None);
+                match *name {
+                    "plugin.json" => {
+                        let (manifest, _) = Manifest::parse(text.as_bytes(), Reading::Strict).unwrap();
+                        assert_eq!(manifest.identity.as_str(), "x@acme");
+                        assert_eq!(manifest.capabilities.preview, has_preview);
+                    }
+                    "src/lib.rs" => assert_eq!(text.contains("Preview"), has_preview, "{text}"),
+                    "plugin.js" => assert_eq!(text.contains("preview"), has_preview, "{text}"),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
