@@ -4,8 +4,8 @@ use percent_encoding::percent_decode_str;
 use transfer::{FileName, SafeUrl};
 
 use crate::{
-    disposition::{Disposition, decode_guessing},
-    head::ResponseHead,
+    answer::disposition::Disposition,
+    client::{head::ResponseHead, text::decode_guessing},
 };
 
 /// The name for the body of `head`: from its disposition, from the URL it came from or the one that was asked for,

@@ -5,7 +5,7 @@
 
 use transfer::{ByteRange, RangeSet, SafeUrl};
 
-use crate::verdict::Facts;
+use crate::answer::verdict::Facts;
 
 /// Bytes compared when a mirror joins, and again at the end.
 pub(crate) const SAMPLE_BYTES: u64 = 64 * 1024;

@@ -7,14 +7,15 @@ use tokio::{io::Interest, time::timeout};
 use transfer::{ByteRange, CarryError, Failure, KernelPipe, PartFile, SafeUrl, failure::FailureKind};
 
 use crate::{
-    body::{Body, stalled},
-    connection::now,
-    decode::Decoder,
-    fetch::{Fetched, RangeWish},
-    mirrors::SAMPLE_BYTES,
-    plan::WorkerId,
-    session::Session,
-    verdict::{Facts, Objection, Verdict, is_page, judge},
+    answer::verdict::{Facts, Objection, Verdict, is_page, judge},
+    client::{
+        body::{Body, stalled},
+        connection::broken,
+        decode::Decoder,
+        exchange::now,
+        fetch::{Fetched, RangeWish},
+    },
+    run::{mirrors::SAMPLE_BYTES, plan::WorkerId, session::Session},
 };
 
 /// Read and written at a time; fits the second-level cache of common processors, and more brings nothing.
@@ -96,7 +97,7 @@ impl Worker<'_> {
         if self.session.mirrors.borrow().is_untested(self.mirror) {
             self.compare_start().await?;
         }
-        while !self.session.is_retired(self.id) && self.session.take(self.id) {
+        while !self.session.roster.is_retired(self.id) && self.session.take(self.id) {
             self.fetch_lease().await?;
             self.session.release(self.id)?;
         }
@@ -134,7 +135,7 @@ impl Worker<'_> {
     async fn fill(&self, mut body: Body) -> Result<(), WorkerError> {
         let moved = self.pump(&mut body).await?;
         body.drain().await;
-        if moved == Moved::BodyEnded && self.session.is_whole.get() {
+        if moved == Moved::BodyEnded && self.session.server.is_whole.get() {
             self.session.settle_at_position(self.id);
         }
         Ok(())
@@ -221,16 +222,16 @@ impl Worker<'_> {
             Verdict::Whole { .. } => range.start == 0,
             Verdict::PastEnd { .. } => false,
         };
-        Ok(is_there && is_same_as_disk(&self.session.part(), &mut body, range, self.session.stall()).await?)
+        Ok(is_there && is_same_as_disk(&self.session.disk.part(), &mut body, range, self.session.stall()).await?)
     }
 
     /// Moves the body into the lease until either ends.
     pub(crate) async fn pump(&self, body: &mut Body) -> Result<Moved, Failure> {
-        let part = self.session.part();
+        let part = self.session.disk.part();
         let mut steps = 0;
         loop {
             let window = self.window_on(body).await?;
-            if window == 0 || self.session.is_retired(self.id) {
+            if window == 0 || self.session.roster.is_retired(self.id) {
                 return Ok(if body.remaining() == Some(0) {
                     Moved::BodyEnded
                 } else {
@@ -298,9 +299,9 @@ impl Worker<'_> {
                     let ready = timeout(stall, socket.readable()).await;
                     ready
                         .map_err(|_| stalled(&body.host(), stall))?
-                        .map_err(|error| crate::connection::broken(&body.host(), &error))?;
+                        .map_err(|error| broken(&body.host(), &error))?;
                 }
-                Err(error) => return Err(crate::connection::broken(&body.host(), &error)),
+                Err(error) => return Err(broken(&body.host(), &error)),
             }
         }
     }
@@ -346,10 +347,10 @@ impl Worker<'_> {
     async fn window_on(&self, body: &mut Body) -> Result<u64, Failure> {
         let left = body.remaining().unwrap_or(0);
         let (position, window) = self.place();
-        if window > 0 || left == 0 || self.session.is_retired(self.id) {
+        if window > 0 || left == 0 || self.session.roster.is_retired(self.id) {
             return Ok(window);
         }
-        let pace = self.session.pace.get();
+        let pace = self.session.flow.pace.get();
         let jumped = {
             let mut plan = self.session.plan.borrow_mut();
             if plan.extend(self.id, left, self.session.parts()) {
@@ -358,7 +359,7 @@ impl Worker<'_> {
             plan.jump(self.id, position + left, pace.bytes_worth_a_request(), pace)
         };
         let Some((gap, unrecorded)) = jumped else { return Ok(0) };
-        unrecorded.map_or(Ok(()), |range| self.session.part().record(range))?;
+        unrecorded.map_or(Ok(()), |range| self.session.disk.part().record(range))?;
         self.read_over(body, gap).await?;
         Ok(self.place().1)
     }
@@ -389,7 +390,7 @@ impl Worker<'_> {
 
     /// Moves a whole body that has to be decoded first.
     pub(crate) async fn pump_decoded(&self, mut body: Body, mut decoder: Decoder) -> Result<(), WorkerError> {
-        let part = self.session.part();
+        let part = self.session.disk.part();
         let mut buffer = vec![0; DECODE_BYTES];
         loop {
             let granted =

@@ -8,16 +8,17 @@ use std::{
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::time::{MissedTickBehavior, interval, sleep};
-use transfer::{Failure, Reporter, RunEvent, failure::FailureKind};
+use transfer::{Failure, failure::FailureKind};
 
 use crate::{
-    body::Body,
-    decode::Decoder,
-    plan::{Pace, WorkerId},
-    ramp::{Ramp, Sample},
-    session::Session,
+    client::{body::Body, decode::Decoder},
+    run::{
+        plan::{Pace, WorkerId},
+        ramp::{Ramp, Sample},
+        session::Session,
+        worker::{Worker, WorkerError},
+    },
     upkeep::{SMOOTHING, TICK, Upkeep, as_f64},
-    worker::{Worker, WorkerError},
 };
 
 /// A connection that brought at least this much before it broke is opened again at once.
@@ -61,7 +62,7 @@ pub(crate) struct Crew<'a> {
 
 impl<'a> Crew<'a> {
     pub(crate) fn new(session: &'a Session, begun: Begun) -> Self {
-        let received = session.received.get();
+        let received = session.flow.received.get();
         let segments = if begun.is_splittable {
             session.connections.segments
         } else {
@@ -142,7 +143,7 @@ impl<'a> Crew<'a> {
             FailureKind::RangeMismatch,
             "the server stopped sending the parts it was asked for",
         );
-        let wait = self.session.budget.borrow_mut().take(&failure, jitter());
+        let wait = self.session.retries.take(&failure);
         wait.map(Ended::StartOver).ok_or(failure)
     }
 
@@ -161,7 +162,7 @@ impl<'a> Crew<'a> {
 
     fn hire(&mut self, mirror: usize, after: Duration) {
         let session = self.session;
-        let id = session.new_worker();
+        let id = session.roster.new_worker();
         session.enlist(id, mirror);
         self.workers.push(Box::pin(async move {
             if !after.is_zero() {
@@ -172,7 +173,7 @@ impl<'a> Crew<'a> {
     }
 
     fn pace(&self) -> Pace {
-        self.session.pace.get()
+        self.session.flow.pace.get()
     }
 
     /// Decides what a failed connection means for the run.
@@ -185,7 +186,7 @@ impl<'a> Crew<'a> {
                 return Ok(None);
             }
             WorkerError::IgnoresRanges if is_base => {
-                self.session.ignores_ranges.set(true);
+                self.session.server.ignores_ranges.set(true);
                 self.is_splittable = false;
                 return Ok(None);
             }
@@ -204,14 +205,7 @@ impl<'a> Crew<'a> {
         }
         if !self.is_splittable {
             // Other connections may still be at work on their parts, but what this one had cannot be fetched as a part.
-            let wait = self.session.budget.borrow_mut().take(&failure, jitter());
-            return match wait {
-                Some(wait) => {
-                    tell_retry(&self.session.reporter, failure, wait).await;
-                    Ok(Some(Ended::StartOver(wait)))
-                }
-                None => Err(failure),
-            };
+            return Ok(Some(Ended::StartOver(self.session.retries.grant(failure).await?)));
         }
         let others = u16::try_from(self.workers.len()).unwrap_or(u16::MAX);
         if others > 0 && refuses_more(failure.kind) && (is_base || failure.kind == FailureKind::Busy) {
@@ -219,7 +213,7 @@ impl<'a> Crew<'a> {
             self.ramp.refused(others);
             return Ok(None);
         }
-        if failure.kind == FailureKind::RangeMismatch && !self.session.ignores_ranges.replace(true) {
+        if failure.kind == FailureKind::RangeMismatch && !self.session.server.ignores_ranges.replace(true) {
             // Where ranges cannot be trusted, the whole file can still be had.
             return Ok(Some(Ended::StartOver(Duration::ZERO)));
         }
@@ -229,14 +223,14 @@ impl<'a> Crew<'a> {
             self.session.give_up_mirror(mirror, &failure.message, false).await?;
             return Ok(None);
         }
-        let wait = match self.session.budget.borrow_mut().take(&failure, jitter()) {
+        let wait = match self.session.retries.take(&failure) {
             Some(_) if gained >= FRUITFUL_BYTES && failure.retry_after.is_none() => Some(Duration::ZERO),
             wait => wait,
         };
         match wait {
             Some(wait) => {
                 if !wait.is_zero() {
-                    tell_retry(&self.session.reporter, failure, wait).await;
+                    self.session.retries.announce(failure, wait).await;
                 }
                 let place = self.session.choose_mirror(self.ramp.wanted()).unwrap_or(mirror);
                 self.hire(place, wait);
@@ -252,11 +246,11 @@ impl<'a> Crew<'a> {
 
     fn on_tick(&mut self) -> Result<(), Failure> {
         let session = self.session;
-        let received = session.received.get();
+        let received = session.flow.received.get();
         let seconds = self.upkeep.measure(received);
         self.measure_workers(seconds);
         session.gained();
-        session.check_reserved()?;
+        session.disk.check_reserved()?;
         if self.is_splittable {
             let missing = session.missing();
             let at = self.started.elapsed();
@@ -264,17 +258,19 @@ impl<'a> Crew<'a> {
                 at,
                 received: received - self.received_before,
                 missing,
-                delay: session.delay.get(),
+                delay: session.flow.delay.get(),
             };
             self.ramp.look(sample);
-            session.retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
+            session
+                .roster
+                .retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
         }
         session.tell_progress(self.upkeep.rate, self.workers.len());
         self.upkeep.sync(received, || session.start_sync())
     }
 
     fn measure_workers(&mut self, seconds: f64) {
-        let brought = self.session.brought.borrow();
+        let brought = self.session.roster.brought.borrow();
         for (id, total) in brought.iter() {
             let (rate, before) = self.rates.entry(*id).or_insert((0.0, 0));
             let newest = as_f64(total - *before) / seconds;
@@ -289,9 +285,9 @@ impl<'a> Crew<'a> {
         let count = u32::try_from(self.workers.len().max(1)).unwrap_or(u32::MAX);
         let pace = Pace {
             rate: (self.upkeep.rate / f64::from(count)).max(1.0),
-            delay: self.session.delay.get().as_secs_f64(),
+            delay: self.session.flow.delay.get().as_secs_f64(),
         };
-        self.session.pace.set(pace);
+        self.session.flow.pace.set(pace);
     }
 }
 
@@ -303,18 +299,4 @@ fn refuses_more(kind: FailureKind) -> bool {
             kind,
             FailureKind::Busy | FailureKind::Connect | FailureKind::RangeMismatch | FailureKind::NotTheFile
         )
-}
-
-/// A number in 0..=1 that spreads clients that failed together.
-pub(crate) fn jitter() -> f64 {
-    let mut byte = [0];
-    // Without randomness all wait alike, which is harmless.
-    let _none = getrandom::fill(&mut byte);
-    f64::from(byte[0]) / 255.0
-}
-
-/// Tells that an attempt failed and when the next one is.
-pub(crate) async fn tell_retry(reporter: &Reporter, failure: Failure, wait: Duration) {
-    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-    reporter.event(RunEvent::Retrying { failure, wait_ms }).await;
 }

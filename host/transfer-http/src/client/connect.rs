@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use tokio_socks::tcp::Socks5Stream;
 use transfer::{Credentials, Failure, SafeUrl, failure::FailureKind};
 
-use crate::Shared;
+use crate::client::shared::Shared;
 
 /// The longest answer of a proxy to `CONNECT`.
 const MAX_PROXY_HEAD_BYTES: usize = 16 * 1024;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use transfer::{Failure, FileName, Source, failure::FailureKind, validator};
 
-use crate::{disposition::Disposition, fetch::RangeWish, head::ResponseHead};
+use crate::{answer::disposition::Disposition, client::fetch::RangeWish, client::head::ResponseHead};
 
 /// What is known of the file. Grows with the first response, and holds for all later ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

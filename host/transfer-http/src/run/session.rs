@@ -2,27 +2,28 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
     rc::Rc,
     sync::Arc,
     time::Duration,
 };
 
-use futures_util::FutureExt;
 use tokio::task::{JoinHandle, spawn_blocking};
 use transfer::{
-    ByteRange, ConnectionPlan, Failure, Job, PartFile, Progress, RangeSet, RateLimits, Reporter, RetryBudget, RunEvent,
-    Source, Stage, failure::FailureKind,
+    ByteRange, ConnectionPlan, Failure, Job, Progress, RangeSet, RateLimits, Reporter, RunEvent, Source, Stage,
+    failure::FailureKind,
 };
 
 use crate::{
-    Shared,
-    fetch::Fetcher,
-    mirrors::{Mirror, Mirrors},
+    answer::verdict::{self, Facts},
+    client::{fetch::Fetcher, shared::Shared},
     place::Place,
-    plan::{Pace, Plan, WorkerId},
-    run::internal,
-    verdict::{self, Facts},
+    retry::Retries,
+    run::{
+        disk::Disk,
+        mirrors::{Mirror, Mirrors, SAMPLE_BYTES},
+        plan::{Pace, Plan, WorkerId},
+        roster::Roster,
+    },
 };
 
 /// Stall time while other connections of the run move: what one does not bring, they fetch.
@@ -35,37 +36,40 @@ const EXPECTED_RATE: f64 = 1_000_000.0;
 pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) source: Rc<Source>,
-    pub(crate) place: Place,
     pub(crate) connections: ConnectionPlan,
     pub(crate) limits: RateLimits,
     pub(crate) reporter: Reporter,
     pub(crate) fetcher: Fetcher,
-    pub(crate) budget: RefCell<RetryBudget>,
+    pub(crate) retries: Retries,
     pub(crate) plan: RefCell<Plan>,
     pub(crate) mirrors: RefCell<Mirrors>,
-    pub(crate) part: RefCell<Option<Arc<PartFile>>>,
+    pub(crate) disk: Disk,
+    pub(crate) flow: Flow,
+    pub(crate) server: Seen,
+    pub(crate) roster: Roster,
+}
+
+/// How fast bytes come.
+pub(crate) struct Flow {
     /// Bytes received in this run, repeats included.
     pub(crate) received: Cell<u64>,
-    /// What each worker at work has brought.
-    pub(crate) brought: RefCell<BTreeMap<WorkerId, u64>>,
     /// What a connection may be expected to bring.
     pub(crate) pace: Cell<Pace>,
     /// Time from a request to its answer.
     pub(crate) delay: Cell<Duration>,
+    /// The most bytes of the file that were ever there at once: only more than that refills the budget of retries.
+    high_water: Cell<u64>,
+}
+
+/// What was seen of the server's answers.
+#[derive(Default)]
+pub(crate) struct Seen {
     /// The server was seen to send the whole file where a part was asked for.
     pub(crate) ignores_ranges: Cell<bool>,
     /// The body under way is the whole file, however long it turns out to be.
     pub(crate) is_whole: Cell<bool>,
-    /// The room on the disk being reserved, while bytes already come.
-    pub(crate) reserving: RefCell<Option<JoinHandle<Result<(), Failure>>>>,
     /// The media type of the first answer.
     pub(crate) media_type: RefCell<Option<String>>,
-    /// The last bytes of a part file that was taken up without a record of this task's: the server confirms them before
-    /// the file is believed.
-    pub(crate) unconfirmed: Cell<Option<ByteRange>>,
-    high_water: Cell<u64>,
-    retired: RefCell<BTreeSet<WorkerId>>,
-    next_worker: Cell<u32>,
 }
 
 impl Session {
@@ -87,26 +91,21 @@ impl Session {
         let source = Rc::new(source);
         Ok(Self {
             fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
-            budget: RefCell::new(RetryBudget::new(retry)),
+            retries: Retries::new(retry, reporter.clone()),
             plan: RefCell::new(Plan::new(None, RangeSet::new(), connections.min_split_bytes)),
             mirrors: RefCell::new(Mirrors::new(&source.urls)),
-            part: RefCell::new(None),
-            received: Cell::new(0),
-            brought: RefCell::default(),
-            pace: Cell::new(Pace {
-                rate: EXPECTED_RATE,
-                delay: 0.0,
-            }),
-            delay: Cell::new(Duration::ZERO),
-            ignores_ranges: Cell::new(false),
-            is_whole: Cell::new(false),
-            reserving: RefCell::new(None),
-            media_type: RefCell::new(None),
-            unconfirmed: Cell::new(None),
-            high_water: Cell::new(0),
-            retired: RefCell::default(),
-            next_worker: Cell::new(0),
-            place: Place::new(&source.urls[0], target, reporter.clone()),
+            disk: Disk::new(Place::new(&source.urls[0], target, reporter.clone())),
+            flow: Flow {
+                received: Cell::new(0),
+                pace: Cell::new(Pace {
+                    rate: EXPECTED_RATE,
+                    delay: 0.0,
+                }),
+                delay: Cell::new(Duration::ZERO),
+                high_water: Cell::new(0),
+            },
+            server: Seen::default(),
+            roster: Roster::default(),
             shared,
             source,
             connections,
@@ -118,13 +117,10 @@ impl Session {
     /// Forgets every byte and everything known of the file.
     pub(crate) fn start_over(&self) -> Result<(), Failure> {
         self.release_all()?;
-        self.unconfirmed.set(None);
+        self.disk.unconfirmed.set(None);
         *self.plan.borrow_mut() = Plan::new(None, RangeSet::new(), self.connections.min_split_bytes);
         self.mirrors.borrow_mut().start_over();
-        match &*self.part.borrow() {
-            Some(part) => part.start_over(),
-            None => Ok(()),
-        }
+        self.disk.claimed().map_or(Ok(()), |part| part.start_over())
     }
 
     pub(crate) async fn notice(&self, message: String) {
@@ -137,25 +133,11 @@ impl Session {
         mirrors.get(mirrors.base()).facts.clone()
     }
 
-    /// The part file. Only asked for once there is one.
-    pub(crate) fn part(&self) -> Arc<PartFile> {
-        Arc::clone(
-            self.part
-                .borrow()
-                .as_ref()
-                .expect("bytes come only after a part file was claimed"),
-        )
-    }
-
-    pub(crate) fn new_worker(&self) -> WorkerId {
-        WorkerId(self.next_worker.replace(self.next_worker.get() + 1))
-    }
-
     /// Leases something to `worker`. Returns whether there was anything.
     pub(crate) fn take(&self, worker: WorkerId) -> bool {
         self.plan
             .borrow_mut()
-            .take(worker, self.parts(), self.pace.get())
+            .take(worker, self.parts(), self.flow.pace.get())
             .is_some()
     }
 
@@ -167,37 +149,39 @@ impl Session {
     /// Ends the lease of `worker`.
     pub(crate) fn release(&self, worker: WorkerId) -> Result<(), Failure> {
         let unrecorded = self.plan.borrow_mut().release(worker);
-        unrecorded.map_or(Ok(()), |range| self.part().record(range))
+        unrecorded.map_or(Ok(()), |range| self.disk.part().record(range))
     }
 
     pub(crate) fn release_all(&self) -> Result<(), Failure> {
         let unrecorded = self.plan.borrow_mut().release_all();
-        unrecorded.into_iter().try_for_each(|range| self.part().record(range))
+        unrecorded
+            .into_iter()
+            .try_for_each(|range| self.disk.part().record(range))
     }
 
     /// Notes that `worker` begins, at `mirror`.
     pub(crate) fn enlist(&self, worker: WorkerId, mirror: usize) {
         self.mirrors.borrow_mut().opened(mirror);
-        self.brought.borrow_mut().insert(worker, 0);
+        self.roster.brought.borrow_mut().insert(worker, 0);
     }
 
     /// Notes that `worker` ended, at `mirror`.
     pub(crate) fn discharge(&self, worker: WorkerId, mirror: usize) {
         self.mirrors.borrow_mut().closed(mirror);
-        self.brought.borrow_mut().remove(&worker);
+        self.roster.brought.borrow_mut().remove(&worker);
     }
 
     /// Notes that `worker` wrote the next `bytes` of its lease, brought by `mirror`.
     pub(crate) fn wrote(&self, worker: WorkerId, mirror: usize, bytes: u64) -> Result<(), Failure> {
-        self.received.set(self.received.get() + bytes);
-        *self.brought.borrow_mut().entry(worker).or_default() += bytes;
+        self.flow.received.set(self.flow.received.get() + bytes);
+        *self.roster.brought.borrow_mut().entry(worker).or_default() += bytes;
         let mut plan = self.plan.borrow_mut();
         let start = plan.position(worker);
         self.mirrors
             .borrow_mut()
             .brought(mirror, ByteRange::new(start, start + bytes));
         match plan.advance(worker, bytes) {
-            Some(range) => self.part().record(range),
+            Some(range) => self.disk.part().record(range),
             None => Ok(()),
         }
     }
@@ -209,29 +193,19 @@ impl Session {
         plan.settle(end);
     }
 
-    pub(crate) fn is_retired(&self, worker: WorkerId) -> bool {
-        self.retired.borrow().contains(&worker)
-    }
-
-    /// Tells the newest of `workers` beyond `wanted` to end.
-    pub(crate) fn retire_surplus(&self, workers: impl Iterator<Item = WorkerId>, wanted: usize) {
-        let mut retired = self.retired.borrow_mut();
-        let surplus: Vec<_> = workers
-            .filter(|worker| !retired.contains(worker))
-            .skip(wanted)
-            .collect();
-        retired.extend(surplus);
-    }
-
     /// Whether the file itself is a web page.
     pub(crate) fn began_as_page(&self) -> bool {
-        self.media_type.borrow().as_deref().is_some_and(verdict::is_page_type)
+        self.server
+            .media_type
+            .borrow()
+            .as_deref()
+            .is_some_and(verdict::is_page_type)
     }
 
     /// How long a body may bring nothing.
     pub(crate) fn stall(&self) -> Duration {
         let limit = self.shared.config.stall_timeout;
-        if self.brought.borrow().len() > 1 {
+        if self.roster.brought.borrow().len() > 1 {
             limit.min(STALL_BESIDE_OTHERS)
         } else {
             limit
@@ -266,7 +240,7 @@ impl Session {
         let is_something_there = {
             let plan = self.plan.borrow();
             plan.total()
-                .is_some_and(|total| plan.done().contiguous_end(0) >= total.min(crate::mirrors::SAMPLE_BYTES))
+                .is_some_and(|total| plan.done().contiguous_end(0) >= total.min(SAMPLE_BYTES))
         };
         self.mirrors
             .borrow()
@@ -299,7 +273,7 @@ impl Session {
 
     pub(crate) fn distrust(&self, ranges: &RangeSet) -> Result<(), Failure> {
         self.plan.borrow_mut().distrust(ranges);
-        ranges.iter().try_for_each(|range| self.part().distrust(range))
+        ranges.iter().try_for_each(|range| self.disk.part().distrust(range))
     }
 
     /// Remembers that the host of `mirror` bears no more connections than it has, if it said so.
@@ -316,10 +290,10 @@ impl Session {
     /// Bytes that are there beyond what was ever there before; any refill the budget of retries.
     pub(crate) fn gained(&self) -> u64 {
         let done = self.plan.borrow().done_bytes();
-        let gained = done.saturating_sub(self.high_water.get());
+        let gained = done.saturating_sub(self.flow.high_water.get());
         if gained > 0 {
-            self.high_water.set(done);
-            self.budget.borrow_mut().progressed();
+            self.flow.high_water.set(done);
+            self.retries.progressed();
         }
         gained
     }
@@ -340,28 +314,16 @@ impl Session {
             stage: Stage::Moving,
             total_bytes: plan.total(),
             done_bytes: plan.done_bytes(),
-            received_bytes: self.received.get(),
+            received_bytes: self.flow.received.get(),
             bytes_per_second: rate.max(0.0) as u64,
             connections: u16::try_from(connections).unwrap_or(u16::MAX),
             segments: plan.segments().into(),
         });
     }
 
-    /// Fails if there turned out to be no room on the disk.
-    pub(crate) fn check_reserved(&self) -> Result<(), Failure> {
-        let mut reserving = self.reserving.borrow_mut();
-        match reserving.as_mut().and_then(FutureExt::now_or_never) {
-            None => Ok(()),
-            Some(reserved) => {
-                *reserving = None;
-                reserved.map_err(|_| internal("reserving space"))?
-            }
-        }
-    }
-
     /// Starts a sync of the part file off this lane, if its state is kept at all.
     pub(crate) fn start_sync(&self) -> Result<Option<JoinHandle<Result<(), Failure>>>, Failure> {
-        let part = self.part();
+        let part = self.disk.part();
         if let Some(total) = self.plan.borrow().total() {
             part.check_space(total)?;
         }
@@ -374,7 +336,7 @@ impl Session {
             stage,
             total_bytes: plan.total(),
             done_bytes: plan.done_bytes(),
-            received_bytes: self.received.get(),
+            received_bytes: self.flow.received.get(),
             ..Progress::default()
         });
     }

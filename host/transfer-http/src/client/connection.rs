@@ -1,4 +1,4 @@
-//! One connection at a time: sending a request, reading the head that answers it, and keeping idle connections.
+//! Open connections, and the idle ones that a lane keeps.
 
 use std::{
     cell::RefCell,
@@ -7,30 +7,21 @@ use std::{
     net::IpAddr,
     pin::Pin,
     task::{Context, Poll, ready},
-    time::SystemTime,
 };
 
-use bytes::{Buf as _, BytesMut};
+use bytes::BytesMut;
 use egress::{Reach, dial::host_of};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{
-    io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf},
-    time::{Duration, Instant, timeout_at},
+    io::{AsyncRead as _, ReadBuf},
+    time::{Duration, Instant},
 };
 use transfer::{Failure, failure::FailureKind};
 
-use crate::{
-    Shared,
-    body::Body,
+use crate::client::{
     connect::{Key, Route, Stream, connect},
-    head::{MAX_HEAD_BYTES, ResponseHead},
+    shared::Shared,
 };
-
-/// Interim (1xx) answers read before the real one.
-const MAX_INTERIM: usize = 8;
-
-/// Read at a time while a head is awaited: more would copy body bytes through the head's buffer.
-const HEAD_READ_BYTES: usize = 4 * 1024;
 
 /// How long an idle connection is kept. Common servers close theirs after 5 to 75 seconds.
 const IDLE_AGE: Duration = Duration::from_secs(10);
@@ -49,40 +40,13 @@ pub(crate) struct Connection {
     reach: Reach,
 }
 
-/// A response whose body has not been read.
-pub(crate) struct Response {
-    pub(crate) head: ResponseHead,
-    pub(crate) body: Body,
-    /// Time from the request, on an open connection, to the head.
-    pub(crate) delay: Duration,
-    /// The address that gave it; not known behind a proxy.
-    pub(crate) address: Option<IpAddr>,
-}
-
 thread_local! {
     /// Idle connections of this lane: a socket belongs to the reactor of the thread that opened it.
     static IDLE: RefCell<HashMap<Key, Vec<(Instant, Connection)>>> = RefCell::default();
 }
 
 impl Connection {
-    /// Sends `request` to where `route` leads, over an idle connection if there is one, and reads the answer's head.
-    /// `may_repeat` says that the request may be sent again if an idle connection turns out to be closed.
-    pub(crate) async fn exchange(
-        shared: &Shared,
-        route: &Route,
-        request: &[u8],
-        may_repeat: bool,
-    ) -> Result<Response, Failure> {
-        while let Some(idle) = if may_repeat { take_idle(route) } else { None } {
-            match idle.request(shared, request).await {
-                Err(failure) if failure.kind == FailureKind::Network => {}
-                answered => return answered,
-            }
-        }
-        Self::open(shared, route).await?.request(shared, request).await
-    }
-
-    async fn open(shared: &Shared, route: &Route) -> Result<Self, Failure> {
+    pub(crate) async fn open(shared: &Shared, route: &Route) -> Result<Self, Failure> {
         let (stream, address) = connect(shared, route).await?;
         Ok(Self {
             stream,
@@ -111,79 +75,6 @@ impl Connection {
         match self.address {
             Some(address) => reach.allows_host(&host_of(&self.key.host)) && reach.allows(address),
             None => reach == self.reach,
-        }
-    }
-
-    async fn request(mut self, shared: &Shared, request: &[u8]) -> Result<Response, Failure> {
-        let limit = shared.config.response_timeout;
-        let asked_at = Instant::now();
-        let host = self.key.host.clone();
-        let answered = timeout_at(asked_at + limit, async {
-            self.send(request)
-                .await
-                .map_err(|error| broken(&self.key.host, &error))?;
-            self.receive_head().await
-        });
-        let head = answered.await.unwrap_or_else(|_| {
-            Err(Failure::new(
-                FailureKind::Timeout,
-                format!("{host} did not answer within {limit:?}"),
-            ))
-        })?;
-        let framing = head.framing()?;
-        let keeps_alive = head.keeps_alive();
-        let address = self.address;
-        Ok(Response {
-            head,
-            address,
-            body: Body::new(self, framing, keeps_alive),
-            delay: asked_at.elapsed(),
-        })
-    }
-
-    async fn send(&mut self, request: &[u8]) -> io::Result<()> {
-        match &mut self.stream {
-            Stream::Tcp(tcp) => tcp.write_all(request).await,
-            Stream::Layered(layers) => {
-                layers.write_all(request).await?;
-                layers.flush().await
-            }
-        }
-    }
-
-    async fn receive_head(&mut self) -> Result<ResponseHead, Failure> {
-        for _ in 0..=MAX_INTERIM {
-            let head = self.receive_one_head().await?;
-            match head.status {
-                101 => break,
-                100..=199 => {}
-                _ => return Ok(head),
-            }
-        }
-        Err(Failure::new(
-            FailureKind::MalformedResponse,
-            format!("{} never got to a final answer", self.key.host),
-        ))
-    }
-
-    async fn receive_one_head(&mut self) -> Result<ResponseHead, Failure> {
-        loop {
-            if let Some((head, length)) = ResponseHead::parse(&self.received)? {
-                self.received.advance(length);
-                return Ok(head);
-            }
-            let room = HEAD_READ_BYTES
-                .min(MAX_HEAD_BYTES.saturating_sub(self.received.len()))
-                .max(1);
-            let read = std::future::poll_fn(|cx| self.poll_receive(cx, room)).await;
-            match read {
-                Ok(0) => {
-                    let error = io::Error::from(io::ErrorKind::UnexpectedEof);
-                    return Err(broken(&self.key.host, &error));
-                }
-                Ok(_) => {}
-                Err(error) => return Err(broken(&self.key.host, &error)),
-            }
         }
     }
 
@@ -227,7 +118,7 @@ impl Stream {
     }
 }
 
-fn take_idle(route: &Route) -> Option<Connection> {
+pub(crate) fn take_idle(route: &Route) -> Option<Connection> {
     IDLE.with_borrow_mut(|idle| {
         let kept = idle.get_mut(&route.key)?;
         kept.retain(|(since, _)| since.elapsed() < IDLE_AGE);
@@ -249,9 +140,4 @@ pub(crate) fn broken(host: &str, error: &io::Error) -> Failure {
         _ => error.to_string(),
     };
     Failure::new(FailureKind::Network, format!("the connection to {host} broke: {why}"))
-}
-
-/// The time now, for dates in responses.
-pub(crate) fn now() -> SystemTime {
-    SystemTime::now()
 }

@@ -11,11 +11,13 @@ use transfer::{
     source::{is_harmless_header, referrer},
 };
 
-use crate::{
-    Shared,
+use crate::client::{
     connect::{Key, Route, basic, not_reachable},
-    connection::{Connection, Response},
+    connection::Connection,
+    exchange::Response,
     head::{RequestHead, ResponseHead},
+    shared::Shared,
+    text::decode_guessing,
 };
 
 /// Redirects followed for one request; browsers stop at 20 too.
@@ -373,7 +375,7 @@ fn redirect(redirects: &mut Redirects, head: &ResponseHead, from: &SafeUrl) -> R
     let malformed = |message: String| Failure::new(FailureKind::MalformedResponse, message);
     let location = head
         .get("location")
-        .map(crate::disposition::decode_guessing)
+        .map(decode_guessing)
         .filter(|text| !text.is_empty());
     let Some(location) = location else {
         return Err(malformed(format!(

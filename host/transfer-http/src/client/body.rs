@@ -11,9 +11,9 @@ use tokio::time::{Duration, timeout};
 use transfer::{Failure, failure::FailureKind};
 
 use crate::{
-    connect::Stream,
-    connection::{Connection, broken},
-    head::Framing,
+    client::connect::Stream,
+    client::connection::{Connection, broken},
+    client::head::Framing,
 };
 
 /// The longest line that gives a chunk's size, extensions included.

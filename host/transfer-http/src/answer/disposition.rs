@@ -1,8 +1,9 @@
 //! The file name in a `Content-Disposition` header (RFC 6266, RFC 8187), and in those that real servers send.
 
-use chardetng::EncodingDetector;
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use encoding_rs::Encoding;
 use percent_encoding::percent_decode;
+
+use crate::client::text::decode_guessing;
 
 /// What a `Content-Disposition` says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -101,18 +102,6 @@ fn decode_plain(bytes: &[u8]) -> String {
         Ok(text) => text.to_owned(),
         Err(_) => decode_guessing(bytes),
     }
-}
-
-/// Text of bytes in an unknown encoding.
-pub(crate) fn decode_guessing(bytes: &[u8]) -> String {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return text.to_owned();
-    }
-    let mut detector = EncodingDetector::new();
-    detector.feed(bytes, true);
-    let guessed = detector.guess(None, false);
-    let encoding = if guessed == UTF_8 { WINDOWS_1252 } else { guessed };
-    encoding.decode_without_bom_handling(bytes).0.into_owned()
 }
 
 #[cfg(test)]

@@ -11,17 +11,23 @@ use transfer::{
 };
 
 use crate::{
-    connection::{Response, now},
-    crew::{Begun, jitter, tell_retry},
-    decode::Decoder,
-    fetch::{Fetched, RangeWish},
-    mirrors::SAMPLE_BYTES,
-    name,
-    plan::{Plan, USUAL_MIN_SPLIT},
-    run::blocking,
-    session::Session,
-    verdict::{self, Facts, Objection, Verdict, judge, not_the_file},
-    worker::is_same_as_disk,
+    answer::{
+        name,
+        verdict::{self, Facts, Objection, Verdict, judge, not_the_file},
+    },
+    background::blocking,
+    client::{
+        decode::Decoder,
+        exchange::{Response, now},
+        fetch::{Fetched, RangeWish},
+    },
+    run::{
+        crew::Begun,
+        mirrors::SAMPLE_BYTES,
+        plan::{Plan, USUAL_MIN_SPLIT},
+        session::Session,
+        worker::is_same_as_disk,
+    },
 };
 
 /// A file smaller than this gets no journal in a command-line run: fetching it again costs less than keeping count.
@@ -82,14 +88,7 @@ impl Session {
                 }
             }
             untried = self.source.urls.len();
-            let wait = self.budget.borrow_mut().take(&failure, jitter());
-            match wait {
-                Some(wait) => {
-                    tell_retry(&self.reporter, failure, wait).await;
-                    tokio::time::sleep(wait).await;
-                }
-                None => return Err(failure),
-            }
+            self.retries.wait(failure).await?;
         }
     }
 
@@ -97,7 +96,7 @@ impl Session {
         if let Some(outcome) = self.find_begun().await? {
             return Ok(Opening::Outcome(outcome));
         }
-        if self.part.borrow().is_some() && self.plan.borrow().is_complete() {
+        if self.disk.is_claimed() && self.plan.borrow().is_complete() {
             return Ok(Opening::Complete);
         }
         let answer = match self.ask_first().await? {
@@ -109,12 +108,12 @@ impl Session {
 
     /// Takes up the part file of an earlier run, if there is one that can be known before the server is asked.
     async fn find_begun(&self) -> Result<Option<Outcome>, Failure> {
-        if self.part.borrow().is_some() {
+        if self.disk.is_claimed() {
             return Ok(None);
         }
-        match self.place.find_begun(self.base_facts().total).await? {
+        match self.disk.place.find_begun(self.base_facts().total).await? {
             None => {}
-            Some(Claimed::New(part)) => drop(self.adopt_part(part)),
+            Some(Claimed::New(part)) => drop(self.disk.adopt(part)),
             Some(Claimed::Begun(part, begun)) => self.adopt_begun(part, begun).await?,
             Some(Claimed::Exists(existing)) => return Ok(Some(Outcome::Skipped { existing })),
         }
@@ -125,7 +124,7 @@ impl Session {
     async fn adopt_begun(&self, part: PartFile, begun: part_file::Begun) -> Result<(), Failure> {
         if begun.done.is_empty() {
             part.start_over()?;
-            self.adopt_part(part);
+            self.disk.adopt(part);
             return Ok(());
         }
         let Origin {
@@ -143,17 +142,18 @@ impl Session {
                 last_modified,
             };
         }
-        if self.place.target.adopt && self.source.checksum.is_none() {
+        if self.disk.place.target.adopt && self.source.checksum.is_none() {
             let last = begun.done.iter().last();
-            self.unconfirmed
+            self.disk
+                .unconfirmed
                 .set(last.map(|last| ByteRange::new(last.end - last.len().min(SAMPLE_BYTES), last.end)));
         }
         *self.plan.borrow_mut() = Plan::new(total, begun.done.clone(), self.connections.min_split_bytes);
-        let part = self.adopt_part(part);
+        let part = self.disk.adopt(part);
         // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine and to the
         // URL that the file now comes from.
         let origin = Origin {
-            source: self.place.source_id.clone(),
+            source: self.disk.place.source_id.clone(),
             ..begun.origin
         };
         blocking("taking up a part file", move || {
@@ -163,12 +163,6 @@ impl Session {
         .await
     }
 
-    fn adopt_part(&self, part: PartFile) -> std::sync::Arc<PartFile> {
-        let part = std::sync::Arc::new(part);
-        *self.part.borrow_mut() = Some(std::sync::Arc::clone(&part));
-        part
-    }
-
     /// Sends the first request and judges its answer.
     async fn ask_first(&self) -> Result<Asked, Failure> {
         let (home, current, known) = {
@@ -176,7 +170,7 @@ impl Session {
             let mirror = mirrors.get(mirrors.base());
             (mirror.home.clone(), mirror.current.clone(), mirror.facts.clone())
         };
-        let is_ranged = self.fetcher.is_repeatable() && !self.ignores_ranges.get();
+        let is_ranged = self.fetcher.is_repeatable() && !self.server.ignores_ranges.get();
         if !is_ranged && self.plan.borrow().done_bytes() > 0 {
             // The answer is a whole file, of which none is there.
             self.start_over()?;
@@ -196,7 +190,7 @@ impl Session {
             }
             fetched => fetched?,
         };
-        self.delay.set(response.delay.min(Duration::from_secs(10)));
+        self.flow.delay.set(response.delay.min(Duration::from_secs(10)));
         let answer = |verdict, response, url| {
             Ok(Asked::Answer(Box::new(Answer {
                 response,
@@ -244,7 +238,7 @@ impl Session {
                 if matches!(failure.kind, FailureKind::RangeMismatch | FailureKind::Encoding) && wish.is_some() =>
             {
                 // Where parts cannot be had or trusted, the whole file can still be.
-                self.ignores_ranges.set(true);
+                self.server.ignores_ranges.set(true);
                 response.body.drain().await;
                 self.start_over()?;
                 self.ask_whole(&home).await
@@ -301,7 +295,7 @@ impl Session {
     }
 
     fn check_promise(&self, response: &Response, total: Option<u64>) -> Result<(), Failure> {
-        let name = self.place.expected_name();
+        let name = self.disk.place.expected_name();
         not_the_file(&self.source, name.as_ref(), &response.head, total).map_or(Ok(()), Err)
     }
 
@@ -315,9 +309,10 @@ impl Session {
         } = answer;
         let facts = Facts::of(&response.head, verdict);
         self.check_promise(&response, facts.total)?;
-        *self.media_type.borrow_mut() = response.head.media_type();
-        let expected = self.place.expected_name();
+        *self.server.media_type.borrow_mut() = response.head.media_type();
+        let expected = self.disk.place.expected_name();
         let name = self
+            .disk
             .place
             .target
             .name
@@ -338,7 +333,7 @@ impl Session {
             mirror.facts = Facts { total, ..facts };
             base
         };
-        if self.part.borrow().is_none()
+        if !self.disk.is_claimed()
             && let Some(opening) = self.claim_part(&name).await?
         {
             return Ok(opening);
@@ -350,21 +345,23 @@ impl Session {
         let start = self.plan.borrow().done().contiguous_end(0);
         if overlap > 0 {
             let range = ByteRange::new(start - overlap, start);
-            if !is_same_as_disk(&self.part(), &mut response.body, range, self.stall()).await? {
+            if !is_same_as_disk(&self.disk.part(), &mut response.body, range, self.stall()).await? {
                 return Ok(Opening::Changed("its bytes are other ones".to_owned()));
             }
-            if self.unconfirmed.get().is_some_and(|last| last.end == range.end) {
-                self.unconfirmed.set(None);
+            if self.disk.unconfirmed.get().is_some_and(|last| last.end == range.end) {
+                self.disk.unconfirmed.set(None);
             }
         }
-        self.is_whole.set(matches!(verdict, Verdict::Whole { .. }));
-        let worker = self.new_worker();
+        self.server.is_whole.set(matches!(verdict, Verdict::Whole { .. }));
+        let worker = self.roster.new_worker();
         let parts = if is_splittable {
             self.connections.segments.max(1)
         } else {
             1
         };
-        self.plan.borrow_mut().take_from(worker, start, parts, self.pace.get());
+        self.plan
+            .borrow_mut()
+            .take_from(worker, start, parts, self.flow.pace.get());
         Ok(Opening::Begun(Box::new(Begun {
             worker,
             mirror: base,
@@ -376,9 +373,9 @@ impl Session {
 
     /// Claims the part file under `name`. Something is returned if the answer at hand is not the one to go on with.
     async fn claim_part(&self, name: &FileName) -> Result<Option<Opening>, Failure> {
-        match self.place.claim(name, self.base_facts().total).await? {
+        match self.disk.place.claim(name, self.base_facts().total).await? {
             Claimed::New(part) => {
-                self.adopt_part(part);
+                self.disk.adopt(part);
                 Ok(None)
             }
             Claimed::Begun(part, begun) => {
@@ -417,27 +414,26 @@ impl Session {
             }
             Verdict::PastEnd { .. } => false,
         };
-        sends_parts && !is_decoded && self.fetcher.is_repeatable() && !self.ignores_ranges.get()
+        sends_parts && !is_decoded && self.fetcher.is_repeatable() && !self.server.ignores_ranges.get()
     }
 
     /// Checks and reserves the room on the disk, and starts the journal if a later run could go on from it.
     fn prepare_disk(&self, total: Option<u64>, is_splittable: bool) -> Result<(), Failure> {
-        let part = self.part();
+        let part = self.disk.part();
         if let Some(total) = total {
             part.check_space(total)?;
-            if total >= SMALL_BYTES && self.reserving.borrow().is_none() && self.plan.borrow().done_bytes() == 0 {
-                let part = std::sync::Arc::clone(&part);
-                *self.reserving.borrow_mut() = Some(tokio::task::spawn_blocking(move || part.reserve(total)));
+            if total >= SMALL_BYTES && self.plan.borrow().done_bytes() == 0 {
+                self.disk.start_reserving(total);
             }
         }
-        let is_worth = !self.place.target.adopt || total.is_none_or(|total| total >= SMALL_BYTES);
+        let is_worth = !self.disk.place.target.adopt || total.is_none_or(|total| total >= SMALL_BYTES);
         if is_splittable && is_worth {
             let Facts {
                 total,
                 etag,
                 last_modified,
             } = self.base_facts();
-            let source = self.place.source_id.clone();
+            let source = self.disk.place.source_id.clone();
             part.begin_journal(&Origin {
                 source,
                 total_bytes: total,
