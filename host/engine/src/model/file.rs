@@ -10,7 +10,16 @@ use transfer::{
     part_file::{JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX, sync_directory},
 };
 
-use crate::{error::CommandError, state::FileState};
+use crate::model::error::CommandError;
+
+/// Whether a task's file is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileState {
+    /// It is.
+    Present,
+    /// It is not.
+    Missing,
+}
 
 /// The part file and the journals that lie beside the finished file's path.
 pub(crate) fn part_files(path: &Path) -> Vec<PathBuf> {

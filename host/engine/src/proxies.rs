@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use transfer::SafeUrl;
 
-use crate::{config::SystemProxy, settings::Settings, spec::ProxyChoice};
+use crate::model::{
+    proxy::{ProxyChoice, SystemProxy},
+    settings::Settings,
+};
 
 /// A task's choice of a proxy, and the settings as they were when it was made use of. Whoever follows a redirect on the
 /// task's behalf asks again for each URL.

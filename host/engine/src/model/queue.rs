@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::civil::{Date, DateTime, Time};
 
-use crate::id::QueueId;
+use crate::model::id::QueueId;
 
 /// What a user sets of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::{
 
 use transfer::{Failure, FileName, Landing, SafeUrl, Stage};
 
-use crate::{
+use crate::model::{
     file::{Move, part_files},
     id::{GroupId, QueueId, RunId, TaskId, Timestamp},
-    resolver::{Resolution, ResolverId},
+    resolution::{Resolution, ResolverId},
     spec::TaskSpec,
 };
 
@@ -243,6 +243,11 @@ impl Task {
             Phase::Running(run) | Phase::Stopping { run, .. } => Some(run),
             _ => None,
         }
+    }
+
+    /// Whether it stands still, or will once its run has ended.
+    pub(crate) fn is_paused(&self) -> bool {
+        matches!(self.phase, Phase::Paused | Phase::Stopping { then: After::Pause, .. })
     }
 
     /// Whether nothing more happens to it unless somebody asks.

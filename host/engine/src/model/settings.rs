@@ -4,7 +4,7 @@ use std::{path::PathBuf, str::FromStr, sync::Arc};
 
 use transfer::{OnConflict, SafeUrl, Secret};
 
-use crate::{config::SystemProxy, id::QueueId, spec};
+use crate::model::{id::QueueId, proxy::SystemProxy, spec};
 
 /// Run-time settings. The names in [`Settings::KEYS`] are what clients see.
 #[derive(Debug, Clone, PartialEq, Eq)]

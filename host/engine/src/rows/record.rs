@@ -1,6 +1,6 @@
 //! The JSON inside rows. Every field has a default, so that a record of an earlier version reads.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use data_encoding::BASE64;
 use jiff::civil::{DateTime, Time};
@@ -9,10 +9,11 @@ use transfer::{
     Credentials, FileName, GivenBy, Landing, OnConflict, RequestBody, RetryPolicy, SafeUrl, Secret, UserHost,
 };
 
-use crate::{
+use crate::model::{
+    proxy::ProxyChoice,
     queue::{Days, Queue, QueueSpec, Schedule},
-    resolver::{InvalidItem, Item, Resolution, ResolverId},
-    spec::{ProxyChoice, TaskSpec, has_secrets},
+    resolution::{InvalidItem, Item, Resolution, ResolverId},
+    spec::{TaskSpec, has_secrets},
     task::{Asked, Unsettled},
 };
 
@@ -368,7 +369,7 @@ impl UnsettledRecord {
             Unsettled::Landing(landing) => Self {
                 renaming: None,
                 landing: Some(LandingRecord {
-                    path: super::text(&landing.path),
+                    path: text(&landing.path),
                     inode: landing.inode,
                     size_bytes: landing.size_bytes,
                 }),
@@ -415,7 +416,7 @@ impl QueueRecord {
             speed_limit_bytes: spec.speed_limit_bytes,
             upload_limit_bytes: spec.upload_limit_bytes,
             max_concurrent: spec.max_concurrent,
-            default_save_dir: spec.default_save_dir.as_deref().map(super::text),
+            default_save_dir: spec.default_save_dir.as_deref().map(text),
             default_segments: spec.default_segments,
             default_user_agent: spec.default_user_agent.clone(),
             schedule_is_enabled: queue.schedule.is_enabled,
@@ -462,4 +463,9 @@ fn parse_urls(texts: &[String]) -> Result<Vec<SafeUrl>, String> {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Paths are UTF-8 by the time they get here: directories are checked when a task is made, names are made of text.
+pub(super) fn text(path: impl AsRef<Path>) -> String {
+    path.as_ref().to_string_lossy().into_owned()
 }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use transfer::{Checksum, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
 
-use crate::{
+use crate::model::{
     id::{GroupId, QueueId},
-    resolver::Resolution,
+    proxy::ProxyChoice,
+    resolution::Resolution,
 };
 
 /// The most URLs of one task. Mirror lists in the wild have a few dozen.
@@ -24,20 +25,11 @@ pub const MAX_HEADERS: usize = 128;
 /// The longest header or cookie value in bytes. Servers stop at 8 to 64 KiB for all of them together.
 pub const MAX_HEADER_BYTES: usize = 64 * 1024;
 
+/// The longest name of a queue or group.
+pub const MAX_LABEL_BYTES: usize = 512;
+
 /// The largest request body. Bodies are captured forms, not uploads.
 pub const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
-
-/// Which proxy a task uses.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ProxyChoice {
-    /// The one in the settings.
-    #[default]
-    Settings,
-    /// None, whatever the settings say.
-    Direct,
-    /// This one.
-    Through(SafeUrl),
-}
 
 /// What is asked for. `Default` has no URL and is not valid; start from [`TaskSpec::new`] or [`TaskSpec::parse`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

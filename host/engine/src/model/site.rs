@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use transfer::SafeUrl;
 
-use crate::error::CommandError;
+use crate::model::error::CommandError;
 
 /// `scheme://host[:port]`, normalised: lower-case, without the default port. A bare host means https; http and https
 /// never share credentials.

@@ -10,24 +10,24 @@ use transfer::{Credentials, FileName, SafeUrl, Secret};
 use uuid::Uuid;
 
 use crate::{
-    error::StartError,
-    group::{Group, GroupSpec},
-    id::{GroupId, QueueId, TaskId, Timestamp},
-    queue::Queue,
-    settings::{Settings, VersionedSettings},
-    site::Site,
+    model::error::StartError,
+    model::group::{Group, GroupSpec},
+    model::id::{GroupId, QueueId, TaskId, Timestamp},
+    model::queue::Queue,
+    model::settings::{Settings, VersionedSettings},
+    model::site::Site,
+    model::task::{After, Asked, Phase, Retry, Task, Unsettled},
     state::{Loaded, Row},
-    task::{After, Asked, Phase, Retry, Task, Unsettled},
 };
 
 mod record;
 
-use record::{QueueRecord, RareRecord, SecretRecord, UnsettledRecord};
+use record::{QueueRecord, RareRecord, SecretRecord, UnsettledRecord, text};
 
 /// The migrations of the engine's tables.
 pub const MIGRATIONS: MigrationSet = MigrationSet {
     namespace: "engine",
-    steps: &[include_str!("store/version_1.sql"), include_str!("store/version_2.sql")],
+    steps: &[include_str!("rows/version_1.sql"), include_str!("rows/version_2.sql")],
 };
 
 /// The value of the settings that is kept sealed.
@@ -497,9 +497,4 @@ fn int(count: u64) -> i64 {
 
 fn unsigned(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
-}
-
-/// Paths are UTF-8 by the time they get here: directories are checked when a task is made, names are made of text.
-fn text(path: impl AsRef<Path>) -> String {
-    path.as_ref().to_string_lossy().into_owned()
 }

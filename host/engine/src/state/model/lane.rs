@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
-    queue::Queue,
-    task::{Phase, Task},
+    model::queue::Queue,
+    model::task::{Phase, Task},
 };
 
 /// A place in line: tasks with an explicit place first, then by age.
@@ -12,18 +12,18 @@ type Turn = (u32, u64);
 
 /// A queue and its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lane {
-    pub(super) queue: Arc<Queue>,
+pub(crate) struct Lane {
+    pub(crate) queue: Arc<Queue>,
     /// Tasks that wait for a run.
     pending: BTreeSet<Turn>,
     /// Those of them that the user started by hand: they run although the queue stands still.
     forced: BTreeSet<Turn>,
     /// Live runs.
-    pub(super) active: u32,
+    pub(crate) active: u32,
 }
 
 impl Lane {
-    pub(super) fn new(queue: Arc<Queue>) -> Self {
+    pub(crate) fn new(queue: Arc<Queue>) -> Self {
         Self {
             queue,
             pending: BTreeSet::new(),
@@ -32,12 +32,12 @@ impl Lane {
         }
     }
 
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.queue.spec.max_concurrent == 0 || self.active < self.queue.spec.max_concurrent
     }
 
     /// The serial of the task whose turn is next, if any may start.
-    pub(super) fn first(&self) -> Option<u64> {
+    pub(crate) fn first(&self) -> Option<u64> {
         let line = if self.queue.is_running {
             &self.pending
         } else {
@@ -46,7 +46,7 @@ impl Lane {
         line.first().map(|(_, serial)| *serial)
     }
 
-    pub(super) fn enlist(&mut self, task: &Task) {
+    pub(crate) fn enlist(&mut self, task: &Task) {
         if task.phase == Phase::Pending {
             self.pending.insert(turn(task));
             if task.is_forced {
@@ -56,7 +56,7 @@ impl Lane {
         self.active += u32::from(task.run().is_some());
     }
 
-    pub(super) fn delist(&mut self, task: &Task) {
+    pub(crate) fn delist(&mut self, task: &Task) {
         self.pending.remove(&turn(task));
         self.forced.remove(&turn(task));
         self.active -= u32::from(task.run().is_some());

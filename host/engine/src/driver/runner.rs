@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use transfer::{Failure, FailureKind, Job, Outcome, Progress, Report, Transport};
 
 use crate::{
-    driver::Signal,
-    id::{RunId, TaskId},
+    driver::signal::Signal,
+    model::id::{RunId, TaskId},
     resolver::Resolved,
 };
 
@@ -22,9 +22,9 @@ pub(crate) struct Runner {
     pub(crate) transport: Option<Arc<dyn Transport>>,
     pub(crate) events: mpsc::Receiver<Report>,
     pub(crate) progress: watch::Receiver<Progress>,
-    pub(crate) signals: mpsc::Sender<Signal>,
-    /// Cancelled to cut the run off, when it did not stop in time.
-    pub(crate) cut: CancellationToken,
+    pub(super) signals: mpsc::Sender<Signal>,
+    /// Cancelled to end the run, when it did not stop in time.
+    pub(crate) force_stop: CancellationToken,
 }
 
 impl Runner {
@@ -34,7 +34,7 @@ impl Runner {
         let outcome = self.run(job).await;
         self.events.close();
         while let Some(report) = self.events.recv().await {
-            self.tell(Signal::Told(self.task, self.run, report)).await;
+            self.tell(Signal::Reported(self.task, self.run, report)).await;
         }
         let last = self.progress.borrow().clone();
         self.tell(Signal::Ended(self.task, self.run, Box::new(outcome), Box::new(last)))
@@ -47,15 +47,15 @@ impl Runner {
             let message = format!("this program cannot download \"{scheme}\" URLs");
             return Outcome::Failed(Failure::new(FailureKind::UnsupportedScheme, message));
         };
-        let cut = self.cut.clone();
+        let force_stop = self.force_stop.clone();
         let mut run = Box::pin(AssertUnwindSafe(async move { transport.run(job).await }).catch_unwind());
         loop {
             let report = tokio::select! {
                 ended = &mut run => return ended.unwrap_or_else(|panic| Outcome::Failed(defect(panic.as_ref()))),
-                () = cut.cancelled() => return Outcome::Stopped,
+                () = force_stop.cancelled() => return Outcome::Stopped,
                 Some(report) = self.events.recv() => report,
             };
-            self.tell(Signal::Told(self.task, self.run, report)).await;
+            self.tell(Signal::Reported(self.task, self.run, report)).await;
         }
     }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::{
-    id::{GroupId, QueueId, TaskId},
-    settings::InvalidSetting,
-    spec::InvalidSpec,
+    model::id::{GroupId, QueueId, TaskId},
+    model::settings::InvalidSetting,
+    model::spec::InvalidSpec,
 };
 
 /// A command that was refused. Nothing changed, except for [`CommandError::NotSaved`].

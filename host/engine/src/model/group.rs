@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::id::{GroupId, Timestamp};
+use crate::model::id::{GroupId, Timestamp};
 
 /// What a user says of a group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
