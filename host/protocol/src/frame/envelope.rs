@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-use crate::{error::RpcError, misfit};
+use crate::{frame::error::RpcError, frame::misfit};
 
 /// The notification that carries an event; its params are [`crate::ServiceEventParams`].
 pub const SERVICE_EVENT: &str = "service.event";
@@ -304,7 +304,7 @@ fn encode(value: &impl Serialize) -> Result<String, RpcError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{ErrorCode, code};
+    use crate::frame::error::{ErrorCode, code};
 
     #[test]
     fn a_frame_is_one_object_with_known_keys_only() {

@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    http::{Shared, problem},
+    http::shared::{Shared, problem},
     refusal::Refuse as _,
 };
 

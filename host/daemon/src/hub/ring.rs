@@ -32,14 +32,14 @@ pub(crate) struct Streamed {
 
 /// An event ready to be sent, or nearly so.
 #[derive(Debug, Clone)]
-pub(crate) enum Told {
+pub(crate) enum Notification {
     /// The frame.
     Text(Utf8Bytes),
     /// The frame, still to be encoded.
     Streamed(Arc<Streamed>),
 }
 
-impl Told {
+impl Notification {
     fn cost(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -54,7 +54,7 @@ pub(crate) struct Gap;
 
 #[derive(Debug, Default)]
 struct Held {
-    events: VecDeque<(u64, Told)>,
+    events: VecDeque<(u64, Notification)>,
     bytes: usize,
     newest: u64,
 }
@@ -76,7 +76,7 @@ impl Ring {
     }
 
     /// Adds the event that `make` makes of its sequence number. The newest is kept whatever its size.
-    pub(crate) fn push(&self, make: impl FnOnce(u64) -> Told) {
+    pub(crate) fn push(&self, make: impl FnOnce(u64) -> Notification) {
         let sequence = {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             held.newest += 1;
@@ -118,7 +118,7 @@ impl Ring {
     }
 
     /// Up to `most` events after the cursor, in order.
-    pub(crate) fn after(&self, cursor: u64, most: usize) -> Result<Vec<(u64, Told)>, Gap> {
+    pub(crate) fn after(&self, cursor: u64, most: usize) -> Result<Vec<(u64, Notification)>, Gap> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if cursor >= held.newest {
             return Ok(Vec::new());
@@ -136,8 +136,8 @@ impl Ring {
 mod tests {
     use super::*;
 
-    fn text(bytes: usize) -> Told {
-        Told::Text("x".repeat(bytes).into())
+    fn text(bytes: usize) -> Notification {
+        Notification::Text("x".repeat(bytes).into())
     }
 
     fn sequences(ring: &Ring, cursor: u64) -> Result<Vec<u64>, Gap> {

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::SnapshotBody;
-
 /// The one version of the protocol so far.
 pub const PROTOCOL_VERSION: u32 = 1;
 
@@ -31,7 +29,7 @@ pub struct HelloParams {
     pub max_protocol_version: u32,
     /// Whom it wants to talk to.
     pub requested_role: Role,
-    /// What it can do beyond the version: see [`crate::capability`].
+    /// What it can do beyond the version: see [`crate::handshake::capability`].
     #[serde(default)]
     pub capabilities: Vec<String>,
 }
@@ -73,15 +71,4 @@ pub struct ShutdownParams {
     /// The service starts again at once, so that clients reconnect.
     #[serde(default)]
     pub restart: bool,
-}
-
-/// Result of `system.snapshot`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SnapshotResult {
-    /// In which epoch the sequence counts.
-    pub epoch: String,
-    /// The last event that the body holds.
-    pub sequence: u64,
-    /// Everything.
-    pub body: SnapshotBody,
 }

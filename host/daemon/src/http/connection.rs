@@ -32,10 +32,13 @@ use tokio_util::sync::CancellationToken;
 use transfer::ByteCount;
 
 use crate::{
-    access::{Handshake, Session, Step},
-    call::{Answer, Peer},
-    service::Service,
-    writer::{Outgoing, Writer},
+    call::answer::{Answer, Peer},
+    http::writer::{Outgoing, Writer},
+    hub::ask::Ended,
+    service::{
+        Service,
+        access::{Handshake, Session, Step},
+    },
 };
 
 /// Calls that one connection may have in flight; more wait in the socket. Many, so that one commit to disk serves many.
@@ -125,7 +128,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     }
                     Ok(None) => return self.farewell(outgoing).await,
                     Err(_) => {
-                        refuse(&outgoing, None, crate::access::unauthorized("no proof came in time")).await;
+                        refuse(
+                            &outgoing,
+                            None,
+                            crate::service::access::unauthorized("no proof came in time"),
+                        )
+                        .await;
                         hang_up(&outgoing, close::UNAUTHORIZED, close::UNAUTHORIZED_REASON).await;
                         return self.farewell(outgoing).await;
                     }
@@ -379,7 +387,7 @@ async fn finish(service: &Service, id: Option<Id>, outcome: Result<Answer, RpcEr
         Ok(Answer::Wrote(result)) => match service.hub.sequence_of_now().await {
             Ok(sequence) => Ok((result, Some(sequence))),
             // The service ends; what was written stays written.
-            Err(crate::hub::Ended) => Ok((result, None)),
+            Err(Ended) => Ok((result, None)),
         },
         Ok(Answer::Stop(result)) => {
             service.ask_to_stop();

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-use crate::task::RequestBody;
+use crate::record::task::RequestBody;
 
 /// A download as a browser hands it over. Only `url` must be there; `null` is as good as nothing.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -22,7 +22,7 @@ use tokio_tungstenite::tungstenite::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ring::{Gap, Ring, Streamed, Told},
+    hub::ring::{Gap, Notification, Ring, Streamed},
     view,
 };
 
@@ -160,8 +160,8 @@ impl<S: Sink<Message, Error = Error> + Unpin> Writer<S> {
                 break;
             }
             match told {
-                Told::Text(text) => self.feed(Message::Text(text)).await?,
-                Told::Streamed(streamed) => self.stream(&streamed).await?,
+                Notification::Text(text) => self.feed(Message::Text(text)).await?,
+                Notification::Streamed(streamed) => self.stream(&streamed).await?,
             }
             self.cursor = Some(sequence);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{plugin::GroupItemDto, task::CreateTaskRequest};
+use crate::{record::plugin::GroupItemDto, record::task::CreateTaskRequest};
 
 /// A group as clients see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

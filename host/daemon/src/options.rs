@@ -12,9 +12,8 @@ use transfer::{
 };
 
 use crate::{
-    configuration::HIDDEN,
     refusal::{Refuse as _, invalid},
-    view,
+    view::{self, HIDDEN},
 };
 
 /// The proxy of a task that shall use none, whatever the settings say.

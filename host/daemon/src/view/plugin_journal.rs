@@ -6,7 +6,7 @@ use plugin_host::{Event, Identity, JournalEntry, PluginFault, Plugins, runtime::
 use protocol::{PluginCallDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginRequestDto};
 
 /// What is kept of what `plugin` did.
-pub(super) fn of(plugins: &Plugins, plugin: &Identity) -> PluginJournalDto {
+pub(crate) fn of(plugins: &Plugins, plugin: &Identity) -> PluginJournalDto {
     let journal = plugins.journal();
     let line = |line: plugin_host::Line| PluginLineDto {
         at_ms: line.at_ms,
