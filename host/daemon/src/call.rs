@@ -1,106 +1,48 @@
 //! Calls: which method does what. Params in, one call of a subsystem, result out.
 
+pub(crate) mod answer;
 mod configure;
 mod machine;
 mod market;
-mod plugin_journal;
+mod params;
 mod plugins;
+mod preview;
+mod proxy_test;
 mod queues;
 mod sites;
 mod tasks;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use engine::Task;
 use protocol::{
-    ConfigSnapshot, GroupDto, Id, Method, OkResult, QueueDto, Request, Role, RpcError, RuntimeStats, SiteAuthEntryDto,
-    TaskRuntimeDto,
+    ConfigSnapshot, GroupDto, Method, MethodFamily, OkResult, QueueDto, Request, Role, RpcError, RuntimeStats,
+    SiteAuthEntryDto, TaskRuntimeDto,
 };
 use serde::Serialize;
-use serde_json::value::RawValue;
 
-pub(crate) use plugins::all as plugins;
-
-use crate::{hub::Moment, ring::Streamed, service::Service, view};
-
-/// Who calls.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Peer {
-    /// The agent of this machine, which may read passwords.
-    pub(crate) is_local_agent: bool,
-    /// It wants the sequence of a write in its reply.
-    pub(crate) wants_sequences: bool,
-}
-
-/// How a call went.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    /// Nothing changed.
-    Read(Box<RawValue>),
-    /// Something changed; to be answered after the events of it.
-    Wrote(Box<RawValue>),
-    /// A result with many tasks, and the sequence if it is a snapshot.
-    Streamed(StreamedResult, Option<u64>),
-    /// The service is to end once this is answered.
-    Stop(Box<RawValue>),
-}
-
-/// A result whose tasks are encoded while it is sent.
-#[derive(Debug)]
-pub(crate) struct StreamedResult {
-    head: String,
-    tasks: Arc<[Arc<Task>]>,
-    tail: String,
-}
-
-impl StreamedResult {
-    /// As the reply to the call `id`.
-    pub(crate) fn for_reply(self, id: &Id) -> Streamed {
-        let id = serde_json::to_string(id).expect("an id always encodes");
-        Streamed {
-            head: format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}", self.head),
-            tasks: self.tasks,
-            tail: self.tail + "}",
-        }
-    }
-}
-
-fn raw(value: &impl Serialize) -> Result<Box<RawValue>, RpcError> {
-    serde_json::value::to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
-}
-
-fn read(value: &impl Serialize) -> Result<Answer, RpcError> {
-    raw(value).map(Answer::Read)
-}
-
-fn wrote(value: &impl Serialize) -> Result<Answer, RpcError> {
-    raw(value).map(Answer::Wrote)
-}
-
-fn done() -> Result<Answer, RpcError> {
-    wrote(&OkResult::OK)
-}
+use crate::{
+    call::answer::{Answer, Peer, StreamedResult, raw},
+    hub::ask::Moment,
+    service::Service,
+    view,
+};
 
 impl Service {
     /// Does what `request` asks for. Hello, ping and proof belong to the connection and do not come here.
     pub(crate) async fn call(&self, method: Method, request: &Request, peer: &Peer) -> Result<Answer, RpcError> {
-        let name = method.name();
-        if name.starts_with("daemon.task.") {
-            tasks::call(self, method, request).await
-        } else if name.starts_with("daemon.queue.") || name.starts_with("daemon.group.") {
-            queues::call(self, method, request).await
-        } else if name.starts_with("daemon.plugin.") {
-            plugins::call(self, method, request).await
-        } else if name.starts_with("daemon.config.") {
-            configure::call(self, method, request).await
-        } else if name.starts_with("daemon.siteAuth.") {
-            sites::call(self, method, request, peer).await
-        } else {
-            match method {
+        match method.family() {
+            MethodFamily::System => match method {
                 Method::SystemSnapshot => self.snapshot().await,
                 Method::SystemShutdown => raw(&OkResult::OK).map(Answer::Stop),
-                _ => machine::call(self, method, request).await,
-            }
+                _ => Err(RpcError::method_not_found(method.name())),
+            },
+            MethodFamily::Task => tasks::call(self, method, request).await,
+            MethodFamily::Queue => queues::call(self, method, request).await,
+            MethodFamily::Plugin => plugins::call(self, method, request).await,
+            MethodFamily::Config => configure::call(self, method, request).await,
+            MethodFamily::SiteAuth => sites::call(self, method, request, peer).await,
+            MethodFamily::Machine => machine::call(self, method, request).await,
+            MethodFamily::Agent => Err(RpcError::method_not_found(method.name())),
         }
     }
 
@@ -130,7 +72,7 @@ impl Service {
             runtime_stats: stats,
             rss_sources: [],
             rss_item_revisions: BTreeMap::new(),
-            plugins: plugins::all(self.plugins.as_ref()),
+            plugins: view::plugin::all(self.plugins.as_ref()),
             components: [],
             webhook_deliveries: [],
             pending_selections: [],
@@ -149,17 +91,6 @@ impl Service {
             tail,
         };
         Ok(Answer::Streamed(result, Some(sequence)))
-    }
-
-    /// All tasks as one array.
-    async fn all_tasks(&self) -> Result<Answer, RpcError> {
-        let snapshot = crate::refusal::Refuse::refused(self.engine.snapshot().await)?;
-        let result = StreamedResult {
-            head: "[".to_owned(),
-            tasks: snapshot.tasks.into(),
-            tail: "]".to_owned(),
-        };
-        Ok(Answer::Streamed(result, None))
     }
 }
 

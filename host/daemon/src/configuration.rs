@@ -1,5 +1,7 @@
 //! The configuration as clients see it: the engine's settings and the keys of other parts, under one revision.
 
+pub(crate) mod keys;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use engine::{Engine, Settings, VersionedSettings};
@@ -7,15 +9,7 @@ use protocol::{ConfigPatch, ConfigSnapshot, ErrorCode, RpcError};
 use store::Store;
 use tokio::sync::{Mutex, watch};
 
-use crate::{
-    hub::Hub,
-    keys,
-    refusal::{Refuse as _, closing},
-    rows,
-};
-
-/// How a stored password shows, and how a patch says that it stays.
-pub(crate) const HIDDEN: &str = "***";
+use crate::{refusal::Refuse as _, rows, view::HIDDEN};
 
 /// The engine's key whose value is never shown.
 const PASSWORD: &str = "proxy_password";
@@ -73,7 +67,7 @@ impl Configuration {
     }
 
     /// Changes all of what `patch` names, or nothing. Everything is checked before anything is saved.
-    pub(crate) async fn patch(&self, patch: ConfigPatch, hub: &Hub) -> Result<ConfigSnapshot, RpcError> {
+    pub(crate) async fn patch(&self, patch: ConfigPatch) -> Result<ConfigSnapshot, RpcError> {
         let _turn = self.patching.lock().await;
         let present = self.engine.settings();
         let others = Arc::clone(&self.others.borrow());
@@ -109,7 +103,6 @@ impl Configuration {
             }
             saved.refused()?;
         }
-        hub.config_changed().await?;
         Ok(self.snapshot())
     }
 
@@ -140,10 +133,4 @@ impl Configuration {
 /// Grows whenever one of the two parts changes.
 fn revision(settings: &VersionedSettings, others: &Others) -> u64 {
     settings.revision + others.revision
-}
-
-impl From<crate::hub::Ended> for RpcError {
-    fn from(_: crate::hub::Ended) -> Self {
-        closing()
-    }
 }

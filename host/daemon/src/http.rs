@@ -1,5 +1,10 @@
 //! The loopback HTTP side: the upgrade to `/rpc`, uploads, exports and finished files.
 
+mod connection;
+mod files;
+pub(crate) mod shared;
+mod writer;
+
 use std::sync::Arc;
 
 use admission::Seat;
@@ -15,22 +20,15 @@ use axum::{
 use bytes::Bytes;
 use hyper_util::rt::TokioIo;
 use protocol::{BlobResult, MAX_BLOB_BYTES, proof};
-use serde::Serialize;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_util::task::TaskTracker;
 
-use crate::{connection, files, service::Service};
+use crate::{
+    http::shared::{Shared, problem},
+    service::blobs::Full,
+};
 
 /// What a client may send before it has proved who it is; the proof has some hundred bytes.
 const UNPROVED_BYTES: usize = 64 * 1024;
-
-/// What the handlers share.
-#[derive(Debug, Clone)]
-pub(crate) struct Shared {
-    pub(crate) service: Arc<Service>,
-    /// Owns the upgraded connections.
-    pub(crate) tracker: TaskTracker,
-}
 
 /// Every route.
 pub(crate) fn router(shared: Shared) -> Router {
@@ -47,25 +45,6 @@ pub(crate) fn router(shared: Shared) -> Router {
         .merge(keyed)
         .layer(middleware::from_fn(refuse_browsers))
         .with_state(shared)
-}
-
-/// The body of a refusal.
-#[derive(Serialize)]
-struct Problem {
-    success: bool,
-    message: String,
-}
-
-pub(crate) fn problem(status: StatusCode, message: impl Into<String>) -> Response {
-    let message = message.into();
-    (
-        status,
-        Json(Problem {
-            success: false,
-            message,
-        }),
-    )
-        .into_response()
 }
 
 /// Browsers talk to the agent. A page that reaches this port is not to learn anything from it.
@@ -163,7 +142,7 @@ async fn keep_blob(State(shared): State<Shared>, Path(kind): Path<String>, body:
     };
     match shared.service.blobs.keep(blob_id.clone(), body) {
         Ok(()) => Json(BlobResult { blob_id }).into_response(),
-        Err(crate::blobs::Full) => problem(
+        Err(Full) => problem(
             StatusCode::SERVICE_UNAVAILABLE,
             "too many uploads wait for the call that names them",
         ),

@@ -5,7 +5,7 @@
 //!
 //! *Never* speaks a public dialect: browsers, scripts and aria2 clients talk to the agent.
 //!
-//! Start reading at [`Daemon`], then `connection` (how a call comes in), `call` (what it does) and `hub` (how its
+//! Start reading at [`Daemon`], then `http::connection` (how a call comes in), `call` (what it does) and `hub` (how its
 //! effects are told).
 //!
 //! # Reading one's own writes
@@ -17,31 +17,30 @@
 //!
 //! Nothing grows with the number of clients times the number of tasks: an event is encoded once for all connections,
 //! and a snapshot is encoded in pieces while it is sent, from tasks that the engine holds anyway.
+//!
+//! # Storeys
+//!
+//! - `start`: the daemon as a whole
+//! - `http`: the listener, and connections of `/rpc`
+//! - `call`: what each method does
+//! - `service`: what the calls of all connections share
+//! - `hub`: events
+//! - `configuration`
+//! - `options`: a task's options on the wire and in the engine
+//! - `view`, `refusal`, `rows`: records for clients, errors for clients, tables
 
-mod access;
-mod blobs;
 mod call;
 mod configuration;
-mod connection;
-mod create;
-mod disk;
-mod endpoint;
-mod files;
-mod history;
 mod http;
 mod hub;
-mod keys;
-mod proxy_test;
+mod options;
 mod refusal;
-mod ring;
 mod rows;
 mod service;
 mod start;
 mod view;
-mod writer;
 
-pub use create::request as request_of;
-pub use endpoint::EndpointError;
+pub use options::request as request_of;
 pub use rows::MIGRATIONS;
 pub use service::LearnedLimits;
-pub use start::{Config, Connector, Daemon, StartError};
+pub use start::{Config, Connector, Daemon, StartError, endpoint::EndpointError};

@@ -1,5 +1,8 @@
 //! What the calls of all connections share.
 
+pub(crate) mod access;
+pub(crate) mod blobs;
+
 use std::{
     sync::{
         Arc,
@@ -14,7 +17,11 @@ use store::Store;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{access::Access, blobs::Blobs, configuration::Configuration, hub::Hub};
+use crate::{
+    configuration::Configuration,
+    hub::Hub,
+    service::{access::Access, blobs::Blobs},
+};
 
 /// Learned limits of hosts: how many connections they allow. The transport that learns them gives this out.
 pub trait LearnedLimits: Send + Sync + std::fmt::Debug {

@@ -1,5 +1,7 @@
 //! The daemon as a whole: what it is started with, and how it starts and ends.
 
+pub(crate) mod endpoint;
+
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
@@ -32,15 +34,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use transfer::Transport;
 
 use crate::{
-    access::Access,
-    blobs::Blobs,
-    configuration::Configuration,
-    disk::FreeSpace,
-    endpoint::{self, EndpointError},
-    history::History,
-    http::{self, Shared},
-    hub, keys, rows,
-    service::{LearnedLimits, Service},
+    configuration::{Configuration, keys},
+    http::{self, shared::Shared},
+    hub::{self, disk::FreeSpace, history::History},
+    rows,
+    service::{LearnedLimits, Service, access::Access, blobs::Blobs},
+    start::endpoint::EndpointError,
 };
 
 /// The database's name in the data directory.
@@ -162,8 +161,8 @@ pub struct Daemon {
     tracker: TaskTracker,
     /// Cancelled when no more connections are taken.
     stop_listening: CancellationToken,
-    /// Cancelled to cut connections off.
-    cut: CancellationToken,
+    /// Cancelled to drop the connections that did not end in time.
+    force_close: CancellationToken,
     seats: Arc<Seats<()>>,
     dir: Option<DataDir>,
 }
@@ -217,7 +216,7 @@ impl Daemon {
             port: 0,
             tracker,
             stop_listening: CancellationToken::new(),
-            cut: CancellationToken::new(),
+            force_close: CancellationToken::new(),
             seats,
             dir: None,
         };
@@ -288,7 +287,7 @@ impl Daemon {
             .await
             .is_err()
         {
-            self.cut.cancel();
+            self.force_close.cancel();
             self.tracker.wait().await;
         }
         if let Some(plugins) = &self.service.plugins {
@@ -303,7 +302,7 @@ impl Daemon {
             router: self.router.clone(),
             tracker: self.tracker.clone(),
             stop: self.stop_listening.clone(),
-            cut: self.cut.clone(),
+            force_close: self.force_close.clone(),
             seats: Arc::clone(&self.seats),
         }
     }
@@ -448,7 +447,7 @@ struct Acceptor {
     router: Router,
     tracker: TaskTracker,
     stop: CancellationToken,
-    cut: CancellationToken,
+    force_close: CancellationToken,
     seats: Arc<Seats<()>>,
 }
 
@@ -464,7 +463,7 @@ impl Acceptor {
             request.extensions_mut().insert(Arc::clone(&of_requests));
             handler.call(request)
         });
-        let (stop, cut) = (self.stop.clone(), self.cut.clone());
+        let (stop, force_close) = (self.stop.clone(), self.force_close.clone());
         self.tracker.spawn(async move {
             let serving = http1::Builder::new()
                 .timer(hyper_util::rt::TokioTimer::new())
@@ -483,7 +482,7 @@ impl Acceptor {
                     serving.as_mut().graceful_shutdown();
                     tokio::select! {
                         ended = &mut serving => ended,
-                        () = cut.cancelled() => Ok(()),
+                        () = force_close.cancelled() => Ok(()),
                     }
                 }
             };

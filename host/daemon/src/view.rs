@@ -1,8 +1,14 @@
 //! What the engine knows, as clients see it.
 
+pub(crate) mod plugin;
+pub(crate) mod plugin_journal;
+
 use engine::{Group, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
 use protocol::{GroupDto, QueueDto, SegmentDto, TaskDto, TaskRuntimeDto, TaskStatus};
 use transfer::{Progress, SafeUrl};
+
+/// How a stored password shows, and how a patch says that it stays.
+pub(crate) const HIDDEN: &str = "***";
 
 /// Bytes of the unit that limits of queues have on the wire.
 pub(crate) const KIB: u64 = 1024;

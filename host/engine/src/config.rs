@@ -2,9 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use transfer::SafeUrl;
-
-use crate::resolver::Resolver;
+use crate::{model::proxy::SystemProxy, resolver::Resolver};
 
 /// Start-up configuration.
 #[derive(Debug, Clone)]
@@ -24,19 +22,6 @@ pub struct Config {
     /// How often progress is saved while anything runs. A crash loses no bytes by it: the journal beside the part file
     /// is what counts; only the figure shown after the restart may be older.
     pub save_interval: Duration,
-}
-
-/// Proxies that the system (environment, desktop) names. Only the program's entry reads them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SystemProxy {
-    /// For `http` URLs.
-    pub http: Option<SafeUrl>,
-    /// For `https` URLs.
-    pub https: Option<SafeUrl>,
-    /// For every other scheme, and where the one above is missing.
-    pub all: Option<SafeUrl>,
-    /// Hosts to reach directly, separated by commas: `host`, `.suffix`, `*`.
-    pub no_proxy: String,
 }
 
 impl Config {

@@ -1,39 +1,43 @@
 //! The shell around the heart: gives it time and what happens, and performs the effects it answers with.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+mod batch;
+mod jobs;
+mod publisher;
+mod runner;
+mod runs;
+mod signal;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use store::{Store, Vault};
 use tokio::{
-    sync::{broadcast, mpsc, oneshot, watch},
+    sync::{mpsc, oneshot},
     time::Instant,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 use transfer::{Job, Outcome, Progress, RateLimiter, RateLimits, Recorded, Report, Reporter, RunEvent, Transport};
 
 use crate::{
     config::Config,
-    error::{CommandError, StartError},
-    event::{EVENT_BACKLOG, Event},
-    file,
-    handle::{LiveRuns, Message, Shared, ShutdownReport},
-    id::{QueueId, RunId, TaskId, Timestamp},
-    runner::{self, Runner},
-    settings::VersionedSettings,
-    spec,
-    state::{Effect, FileState, Input, LimitScope, Reply, Resolve, Row, Start, State},
-    store as rows,
+    driver::{
+        batch::{Answer, Batch},
+        jobs::Jobs,
+        publisher::Publisher,
+        runner::Runner,
+        runs::{LiveRun, Runs},
+        signal::Signal,
+    },
+    event::Event,
+    mailbox::{Message, Shared, ShutdownReport},
+    model::{
+        error::{CommandError, StartError},
+        file::{self, FileState},
+        id::{QueueId, RunId, TaskId, Timestamp},
+        spec,
+    },
+    rows,
+    state::{Effect, Input, LimitScope, Reply, Resolve, Row, Start, State},
 };
-
-mod batch;
-
-use batch::{Answer, Batch};
 
 /// Commands that may wait; whoever comes after waits to hand its command over.
 const MESSAGE_BACKLOG: usize = 1024;
@@ -58,24 +62,6 @@ const DROP_GRACE: Duration = Duration::from_secs(5);
 /// its own tasks only.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// What comes back from what the driver spawned.
-pub(crate) enum Signal {
-    /// A run tells something.
-    Told(TaskId, RunId, Report),
-    /// A run ended, with its last progress.
-    Ended(TaskId, RunId, Box<Outcome>, Box<Progress>),
-    /// A job ended (a save, a rename, a look at files), and this follows.
-    Settled(Vec<Input>, Option<Answer>),
-}
-
-/// A live run, as the driver holds it.
-struct LiveRun {
-    task: TaskId,
-    stop: CancellationToken,
-    limiter: RateLimiter,
-    progress: watch::Receiver<Progress>,
-}
-
 /// What the loop woke up for.
 enum Turn {
     Messages(Vec<Message>),
@@ -90,34 +76,37 @@ struct Closing {
     replies: Vec<oneshot::Sender<ShutdownReport>>,
 }
 
-struct Driver {
-    config: Config,
-    store: Store,
-    vault: Arc<Vault>,
-    transports: HashMap<&'static str, Arc<dyn Transport>>,
-    state: State,
+/// What comes in.
+struct Inbox {
     messages: mpsc::Receiver<Message>,
     has_handles: bool,
     signals: mpsc::Receiver<Signal>,
-    /// Given to whatever is spawned.
-    signal: mpsc::Sender<Signal>,
-    events: broadcast::Sender<(u64, Event)>,
-    sequence: Arc<AtomicU64>,
-    runs: HashMap<RunId, LiveRun>,
-    /// Runs whose resolver is being asked.
-    resolving: HashMap<RunId, CancellationToken>,
-    published_runs: watch::Sender<Arc<LiveRuns>>,
-    published_settings: watch::Sender<VersionedSettings>,
-    global_limit: RateLimiter,
-    queue_limits: HashMap<QueueId, RateLimiter>,
-    tracker: TaskTracker,
-    cut: CancellationToken,
+}
+
+/// Where rows go, and what seals the secrets among them.
+struct Storage {
+    store: Store,
+    vault: Arc<Vault>,
+}
+
+/// The speed limits that several runs share.
+struct Limits {
+    global: RateLimiter,
+    queues: HashMap<QueueId, RateLimiter>,
+}
+
+struct Driver {
+    config: Config,
+    storage: Storage,
+    transports: HashMap<&'static str, Arc<dyn Transport>>,
+    state: State,
+    inbox: Inbox,
+    publisher: Publisher,
+    runs: Runs,
+    limits: Limits,
+    jobs: Jobs,
     /// Callers whose task's file is being renamed.
     renames: HashMap<TaskId, Answer>,
-    /// Spawned jobs that have not settled.
-    jobs: usize,
-    /// When to sample progress next; only while anything runs.
-    sample_at: Option<Instant>,
     checkpoint_at: Instant,
     save_again_at: Option<Instant>,
     closing: Option<Closing>,
@@ -141,16 +130,15 @@ pub(crate) async fn start(
     let state = State::load(&config.download_dir, config.system_proxy.clone(), loaded, &mut effects);
     let (message_sender, messages) = mpsc::channel(MESSAGE_BACKLOG);
     let (signal, signals) = mpsc::channel(SIGNAL_BACKLOG);
-    let (events, _) = broadcast::channel(EVENT_BACKLOG);
-    let (published_runs, runs) = watch::channel(Arc::default());
-    let (published_settings, settings) = watch::channel(state.settings().clone());
-    let sequence = Arc::new(AtomicU64::new(0));
-    let tracker = TaskTracker::new();
+    let (runs, live_runs) = Runs::new();
+    let (publisher, settings) = Publisher::new(state.settings().clone());
+    let jobs = Jobs::new(signal);
+    let tracker = jobs.tracker.clone();
     let shared = Shared {
         messages: message_sender,
-        events: events.downgrade(),
-        sequence: Arc::clone(&sequence),
-        runs,
+        events: publisher.events.downgrade(),
+        sequence: Arc::clone(&publisher.sequence),
+        runs: live_runs,
         settings,
         schemes: schemes.into(),
         resolver: config.resolver.clone(),
@@ -159,28 +147,23 @@ pub(crate) async fn start(
     };
     let (settling, settled) = oneshot::channel();
     let driver = Driver {
-        global_limit: RateLimiter::new(state.settings().settings.speed_limit_bytes),
+        limits: Limits {
+            global: RateLimiter::new(state.settings().settings.speed_limit_bytes),
+            queues: HashMap::new(),
+        },
         config,
-        store,
-        vault,
+        storage: Storage { store, vault },
         transports,
         state,
-        messages,
-        has_handles: true,
-        signals,
-        signal,
-        events,
-        sequence,
-        runs: HashMap::new(),
-        resolving: HashMap::new(),
-        published_runs,
-        published_settings,
-        queue_limits: HashMap::new(),
-        tracker: tracker.clone(),
-        cut: CancellationToken::new(),
+        inbox: Inbox {
+            messages,
+            has_handles: true,
+            signals,
+        },
+        publisher,
+        runs,
+        jobs,
         renames: HashMap::new(),
-        jobs: 0,
-        sample_at: None,
         checkpoint_at: Instant::now(),
         save_again_at: None,
         closing: None,
@@ -217,14 +200,18 @@ impl Driver {
             self.settling.take_if(|_| !self.state.is_settling());
             let mut batch = Batch::default();
             match self.next_turn().await {
-                Turn::Messages(messages) => messages.into_iter().for_each(|message| self.heed(message, &mut batch)),
-                Turn::Signals(signals) => signals.into_iter().for_each(|signal| self.hear(signal, &mut batch)),
+                Turn::Messages(messages) => messages
+                    .into_iter()
+                    .for_each(|message| self.handle_message(message, &mut batch)),
+                Turn::Signals(signals) => signals
+                    .into_iter()
+                    .for_each(|signal| self.handle_signal(signal, &mut batch)),
                 Turn::Timer => self.tick(&mut batch),
             }
             self.commit(batch).await;
         }
         if let Some(closing) = self.closing.take() {
-            self.tracker.close();
+            self.jobs.tracker.close();
             for reply in closing.replies {
                 let _nobody_waits = reply.send(closing.report.clone());
             }
@@ -236,22 +223,22 @@ impl Driver {
         let mut signals = Vec::new();
         let deadline = self.deadline();
         tokio::select! {
-            count = self.messages.recv_many(&mut messages, MAX_BATCH), if self.has_handles => {
+            count = self.inbox.messages.recv_many(&mut messages, MAX_BATCH), if self.inbox.has_handles => {
                 if count == 0 {
                     // Every handle is gone: nobody is left to ask for a shutdown.
-                    self.has_handles = false;
+                    self.inbox.has_handles = false;
                     let (nobody, _) = oneshot::channel();
                     messages.push(Message::Shutdown(DROP_GRACE, nobody));
                 }
                 Turn::Messages(messages)
             }
-            _ = self.signals.recv_many(&mut signals, MAX_BATCH) => Turn::Signals(signals),
+            _ = self.inbox.signals.recv_many(&mut signals, MAX_BATCH) => Turn::Signals(signals),
             () = until(deadline) => Turn::Timer,
         }
     }
 
     fn is_done(&self) -> bool {
-        self.closing.is_some() && self.runs.is_empty() && self.jobs == 0
+        self.closing.is_some() && self.runs.is_empty() && self.jobs.are_settled()
     }
 
     /// When the loop must wake up although nothing happens. `None` while the engine is idle.
@@ -270,12 +257,19 @@ impl Driver {
         let closing = self
             .closing
             .as_ref()
-            .filter(|_| !self.cut.is_cancelled())
+            .filter(|_| !self.runs.force_stop.is_cancelled())
             .map(|closing| closing.deadline);
-        [retry, edge, new_schedule, self.sample_at, self.save_again_at, closing]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            retry,
+            edge,
+            new_schedule,
+            self.runs.sample_at,
+            self.save_again_at,
+            closing,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     fn now(&self) -> (Timestamp, jiff::civil::DateTime) {
@@ -283,7 +277,7 @@ impl Driver {
         (timestamp(now), self.config.time_zone.to_datetime(now))
     }
 
-    fn heed(&mut self, message: Message, batch: &mut Batch) {
+    fn handle_message(&mut self, message: Message, batch: &mut Batch) {
         match message {
             Message::Command(command, reply) => {
                 let outcome = self.apply(Input::Command(command), batch);
@@ -293,11 +287,12 @@ impl Driver {
                     None => batch.answers.push(answer),
                 }
             }
-            Message::Read(look) => look(&self.state, self.sequence.load(Ordering::Acquire)),
+            Message::Read(look) => look(&self.state, self.publisher.sequence()),
             Message::Rescan(reply) => {
                 let files = self.state.completed_files();
                 let look = move || vec![Input::FilesLookedFor(files.into_iter().map(look_for).collect())];
-                self.spawn_job(look, Some(Answer::new(reply, Ok(Reply::Done))));
+                self.jobs
+                    .spawn_blocking(look, Some(Answer::new(reply, Ok(Reply::Done))));
             }
             Message::Shutdown(grace, reply) => {
                 let _is_no_command = self.apply(Input::Shutdown, batch);
@@ -313,28 +308,23 @@ impl Driver {
         }
     }
 
-    fn hear(&mut self, signal: Signal, batch: &mut Batch) {
+    fn handle_signal(&mut self, signal: Signal, batch: &mut Batch) {
         match signal {
-            Signal::Told(task, run, Report { event, receipt }) => {
-                let told = self.told(task, run, event, batch);
-                match (receipt, told) {
+            Signal::Reported(task, run, Report { event, receipt }) => {
+                let recorded = self.record_run_event(task, run, event, batch);
+                match (receipt, recorded) {
                     (Some(receipt), Ok(_)) => batch.receipts.push(receipt),
                     (Some(receipt), Err(_)) => receipt.give(Ok(Recorded::Taken)),
                     (None, _) => {}
                 }
             }
             Signal::Ended(task, run, outcome, last) => {
-                self.runs.remove(&run);
-                self.published_runs
-                    .send_modify(|runs| drop(Arc::make_mut(runs).remove(&task)));
+                self.runs.remove(task, run);
                 let _is_no_command = self.apply(Input::Progressed(vec![(task, run, *last)]), batch);
                 let _is_no_command = self.apply(Input::Ended(task, run, *outcome), batch);
-                if self.runs.is_empty() {
-                    self.sample_at = None;
-                }
             }
             Signal::Settled(inputs, answer) => {
-                self.jobs -= 1;
+                self.jobs.settled();
                 batch.answers.extend(answer);
                 for input in inputs {
                     self.settle(input, batch);
@@ -344,7 +334,13 @@ impl Driver {
     }
 
     /// What a run tells; refused if it wants a path that it cannot have.
-    fn told(&mut self, task: TaskId, run: RunId, event: RunEvent, batch: &mut Batch) -> Result<Reply, CommandError> {
+    fn record_run_event(
+        &mut self,
+        task: TaskId,
+        run: RunId,
+        event: RunEvent,
+        batch: &mut Batch,
+    ) -> Result<Reply, CommandError> {
         match event {
             RunEvent::Reserved { path, total_bytes } => {
                 return self.apply(Input::Reserved(task, run, path, total_bytes), batch);
@@ -370,7 +366,7 @@ impl Driver {
         let renamed = match &input {
             Input::Renamed(task, _) => self.renames.remove(task),
             Input::Resolved(_, run, _) | Input::Ended(_, run, _) => {
-                self.resolving.remove(run);
+                self.runs.resolved(*run);
                 None
             }
             _ => None,
@@ -387,28 +383,23 @@ impl Driver {
         let (_, local) = self.now();
         let _is_no_command = self.apply(Input::Clock(local), batch);
         let now = Instant::now();
-        if self.sample_at.is_some_and(|at| at <= now) {
-            self.sample_at = Some(now + self.config.sample_interval);
+        if self.runs.sample_at.is_some_and(|at| at <= now) {
+            self.runs.sample_at = Some(now + self.config.sample_interval);
             self.sample(batch);
         }
         if self.save_again_at.take_if(|at| *at <= now).is_some() {
             let _is_no_command = self.apply(Input::SaveAgain, batch);
         }
         if let Some(closing) = self.closing.as_mut().filter(|closing| closing.deadline <= now)
-            && !self.cut.is_cancelled()
+            && !self.runs.force_stop.is_cancelled()
         {
-            closing.report.cut_off = self.runs.values().map(|run| run.task).collect();
-            self.cut.cancel();
+            closing.report.cut_off = self.runs.tasks();
+            self.runs.force_stop.cancel();
         }
     }
 
     fn sample(&mut self, batch: &mut Batch) {
-        let mut samples = Vec::new();
-        for (id, run) in &mut self.runs {
-            if run.progress.has_changed().unwrap_or(false) {
-                samples.push((run.task, *id, run.progress.borrow_and_update().clone()));
-            }
-        }
+        let samples = self.runs.sample();
         if samples.is_empty() {
             return;
         }
@@ -439,20 +430,13 @@ impl Driver {
         match effect {
             Effect::Start(start) => self.start_run(*start),
             Effect::Resolve(resolve) => self.resolve(*resolve),
-            Effect::Stop(run) => {
-                if let Some(run) = self.runs.get(&run) {
-                    run.stop.cancel();
-                }
-                if let Some(stop) = self.resolving.get(&run) {
-                    stop.cancel();
-                }
-            }
+            Effect::Stop(run) => self.runs.stop(run),
             Effect::Save(rows) => batch.rows.extend(rows),
             Effect::DeleteFiles(serial, paths) => batch.work.deletions.push((serial, paths)),
             Effect::Rename(rename) => batch.work.renames.push(rename),
             Effect::LookForLanding { task, landing, rest } => {
                 let look = move || vec![Input::LandingLookedFor(task, file::look_for_landing(&landing, &rest))];
-                self.spawn_job(look, None);
+                self.jobs.spawn_blocking(look, None);
             }
             Effect::SetLimit(scope, limit) => self.set_limit(scope, limit),
             Effect::Emit(event) => self.emit(event),
@@ -461,9 +445,9 @@ impl Driver {
 
     fn set_limit(&self, scope: LimitScope, bytes_per_second: u64) {
         let limiter = match scope {
-            LimitScope::Global => Some(&self.global_limit),
-            LimitScope::Queue(queue) => self.queue_limits.get(&queue),
-            LimitScope::Run(run) => self.runs.get(&run).map(|run| &run.limiter),
+            LimitScope::Global => Some(&self.limits.global),
+            LimitScope::Queue(queue) => self.limits.queues.get(&queue),
+            LimitScope::Run(run) => self.runs.limiter(run),
         };
         if let Some(limiter) = limiter {
             limiter.set(bytes_per_second);
@@ -471,36 +455,30 @@ impl Driver {
     }
 
     fn emit(&mut self, event: Event) {
-        match &event {
-            Event::SettingsChanged(settings) => drop(self.published_settings.send_replace(settings.clone())),
-            Event::QueuesChanged(queues) => {
-                self.queue_limits
-                    .retain(|id, _| queues.iter().any(|queue| queue.id == *id));
-            }
-            _ => {}
+        if let Event::QueuesChanged(queues) = &event {
+            self.limits
+                .queues
+                .retain(|id, _| queues.iter().any(|queue| queue.id == *id));
         }
-        let sequence = self.sequence.fetch_add(1, Ordering::AcqRel) + 1;
-        let _nobody_listens = self.events.send((sequence, event));
+        self.publisher.emit(event);
     }
 
     /// Asks the resolver; its answer, or that the run was stopped meanwhile, comes back as a signal.
     fn resolve(&mut self, Resolve { task, run, request }: Resolve) {
-        let stop = CancellationToken::new();
-        self.resolving.insert(run, stop.clone());
+        let stop = self.runs.resolve(run);
         let asked = self
             .config
             .resolver
             .clone()
             .map(|resolver| async move { resolver.resolve(request).await });
-        self.jobs += 1;
-        let signal = self.signal.clone();
-        self.tracker.spawn(async move {
+        let resolving = async move {
             let input = match stop.run_until_cancelled(runner::guarded(asked)).await {
                 Some(outcome) => Input::Resolved(task, run, outcome),
                 None => Input::Ended(task, run, Outcome::Stopped),
             };
-            let _driver_ended = signal.send(Signal::Settled(vec![input], None)).await;
-        });
+            vec![input]
+        };
+        self.jobs.spawn(resolving, None);
     }
 
     fn start_run(&mut self, start: Start) {
@@ -513,7 +491,8 @@ impl Driver {
         let stop = CancellationToken::new();
         let limiter = RateLimiter::new(start.speed_limit_bytes);
         let queue_limiter = self
-            .queue_limits
+            .limits
+            .queues
             .entry(start.queue)
             .or_insert_with(|| RateLimiter::new(start.queue_limit_bytes))
             .clone();
@@ -524,8 +503,8 @@ impl Driver {
             transport: self.transports.get(scheme).cloned(),
             events: reports.events,
             progress: reports.progress.clone(),
-            signals: self.signal.clone(),
-            cut: self.cut.clone(),
+            signals: self.jobs.signal.clone(),
+            force_stop: self.runs.force_stop.clone(),
         };
         let live = LiveRun {
             task: start.task,
@@ -533,32 +512,17 @@ impl Driver {
             limiter: limiter.clone(),
             progress: reports.progress,
         };
-        self.published_runs.send_modify(|runs| {
-            Arc::make_mut(runs).insert(start.task, (start.run, live.progress.clone()));
-        });
-        self.runs.insert(start.run, live);
+        self.runs.insert(start.run, live, self.config.sample_interval);
         let job = Job {
             source: start.source,
             target: start.target,
             connections: start.connections,
-            limits: RateLimits::new([limiter, queue_limiter, self.global_limit.clone()]),
+            limits: RateLimits::new([limiter, queue_limiter, self.limits.global.clone()]),
             retry: start.retry,
             reporter,
             stop,
         };
-        self.tracker.spawn(runner.conduct(job));
-        self.sample_at
-            .get_or_insert_with(|| Instant::now() + self.config.sample_interval);
-    }
-
-    /// Does `work` off the async threads; its inputs come back as a signal.
-    fn spawn_job(&mut self, work: impl FnOnce() -> Vec<Input> + Send + 'static, answer: Option<Answer>) {
-        self.jobs += 1;
-        let signal = self.signal.clone();
-        self.tracker.spawn(async move {
-            let inputs = tokio::task::spawn_blocking(work).await.unwrap_or_default();
-            let _driver_ended = signal.send(Signal::Settled(inputs, answer)).await;
-        });
+        self.jobs.tracker.spawn(runner.conduct(job));
     }
 
     /// Hands the rows of `batch` to the store, in order, and lets a job wait for the disk and answer the callers.
@@ -568,19 +532,19 @@ impl Driver {
         }
         let saved: Arc<[Row]> = batch.rows.into();
         let committed = self
+            .storage
             .store
-            .enqueue(rows::save(Arc::clone(&saved), Arc::clone(&self.vault)))
+            .enqueue(rows::save(Arc::clone(&saved), Arc::clone(&self.storage.vault)))
             .await;
         let (mut answers, receipts, work) = (batch.answers, batch.receipts, batch.work);
-        self.jobs += 1;
-        let signal = self.signal.clone();
-        self.tracker.spawn(async move {
+        let settling = async move {
             let durable = match committed {
                 Ok(committed) => committed.durable().await,
                 Err(error) => Err(error),
             };
-            let inputs = match durable {
+            match durable {
                 Ok(()) => {
+                    drop(answers);
                     batch::give(receipts, Ok(()));
                     work.perform().await
                 }
@@ -594,10 +558,9 @@ impl Driver {
                         .chain(work.give_up(&reason))
                         .collect()
                 }
-            };
-            drop(answers);
-            let _driver_ended = signal.send(Signal::Settled(inputs, None)).await;
-        });
+            }
+        };
+        self.jobs.spawn(settling, None);
     }
 }
 

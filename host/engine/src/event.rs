@@ -6,11 +6,11 @@ use tokio::sync::broadcast;
 use transfer::{Failure, Progress};
 
 use crate::{
-    group::Group,
-    id::{GroupId, TaskId},
-    queue::Queue,
-    settings::VersionedSettings,
-    task::Task,
+    model::group::Group,
+    model::id::{GroupId, TaskId},
+    model::queue::Queue,
+    model::settings::VersionedSettings,
+    model::task::Task,
 };
 
 /// Something that changed. Lists come whole where they are short; tasks come as the ones that changed.

@@ -1,56 +1,37 @@
 //! The handle: what can be asked of the engine. Holds channels only.
 
 use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use store::{Store, Vault};
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
-use tokio_util::task::TaskTracker;
+use tokio::sync::{broadcast, oneshot, watch};
 use transfer::{Credentials, FileName, Progress, SafeUrl, Transport};
 
 use crate::{
     config::Config,
     driver,
-    error::{CommandError, StartError},
     event::{Events, Snapshot},
-    group::GroupSpec,
-    id::{GroupId, QueueId, RunId, TaskId},
-    queue::{Queue, QueueSpec, Schedule},
-    resolver::{Resolution, Resolver, ResolverId},
-    settings::{Settings, VersionedSettings},
-    site::Site,
-    spec::{InvalidSpec, TaskSpec},
+    mailbox::{Message, Shared, ShutdownReport},
+    model::{
+        error::{CommandError, StartError},
+        group::GroupSpec,
+        id::{GroupId, QueueId, RunId, TaskId},
+        queue::{Queue, QueueSpec, Schedule},
+        resolution::{Resolution, ResolverId},
+        settings::{Settings, VersionedSettings},
+        site::Site,
+        spec::{InvalidSpec, TaskSpec},
+        task::{FileFate, Task},
+    },
     state::{Command, Reply, SECRETS_DROPPED, State},
-    task::{FileFate, Task},
 };
 
 /// The running engine. Clones share it. Every command resolves once what it changed is on disk; dropping its future
 /// does not take the command back. It ends with [`Engine::shutdown`], or by itself when the last clone is gone.
 #[derive(Debug, Clone)]
 pub struct Engine(Arc<Shared>);
-
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) messages: mpsc::Sender<Message>,
-    /// Weak, so that subscriptions end with the driver and not with the last handle.
-    pub(crate) events: broadcast::WeakSender<(u64, crate::event::Event)>,
-    pub(crate) sequence: Arc<AtomicU64>,
-    pub(crate) runs: watch::Receiver<Arc<LiveRuns>>,
-    pub(crate) settings: watch::Receiver<VersionedSettings>,
-    pub(crate) schemes: Arc<[&'static str]>,
-    pub(crate) resolver: Option<Arc<dyn Resolver>>,
-    pub(crate) adopts: bool,
-    pub(crate) tracker: TaskTracker,
-}
-
-/// The progress of every live run.
-pub(crate) type LiveRuns = HashMap<TaskId, (RunId, watch::Receiver<Progress>)>;
 
 /// How a task's run is doing.
 #[derive(Debug, Clone)]
@@ -61,28 +42,6 @@ pub struct TaskProgress {
     pub run: RunId,
     /// The newest the run told.
     pub progress: Progress,
-}
-
-/// How a shutdown went.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ShutdownReport {
-    /// Tasks whose runs did not stop in time and were cut off; they go on from their last saved bytes.
-    pub cut_off: Vec<TaskId>,
-}
-
-/// A look at the state as of an event's sequence number.
-pub(crate) type Look = Box<dyn FnOnce(&State, u64) + Send>;
-
-/// What the handle tells the driver.
-pub(crate) enum Message {
-    /// Do this; answer once it is on disk.
-    Command(Command, oneshot::Sender<Result<Reply, CommandError>>),
-    /// Look at the state.
-    Read(Look),
-    /// Look for the files of completed tasks.
-    Rescan(oneshot::Sender<Result<Reply, CommandError>>),
-    /// Stop the runs and end.
-    Shutdown(Duration, oneshot::Sender<ShutdownReport>),
 }
 
 /// What came of a change of a task's URLs.

@@ -6,41 +6,44 @@
 //! *Never* knows HTTP, a plugin, a feed or a wire format. Everything it needs of them comes in through
 //! [`transfer::Transport`], [`Resolver`] and its own handle.
 //!
+//! # Storeys
+//!
+//! - `handle`: what can be asked
+//! - `driver`: gives the state time, and does what it answers with
+//! - `mailbox`, `rows`: what handle and driver share, and how the state is stored
+//! - `state`: what follows from what happens; pure
+//! - `config`, `event`, `resolver`, `proxies`: what the engine is given and what it tells
+//! - `model`: tasks, queues, groups, sites, settings
+//!
 //! Start reading at [`Engine`] (what can be asked), then [`state`] (what happens), then `driver` (how it is done).
 
 mod config;
 mod driver;
-mod error;
 mod event;
-mod file;
-mod group;
 mod handle;
-mod id;
-mod proxy;
-mod queue;
+mod mailbox;
+mod model;
+mod proxies;
 mod resolver;
-mod runner;
-mod settings;
-mod site;
-pub mod spec;
+mod rows;
 pub mod state;
-mod store;
-mod task;
 
-pub use config::{Config, SystemProxy};
-pub use error::{CommandError, StartError};
+pub use config::Config;
 pub use event::{Event, Events, Gap, Snapshot};
-pub use group::{Group, GroupSpec};
-pub use handle::{Engine, ShutdownReport, TaskProgress, UrlChanged};
-pub use id::{GroupId, InvalidId, QueueId, RunId, TaskId, Timestamp};
-pub use proxy::Proxies;
-pub use queue::{Days, Queue, QueueSpec, Schedule};
-pub use resolver::{
-    InvalidItem, Item, Link, List, ListedFile, Resolution, ResolveFuture, ResolveRequest, Resolved, Resolver,
-    ResolverId,
+pub use handle::{Engine, TaskProgress, UrlChanged};
+pub use mailbox::ShutdownReport;
+pub use model::{
+    error::{CommandError, StartError},
+    group::{Group, GroupSpec},
+    id::{GroupId, InvalidId, QueueId, RunId, TaskId, Timestamp},
+    proxy::{ProxyChoice, SystemProxy},
+    queue::{Days, Queue, QueueSpec, Schedule},
+    resolution::{InvalidItem, Item, Resolution, ResolverId},
+    settings::{FileMissingAction, InvalidSetting, ProxyMode, ProxyType, Settings, VersionedSettings},
+    site::Site,
+    spec::{self, InvalidSpec, TaskSpec},
+    task::{After, FileFate, Phase, Retry, Run, Status, Task},
 };
-pub use settings::{FileMissingAction, InvalidSetting, ProxyMode, ProxyType, Settings, VersionedSettings};
-pub use site::Site;
-pub use spec::{InvalidSpec, ProxyChoice, TaskSpec};
-pub use store::MIGRATIONS;
-pub use task::{After, FileFate, Phase, Retry, Run, Status, Task};
+pub use proxies::Proxies;
+pub use resolver::{Link, List, ListedFile, ResolveFuture, ResolveRequest, Resolved, Resolver};
+pub use rows::MIGRATIONS;

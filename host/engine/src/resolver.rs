@@ -1,84 +1,13 @@
 //! The seam to whoever knows what is behind a URL that is no file itself: plugins.
 
-use std::{fmt, future::Future, pin::Pin, str::FromStr, sync::Arc};
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use transfer::{Checksum, Failure, FileName, GivenBy, RequestOptions, SafeUrl, Secret, Segment};
 
-use crate::proxy::Proxies;
-
-/// The longest name of a resolver, and of an item or variant, in bytes.
-const MAX_NAME_BYTES: usize = 512;
-
-/// Names a resolver. It stays with the tasks that the resolver claimed, whether it is there or not.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ResolverId(Arc<str>);
-
-impl ResolverId {
-    /// The resolver of this name.
-    pub fn new(name: &str) -> Self {
-        Self(name.into())
-    }
-
-    /// Its name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ResolverId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// One file of a list, in one of its variants: `id` or `id@variant`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
-    /// The resolver's name for the file.
-    pub id: Box<str>,
-    /// The resolver's name for the quality or format; none if there is only one.
-    pub variant: Option<Box<str>>,
-}
-
-/// A text that names no item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an item is written id or id@variant, each of 1 to {MAX_NAME_BYTES} bytes")]
-pub struct InvalidItem;
-
-impl fmt::Display for Item {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.id)?;
-        self.variant.as_ref().map_or(Ok(()), |variant| write!(f, "@{variant}"))
-    }
-}
-
-impl FromStr for Item {
-    type Err = InvalidItem;
-
-    /// The last `@` parts the two: an id may have others.
-    fn from_str(text: &str) -> Result<Self, InvalidItem> {
-        let (id, variant) = text
-            .rsplit_once('@')
-            .map_or((text, None), |(id, variant)| (id, Some(variant)));
-        let is_name = |name: &str| (1..=MAX_NAME_BYTES).contains(&name.len());
-        if !is_name(id) || !variant.is_none_or(is_name) {
-            return Err(InvalidItem);
-        }
-        Ok(Self {
-            id: id.into(),
-            variant: variant.map(Into::into),
-        })
-    }
-}
-
-/// Behind which resolver a task's bytes are, and which of its files the task is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolution {
-    /// The resolver.
-    pub resolver: ResolverId,
-    /// The file; none until the resolver was asked what there is.
-    pub item: Option<Item>,
-}
+use crate::{
+    model::resolution::{Item, Resolution, ResolverId},
+    proxies::Proxies,
+};
 
 /// What a resolver is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,25 +91,4 @@ pub trait Resolver: Send + Sync + fmt::Debug {
     /// What is behind the URL. The future may be dropped. A failure is the task's: what is claimed is never downloaded
     /// as it is because its resolver failed.
     fn resolve(&self, request: ResolveRequest) -> ResolveFuture;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_item_is_read_as_it_is_written() {
-        for (text, id, variant) in [
-            ("a", "a", None),
-            ("a@hd", "a", Some("hd")),
-            ("a@b@hd", "a@b", Some("hd")),
-        ] {
-            let item: Item = text.parse().unwrap();
-            assert_eq!((&*item.id, item.variant.as_deref()), (id, variant));
-            assert_eq!(item.to_string(), text);
-        }
-        for text in ["", "@", "a@", "@hd", &"x".repeat(513)] {
-            assert_eq!(text.parse::<Item>(), Err(InvalidItem), "{text}");
-        }
-    }
 }

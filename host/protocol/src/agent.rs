@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{capture::PendingCaptureDto, snapshot::DaemonSnapshot};
+use crate::{record::capture::PendingCaptureDto, snapshot::DaemonSnapshot};
 
 /// The name under which the agent says hello to its daemon.
 pub const CLIENT_NAME: &str = "svc-agent";

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    config::ConfigSnapshot,
-    group::GroupDto,
-    plugin::PluginDto,
-    queue::QueueDto,
-    runtime::RuntimeStats,
-    site::SiteAuthEntryDto,
+    record::config::ConfigSnapshot,
+    record::group::GroupDto,
+    record::plugin::PluginDto,
+    record::queue::QueueDto,
+    record::runtime::RuntimeStats,
+    record::site::SiteAuthEntryDto,
+    record::task::{ActivityEntry, TaskDto, TaskRuntimeDto},
     snapshot::DaemonSnapshot,
-    task::{ActivityEntry, TaskDto, TaskRuntimeDto},
 };
 
 /// Who tells.

@@ -8,6 +8,14 @@
 //!
 //! Start reading at [`Request`] and [`Reply`] (one frame each), then [`Method`], then [`DaemonEvent`].
 //!
+//! # Storeys
+//!
+//! - `frame`: requests, replies, errors, methods, and records out of JSON
+//! - `agent`: what the agent adds to the daemon's
+//! - `snapshot`, `event`: everything, and what changes
+//! - `handshake`: how the two ends of a connection recognise each other
+//! - `record`: params and results
+//!
 //! # A connection
 //!
 //! 1. `GET /rpc` is upgraded to a WebSocket. One JSON-RPC 2.0 object per text frame, never an array.
@@ -26,62 +34,52 @@
 //! sequence in the reply, as a member `sequence` beside `result`; who does not say it gets plain JSON-RPC replies.
 
 pub mod agent;
-pub mod capability;
-mod capture;
-pub mod close;
-mod config;
-pub mod endpoint;
-mod envelope;
-mod error;
 mod event;
-mod group;
-mod market;
-mod method;
-mod misfit;
-mod plugin;
-pub mod proof;
-mod queue;
-mod runtime;
-mod session;
-mod site;
+mod frame;
+mod handshake;
+mod record;
 mod snapshot;
-mod task;
 
-pub use capture::{
+pub use frame::close;
+pub use handshake::{capability, endpoint, proof};
+
+pub use event::{DaemonEvent, EventBody, Service, ServiceEvent, ServiceEventParams, TasksSnapshot};
+pub use frame::envelope::{Id, Reply, Request, SERVICE_EVENT, ServerFrame, encode_notification, encode_request};
+pub use frame::error::{ErrorCode, ErrorData, Reason, RpcError, code};
+pub use frame::method::{Method, MethodFamily};
+pub use frame::misfit::{Misfit, from_json, from_value};
+pub use handshake::session::{HelloParams, HelloResult, OkResult, PROTOCOL_VERSION, Role, ShutdownParams};
+pub use record::capture::{
     CaptureResolveParams, CaptureResolved, CaptureResult, CaptureSubmitParams, DownloadRequest, PendingCaptureDto,
 };
-pub use config::{ConfigPatch, ConfigSnapshot, ConnPolicyResult, ProxyTestParams, ProxyTestResult, SystemProxyResult};
-pub use envelope::{Id, Reply, Request, SERVICE_EVENT, ServerFrame, encode_notification, encode_request};
-pub use error::{ErrorCode, ErrorData, Reason, RpcError, code};
-pub use event::{DaemonEvent, EventBody, Service, ServiceEvent, ServiceEventParams, TasksSnapshot};
-pub use group::{CreateGroupRequest, CreateGroupResponse, CreateGroupTasksParams, GroupDto};
-pub use market::{
+pub use record::config::{
+    ConfigPatch, ConfigSnapshot, ConnPolicyResult, ProxyTestParams, ProxyTestResult, SystemProxyResult,
+};
+pub use record::group::{CreateGroupRequest, CreateGroupResponse, CreateGroupTasksParams, GroupDto};
+pub use record::market::{
     MarketEntryDto, MarketInstallRequest, MarketInstalledDto, MarketRefreshRequest, MarketSourceAddRequest,
     MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, RevocationDto, SetPluginPinnedParams,
     SetPluginPinnedRequest,
 };
-pub use method::Method;
-pub use misfit::{Misfit, from_json, from_value};
-pub use plugin::{
+pub use record::plugin::{
     ChoosePluginHostParams, ChoosePluginHostRequest, DevErrorDto, GroupItemDto, InstallPluginDevRequest,
     InstallPluginFileParams, InstallPluginParams, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginCallDto,
     PluginDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginParams, PluginRequestDto, PreviewItemDto,
     PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse, SetPluginEnabledParams, SetPluginEnabledRequest,
     SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
 };
-pub use queue::{
+pub use record::queue::{
     BoostParams, MoveTaskParams, QueueDto, QueueFields, QueueIdParams, ReorderParams, ScheduleParams, UpdateQueueParams,
 };
-pub use runtime::{DiagnosticsResult, ExportResult, FsEntry, FsListParams, FsListResult, RuntimeStats};
-pub use session::{HelloParams, HelloResult, OkResult, PROTOCOL_VERSION, Role, ShutdownParams, SnapshotResult};
-pub use site::{SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams, SiteUrlParams};
-pub use snapshot::{DaemonSnapshot, SnapshotBody};
-pub use task::{
+pub use record::runtime::{DiagnosticsResult, ExportResult, FsEntry, FsListParams, FsListResult, RuntimeStats};
+pub use record::site::{SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams, SiteUrlParams};
+pub use record::task::{
     ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,
     CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
     DeleteTasksParams, GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody, SegmentDto, SpeedLimitParams,
     Stranger, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus,
 };
+pub use snapshot::{DaemonSnapshot, SnapshotBody, SnapshotResult};
 
 /// The largest frame that a server reads is one byte less: a frame of this many bytes is refused.
 pub const MAX_REQUEST_BYTES: usize = 1024 * 1024;

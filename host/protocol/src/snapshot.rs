@@ -5,14 +5,25 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    config::ConfigSnapshot,
-    group::GroupDto,
-    queue::QueueDto,
-    runtime::RuntimeStats,
-    session::Role,
-    site::SiteAuthEntryDto,
-    task::{TaskDto, TaskRuntimeDto},
+    handshake::session::Role,
+    record::config::ConfigSnapshot,
+    record::group::GroupDto,
+    record::queue::QueueDto,
+    record::runtime::RuntimeStats,
+    record::site::SiteAuthEntryDto,
+    record::task::{TaskDto, TaskRuntimeDto},
 };
+
+/// Result of `system.snapshot`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SnapshotResult {
+    /// In which epoch the sequence counts.
+    pub epoch: String,
+    /// The last event that the body holds.
+    pub sequence: u64,
+    /// Everything.
+    pub body: SnapshotBody,
+}
 
 /// Whose snapshot, and the snapshot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,7 +57,7 @@ pub struct DaemonSnapshot {
     /// Revisions of the feeds' items.
     pub rss_item_revisions: BTreeMap<String, u64>,
     /// Plugins.
-    pub plugins: Vec<crate::plugin::PluginDto>,
+    pub plugins: Vec<crate::record::plugin::PluginDto>,
     /// Components.
     pub components: Vec<serde_json::Value>,
     /// Deliveries of webhooks.

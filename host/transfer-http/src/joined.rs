@@ -6,73 +6,33 @@
 mod cipher;
 mod fetch;
 mod identity;
+mod joining;
+mod keys;
 mod window;
 
-use std::{
-    cell::{Cell, OnceCell, RefCell},
-    pin::{Pin, pin},
-    rc::Rc,
-    sync::Arc,
-    time::Duration,
-};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{
-    sync::Notify,
     task::spawn_blocking,
     time::{MissedTickBehavior, interval, sleep},
 };
 use transfer::{
-    ByteRange, Claimed, ConnectionPlan, Failure, FileName, Finished, Job, Mark, Origin, Outcome, PartFile, Progress,
-    RateLimits, Reporter, RetryBudget, RunEvent, Segment, Source, Stage, failure::FailureKind, part_file::Begun,
+    ByteRange, Claimed, ConnectionPlan, Failure, FileName, Finished, Job, Origin, Outcome, PartFile, Progress,
+    RunEvent, Segment, Stage, failure::FailureKind, part_file::Begun,
 };
 
 use crate::{
-    Shared,
-    crew::{jitter, tell_retry},
-    fetch::Fetcher,
-    joined::{
-        fetch::Keys,
-        window::{Lasting, Window},
-    },
-    place::Place,
-    proof,
-    run::{blocking, failed},
+    background::blocking,
+    client::shared::Shared,
+    hashing::{hash, mismatch},
+    joined::{joining::Joining, window::Lasting},
+    place::failed,
     upkeep::{TICK, Upkeep},
 };
 
 /// Segments fetched at once unless somebody says how many. They are small, and each waits for an answer first.
 const AUTOMATIC: u16 = 8;
-
-/// The most bytes that are kept in memory until it is their turn: eight segments of four seconds at 8 Mbit/s.
-const MEMORY_BYTES: usize = 32 * 1024 * 1024;
-
-/// One run. It lives on one lane, so plain cells do.
-pub(crate) struct Joining {
-    shared: Arc<Shared>,
-    source: Rc<Source>,
-    place: Place,
-    connections: ConnectionPlan,
-    limits: RateLimits,
-    reporter: Reporter,
-    fetcher: Fetcher,
-    budget: RefCell<RetryBudget>,
-    keys: Keys,
-    /// For each segment, the name of the list up to and with it.
-    names: Box<[u64]>,
-    part: OnceCell<Arc<PartFile>>,
-    window: RefCell<Window>,
-    /// Where the next byte is written.
-    position: Cell<u64>,
-    /// Where the head begins: every byte before is on record.
-    boundary: Cell<u64>,
-    /// The furthest that the position ever was.
-    high_water: Cell<u64>,
-    /// Bytes received in this run, repeats included.
-    received: Cell<u64>,
-    /// There is another head, and more room in memory.
-    advanced: Notify,
-}
 
 type Fetching<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = (usize, Result<(), Failure>)> + 'a>>>;
 
@@ -107,38 +67,6 @@ pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
 }
 
 impl Joining {
-    fn new(shared: Arc<Shared>, job: Job) -> Result<Self, Failure> {
-        let Job {
-            source,
-            target,
-            connections,
-            limits,
-            retry,
-            reporter,
-            stop: _,
-        } = job;
-        let source = Rc::new(source);
-        Ok(Self {
-            fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
-            place: Place::new(&source.urls[0], target, reporter.clone()),
-            budget: RefCell::new(RetryBudget::new(retry)),
-            keys: Keys::default(),
-            names: identity::names(&source.segments),
-            part: OnceCell::new(),
-            window: RefCell::new(Window::new(0, source.segments.len(), MEMORY_BYTES)),
-            position: Cell::new(0),
-            boundary: Cell::new(0),
-            high_water: Cell::new(0),
-            received: Cell::new(0),
-            advanced: Notify::new(),
-            shared,
-            source,
-            connections,
-            limits,
-            reporter,
-        })
-    }
-
     /// Gets every byte and proves it; an outcome is returned if there is nothing to do. May be dropped at any await:
     /// what is whole is on record.
     async fn transfer(&self) -> Result<Option<Outcome>, Failure> {
@@ -180,7 +108,7 @@ impl Joining {
             part.start_over()?;
             return self.begin(part);
         };
-        *self.window.borrow_mut() = Window::new(count, self.source.segments.len(), MEMORY_BYTES);
+        self.begin_at(count);
         for place in [&self.position, &self.boundary, &self.high_water] {
             place.set(mark.end);
         }
@@ -250,11 +178,7 @@ impl Joining {
             self.window.borrow_mut().park(index, lasting);
             return Ok(None);
         }
-        let Some(wait) = self.budget.borrow_mut().take(&failure, jitter()) else {
-            return Err(failure);
-        };
-        tell_retry(&self.reporter, failure, wait).await;
-        Ok(Some(wait))
+        self.retries.grant(failure).await.map(Some)
     }
 
     fn on_tick(&self, upkeep: &mut Upkeep, connections: usize) -> Result<(), Failure> {
@@ -298,12 +222,12 @@ impl Joining {
         let Some(wanted) = &self.source.checksum else {
             return Ok(());
         };
-        let found = proof::hash(Arc::clone(self.part()), wanted.clone()).await?;
+        let found = hash(Arc::clone(self.part()), wanted.clone()).await?;
         if found == *wanted {
             return Ok(());
         }
         self.part().discard();
-        Err(proof::mismatch(wanted, &found))
+        Err(mismatch(wanted, &found))
     }
 
     async fn finish(&self) -> Result<Finished, Failure> {
@@ -322,14 +246,6 @@ impl Joining {
             Some(part) => self.place.keep(Arc::clone(part), self.boundary.get()).await,
             None => false,
         }
-    }
-
-    fn adopt(&self, part: PartFile) -> Arc<PartFile> {
-        Arc::clone(self.part.get_or_init(|| Arc::new(part)))
-    }
-
-    fn part(&self) -> &Arc<PartFile> {
-        self.part.get().expect("bytes come only after a part file was claimed")
     }
 
     fn origin(&self) -> Origin {
@@ -369,67 +285,6 @@ impl Joining {
 
     fn host(&self, index: usize) -> &str {
         self.source.segments[index].url.as_url().host_str().unwrap_or_default()
-    }
-
-    /// Forgets what has come of a segment.
-    fn restart(&self, index: usize) {
-        let mut window = self.window.borrow_mut();
-        window.restart(index);
-        if window.is_head(index) {
-            self.position.set(self.boundary.get());
-        }
-    }
-
-    /// How many bytes of a segment may come; waits until there may be any.
-    async fn room(&self, index: usize) -> usize {
-        loop {
-            let mut advanced = pin!(self.advanced.notified());
-            advanced.as_mut().enable();
-            let room = self.window.borrow().room(index);
-            if room > 0 {
-                return room;
-            }
-            advanced.await;
-        }
-    }
-
-    /// Takes bytes of a segment: into the file, or into memory until it is their turn.
-    fn put(&self, index: usize, bytes: &[u8]) -> Result<(), Failure> {
-        let mut window = self.window.borrow_mut();
-        if window.is_head(index) {
-            self.write(bytes)
-        } else {
-            window.keep(index, bytes);
-            Ok(())
-        }
-    }
-
-    fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let position = self.position.get();
-        self.part().write_at(bytes, position)?;
-        let end = position + bytes.len() as u64;
-        self.position.set(end);
-        if end > self.high_water.get() {
-            self.high_water.set(end);
-            self.budget.borrow_mut().progressed();
-        }
-        Ok(())
-    }
-
-    /// A segment is whole: what it was in the way of is written.
-    fn complete(&self, index: usize) -> Result<(), Failure> {
-        self.window.borrow_mut().whole(index);
-        while let Some((ended, kept)) = { self.window.borrow_mut().advance() } {
-            let mark = Mark {
-                end: self.position.get(),
-                segments: self.names[ended],
-            };
-            self.boundary.set(mark.end);
-            self.part().record_joined(mark)?;
-            self.write(&kept)?;
-        }
-        self.advanced.notify_waiters();
-        Ok(())
     }
 }
 

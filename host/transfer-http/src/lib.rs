@@ -6,93 +6,51 @@
 //!
 //! *Never* knows a task, a queue or a store; it sees one [`Job`] at a time.
 //!
-//! Start reading at [`HttpTransport`], then `run` (one run, start to end), `plan` and `ramp` (the pure heart: which
-//! connection fetches what, and how many pay), `verdict` (what a response is worth). Files that are joined from segments
-//! are `joined`, with `joined::window` for a heart.
+//! Start reading at [`HttpTransport`], then `run` (one run, start to end), `run::plan` and `run::ramp` (the pure heart:
+//! which connection fetches what, and how many pay), `answer::verdict` (what a response is worth). Files that are joined
+//! from segments are `joined`, with `joined::window` for a heart.
+//!
+//! # Storeys
+//!
+//! - `run`, `joined`: one run of a job, for a file of one resource and for a file of segments
+//! - `place`: name, part file and last step of either
+//! - `hashing`, `upkeep`, `retry`: what both sorts of run do beside moving bytes
+//! - `answer`: what a response is worth and what it calls its file
+//! - `client`: the HTTP/1.1 client
+//! - `background`: work that may block for long
 
-mod body;
-mod connect;
-mod connection;
-mod crew;
-mod decode;
-mod disposition;
-mod fetch;
-mod head;
-mod host_caps;
+mod answer;
+mod background;
+mod client;
+mod hashing;
 mod joined;
-mod mirrors;
-mod name;
-mod opening;
 mod place;
-mod plan;
-mod proof;
-mod ramp;
+mod retry;
 mod run;
-mod session;
 mod upkeep;
-mod verdict;
-mod worker;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use egress::tls::Tls;
 use transfer::{Failure, Job, Lanes, Outcome, RunFuture, Transport, failure::FailureKind};
 
-/// How patient connections are, and what they trust. Changed only by making a new transport.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// How long finding the host, connecting and the TLS handshake may take, each.
-    pub connect_timeout: Duration,
-    /// How long a server may take to answer a request with a complete head.
-    pub response_timeout: Duration,
-    /// How long a body may bring nothing before its connection is given up.
-    pub stall_timeout: Duration,
-    /// A PEM file of certificates to trust instead of the system's.
-    pub ca_certificate: Option<PathBuf>,
-    /// The `User-Agent` of requests that name none.
-    pub user_agent: String,
-    /// What looks names up.
-    pub names: egress::Names,
-}
+use crate::client::shared::Shared;
 
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            connect_timeout: Duration::from_secs(15),
-            // As long as aria2 waits; a server may build the file before it answers.
-            response_timeout: Duration::from_mins(1),
-            stall_timeout: Duration::from_secs(15),
-            ca_certificate: None,
-            user_agent: concat!("Svc/", env!("CARGO_PKG_VERSION")).to_owned(),
-            names: egress::Names::default(),
-        }
-    }
-}
+pub use crate::client::shared::Config;
 
 /// The transport for `http` and `https`. Clones share idle connections, lanes and what was learned of hosts.
 #[derive(Debug, Clone)]
-pub struct HttpTransport(Arc<Shared>);
-
-/// What all runs of a transport share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) config: Config,
-    pub(crate) tls: Tls,
-    pub(crate) caps: host_caps::HostCaps,
+pub struct HttpTransport {
+    shared: Arc<Shared>,
     lanes: Lanes,
 }
 
 impl HttpTransport {
     /// A transport with `config`. Fails if [`Config::ca_certificate`] cannot be used.
     pub fn new(config: Config) -> Result<Self, Failure> {
-        let tls = Tls::new(config.ca_certificate.as_deref())
-            .map_err(|error| Failure::new(FailureKind::InvalidSource, error.to_string()))?;
-        Ok(Self(Arc::new(Shared {
-            config,
-            tls,
-            caps: host_caps::HostCaps::default(),
+        Ok(Self {
+            shared: Arc::new(Shared::new(config)?),
             lanes: Lanes::default(),
-        })))
+        })
     }
 }
 
@@ -102,10 +60,10 @@ impl Transport for HttpTransport {
     }
 
     fn run(&self, job: Job) -> RunFuture {
-        let shared = Arc::clone(&self.0);
+        let shared = Arc::clone(&self.shared);
+        let lanes = self.lanes.clone();
         Box::pin(async move {
             let directory = job.target.directory.clone();
-            let lanes = shared.lanes.clone();
             lanes
                 .run(&directory, move || async move {
                     if job.source.segments.is_empty() {

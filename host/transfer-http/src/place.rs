@@ -7,9 +7,11 @@ use std::{
 };
 
 use tokio::runtime::Handle;
-use transfer::{Claim, Claimed, Failure, FileName, Origin, PartFile, Recorded, Reporter, RunEvent, SafeUrl, Target};
+use transfer::{
+    Claim, Claimed, Failure, FileName, Origin, Outcome, PartFile, Recorded, Reporter, RunEvent, SafeUrl, Target,
+};
 
-use crate::{name, run::blocking};
+use crate::{answer::name, background::blocking};
 
 /// The place of one run's file.
 pub(crate) struct Place {
@@ -126,4 +128,12 @@ impl Place {
             adopt: self.target.adopt,
         }
     }
+}
+
+/// The end of a run that gave up and kept so many bytes.
+pub(crate) fn failed(mut failure: Failure, kept: Option<u64>) -> Outcome {
+    if let Some(done) = kept {
+        failure.message = format!("{failure} ({done} bytes are kept and can be resumed)");
+    }
+    Outcome::Failed(failure)
 }

@@ -1,15 +1,28 @@
 //! One run, start to end: open the source, move the bytes, prove them, give the file its name.
 
+mod crew;
+mod disk;
+mod mirrors;
+mod opening;
+mod plan;
+mod proof;
+mod ramp;
+mod roster;
+mod session;
+mod worker;
+
 use std::sync::Arc;
 
-use tokio::task::spawn_blocking;
 use transfer::{Failure, Finished, Job, Outcome, failure::FailureKind};
 
 use crate::{
-    Shared,
-    crew::{Begun, Crew, Ended},
-    opening::Opening,
-    session::Session,
+    client::shared::Shared,
+    place::failed,
+    run::{
+        crew::{Begun, Crew, Ended},
+        opening::Opening,
+        session::Session,
+    },
 };
 
 /// Times a file may turn out to have changed before the run gives up on getting one version whole.
@@ -113,23 +126,23 @@ impl Session {
             .await;
         if *changes == MAX_CHANGES {
             // One response is of one version, whatever the server says between two.
-            self.ignores_ranges.set(true);
+            self.server.ignores_ranges.set(true);
         }
         self.start_over()
     }
 
     /// Gives the proved file its name.
     async fn finish(&self) -> Result<Finished, Failure> {
-        let part = self.part();
+        let part = self.disk.part();
         let size_bytes = self.plan.borrow().done_bytes();
-        let uses_server_time = self.place.target.use_server_time;
+        let uses_server_time = self.disk.place.target.use_server_time;
         let told = self.base_facts().last_modified.filter(|_| uses_server_time);
         let modified = told.and_then(|date| httpdate::parse_http_date(&date).ok());
-        let path = self.place.finish(part, size_bytes, modified).await?;
+        let path = self.disk.place.finish(part, size_bytes, modified).await?;
         Ok(Finished {
             path,
             size_bytes,
-            received_bytes: self.received.get(),
+            received_bytes: self.flow.received.get(),
         })
     }
 
@@ -141,31 +154,11 @@ impl Session {
 
     /// Keeps what a later run can go on from, on the disk, and removes what none can. Returns whether anything is kept.
     async fn save(&self) -> bool {
-        let Some(part) = self.part.borrow().clone() else {
+        let Some(part) = self.disk.claimed() else {
             return false;
         };
         let is_recorded = self.release_all().is_ok();
         let done = self.plan.borrow().done_bytes();
-        self.place.keep(part, done).await && is_recorded
+        self.disk.place.keep(part, done).await && is_recorded
     }
-}
-
-/// The end of a run that gave up and kept so many bytes.
-pub(crate) fn failed(mut failure: Failure, kept: Option<u64>) -> Outcome {
-    if let Some(done) = kept {
-        failure.message = format!("{failure} ({done} bytes are kept and can be resumed)");
-    }
-    Outcome::Failed(failure)
-}
-
-/// Runs `work` where it may block for long.
-pub(crate) async fn blocking<T: Send + 'static>(
-    what: &'static str,
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
-    spawn_blocking(work).await.map_err(|_| internal(what))?
-}
-
-pub(crate) fn internal(what: &str) -> Failure {
-    Failure::new(FailureKind::Internal, format!("{what} stopped through a defect"))
 }

@@ -4,16 +4,22 @@ use engine::SystemProxy;
 use protocol::{ConnPolicyResult, ErrorCode, Method, Request, RpcError, SystemProxyResult};
 use transfer::SafeUrl;
 
-use super::{Answer, read, wrote};
 use crate::{
-    proxy_test,
+    call::{
+        answer::{Answer, read, wrote},
+        proxy_test,
+    },
     service::{LearnedLimits, Service},
 };
 
 pub(super) async fn call(service: &Service, method: Method, request: &Request) -> Result<Answer, RpcError> {
     match method {
         Method::ConfigGet => read(&service.configuration.snapshot()),
-        Method::ConfigPatch => wrote(&service.configuration.patch(request.params()?, &service.hub).await?),
+        Method::ConfigPatch => {
+            let patched = service.configuration.patch(request.params()?).await?;
+            service.hub.config_changed().await?;
+            wrote(&patched)
+        }
         Method::ConfigProxyTest => read(&proxy_test::run(&request.params()?).await?),
         Method::ConfigConnPolicy => read(&policy(limits(service)?)),
         Method::ConfigClearConnPolicy => {

@@ -12,9 +12,9 @@ use protocol::{
 };
 use serde::Serialize;
 
-use super::{Answer, read};
 use crate::{
-    create::optional,
+    call::answer::{Answer, read},
+    options::optional,
     refusal::{Refuse as _, invalid},
     service::Service,
 };

@@ -7,18 +7,18 @@ use plugin_host::{
 };
 use protocol::{
     ErrorCode, MarketEntryDto, MarketInstallRequest, MarketInstalledDto, MarketRefreshRequest, MarketSourceAddRequest,
-    MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, Method, Reason, Request, RevocationDto, RpcError,
+    MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, Method, Reason, Request, RpcError,
 };
 
-use super::{
-    Answer, done,
-    plugins::{identity, installed},
-    read, wrote,
-};
 use crate::{
-    keys,
+    call::{
+        answer::{Answer, done, read, wrote},
+        params::identity,
+    },
+    configuration::keys,
     refusal::{Refuse, chain, invalid, plugin},
     service::Service,
+    view::plugin::{installed, revocation},
 };
 
 pub(super) async fn call(
@@ -62,7 +62,7 @@ async fn install(market: &Market, params: MarketInstallRequest) -> Result<Answer
     let version = version.map(|version| version.parse()).transpose();
     let version = version.map_err(|_| invalid("version", "version must be a semantic version"))?;
     let source = params.source.filter(|source| !source.is_empty());
-    installed(&market.install(plugin, version, source).await.refused()?)
+    wrote(&installed(&market.install(plugin, version, source).await.refused()?))
 }
 
 fn not_in_market(message: String) -> RpcError {
@@ -101,13 +101,6 @@ fn entry(offer: Offer, updates_itself: bool) -> MarketEntryDto {
             .map(Timestamp::as_millisecond),
         stale: offer.is_stale,
         revoked: offer.revocation.as_ref().map(revocation),
-    }
-}
-
-pub(super) fn revocation(revocation: &plugin_host::market::Revocation) -> RevocationDto {
-    RevocationDto {
-        level: revocation.level.name().to_owned(),
-        reason: revocation.reason.clone(),
     }
 }
 

@@ -8,13 +8,14 @@ use protocol::{
     MoveTaskParams, QueueFields, QueueIdParams, ReorderParams, Request, RpcError, ScheduleParams, UpdateQueueParams,
 };
 
-use super::{
-    Answer, read,
-    tasks::{fate, finish, specs, task_id},
-    wrote,
-};
 use crate::{
-    create::optional,
+    call::{
+        answer::{Answer, finish, read, wrote},
+        params::{fate, task_id},
+        preview,
+        tasks::specs,
+    },
+    options::optional,
     refusal::{Refuse as _, invalid},
     service::Service,
     view,
@@ -64,8 +65,8 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
                     .collect::<Vec<_>>(),
             )
         }
-        Method::GroupCreate => super::plugins::create_group(service, request.params()?).await,
-        Method::GroupResolvePreview => super::plugins::preview(service, request.params()?).await,
+        Method::GroupCreate => preview::create_group(service, request.params()?).await,
+        Method::GroupResolvePreview => preview::preview(service, request.params()?).await,
         Method::GroupCreateTasks => create_group(service, request.params()?).await,
         Method::GroupPause => finish(engine.group_pause(group(request)?).await),
         Method::GroupResume => finish(engine.group_resume(group(request)?).await),

@@ -7,8 +7,8 @@ use protocol::{
 };
 use transfer::{Credentials, SafeUrl, Secret};
 
-use super::{Answer, Peer, read, wrote};
 use crate::{
+    call::answer::{Answer, Peer, read, wrote},
     refusal::{Refuse as _, invalid},
     service::Service,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::{FileFate, TaskId, TaskSpec, UrlChanged};
+use engine::{TaskId, TaskSpec, UrlChanged};
 use protocol::{
     ActivityPage, ActivityParams, ChangeTaskParams, ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest,
     CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams, DeleteTasksParams, ErrorCode, Method,
@@ -10,9 +10,13 @@ use protocol::{
 };
 use transfer::SafeUrl;
 
-use super::{Answer, done, plugins::waiting, read, wrote};
 use crate::{
-    create,
+    call::{
+        answer::{Answer, StreamedResult, finish, read, wrote},
+        params::{fate, task_id},
+        preview::waiting,
+    },
+    options,
     refusal::{Refuse as _, invalid},
     rows::{self, Page},
     service::Service,
@@ -28,14 +32,14 @@ const USUAL_PAGE: u32 = 50;
 pub(super) async fn call(service: &Service, method: Method, request: &Request) -> Result<Answer, RpcError> {
     let engine = &service.engine;
     match method {
-        Method::TaskList => service.all_tasks().await,
+        Method::TaskList => all(service).await,
         Method::TaskGet => read(&view::task(&*engine.task(one(request)?).await.refused()?)),
         Method::TaskActivity => activity(service, request.params()?).await,
         Method::TaskCreate => create_one(service, request.params()?).await,
         Method::TaskCreateMany => create_many(service, request.params()?).await,
         Method::TaskPause => finish(engine.pause(one(request)?).await),
         Method::TaskResume => finish(engine.resume(one(request)?).await),
-        Method::TaskRequest => read(&create::public_request(&*engine.task(one(request)?).await.refused()?)),
+        Method::TaskRequest => read(&options::public_request(&*engine.task(one(request)?).await.refused()?)),
         Method::TaskChange => change(service, request.params()?).await,
         Method::TaskRename => {
             let params: RenameTaskParams = request.params()?;
@@ -75,22 +79,6 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
     }
 }
 
-/// The id that `text` names. What is no id names no task.
-pub(super) fn task_id(text: &str) -> Result<TaskId, RpcError> {
-    text.parse()
-        .map_err(|_| RpcError::application(ErrorCode::NotFound, format!("task not found: {text}")).with_field("taskId"))
-}
-
-/// What becomes of the finished files of deleted tasks.
-pub(super) fn fate(delete_files: bool) -> FileFate {
-    if delete_files { FileFate::Delete } else { FileFate::Keep }
-}
-
-pub(super) fn finish(outcome: Result<(), engine::CommandError>) -> Result<Answer, RpcError> {
-    outcome.refused()?;
-    done()
-}
-
 fn changed(outcome: Result<UrlChanged, engine::CommandError>) -> Result<Answer, RpcError> {
     wrote(&ChangedTask {
         ok: true,
@@ -110,6 +98,17 @@ fn known(ids: &[String]) -> Vec<TaskId> {
 
 fn many(params: &TaskIdsParams) -> Vec<TaskId> {
     known(&params.task_ids)
+}
+
+/// All tasks as one array, encoded while it is sent.
+async fn all(service: &Service) -> Result<Answer, RpcError> {
+    let snapshot = service.engine.snapshot().await.refused()?;
+    let result = StreamedResult {
+        head: "[".to_owned(),
+        tasks: snapshot.tasks.into(),
+        tail: "]".to_owned(),
+    };
+    Ok(Answer::Streamed(result, None))
 }
 
 async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answer, RpcError> {
@@ -132,10 +131,10 @@ async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answe
     }
     let id = params.task_id.as_deref().map(str::parse::<TaskId>).transpose();
     let id = id.map_err(|error| invalid("taskId", error.to_string()))?;
-    let site = create::site_to_save(&params.request)?;
-    let mut spec = create::spec(params.request, params.hint_file_size)?;
-    spec.given_by = create::given_by(params.stranger.as_ref());
-    spec.created_by = create::created_by(params.stranger.as_ref());
+    let site = options::site_to_save(&params.request)?;
+    let mut spec = options::spec(params.request, params.hint_file_size)?;
+    spec.given_by = options::given_by(params.stranger.as_ref());
+    spec.created_by = options::created_by(params.stranger.as_ref());
     let message = spec
         .urls
         .first()
@@ -159,12 +158,12 @@ async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Ans
     let sites: Vec<_> = params
         .requests
         .iter()
-        .map(create::site_to_save)
+        .map(options::site_to_save)
         .collect::<Result<_, _>>()?;
     let mut specs = specs(params.requests)?;
     for spec in &mut specs {
-        spec.given_by = create::given_by(params.stranger.as_ref());
-        spec.created_by = create::created_by(params.stranger.as_ref());
+        spec.given_by = options::given_by(params.stranger.as_ref());
+        spec.created_by = options::created_by(params.stranger.as_ref());
     }
     let first_urls = specs.iter().filter_map(|spec| spec.urls.first());
     let messages: BTreeSet<_> = first_urls.filter_map(|url| waiting(service, url)).collect();
@@ -185,7 +184,7 @@ pub(super) fn specs(requests: Vec<CreateTaskRequest>) -> Result<Vec<TaskSpec>, R
         return Err(invalid("requests", message));
     }
     let specs = requests.into_iter().enumerate().map(|(index, request)| {
-        create::spec(request, None).map_err(|mut error| {
+        options::spec(request, None).map_err(|mut error| {
             if let Some(data) = &mut error.data {
                 let field = data.field.take().unwrap_or_default();
                 data.field = Some(format!("requests[{index}].{field}"));
@@ -201,12 +200,12 @@ async fn change(service: &Service, params: ChangeTaskParams) -> Result<Answer, R
     let engine = &service.engine;
     let id = task_id(&params.task_id)?;
     let before = engine.task(id).await.refused()?;
-    let after = create::changed(&before, params.change.clone())?;
+    let after = options::changed(&before, params.change.clone())?;
     match &after.file_name {
         Some(name) if before.path.is_some() && before.file_name() != name.as_str() => {
             engine.rename(id, name.as_str()).await.refused()?;
             let renamed = engine.task(id).await.refused()?;
-            let after = create::changed(&renamed, params.change)?;
+            let after = options::changed(&renamed, params.change)?;
             changed(engine.change_spec(&renamed, after).await)
         }
         _ => changed(engine.change_spec(&before, after).await),

@@ -6,9 +6,9 @@ use tokio::sync::oneshot;
 use transfer::{Failure, FailureKind, Receipt, Recorded};
 
 use crate::{
-    error::CommandError,
-    file,
-    id::TaskId,
+    model::error::CommandError,
+    model::file,
+    model::id::TaskId,
     state::{Input, Rename, Reply, Row},
 };
 

@@ -1,61 +1,25 @@
 //! Every change of a task goes through here, so that indexes, rows and events follow from it by themselves.
 
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use super::{Effect, Row, State};
 use crate::{
     event::Event,
-    group::Group,
-    id::{GroupId, TaskId},
-    task::{Phase, Task, reservation},
+    model::{
+        id::GroupId,
+        task::{After, FileFate, Phase, Task, reservation},
+    },
+    state::{
+        model::{
+            State,
+            changes::{Changes, Saving},
+        },
+        step::{Effect, Row},
+    },
 };
-
-/// What changed since the last flush.
-#[derive(Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each list that changed as a whole is told once"
-)]
-pub(super) struct Changes {
-    tasks: BTreeMap<u64, Saving>,
-    pub(super) deleted: Vec<TaskId>,
-    pub(super) rows: Vec<Row>,
-    pub(super) queues: bool,
-    groups_added: Vec<Arc<Group>>,
-    groups_deleted: Vec<GroupId>,
-    pub(super) settings: bool,
-    pub(super) sites: bool,
-    pub(super) boost: bool,
-    /// Effects that wait for the rows.
-    pub(super) after_save: Vec<Effect>,
-    /// Rows that could not be saved. Their keys count; what they hold may be old by now.
-    unsaved: Vec<Row>,
-}
-
-/// How much of a changed task must be saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Saving {
-    /// Nothing: a run that started is, after a restart, a task that waits.
-    Nothing,
-    /// All but what was asked for.
-    State,
-    /// All.
-    Whole,
-}
-
-impl Changes {
-    pub(super) fn keep_unsaved(&mut self, rows: Vec<Row>) {
-        self.unsaved.extend(rows);
-    }
-
-    pub(super) fn has_unsaved(&self) -> bool {
-        !self.unsaved.is_empty()
-    }
-}
 
 impl State {
     /// Changes a task; its row and an event follow.
@@ -76,7 +40,7 @@ impl State {
     /// Takes in a new task.
     pub(super) fn insert(&mut self, task: Task) {
         let serial = task.serial;
-        self.index.insert(task.id, serial);
+        self.index.by_id.insert(task.id, serial);
         if let Some(members) = task.group.and_then(|group| self.groups.get_mut(&group)) {
             members.tasks += 1;
         }
@@ -90,7 +54,7 @@ impl State {
         self.delist(serial);
         self.leave_group(serial);
         let Some(task) = self.tasks.remove(&serial) else { return };
-        self.index.remove(&task.id);
+        self.index.by_id.remove(&task.id);
         if !task.is_leaving() {
             self.changes.deleted.push(task.id);
         }
@@ -171,12 +135,14 @@ impl State {
     pub(super) fn enlist(&mut self, serial: u64) {
         let Some(task) = self.tasks.get(&serial) else { return };
         if task.run().is_some() {
-            self.active.insert(serial);
+            self.index.active.insert(serial);
         }
         if let Phase::Retrying(retry) = &task.phase {
-            self.retries.insert((retry.at, serial));
+            self.index.retries.insert((retry.at, serial));
         }
-        self.reserved.extend(task.reservations().map(|path| (path, serial)));
+        self.index
+            .reserved
+            .extend(task.reservations().map(|path| (path, serial)));
         if !task.is_settling()
             && let Some(lane) = self.lanes.get_mut(&task.queue)
         {
@@ -186,12 +152,12 @@ impl State {
 
     pub(super) fn delist(&mut self, serial: u64) {
         let Some(task) = self.tasks.get(&serial) else { return };
-        self.active.remove(&serial);
+        self.index.active.remove(&serial);
         if let Phase::Retrying(retry) = &task.phase {
-            self.retries.remove(&(retry.at, serial));
+            self.index.retries.remove(&(retry.at, serial));
         }
         for path in task.reservations() {
-            self.reserved.remove(&(path, serial));
+            self.index.reserved.remove(&(path, serial));
         }
         if let Some(lane) = self.lanes.get_mut(&task.queue) {
             lane.delist(task);
@@ -202,7 +168,7 @@ impl State {
     pub(super) fn is_anothers(&self, serial: u64, path: &Path) -> bool {
         let path = reservation(path);
         let of_path = (path.clone(), 0)..=(path, u64::MAX);
-        self.reserved.range(of_path).any(|(_, other)| *other != serial)
+        self.index.reserved.range(of_path).any(|(_, other)| *other != serial)
     }
 
     /// Saves again what could not be saved, as it is now.
@@ -304,6 +270,59 @@ impl State {
         }
         if changes.boost {
             tell(Event::BoostChanged(self.boosted()));
+        }
+    }
+
+    /// Tells a live run to stop, or changes what follows when it does. Nothing takes a deletion back.
+    pub(super) fn stop_run(&mut self, serial: u64, then: After, effects: &mut Vec<Effect>) {
+        match self.tasks.get(&serial).map(|task| &task.phase) {
+            Some(Phase::Running(run)) => {
+                let run = *run;
+                effects.push(Effect::Stop(run.id));
+                self.edit(serial, |task| task.phase = Phase::Stopping { run, then });
+            }
+            Some(Phase::Stopping {
+                then: After::Delete(_), ..
+            }) => {}
+            Some(Phase::Stopping { run, then: before }) if *before != then => {
+                let run = *run;
+                self.edit(serial, |task| task.phase = Phase::Stopping { run, then });
+            }
+            _ => {}
+        }
+    }
+
+    /// Deletes tasks that have no run.
+    pub(super) fn delete_at_rest(&mut self, serials: &[u64], fate: FileFate) {
+        let files = serials
+            .iter()
+            .filter_map(|serial| Some((*serial, self.tasks.get(serial)?.files_to_delete(fate))));
+        self.discard(files.collect());
+    }
+
+    /// Forgets tasks and removes their files, except for those that another task claims by now.
+    pub(super) fn discard(&mut self, tasks: Vec<(u64, Vec<PathBuf>)>) {
+        let gone: BTreeSet<u64> = tasks.iter().map(|(serial, _)| *serial).collect();
+        let claimed: BTreeSet<PathBuf> = if tasks.iter().all(|(_, files)| files.is_empty()) {
+            BTreeSet::new()
+        } else {
+            let dirs: BTreeSet<_> = tasks
+                .iter()
+                .flat_map(|(_, files)| files)
+                .filter_map(|file| file.parent())
+                .collect();
+            let others = self.tasks.values().filter(|task| !gone.contains(&task.serial));
+            let near = others.filter(|task| {
+                task.path
+                    .as_deref()
+                    .and_then(Path::parent)
+                    .is_some_and(|dir| dirs.contains(dir))
+            });
+            near.flat_map(|task| task.claims()).collect()
+        };
+        for (serial, mut files) in tasks {
+            files.retain(|file| !claimed.contains(file));
+            self.remove(serial, files);
         }
     }
 }

@@ -1,22 +1,27 @@
 //! The state as the rows of an earlier process give it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use transfer::Credentials;
 
-use super::{Changes, Effect, Lane, Members, Rename, Row, State};
 use crate::{
-    config::SystemProxy,
-    group::Group,
-    id::QueueId,
-    queue::{Queue, QueueSpec, Schedule},
-    settings::{Settings, VersionedSettings},
-    site::Site,
-    task::{Phase, Task, Unsettled},
+    model::{
+        group::Group,
+        id::QueueId,
+        proxy::SystemProxy,
+        queue::{Queue, QueueSpec, Schedule},
+        settings::{Settings, VersionedSettings},
+        site::Site,
+        task::{Phase, Task, Unsettled},
+    },
+    state::{
+        model::{Index, Members, State, changes::Changes, lane::Lane},
+        step::{Effect, Rename, Row},
+    },
 };
 
 /// What the rows hold.
@@ -44,14 +49,11 @@ impl State {
             system_proxy: Arc::new(system_proxy),
             settings,
             tasks: BTreeMap::new(),
-            index: HashMap::with_capacity(loaded.tasks.len()),
+            index: Index::default(),
             lanes: lanes(loaded.queues),
             groups: BTreeMap::new(),
             sites: loaded.sites.into_iter().collect(),
-            active: BTreeSet::new(),
-            retries: BTreeSet::new(),
             boost: None,
-            reserved: BTreeSet::new(),
             leaving: BTreeMap::new(),
             unsaved_progress: BTreeSet::new(),
             last_serial: loaded.leaving.iter().map(|(serial, _)| *serial).max().unwrap_or(0),
@@ -59,6 +61,7 @@ impl State {
             is_closing: false,
             changes: Changes::default(),
         };
+        state.index.by_id.reserve(loaded.tasks.len());
         for group in loaded.groups {
             state.groups.insert(
                 group.id,
@@ -92,7 +95,7 @@ impl State {
                 }
             }
             let is_unfinished = matches!(task.phase, Phase::Pending | Phase::Retrying(_));
-            self.index.insert(task.id, serial);
+            self.index.by_id.insert(task.id, serial);
             self.tasks.insert(serial, Arc::new(task));
             self.enlist(serial);
             if is_unfinished && !goes_on {

@@ -4,16 +4,18 @@ use std::{collections::HashMap, sync::Arc};
 
 use jiff::{ToSpan as _, civil::DateTime};
 
-use super::{
-    Effect, Lane, LimitScope, Row, State,
-    command::{MAX_LABEL_BYTES, is_paused},
-};
 use crate::{
-    error::CommandError,
-    id::{QueueId, TaskId},
-    queue::{Edge, Queue, QueueSpec, Schedule},
-    spec,
-    task::{After, Phase},
+    model::{
+        error::CommandError,
+        id::{QueueId, TaskId},
+        queue::{Edge, Queue, QueueSpec, Schedule},
+        spec::{self, MAX_LABEL_BYTES},
+        task::{After, Phase},
+    },
+    state::{
+        model::{State, lane::Lane},
+        step::{Effect, LimitScope, Row},
+    },
 };
 
 /// The most queues; each is walked through whenever a slot is free.
@@ -120,7 +122,7 @@ impl State {
     pub(super) fn queue_start(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
         self.lane_queue(id)?;
         self.alter_queue(id, |queue| queue.is_running = true);
-        let paused = self.those(|task| task.queue == id && is_paused(task));
+        let paused = self.those(|task| task.queue == id && task.is_paused());
         self.resume_each(&paused, effects);
         Ok(())
     }

@@ -3,15 +3,21 @@
 
 use std::{path::Path, sync::Arc};
 
-use transfer::{Failure, FailureKind, FileName, GivenBy, Outcome, Source, UserHost};
+use transfer::{Failure, FailureKind, FileName, Outcome, Source};
 
-use super::{Effect, Members, Resolve, State};
 use crate::{
-    group::{Group, GroupSpec},
-    id::{GroupId, RunId, TaskId, Timestamp},
-    resolver::{Link, List, ListedFile, Resolution, ResolveRequest, Resolved, ResolverId},
-    spec::TaskSpec,
-    task::{Phase, Task},
+    model::{
+        group::{Group, GroupSpec},
+        id::{GroupId, RunId, TaskId, Timestamp},
+        resolution::{Resolution, ResolverId},
+        spec::TaskSpec,
+        task::{Phase, Task},
+    },
+    resolver::{List, ListedFile, ResolveRequest, Resolved},
+    state::{
+        model::{Members, State},
+        step::{Effect, Resolve},
+    },
 };
 
 /// A list that is larger in all waits for the user: nobody meant to fill a disk by pasting a link.
@@ -151,34 +157,6 @@ impl State {
         });
         self.groups.insert(id, Members { group, tasks: 0 });
         id
-    }
-
-    /// The source of a task's bytes at `link`. What the user said of the task's own site stays there; the link's own
-    /// headers are for the origin of its first URL, like every secret of a request.
-    pub(super) fn source_at(&self, task: &Task, mut spec: TaskSpec, link: &Link) -> Source {
-        let url = &link.urls[0];
-        let user_host = UserHost::typed(task.url().as_url());
-        spec.given_by = match spec.given_by {
-            GivenBy::User => GivenBy::Other { user_host },
-            other @ GivenBy::Other { .. } => other,
-        };
-        if url.origin() == task.url().origin() {
-            let in_url = || task.url().credentials();
-            spec.request.credentials = spec.request.credentials.or_else(in_url);
-        } else {
-            spec.request.drop_secrets();
-            spec.request.headers.clear();
-        }
-        spec.request.headers.extend(link.headers.iter().cloned());
-        spec.request.method = None;
-        spec.request.body = None;
-        spec.checksum = spec.checksum.or_else(|| link.checksum.clone());
-        spec.promised_size = spec.promised_size.or(link.promised_size);
-        spec.urls.clone_from(&link.urls);
-        Source {
-            segments: Arc::clone(&link.segments),
-            ..self.source(task, spec)
-        }
     }
 }
 

@@ -2,18 +2,17 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use transfer::{ConnectionPlan, Failure, FailureKind, Finished, Landing, Outcome, Progress, SafeUrl, Source, Target};
+use transfer::{Failure, FailureKind, Finished, Landing, Outcome, Progress};
 
-use super::{Effect, FileState, Start, State};
 use crate::{
-    error::CommandError,
-    id::{RunId, TaskId, Timestamp},
-    proxy::Proxies,
-    resolver::Link,
-    settings::FileMissingAction,
-    site::Site,
-    spec::{ProxyChoice, TaskSpec},
-    task::{After, FileFate, Phase, Retry, Run, Task, Unsettled},
+    model::{
+        error::CommandError,
+        file::FileState,
+        id::{RunId, TaskId, Timestamp},
+        settings::FileMissingAction,
+        task::{After, FileFate, Phase, Retry, Run, Unsettled},
+    },
+    state::{model::State, step::Effect},
 };
 
 /// The longest wait between two automatic retries that we choose ourselves.
@@ -26,135 +25,9 @@ const RELINK_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_SERVER_WAIT: Duration = Duration::from_hours(24);
 
 impl State {
-    /// The run that `task` gets now; its bytes are at `link` if a resolver said so.
-    pub(super) fn start(&self, task: &Task, run: RunId, link: Option<&Link>) -> Start {
-        let settings = &self.settings.settings;
-        let queue = &self.lanes[&task.queue].queue.spec;
-        let spec = task.spec();
-        let target = Target {
-            directory: task.save_dir.to_path_buf(),
-            name: spec.file_name.clone().or_else(|| link?.file_name.clone()),
-            on_conflict: spec.on_conflict.unwrap_or(settings.file_exists_behavior),
-            reserved: task.path.as_deref().map(ToOwned::to_owned),
-            adopt: spec.adopt,
-            use_server_time: spec.use_server_time.unwrap_or(settings.use_server_time),
-        };
-        let usual = ConnectionPlan::default();
-        let ceiling = Some(settings.auto_max_connections)
-            .filter(|ceiling| *ceiling > 0)
-            .unwrap_or(usual.per_host);
-        let mut connections = ConnectionPlan {
-            segments: [spec.segments, queue.default_segments, settings.default_segments]
-                .into_iter()
-                .find(|segments| *segments > 0)
-                .unwrap_or(0),
-            per_host: spec.max_connections.unwrap_or(ceiling),
-            min_split_bytes: spec.min_split_bytes.unwrap_or(usual.min_split_bytes),
-        };
-        let mut retry = spec.retry.unwrap_or_default();
-        if let Some(link) = link {
-            connections.per_host = connections
-                .per_host
-                .min(link.max_connections.unwrap_or(u16::MAX))
-                .max(1);
-            if link.is_single_use || link.is_whole_only {
-                (connections.segments, connections.per_host) = (1, 1);
-            }
-            if link.is_single_use {
-                retry.attempts = Some(1);
-            }
-        }
-        Start {
-            task: task.id,
-            run,
-            queue: task.queue,
-            speed_limit_bytes: spec.speed_limit_bytes,
-            queue_limit_bytes: queue.speed_limit_bytes,
-            retry,
-            source: match link {
-                Some(link) => self.source_at(task, spec, link),
-                None => self.source(task, spec),
-            },
-            target,
-            connections,
-            done_bytes: task.done_bytes,
-            total_bytes: task.total_bytes,
-        }
-    }
-
-    /// What `spec` asks for, for a run of `task`. Each origin gets its own stored login: the first URL's unless the
-    /// request says how to log in, the mirrors' beside it.
-    pub(super) fn source(&self, task: &Task, spec: TaskSpec) -> Source {
-        let settings = &self.settings.settings;
-        let url = &spec.urls[0];
-        let mut request = spec.request;
-        if request.user_agent.is_empty() {
-            let of_queue = &self.lanes[&task.queue].queue.spec.default_user_agent;
-            request.user_agent = if of_queue.is_empty() {
-                settings.global_user_agent.clone()
-            } else {
-                of_queue.clone()
-            };
-        }
-        let is_signed = request
-            .headers
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        if request.credentials.is_none() && !is_signed && url.credentials().is_none() {
-            request.credentials = Site::of(url).and_then(|site| self.site_credentials(&site));
-        }
-        let owner = url.origin();
-        let logins = spec.urls.iter().filter_map(|mirror| {
-            let origin = Some(mirror.origin()).filter(|origin| *origin != owner)?;
-            Some((origin, self.site_credentials(&Site::of(mirror)?)?))
-        });
-        Source {
-            logins: logins.collect(),
-            proxy: self.proxy(&spec.proxy, url),
-            urls: spec.urls,
-            given_by: spec.given_by,
-            request,
-            ignore_tls_errors: spec.ignore_tls_errors,
-            checksum: spec.checksum,
-            promised_size: spec.promised_size,
-            promised_type: spec.promised_type,
-            segments: Arc::default(),
-        }
-    }
-
-    /// The proxy for `url`.
-    pub(super) fn proxy(&self, choice: &ProxyChoice, url: &SafeUrl) -> Option<SafeUrl> {
-        self.proxies(choice).for_url(url)
-    }
-
-    /// The proxies for whatever is asked on behalf of a task.
-    pub(super) fn proxies(&self, choice: &ProxyChoice) -> Proxies {
-        let settings = Arc::clone(&self.settings.settings);
-        Proxies::new(choice.clone(), settings, Arc::clone(&self.system_proxy))
-    }
-
-    /// Tells a live run to stop, or changes what follows when it does. Nothing takes a deletion back.
-    pub(super) fn stop_run(&mut self, serial: u64, then: After, effects: &mut Vec<Effect>) {
-        match self.tasks.get(&serial).map(|task| &task.phase) {
-            Some(Phase::Running(run)) => {
-                let run = *run;
-                effects.push(Effect::Stop(run.id));
-                self.edit(serial, |task| task.phase = Phase::Stopping { run, then });
-            }
-            Some(Phase::Stopping {
-                then: After::Delete(_), ..
-            }) => {}
-            Some(Phase::Stopping { run, then: before }) if *before != then => {
-                let run = *run;
-                self.edit(serial, |task| task.phase = Phase::Stopping { run, then });
-            }
-            _ => {}
-        }
-    }
-
     /// The serial of the task whose live run `run` is. A message of an earlier run finds none.
     pub(super) fn of_run(&self, id: TaskId, run: RunId) -> Option<u64> {
-        let serial = *self.index.get(&id)?;
+        let serial = *self.index.by_id.get(&id)?;
         (self.tasks[&serial].run()?.id == run).then_some(serial)
     }
 

@@ -8,15 +8,24 @@ use std::{
 };
 
 use proptest::prelude::*;
-use transfer::{Credentials, Failure, FailureKind, Finished, OnConflict, SafeUrl, Secret};
+use transfer::{
+    Credentials, Failure, FailureKind, FileName, Finished, Landing, OnConflict, Outcome, Progress, SafeUrl, Secret,
+    Stage,
+};
 
 use super::*;
 use crate::{
-    config::SystemProxy,
-    queue::Days,
-    settings::FileMissingAction,
-    spec::TaskSpec,
-    task::{Retry, Status, Unsettled},
+    event::Event,
+    model::{
+        group::Group,
+        id::{GroupId, QueueId, RunId, TaskId},
+        proxy::SystemProxy,
+        queue::{Days, Queue, QueueSpec, Schedule},
+        settings::{FileMissingAction, Settings, VersionedSettings},
+        site::Site,
+        spec::TaskSpec,
+        task::{FileFate, Retry, Status, Task, Unsettled},
+    },
 };
 
 mod histories;
@@ -353,7 +362,7 @@ fn transient_failures_are_retried_with_growing_waits_and_then_stay() {
 #[test]
 fn who_says_how_patient_a_run_is_is_not_tried_again_by_the_engine() {
     let mut world = World::new();
-    let task = world.create_with(1, |spec| spec.retry = Some(RetryPolicy::default()));
+    let task = world.create_with(1, |spec| spec.retry = Some(transfer::RetryPolicy::default()));
     world.end(task, failed(FailureKind::Network));
     assert_eq!((world.status(task), world.state.next_retry()), (Status::Error, None));
 }
@@ -547,7 +556,7 @@ fn deleting_removes_only_what_the_task_made() {
     );
     assert!(world.deletions.is_empty(), "but its files wait for its run");
     world.end(task, Outcome::Stopped);
-    let part = crate::file::part_files(Path::new("/downloads/f"));
+    let part = crate::model::file::part_files(Path::new("/downloads/f"));
     assert_eq!(world.deletions, [(1, part)], "a reserved name is not a file of ours");
     assert!(world.saved.leaving.contains_key(&1));
     world.apply(Input::FilesDeleted(1)).unwrap();

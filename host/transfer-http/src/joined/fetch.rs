@@ -1,24 +1,21 @@
 //! One segment: its key, its request, what the answer is worth, and its body on the way into the window.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
+use std::sync::Arc;
 
-use tokio::sync::OnceCell;
 use transfer::{ByteRange, Failure, SafeUrl, Segment, SegmentKey, failure::FailureKind};
 
 use crate::{
-    body::Body,
-    connection::now,
-    fetch::{Fetched, RangeWish},
-    joined::{Joining, cipher::Decryptor},
-    verdict::{Facts, Objection, Verdict, encoding, is_page, judge},
+    answer::verdict::{Facts, Objection, Verdict, encoding, is_page, judge},
+    client::{
+        body::Body,
+        exchange::now,
+        fetch::{Fetched, RangeWish},
+    },
+    joined::{cipher::Decryptor, joining::Joining},
 };
 
 /// Read at a time. Each segment under way has a buffer of this size.
 const BUFFER_BYTES: usize = 128 * 1024;
-
-/// Keys that were fetched, by their URL.
-#[derive(Default)]
-pub(crate) struct Keys(RefCell<HashMap<SafeUrl, Rc<OnceCell<[u8; 16]>>>>);
 
 impl Joining {
     /// Fetches a segment from its start and hands it to the window.
@@ -127,7 +124,7 @@ impl Joining {
         match &**key {
             SegmentKey::Bytes(bytes) => Ok(*bytes),
             SegmentKey::At(url) => {
-                let cell = Rc::clone(self.keys.0.borrow_mut().entry(url.clone()).or_default());
+                let cell = self.keys.cell(url);
                 cell.get_or_try_init(|| self.fetch_key(url)).await.copied()
             }
         }

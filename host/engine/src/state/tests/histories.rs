@@ -246,16 +246,16 @@ impl World {
         let reserved: Vec<_> = self.state.tasks.values().flat_map(|task| task.reservations()).collect();
         let paths: BTreeSet<_> = reserved.iter().collect();
         assert_eq!(paths.len(), reserved.len(), "two tasks have one path: {reserved:?}");
-        assert_eq!(paths, self.state.reserved.iter().map(|(path, _)| path).collect());
+        assert_eq!(paths, self.state.index.reserved.iter().map(|(path, _)| path).collect());
         for task in self.state.tasks.values().filter(|task| task.is_settling()) {
             let looked_for = self.landings.iter().map(|(id, _)| id);
             let mut settled = self.renames.iter().map(|(id, _)| id).chain(looked_for);
             assert!(settled.any(|id| *id == task.id), "nothing settles {task:?}");
         }
-        for (id, serial) in &self.state.index {
+        for (id, serial) in &self.state.index.by_id {
             assert_eq!(self.state.tasks[serial].id, *id);
         }
-        assert_eq!(self.state.index.len(), self.state.tasks.len());
+        assert_eq!(self.state.index.by_id.len(), self.state.tasks.len());
     }
 
     /// What is saved must be what is known, as far as it outlives a run.

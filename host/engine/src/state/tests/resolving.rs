@@ -3,7 +3,10 @@
 use transfer::{FailureKind, GivenBy, Secret, UserHost};
 
 use super::*;
-use crate::resolver::{Item, Link, List, ListedFile, Resolution, Resolved, ResolverId};
+use crate::{
+    model::resolution::{Item, Resolution, ResolverId},
+    resolver::{Link, List, ListedFile, Resolved},
+};
 
 fn claimed(world: &mut World, n: u8) -> TaskId {
     world.create_with(n, |spec| {

@@ -1,0 +1,24 @@
+//! Params that several methods share.
+
+use engine::{FileFate, TaskId};
+use plugin_host::Identity;
+use protocol::{ErrorCode, RpcError};
+
+/// The id that `text` names. What is no id names no task.
+pub(super) fn task_id(text: &str) -> Result<TaskId, RpcError> {
+    text.parse()
+        .map_err(|_| RpcError::application(ErrorCode::NotFound, format!("task not found: {text}")).with_field("taskId"))
+}
+
+/// What becomes of the finished files of deleted tasks.
+pub(super) fn fate(delete_files: bool) -> FileFate {
+    if delete_files { FileFate::Delete } else { FileFate::Keep }
+}
+
+pub(super) fn identity(text: &str) -> Result<Identity, RpcError> {
+    text.parse().map_err(|_| not_found(text))
+}
+
+pub(super) fn not_found(plugin: &str) -> RpcError {
+    RpcError::application(ErrorCode::NotFound, format!("plugin not found: {plugin}")).with_field("identity")
+}

@@ -1,0 +1,213 @@
+//! What plugins make of a URL, and the groups that come of it.
+
+use std::path::{Path, PathBuf};
+
+use engine::{GroupSpec, Item, Resolution, ResolverId, TaskSpec};
+use plugin_host::{Given, Previewed, Resolved, Variant};
+use protocol::{
+    CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, ErrorCode, GroupItemDto, PreviewItemDto,
+    PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse, RpcError,
+};
+use transfer::{FileName, RequestOptions, SafeUrl, Secret};
+
+use crate::{
+    call::answer::{Answer, read, wrote},
+    options,
+    refusal::{Refuse as _, invalid},
+    service::Service,
+    view,
+};
+
+/// The longest path of a file below its group's directory, in components.
+const MAX_DEPTH: usize = 8;
+
+/// How the user would ask for the URL.
+fn own_request(request: &ResolvePreviewRequest) -> RequestOptions {
+    let headers = request.extra_headers.iter();
+    RequestOptions {
+        headers: headers
+            .map(|(name, value)| (name.clone(), Secret::new(value.clone())))
+            .collect(),
+        cookies: Secret::new(request.cookies.clone()),
+        referrer: request.referrer.clone(),
+        user_agent: request.user_agent.clone(),
+        ..RequestOptions::default()
+    }
+}
+
+/// What is behind a URL. Every failure is an answer too: people read it beside the field they typed the URL into.
+pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -> Result<Answer, RpcError> {
+    let url = TaskSpec::parse(&request.url).refused()?.urls.remove(0);
+    let given = Given {
+        request: own_request(&request),
+        proxies: service.proxies(),
+        ..Given::by_user(url.as_url().clone())
+    };
+    let mut response = ResolvePreviewResponse {
+        source_url: request.url,
+        ..ResolvePreviewResponse::default()
+    };
+    let previewed = match &service.plugins {
+        Some(plugins) => plugins.preview(given).await,
+        None => Ok(Previewed::Unclaimed),
+    };
+    match previewed {
+        Ok(Previewed::List(Resolved { plugin, listing })) => {
+            if listing.entries.is_empty() {
+                response.message = format!("{plugin} finds no files behind this URL");
+            }
+            response.plugin = plugin.to_string();
+            response.name = listing.title.unwrap_or_default();
+            response.items = listing.entries.into_iter().map(item).collect();
+        }
+        Ok(Previewed::File(plugin)) => {
+            response.message = format!("{plugin} downloads this URL as one file");
+            response.plugin = plugin.to_string();
+        }
+        Ok(Previewed::Unclaimed) => match waiting(service, &url) {
+            Some(waiting) => response.error = waiting,
+            None => "no plugin claims this URL; it is downloaded as a plain file".clone_into(&mut response.message),
+        },
+        Err(error) => {
+            response.plugin = error.plugin.to_string();
+            response.error = error.to_string();
+            response.grantable = !error.grantable.is_empty();
+            response.grantable_hosts = error.grantable;
+        }
+    }
+    read(&response)
+}
+
+/// What to tell about a URL that would be a plugin's if the user agreed to what that asks for.
+pub(super) fn waiting(service: &Service, url: &SafeUrl) -> Option<String> {
+    let plugins = service.plugins.as_ref()?;
+    if plugins.claim(url.as_url()).is_some() {
+        return None;
+    }
+    let plugin = plugins.awaiting_consent(url.as_url())?;
+    let message = format!("{plugin} knows this URL and waits for your consent; see: svc plugin consent {plugin}");
+    Some(message)
+}
+
+fn item(entry: plugin_host::Entry) -> PreviewItemDto {
+    PreviewItemDto {
+        id: entry.id,
+        name: entry.name,
+        path: entry.folder.join("/"),
+        size: entry.facts.size.unwrap_or(0),
+        variants: entry.variants.into_iter().map(variant).collect(),
+    }
+}
+
+fn variant(variant: Variant) -> PreviewVariantDto {
+    PreviewVariantDto {
+        id: variant.id,
+        label: variant.label,
+        size: variant.facts.size.unwrap_or(0),
+    }
+}
+
+/// Items of a preview become tasks, each asking its plugin for its link when its turn comes.
+pub(super) async fn create_group(service: &Service, request: CreateGroupRequest) -> Result<Answer, RpcError> {
+    if request.items.is_empty() {
+        return Err(invalid("items", "items must not be empty"));
+    }
+    let url = SafeUrl::parse(&request.source_url).map_err(|error| invalid("sourceUrl", error.to_string()))?;
+    let claimed = service.plugins.as_ref().and_then(|plugins| plugins.claim(url.as_url()));
+    let resolver = claimed.map(|plugin| ResolverId::new(plugin.as_str())).ok_or_else(|| {
+        RpcError::application(ErrorCode::Unsupported, "no plugin claims the URL").with_field("sourceUrl")
+    })?;
+    let common = options::spec(common(&request), None)?;
+    let settings = service.engine.settings().settings;
+    let parent = common.save_dir.clone().or_else(|| settings.default_save_dir.clone());
+    let parent = parent.unwrap_or_else(|| service.default_dir.clone());
+    let root =
+        FileName::sanitise_or_none(&request.group_name).map_or(parent.clone(), |name| parent.join(name.as_str()));
+    let tasks: Result<Vec<_>, _> = request
+        .items
+        .iter()
+        .map(|item| member(item, &resolver, &root, &common))
+        .collect();
+    let group = GroupSpec {
+        name: request.group_name,
+        source_url: view::shown(&url),
+        save_dir: Some(root),
+    };
+    let (group, tasks) = service.engine.group_create(group, tasks?).await.refused()?;
+    wrote(&CreateGroupResponse {
+        group_id: group.to_string(),
+        task_ids: tasks.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn common(request: &CreateGroupRequest) -> CreateTaskRequest {
+    CreateTaskRequest {
+        url: request.source_url.clone(),
+        save_dir: request.save_dir.clone(),
+        queue_id: request.queue_id.clone(),
+        segments: request.segments,
+        cookies: request.cookies.clone(),
+        referrer: request.referrer.clone(),
+        user_agent: request.user_agent.clone(),
+        proxy_url: request.proxy_url.clone(),
+        headers: Some(request.extra_headers.clone()),
+        ignore_tls_errors: request.ignore_tls_errors,
+        start_paused: request.start_paused,
+        ..CreateTaskRequest::default()
+    }
+}
+
+fn member(item: &GroupItemDto, resolver: &ResolverId, root: &Path, common: &TaskSpec) -> Result<TaskSpec, RpcError> {
+    let wanted: Item = item
+        .resolver_item
+        .parse()
+        .map_err(|error: engine::InvalidItem| invalid("items", format!("resolverItem: {error}")))?;
+    let name = FileName::sanitise_or_none(&item.file_name).ok_or_else(|| {
+        invalid(
+            "items",
+            format!("fileName is missing or unusable for {}", item.resolver_item),
+        )
+    })?;
+    Ok(TaskSpec {
+        file_name: Some(name),
+        save_dir: Some(below(root, &item.rel_path)?),
+        promised_size: Some(item.size).filter(|size| *size > 0),
+        resolution: Some(Resolution {
+            resolver: resolver.clone(),
+            item: Some(wanted),
+        }),
+        ..common.clone()
+    })
+}
+
+/// `path` below `root`, and nowhere else.
+fn below(root: &Path, path: &str) -> Result<PathBuf, RpcError> {
+    let parts: Vec<_> = path
+        .split(['/', '\\'])
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    if parts.len() > MAX_DEPTH || parts.contains(&"..") {
+        return Err(invalid(
+            "items",
+            format!("relPath must stay below the group's directory, at most {MAX_DEPTH} directories deep"),
+        ));
+    }
+    let parts = parts.into_iter().filter_map(FileName::sanitise_or_none);
+    Ok(parts.fold(root.to_owned(), |path, part| path.join(part.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn a_relative_path_stays_below_the_group() {
+        let root = Path::new("/downloads/group");
+        assert_eq!(below(root, "").unwrap(), root);
+        assert_eq!(below(root, "/a\\b/./c").unwrap(), root.join("a/b/c"));
+        for path in ["..", "a/../../b", "a/b/c/d/e/f/g/h/i"] {
+            assert!(below(root, path).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! One `/rpc` connection: proof, hello, then calls side by side, answered as they finish.
+
+use std::{
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use admission::Seat;
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    stream::{FuturesUnordered, SplitSink, SplitStream},
+};
+use protocol::{
+    ErrorCode, HelloParams, HelloResult, Id, MAX_REQUEST_BYTES, Method, OkResult, PROTOCOL_VERSION, Reply, Request,
+    Role, RpcError, SLOW_LANE, agent, capability, close, proof::ProveResult,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::{Semaphore, mpsc},
+    time::timeout,
+};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Error, Message,
+        protocol::{Role as Side, WebSocketConfig},
+    },
+};
+use tokio_util::sync::CancellationToken;
+use transfer::ByteCount;
+
+use crate::{
+    call::answer::{Answer, Peer},
+    http::writer::{Outgoing, Writer},
+    hub::ask::Ended,
+    service::{
+        Service,
+        access::{Handshake, Session, Step},
+    },
+};
+
+/// Calls that one connection may have in flight; more wait in the socket. Many, so that one commit to disk serves many.
+const MAX_IN_FLIGHT: usize = 1024;
+
+/// Replies that may wait for the socket.
+const OUTGOING_BACKLOG: usize = 256;
+
+/// How long a client may take to prove who it is.
+const PROOF_TIME: Duration = Duration::from_secs(10);
+
+/// How long the other side may take to answer a close frame.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What a frame may have so that it can be refused with a word; beyond that the socket is closed at once.
+const HARD_FRAME_BYTES: usize = 2 * MAX_REQUEST_BYTES;
+
+/// Buffers of one socket. Connections are many and mostly silent.
+const BUFFER_BYTES: usize = 16 * 1024;
+
+type Calls<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Option<Outgoing>> + Send + 'a>>>;
+
+/// Serves an upgraded socket until either side ends it. `is_known` says that the upgrade carried the token.
+pub(crate) async fn serve<S>(service: Arc<Service>, io: S, is_known: bool, seat: Arc<Seat<()>>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES)
+        .max_message_size(Some(HARD_FRAME_BYTES))
+        .max_frame_size(Some(HARD_FRAME_BYTES));
+    let socket = WebSocketStream::from_raw_socket(io, Side::Server, Some(config)).await;
+    let (sink, stream) = socket.split();
+    service.connections.fetch_add(1, Ordering::Relaxed);
+    Connection {
+        service: Arc::clone(&service),
+        stream,
+        has_said_hello: false,
+        peer: Peer::default(),
+        seat,
+        is_cut_off: false,
+    }
+    .run(sink, is_known)
+    .await;
+    service.connections.fetch_sub(1, Ordering::Relaxed);
+}
+
+struct Connection<S> {
+    service: Arc<Service>,
+    stream: SplitStream<WebSocketStream<S>>,
+    has_said_hello: bool,
+    peer: Peer,
+    seat: Arc<Seat<()>>,
+    is_cut_off: bool,
+}
+
+/// A frame, as far as it concerns us.
+enum Incoming {
+    /// A request, or why it is none.
+    Request(Result<Request, RpcError>),
+    /// Something that ends the connection, with the words for it.
+    Refused(RpcError, u16, &'static str),
+    /// The other side is gone.
+    Gone,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    async fn run(mut self, sink: SplitSink<WebSocketStream<S>, Message>, is_known: bool) {
+        let (outgoing, receiver) = mpsc::channel(OUTGOING_BACKLOG);
+        let stop = self.service.stop.child_token();
+        let writer = Writer {
+            sink,
+            ring: Arc::clone(self.service.hub.ring()),
+            outgoing: receiver,
+            cursor: None,
+            stop: stop.clone(),
+        };
+        let reading = async {
+            let session = if is_known {
+                None
+            } else {
+                match timeout(PROOF_TIME, self.prove(&outgoing)).await {
+                    Ok(Some(session)) => {
+                        self.seat.authenticate();
+                        Some(session)
+                    }
+                    Ok(None) => return self.farewell(outgoing).await,
+                    Err(_) => {
+                        refuse(
+                            &outgoing,
+                            None,
+                            crate::service::access::unauthorized("no proof came in time"),
+                        )
+                        .await;
+                        hang_up(&outgoing, close::UNAUTHORIZED, close::UNAUTHORIZED_REASON).await;
+                        return self.farewell(outgoing).await;
+                    }
+                }
+            };
+            self.converse(&outgoing, &stop).await;
+            drop(session);
+            self.farewell(outgoing).await;
+        };
+        // Either half ends the other: without a writer nothing is answered, without a reader nothing is asked.
+        tokio::pin!(reading);
+        let writing = writer.run();
+        tokio::pin!(writing);
+        tokio::select! {
+            () = &mut reading => writing.await,
+            () = &mut writing => drop(timeout(FAREWELL, reading).await),
+        }
+    }
+
+    /// Proof first. `None` if it failed; the refusal is on its way then.
+    async fn prove(&mut self, outgoing: &mpsc::Sender<Outgoing>) -> Option<Session> {
+        let mut handshake = Handshake::default();
+        loop {
+            let unauthorized = (close::UNAUTHORIZED, close::UNAUTHORIZED_REASON);
+            let (id, error, (code, reason)) = match self.next().await {
+                Incoming::Request(Ok(request)) => match self.prove_step(&mut handshake, &request) {
+                    Ok((reply, session)) => {
+                        let _gone = outgoing.send(Outgoing::Reply(reply.encode().into(), None)).await;
+                        match session {
+                            Some(session) => return Some(session),
+                            None => continue,
+                        }
+                    }
+                    Err(error) => (request.id, error, unauthorized),
+                },
+                Incoming::Request(Err(error)) => (None, error, unauthorized),
+                Incoming::Refused(error, code, reason) => (None, error, (code, reason)),
+                Incoming::Gone => return None,
+            };
+            refuse(outgoing, id, error).await;
+            hang_up(outgoing, code, reason).await;
+            return None;
+        }
+    }
+
+    fn prove_step(&self, handshake: &mut Handshake, request: &Request) -> Result<(Reply, Option<Session>), RpcError> {
+        let id = request
+            .id
+            .clone()
+            .ok_or_else(|| RpcError::invalid_request("the proof needs an id"))?;
+        match handshake.step(&self.service.access, request)? {
+            Step::Challenged(result) => Ok((Reply::success(id, &result)?, None)),
+            Step::Proved(session) => {
+                let result = ProveResult { authenticated: true };
+                Ok((Reply::success(id, &result)?, Some(session)))
+            }
+        }
+    }
+
+    /// Calls and answers, until either side has enough.
+    async fn converse(&mut self, outgoing: &mpsc::Sender<Outgoing>, stop: &CancellationToken) {
+        let slow = Arc::new(Semaphore::new(SLOW_LANE));
+        let mut calls = Calls::new();
+        loop {
+            let is_full = calls.len() >= MAX_IN_FLIGHT;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(done) = calls.next(), if !calls.is_empty() => {
+                    let Some(done) = done else { continue };
+                    if outgoing.send(done).await.is_err() {
+                        break;
+                    }
+                }
+                incoming = self.next(), if !is_full => match incoming {
+                    Incoming::Request(Ok(request)) => calls.extend(self.begin(request, &slow)),
+                    Incoming::Request(Err(error)) => refuse(outgoing, None, error).await,
+                    Incoming::Refused(error, code, reason) => {
+                        refuse(outgoing, None, error).await;
+                        hang_up(outgoing, code, reason).await;
+                        break;
+                    }
+                    Incoming::Gone => break,
+                },
+            }
+        }
+        // What was begun has its effect; only its answers may find nobody.
+        while let Some(done) = calls.next().await {
+            if let Some(done) = done {
+                let _gone = outgoing.try_send(done);
+            }
+        }
+    }
+
+    /// Waits for the other side's half of the close, so that it can read ours.
+    async fn farewell(&mut self, outgoing: mpsc::Sender<Outgoing>) {
+        drop(outgoing);
+        let silence = async { while !matches!(self.next().await, Incoming::Gone) {} };
+        let _out_of_patience = timeout(FAREWELL, silence).await;
+    }
+
+    async fn next(&mut self) -> Incoming {
+        loop {
+            return match self.stream.next().await {
+                Some(Ok(Message::Text(text))) if text.len() >= MAX_REQUEST_BYTES => too_big(),
+                Some(Ok(Message::Text(text))) => Incoming::Request(Request::read(&text)),
+                Some(Ok(Message::Binary(_))) => Incoming::Refused(
+                    RpcError::invalid_request("a frame is text"),
+                    close::UNSUPPORTED,
+                    "binary-frame",
+                ),
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+                Some(Err(Error::Capacity(_))) => too_big(),
+                // Before its proof a client may send less than a frame; it hears of it once.
+                Some(Err(_)) if self.seat.is_overdrawn() && !std::mem::replace(&mut self.is_cut_off, true) => too_big(),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => Incoming::Gone,
+            };
+        }
+    }
+
+    /// Starts a call. Calls that are not slow reach the engine in the order in which they came.
+    fn begin<'a>(
+        &mut self,
+        request: Request,
+        slow: &Arc<Semaphore>,
+    ) -> Option<Pin<Box<dyn Future<Output = Option<Outgoing>> + Send + 'a>>> {
+        let id = request.id.clone();
+        let at_once = |outcome: Result<Reply, RpcError>| {
+            let id = id.clone();
+            let reply = outcome.unwrap_or_else(|error| Reply::failure(id, error));
+            let outgoing = reply.id.is_some().then(|| Outgoing::Reply(reply.encode().into(), None));
+            Some(std::future::ready(outgoing).boxed())
+        };
+        let Some(method) = Method::parse(&request.method).filter(|method| !method.is_agents_own()) else {
+            return at_once(Err(RpcError::method_not_found(&request.method)));
+        };
+        match method {
+            Method::SystemHello => {
+                let result = self.hello(&request);
+                return at_once(result.and_then(|result| {
+                    let id = id
+                        .clone()
+                        .ok_or_else(|| RpcError::invalid_request("hello needs an id"))?;
+                    Reply::success(id, &result)
+                }));
+            }
+            Method::SystemAuthChallenge | Method::SystemAuthProve => {
+                return at_once(Err(conflict("this connection is authenticated already")));
+            }
+            Method::SystemPing => {
+                return at_once(id.clone().map_or_else(
+                    || Err(RpcError::invalid_request("ping needs an id")),
+                    |id| Reply::success(id, &OkResult::OK),
+                ));
+            }
+            Method::SystemShutdown => {}
+            _ if !self.has_said_hello => return at_once(Err(conflict("say system.hello first"))),
+            _ => {}
+        }
+        // All users of an agent preview over one connection; plugins bound how many calls there are at once.
+        let permit = if method.is_slow() && method != Method::GroupResolvePreview {
+            let Ok(permit) = Arc::clone(slow).try_acquire_owned() else {
+                let message = format!("{SLOW_LANE} slow calls are in flight on this connection; try again");
+                return at_once(Err(RpcError::application(ErrorCode::Unavailable, message)));
+            };
+            Some(permit)
+        } else {
+            None
+        };
+        let service = Arc::clone(&self.service);
+        let peer = self.peer.clone();
+        Some(
+            async move {
+                let outcome = guarded(method, service.call(method, &request, &peer)).await;
+                drop(permit);
+                finish(&service, request.id, outcome, &peer).await
+            }
+            .boxed(),
+        )
+    }
+
+    fn hello(&mut self, request: &Request) -> Result<HelloResult, RpcError> {
+        if self.has_said_hello {
+            return Err(conflict("hello was said already"));
+        }
+        let params: HelloParams = request.params()?;
+        let offered = params.min_protocol_version..=params.max_protocol_version;
+        if !offered.contains(&PROTOCOL_VERSION) {
+            let message = format!(
+                "this daemon ({}) speaks protocol {PROTOCOL_VERSION}, {} ({}) speaks {} to {}; run the same version of both",
+                self.service.version,
+                params.client_name,
+                params.client_version,
+                params.min_protocol_version,
+                params.max_protocol_version
+            );
+            return Err(RpcError::application(ErrorCode::ProtocolIncompatible, message));
+        }
+        if params.requested_role != Role::Daemon {
+            return Err(
+                RpcError::application(ErrorCode::InvalidArgument, "this is a daemon; an agent was asked for")
+                    .with_field("requestedRole"),
+            );
+        }
+        self.has_said_hello = true;
+        self.peer = Peer {
+            is_local_agent: params.client_name == agent::CLIENT_NAME,
+            wants_sequences: params
+                .capabilities
+                .iter()
+                .any(|name| name == capability::CLIENT_SEQUENCES),
+        };
+        Ok(HelloResult {
+            role: Role::Daemon,
+            service_name: "svc-daemon".to_owned(),
+            service_version: self.service.version.to_string(),
+            protocol_version: PROTOCOL_VERSION,
+            instance_id: self.service.hub.epoch().to_owned(),
+            capabilities: capability::DAEMON.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
+fn conflict(message: &str) -> RpcError {
+    RpcError::application(ErrorCode::Conflict, message)
+}
+
+fn too_big() -> Incoming {
+    let message = format!("a frame is smaller than {}", ByteCount(MAX_REQUEST_BYTES as u64));
+    Incoming::Refused(RpcError::invalid_request(message), close::TOO_BIG, "frame-too-big")
+}
+
+/// A defect in one call ends that call and no other.
+async fn guarded(method: Method, call: impl Future<Output = Result<Answer, RpcError>>) -> Result<Answer, RpcError> {
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(method = method.name(), "a call panicked");
+        Err(RpcError::internal(
+            "a defect of this program ended the call; please report it",
+        ))
+    })
+}
+
+/// The answer of a call, and after which event it may be sent.
+async fn finish(service: &Service, id: Option<Id>, outcome: Result<Answer, RpcError>, peer: &Peer) -> Option<Outgoing> {
+    let outcome = match outcome {
+        Ok(Answer::Streamed(streamed, sequence)) => {
+            let id = id?;
+            return Some(Outgoing::Streamed(streamed.for_reply(&id), sequence));
+        }
+        Ok(Answer::Read(result)) => Ok((result, None)),
+        Ok(Answer::Wrote(result)) => match service.hub.sequence_of_now().await {
+            Ok(sequence) => Ok((result, Some(sequence))),
+            // The service ends; what was written stays written.
+            Err(Ended) => Ok((result, None)),
+        },
+        Ok(Answer::Stop(result)) => {
+            service.ask_to_stop();
+            Ok((result, None))
+        }
+        Err(error) => Err(error),
+    };
+    let id = id?;
+    let (reply, after) = match outcome {
+        Ok((result, after)) => {
+            let reply = Reply {
+                id: Some(id),
+                outcome: Ok(result),
+                sequence: after.filter(|_| peer.wants_sequences),
+            };
+            (reply, after)
+        }
+        Err(error) => (Reply::failure(Some(id), error), None),
+    };
+    Some(Outgoing::Reply(reply.encode().into(), after))
+}
+
+async fn refuse(outgoing: &mpsc::Sender<Outgoing>, id: Option<Id>, error: RpcError) {
+    let text = Reply::failure(id, error).encode().into();
+    let _gone = outgoing.send(Outgoing::Reply(text, None)).await;
+}
+
+async fn hang_up(outgoing: &mpsc::Sender<Outgoing>, code: u16, reason: &'static str) {
+    let _gone = outgoing.send(Outgoing::Close(code, reason)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_panics_is_answered_as_internal() {
+        let error = guarded(Method::FsList, async { panic!("on purpose") })
+            .await
+            .unwrap_err();
+        assert_eq!(error.code, protocol::code::INTERNAL);
+    }
+}

@@ -1,0 +1,424 @@
+//! What runs behind the hub's handle: takes in what the engine and the plugins tell, and puts it into the ring.
+
+use std::sync::Arc;
+
+use engine::{Engine, Event, Events, Group, Task, TaskId};
+use futures_util::FutureExt as _;
+use plugin_host::{Changes, Plugins};
+use protocol::{
+    DaemonEvent, RuntimeStats, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams, SiteAuthEntryDto, TaskStatus,
+    TasksSnapshot, encode_notification,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
+
+use crate::{
+    configuration::Configuration,
+    hub::{
+        ask::{Ask, Ended, Moment, Reached},
+        disk::FreeSpace,
+        history::History,
+        ring::{Notification, Ring, Streamed},
+        sums::Sums,
+    },
+    view,
+};
+
+/// Events taken in before the hub looks at its questions and timers again.
+const MAX_ROUND: usize = 256;
+
+/// Tasks in one event from which on it is encoded while it is sent instead of being kept as text (about 200 KiB).
+const STREAM_FROM: usize = 256;
+
+/// Tasks changed by one call from which on no history is kept: it would be the same line that many times.
+const MAX_NOTED: usize = 256;
+
+/// Where it hears of changes.
+pub(super) struct Sources {
+    pub(super) engine: Engine,
+    pub(super) plugins: Option<(Plugins, Changes)>,
+    pub(super) events: Events,
+    pub(super) asks: mpsc::Receiver<Ask>,
+    pub(super) configuration: Arc<Configuration>,
+}
+
+/// Where its events go.
+pub(super) struct Outlet {
+    pub(super) ring: Arc<Ring>,
+    pub(super) epoch: Arc<str>,
+    pub(super) reached: watch::Sender<Reached>,
+}
+
+pub(crate) struct Worker {
+    sources: Sources,
+    outlet: Outlet,
+    history: History,
+    free_space: FreeSpace,
+    sums: Sums,
+    groups: Vec<Arc<Group>>,
+    /// Progress samples so far; each has its number.
+    samples: u64,
+}
+
+/// What the worker woke up for.
+enum Turn {
+    Event(Option<Result<(u64, Event), engine::Gap>>),
+    Ask(Ask),
+    Plugins,
+    Timer,
+}
+
+impl Worker {
+    pub(super) fn new(
+        sources: Sources,
+        outlet: Outlet,
+        history: History,
+        free_space: FreeSpace,
+        snapshot: &engine::Snapshot,
+    ) -> Self {
+        let mut worker = Self {
+            sources,
+            outlet,
+            history,
+            free_space,
+            sums: Sums::default(),
+            groups: Vec::new(),
+            samples: 0,
+        };
+        worker.take_in(snapshot);
+        worker
+    }
+
+    /// Runs until the engine has ended.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let deadline = [self.history.save_at(), self.sums.publish_at]
+                .into_iter()
+                .flatten()
+                .min();
+            let turn = tokio::select! {
+                event = self.sources.events.next() => Turn::Event(event),
+                Some(ask) = self.sources.asks.recv() => Turn::Ask(ask),
+                () = changed(&mut self.sources.plugins) => Turn::Plugins,
+                () = until(deadline) => Turn::Timer,
+            };
+            match turn {
+                Turn::Event(None) => break,
+                Turn::Event(Some(event)) => self.round(event).await,
+                Turn::Ask(ask) => self.answer(ask).await,
+                Turn::Plugins => self.publish_plugins(),
+                Turn::Timer => {}
+            }
+            if self.sums.publish_at.is_some_and(|at| at <= Instant::now()) {
+                self.publish_stats();
+            }
+            if self.history.is_due() {
+                self.history.save().await;
+            }
+        }
+        self.history.save().await;
+    }
+
+    /// Takes in an event and those that wait behind it.
+    async fn round(&mut self, first: Result<(u64, Event), engine::Gap>) {
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(event) = next.take() {
+            self.take(event).await;
+            taken += 1;
+            if taken < MAX_ROUND {
+                next = self.sources.events.next().now_or_never().flatten();
+            }
+        }
+    }
+
+    async fn take(&mut self, event: Result<(u64, Event), engine::Gap>) {
+        match event {
+            Ok((sequence, event)) => {
+                // A snapshot after a gap may be ahead of the events that follow it.
+                if sequence > self.outlet.reached.borrow().engine {
+                    self.publish_event(event).await;
+                    self.publish_reached(sequence);
+                }
+            }
+            Err(engine::Gap(missed)) => {
+                tracing::warn!(missed, "the daemon fell behind its engine; clients start over");
+                if let Ok(snapshot) = self.sources.engine.snapshot().await {
+                    self.take_in(&snapshot);
+                    self.outlet.ring.break_off();
+                    self.publish_reached(snapshot.sequence);
+                }
+            }
+        }
+    }
+
+    /// Both numbers change together: who waits for the engine's reads the own one that belongs to it.
+    fn publish_reached(&self, engine: u64) {
+        let own = self.outlet.ring.newest();
+        self.outlet.reached.send_modify(|reached| {
+            reached.engine = reached.engine.max(engine);
+            reached.own = own;
+        });
+    }
+
+    async fn answer(&mut self, ask: Ask) {
+        match ask {
+            Ask::Moment(reply) => {
+                let moment = self.moment().await;
+                let _nobody_waits = reply.send(moment);
+            }
+            Ask::Stats(reply) => {
+                let _nobody_waits = reply.send(self.stats());
+            }
+            Ask::SaveHistory(reply) => {
+                self.history.save().await;
+                let _nobody_waits = reply.send(());
+            }
+            Ask::ConfigChanged(reply) => {
+                self.publish(&DaemonEvent::ConfigChanged(self.sources.configuration.snapshot()));
+                self.publish_reached(0);
+                let _nobody_waits = reply.send(());
+            }
+            Ask::PluginsChanged(reply) => {
+                if changed(&mut self.sources.plugins).now_or_never().is_some() {
+                    self.publish_plugins();
+                }
+                let _nobody_waits = reply.send(());
+            }
+        }
+    }
+
+    fn publish_plugins(&mut self) {
+        let plugins = self.sources.plugins.as_ref().map(|(plugins, _)| plugins);
+        self.publish(&DaemonEvent::PluginsChanged(view::plugin::all(plugins)));
+        self.publish_reached(0);
+    }
+
+    /// A snapshot of the engine, and the own sequence number that it belongs to: the events up to it are told first.
+    async fn moment(&mut self) -> Result<Moment, Ended> {
+        let snapshot = self.sources.engine.snapshot().await.map_err(|_| Ended)?;
+        let sites = self.sites().await;
+        while self.outlet.reached.borrow().engine < snapshot.sequence {
+            match self.sources.events.next().await {
+                Some(event) => self.take(event).await,
+                None => return Err(Ended),
+            }
+        }
+        self.publish_reached(0);
+        Ok(Moment {
+            sequence: self.outlet.ring.newest(),
+            engine: snapshot,
+            sites,
+            stats: self.stats(),
+        })
+    }
+
+    /// Starts over from a snapshot.
+    fn take_in(&mut self, snapshot: &engine::Snapshot) {
+        self.sums.start_over(
+            snapshot
+                .tasks
+                .iter()
+                .map(|task| (task.id, view::status(task.status())))
+                .collect(),
+        );
+        self.groups.clone_from(&snapshot.groups);
+    }
+
+    async fn publish_event(&mut self, event: Event) {
+        match event {
+            Event::TasksChanged(tasks) => self.publish_tasks(&tasks),
+            Event::TasksDeleted(tasks) => self.publish_deleted(&tasks),
+            Event::Progress(samples) => self.publish_progress(&samples),
+            Event::Notice { task, message } => self.note(task, "notice", &message, None),
+            Event::AttemptFailed { task, failure, wait } => {
+                let message = format!("{}; next attempt in {:.1} s", failure.message, wait.as_secs_f32());
+                self.note(task, "retry", &message, None);
+            }
+            Event::Skipped { task, existing } => {
+                let message = format!("{} exists already", existing.display());
+                self.note(task, "skipped", &message, None);
+            }
+            Event::QueuesChanged(queues) => {
+                self.publish(&DaemonEvent::QueuesChanged(
+                    queues.iter().map(|queue| view::queue(queue)).collect(),
+                ));
+            }
+            Event::GroupsAdded(groups) => {
+                self.groups.extend(groups.iter().cloned());
+                self.publish_groups();
+            }
+            Event::GroupsDeleted(gone) => {
+                self.groups.retain(|group| !gone.contains(&group.id));
+                self.publish_groups();
+            }
+            Event::SettingsChanged(settings) => {
+                self.publish(&DaemonEvent::ConfigChanged(
+                    self.sources.configuration.snapshot_with(&settings),
+                ));
+            }
+            Event::SitesChanged => {
+                let sites = self.sites().await;
+                self.publish(&DaemonEvent::SiteAuthChanged(sites));
+            }
+            Event::BoostChanged(task) => {
+                let priority = task.iter().map(ToString::to_string).collect();
+                self.publish(&DaemonEvent::PriorityChanged(priority));
+            }
+        }
+    }
+
+    fn publish_tasks(&mut self, tasks: &Arc<[Arc<Task>]>) {
+        match &tasks[..] {
+            [] => return,
+            [task] => self.publish(&DaemonEvent::TaskChanged(Box::new(view::task(task)))),
+            _ if tasks.len() < STREAM_FROM => {
+                self.publish(&DaemonEvent::TasksSnapshot(TasksSnapshot {
+                    tasks: tasks.iter().map(|task| view::task(task)).collect(),
+                    deleted_task_ids: Vec::new(),
+                }));
+            }
+            _ => self.publish_streamed(Arc::clone(tasks)),
+        }
+        let is_noted = tasks.len() <= MAX_NOTED;
+        for task in tasks.iter() {
+            self.see(task, is_noted);
+        }
+        self.sums.changed();
+    }
+
+    /// Keeps count of a task's status, and notes what people may ask about later.
+    fn see(&mut self, task: &Task, is_noted: bool) {
+        let status = view::status(task.status());
+        let before = self.sums.set(task.id, status);
+        if before == Some(status) {
+            return;
+        }
+        // That a task was made is in the task itself, and preparing is a moment of every run.
+        let message = match (before, status) {
+            (None, _) | (_, TaskStatus::Preparing) => return,
+            (_, TaskStatus::Error) => task.failure().map_or("failed", |failure| failure.message.as_str()),
+            (_, TaskStatus::Pending) => task
+                .failure()
+                .map_or("waits for its turn", |failure| failure.message.as_str()),
+            (_, status) => status.name(),
+        };
+        if is_noted {
+            self.note(task.id, "status", message, Some(status));
+        }
+    }
+
+    fn publish_deleted(&mut self, tasks: &[TaskId]) {
+        for task in tasks {
+            self.sums.remove(*task);
+            self.history.forget(*task);
+        }
+        if let [task] = tasks {
+            self.publish(&DaemonEvent::TaskDeleted {
+                task_id: task.to_string(),
+            });
+        } else if !tasks.is_empty() {
+            self.publish(&DaemonEvent::TasksSnapshot(TasksSnapshot {
+                tasks: Vec::new(),
+                deleted_task_ids: tasks.iter().map(ToString::to_string).collect(),
+            }));
+        }
+        self.sums.changed();
+    }
+
+    fn publish_progress(&mut self, samples: &[(TaskId, transfer::Progress)]) {
+        self.sums
+            .sampled(samples.iter().map(|(_, progress)| progress.bytes_per_second).sum());
+        for (task, progress) in samples {
+            self.samples += 1;
+            self.publish(&DaemonEvent::TaskRuntimeChanged(Box::new(view::runtime(
+                *task,
+                progress,
+                self.samples,
+            ))));
+        }
+        self.sums.changed();
+    }
+
+    fn publish_groups(&mut self) {
+        let groups = self.groups.iter().map(|group| view::group(group)).collect();
+        self.publish(&DaemonEvent::GroupsChanged(groups));
+    }
+
+    fn note(&mut self, task: TaskId, kind: &'static str, message: &str, status: Option<TaskStatus>) {
+        let entry = self.history.note(task, kind, message, status);
+        self.publish(&DaemonEvent::TaskActivityAdded(entry));
+    }
+
+    fn stats(&mut self) -> RuntimeStats {
+        let free_space = self.free_space.look(&self.sources.engine.settings().settings);
+        self.sums.stats(free_space)
+    }
+
+    fn publish_stats(&mut self) {
+        let stats = self.stats();
+        if self.sums.are_news(&stats) {
+            self.publish(&DaemonEvent::RuntimeStatsChanged(stats));
+            self.publish_reached(0);
+        }
+    }
+
+    async fn sites(&self) -> Vec<SiteAuthEntryDto> {
+        let sites = self.sources.engine.sites().await.unwrap_or_default();
+        sites
+            .into_iter()
+            .map(|(site, user)| SiteAuthEntryDto::new(site.to_string(), user))
+            .collect()
+    }
+
+    fn publish(&self, event: &DaemonEvent) {
+        self.outlet.ring.push(|sequence| {
+            let params = ServiceEventParams {
+                epoch: self.outlet.epoch.to_string(),
+                sequence,
+                event: ServiceEvent {
+                    service: Service::Daemon,
+                    event,
+                },
+            };
+            let text = encode_notification(SERVICE_EVENT, &params);
+            Notification::Text(text.expect("our records always encode").into())
+        });
+    }
+
+    fn publish_streamed(&self, tasks: Arc<[Arc<Task>]>) {
+        self.outlet.ring.push(|sequence| {
+            let head = format!(
+                "{{\"jsonrpc\":\"2.0\",\"method\":\"{SERVICE_EVENT}\",\"params\":{{\"epoch\":\"{}\",\
+                 \"sequence\":{sequence},\"event\":{{\"service\":\"daemon\",\"event\":\
+                 {{\"type\":\"tasksSnapshot\",\"data\":{{\"deletedTaskIds\":[],\"tasks\":[",
+                self.outlet.epoch
+            );
+            Notification::Streamed(Arc::new(Streamed {
+                head,
+                tasks,
+                tail: "]}}}}}".to_owned(),
+            }))
+        });
+    }
+}
+
+/// Resolves when plugins changed since the last time. Cancel-safe.
+async fn changed(plugins: &mut Option<(Plugins, Changes)>) {
+    let is_change = match plugins {
+        Some((_, changes)) => changes.changed().await,
+        None => false,
+    };
+    if !is_change {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

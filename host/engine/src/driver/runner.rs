@@ -1,0 +1,88 @@
+//! One run from its start to its end: forwards what the transport tells and turns every end, a panic included, into an
+//! outcome.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt as _;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use transfer::{Failure, FailureKind, Job, Outcome, Progress, Report, Transport};
+
+use crate::{
+    driver::signal::Signal,
+    model::id::{RunId, TaskId},
+    resolver::Resolved,
+};
+
+/// A run on its way.
+pub(crate) struct Runner {
+    pub(crate) task: TaskId,
+    pub(crate) run: RunId,
+    /// `None` if no transport moves the scheme (any more).
+    pub(crate) transport: Option<Arc<dyn Transport>>,
+    pub(crate) events: mpsc::Receiver<Report>,
+    pub(crate) progress: watch::Receiver<Progress>,
+    pub(super) signals: mpsc::Sender<Signal>,
+    /// Cancelled to end the run, when it did not stop in time.
+    pub(crate) force_stop: CancellationToken,
+}
+
+impl Runner {
+    /// Runs `job` and tells everything in order; the end comes last. The driver drains the signals, so telling never
+    /// waits for long.
+    pub(crate) async fn conduct(mut self, job: Job) {
+        let outcome = self.run(job).await;
+        self.events.close();
+        while let Some(report) = self.events.recv().await {
+            self.tell(Signal::Reported(self.task, self.run, report)).await;
+        }
+        let last = self.progress.borrow().clone();
+        self.tell(Signal::Ended(self.task, self.run, Box::new(outcome), Box::new(last)))
+            .await;
+    }
+
+    async fn run(&mut self, job: Job) -> Outcome {
+        let Some(transport) = self.transport.take() else {
+            let scheme = job.source.urls.first().map_or("", |url| url.scheme());
+            let message = format!("this program cannot download \"{scheme}\" URLs");
+            return Outcome::Failed(Failure::new(FailureKind::UnsupportedScheme, message));
+        };
+        let force_stop = self.force_stop.clone();
+        let mut run = Box::pin(AssertUnwindSafe(async move { transport.run(job).await }).catch_unwind());
+        loop {
+            let report = tokio::select! {
+                ended = &mut run => return ended.unwrap_or_else(|panic| Outcome::Failed(defect(panic.as_ref()))),
+                () = force_stop.cancelled() => return Outcome::Stopped,
+                Some(report) = self.events.recv() => report,
+            };
+            self.tell(Signal::Reported(self.task, self.run, report)).await;
+        }
+    }
+
+    async fn tell(&self, signal: Signal) {
+        let _driver_ended = self.signals.send(signal).await;
+    }
+}
+
+/// What a resolver answers, a panic included; without one, its plugin is not there.
+pub(crate) async fn guarded(
+    asked: Option<impl Future<Output = Result<Resolved, Failure>> + Send>,
+) -> Result<Resolved, Failure> {
+    let Some(asked) = asked else {
+        let message = "the plugin that knows this URL is not installed";
+        return Err(Failure::new(FailureKind::PluginUnavailable, message));
+    };
+    let outcome = AssertUnwindSafe(asked).catch_unwind().await;
+    outcome.unwrap_or_else(|panic| Err(defect(panic.as_ref())))
+}
+
+fn defect(panic: &(dyn std::any::Any + Send)) -> Failure {
+    let message = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    tracing::error!(message, "a run panicked");
+    let message = format!("a defect of this program ended the run ({message}); please report it");
+    Failure::new(FailureKind::Internal, message)
+}

@@ -1,0 +1,18 @@
+//! What comes back from what the driver spawned.
+
+use transfer::{Outcome, Progress, Report};
+
+use crate::{
+    driver::batch::Answer,
+    model::id::{RunId, TaskId},
+    state::Input,
+};
+
+pub(super) enum Signal {
+    /// A run reports something.
+    Reported(TaskId, RunId, Report),
+    /// A run ended, with its last progress.
+    Ended(TaskId, RunId, Box<Outcome>, Box<Progress>),
+    /// A job ended (a save, a rename, a look at files), and this follows.
+    Settled(Vec<Input>, Option<Answer>),
+}

@@ -1,0 +1,112 @@
+//! Why the engine refuses.
+
+use std::path::PathBuf;
+
+use crate::{
+    model::id::{GroupId, QueueId, TaskId},
+    model::settings::InvalidSetting,
+    model::spec::InvalidSpec,
+};
+
+/// A command that was refused. Nothing changed, except for [`CommandError::NotSaved`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// There is no such task.
+    #[error("task not found: {0}")]
+    UnknownTask(TaskId),
+    /// There is no such queue.
+    #[error("queue not found: {0}")]
+    UnknownQueue(QueueId),
+    /// There is no such group.
+    #[error("group not found: {0}")]
+    UnknownGroup(GroupId),
+    /// There are no credentials for the site.
+    #[error("no credentials for {0}")]
+    UnknownSite(String),
+    /// A task with this id exists already.
+    #[error("task exists already: {0}")]
+    TaskExists(TaskId),
+    /// The task's phase does not allow it.
+    #[error("cannot {act} a task that is {phase}")]
+    WrongPhase {
+        /// What was asked.
+        act: &'static str,
+        /// What the task is.
+        phase: &'static str,
+    },
+    /// The task's file is being renamed or deleted at this moment.
+    #[error("the task's file is being renamed or deleted; try again")]
+    Busy,
+    /// The task cannot be made as asked.
+    #[error(transparent)]
+    InvalidSpec(#[from] InvalidSpec),
+    /// The settings cannot be changed as asked.
+    #[error(transparent)]
+    InvalidSetting(#[from] InvalidSetting),
+    /// The settings changed meanwhile.
+    #[error("the settings are at revision {revision} now")]
+    Conflict {
+        /// The present revision.
+        revision: u64,
+    },
+    /// The queue always exists and keeps its name.
+    #[error("the built-in queue {0} cannot be renamed or deleted")]
+    BuiltInQueue(QueueId),
+    /// A field of a queue or a group is out of its range.
+    #[error("{0}")]
+    InvalidField(&'static str),
+    /// The new file name cannot be used.
+    #[error("the file name is empty or holds a character that file names cannot hold")]
+    InvalidName,
+    /// A file of the new name exists.
+    #[error("{} exists already", .0.display())]
+    TargetExists(PathBuf),
+    /// The file cannot be renamed.
+    #[error("cannot rename {}: {reason}", path.display())]
+    Rename {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// The text names no site.
+    #[error("a site is scheme://host or scheme://host:port; the user name is not empty and has no colon")]
+    InvalidSite,
+    /// The change holds in memory but could not be saved; it is saved as soon as the disk allows it.
+    #[error("the change could not be saved: {0}")]
+    NotSaved(String),
+    /// The engine is shutting down.
+    #[error("the engine is shutting down")]
+    Closed,
+}
+
+/// Why the engine does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The tasks cannot be read.
+    #[error("cannot read the tasks")]
+    Read(#[from] store::ReadError),
+    /// A row holds something that no version wrote.
+    #[error("the database holds a {what} that cannot be read: {reason}")]
+    Row {
+        /// What kind of row.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A sealed value does not open.
+    #[error("cannot open the secrets of {what}")]
+    Sealed {
+        /// Whose.
+        what: String,
+        /// Why not.
+        #[source]
+        source: store::SealError,
+    },
+    /// Two transports claim one scheme.
+    #[error("two transports claim the scheme {0}")]
+    Scheme(&'static str),
+    /// The download directory cannot be used.
+    #[error("the download directory cannot be used: {0}")]
+    DownloadDir(InvalidSpec),
+}

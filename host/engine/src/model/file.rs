@@ -1,0 +1,210 @@
+//! What the engine itself does to files: remove a task's own, rename without replacing, look whether they are there.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use transfer::{
+    Landing,
+    part_file::{JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX, sync_directory},
+};
+
+use crate::model::error::CommandError;
+
+/// Whether a task's file is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileState {
+    /// It is.
+    Present,
+    /// It is not.
+    Missing,
+}
+
+/// The part file and the journals that lie beside the finished file's path.
+pub(crate) fn part_files(path: &Path) -> Vec<PathBuf> {
+    [PART_SUFFIX, JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX]
+        .iter()
+        .map(|suffix| with_suffix(path, suffix))
+        .collect()
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Removes files; one that is gone already does not matter. Only files: a directory of the name is not ours.
+pub(crate) fn remove(paths: &[PathBuf]) {
+    for path in paths {
+        match fs::remove_file(path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot remove a deleted task's file"),
+        }
+    }
+}
+
+/// Looks whether a file has landed; if so, what a kill left of its part file goes.
+pub(crate) fn look_for_landing(landing: &Landing, rest: &[PathBuf]) -> FileState {
+    if !landing.has_happened() {
+        return FileState::Missing;
+    }
+    remove(rest);
+    FileState::Present
+}
+
+/// A file that gets another path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// From here.
+    pub from: PathBuf,
+    /// To here.
+    pub to: PathBuf,
+}
+
+/// Renames files in order, none of them over an existing one; when this returns, the new names are on the disk. A file
+/// that is not there is passed over: a crash may have come after its turn. If one cannot be renamed, those before it
+/// get their names back.
+pub(crate) fn rename(free: Option<&Path>, moves: &[Move]) -> Result<(), CommandError> {
+    if let Some(taken) = free.filter(|free| fs::symlink_metadata(free).is_ok()) {
+        return Err(CommandError::TargetExists(taken.to_owned()));
+    }
+    for (index, step) in moves.iter().enumerate() {
+        let Err(error) = rename_new(&step.from, &step.to) else {
+            continue;
+        };
+        if error.kind() == io::ErrorKind::NotFound {
+            continue;
+        }
+        for done in &moves[..index] {
+            let _best_effort = rename_new(&done.to, &done.from);
+        }
+        return Err(match error.kind() {
+            io::ErrorKind::AlreadyExists => CommandError::TargetExists(step.to.clone()),
+            _ => failed(&step.from, &error),
+        });
+    }
+    match moves.first().and_then(|step| step.to.parent()) {
+        Some(directory) => sync_directory(directory).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(failed(directory, &error)),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::Rename {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+/// A link is made only if the name is free, in one step; file systems without links get a look and a rename.
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_half_renamed(from, to) => {
+            fs::remove_file(from)
+        }
+        Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => Err(error),
+        Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
+    }
+}
+
+/// Whether a crash came between making the link and removing the old name. Two links are two names: on a file system
+/// that knows no case, one name in two cases is one link.
+#[cfg(unix)]
+fn is_half_renamed(from: &Path, to: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match (fs::symlink_metadata(from), fs::symlink_metadata(to)) {
+        (Ok(from), Ok(to)) => from.nlink() > 1 && (from.dev(), from.ino()) == (to.dev(), to.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_half_renamed(_from: &Path, _to: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn renaming_replaces_nothing_and_undoes_what_it_began() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["a.svcpart", "a.svcpart.journal", "b.svcpart.journal"] {
+            fs::write(at(name), name).unwrap();
+        }
+        let step = |from: &str, to: &str| Move {
+            from: at(from),
+            to: at(to),
+        };
+        let moves = [
+            step("a.svcpart", "b.svcpart"),
+            step("a.svcpart.journal", "b.svcpart.journal"),
+        ];
+        assert_eq!(
+            rename(Some(&at("b")), &moves),
+            Err(CommandError::TargetExists(at("b.svcpart.journal")))
+        );
+        assert_eq!(fs::read_to_string(at("a.svcpart")).unwrap(), "a.svcpart");
+        assert_eq!(
+            fs::read_to_string(at("b.svcpart.journal")).unwrap(),
+            "b.svcpart.journal"
+        );
+        assert!(!at("b.svcpart").exists());
+        fs::remove_file(at("b.svcpart.journal")).unwrap();
+        rename(Some(&at("b")), &moves).unwrap();
+        assert!(at("b.svcpart").exists() && at("b.svcpart.journal").exists() && !at("a.svcpart").exists());
+    }
+
+    /// Every state in which a kill can leave the rename of two files: how many steps of it were done. A step is a link
+    /// made or an old name removed.
+    #[cfg(unix)]
+    #[test]
+    fn a_rename_that_a_kill_cut_short_goes_on_from_any_step() {
+        for steps in 0..=4 {
+            let dir = tempfile::tempdir().unwrap();
+            let at = |name: &str| dir.path().join(name);
+            let moves = ["x", "y"].map(|name| Move {
+                from: at(name),
+                to: at(&format!("new-{name}")),
+            });
+            for (step, done) in moves.iter().zip([steps.min(2), steps.max(2) - 2]) {
+                fs::write(&step.from, step.from.file_name().unwrap().as_encoded_bytes()).unwrap();
+                if done > 0 {
+                    fs::hard_link(&step.from, &step.to).unwrap();
+                }
+                if done > 1 {
+                    fs::remove_file(&step.from).unwrap();
+                }
+            }
+            rename(None, &moves).unwrap();
+            assert_eq!(fs::read(at("new-x")).unwrap(), b"x");
+            assert_eq!(fs::read(at("new-y")).unwrap(), b"y");
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "after {steps} steps");
+        }
+    }
+
+    #[test]
+    fn a_rename_that_goes_on_replaces_nothing_either() {
+        let dir = tempfile::tempdir().unwrap();
+        let step = Move {
+            from: dir.path().join("mine"),
+            to: dir.path().join("theirs"),
+        };
+        fs::write(&step.from, "mine").unwrap();
+        fs::write(&step.to, "theirs").unwrap();
+        let refused = rename(None, std::slice::from_ref(&step));
+        assert_eq!(refused, Err(CommandError::TargetExists(step.to.clone())));
+        assert_eq!(fs::read(&step.from).unwrap(), b"mine");
+        assert_eq!(fs::read(&step.to).unwrap(), b"theirs");
+    }
+}

@@ -1,0 +1,520 @@
+//! What can be changed while the engine runs, with the names and ranges that clients know.
+
+use std::{path::PathBuf, str::FromStr, sync::Arc};
+
+use transfer::{OnConflict, SafeUrl, Secret};
+
+use crate::model::{id::QueueId, proxy::SystemProxy, spec};
+
+/// Run-time settings. The names in [`Settings::KEYS`] are what clients see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the switches that clients know")]
+pub struct Settings {
+    /// `default_save_dir`: where files go; `None` is the configured directory.
+    pub default_save_dir: Option<PathBuf>,
+    /// `default_segments`: 0 to 64; 0 is automatic.
+    pub default_segments: u16,
+    /// `auto_max_connections`: 0 to 128, the most connections of a run; 0 is the transport's own ceiling.
+    pub auto_max_connections: u16,
+    /// `max_concurrent_tasks`: 1 to 1024.
+    pub max_concurrent_tasks: u32,
+    /// `speed_limit_bytes`: bytes per second received by all together; 0 is no limit.
+    pub speed_limit_bytes: u64,
+    /// `upload_limit_bytes`: bytes per second sent by all together; 0 is no limit.
+    pub upload_limit_bytes: u64,
+    /// `max_auto_retries`: 0 to 20, or `None` (-1) for endless.
+    pub max_auto_retries: Option<u32>,
+    /// `auto_retry_delay_secs`: 0 to 86400.
+    pub auto_retry_delay_secs: u32,
+    /// `auto_resume_on_start`: whether unfinished tasks go on after a restart.
+    pub auto_resume_on_start: bool,
+    /// `use_server_time`: whether files get the server's time.
+    pub use_server_time: bool,
+    /// `dedup_same_url`: whether creating an unfinished task's URL again answers that task.
+    pub dedup_same_url: bool,
+    /// `file_exists_behavior`: `rename`, `overwrite` or `skip`.
+    pub file_exists_behavior: OnConflict,
+    /// `file_missing_action`: `keep` or `delete`.
+    pub file_missing_action: FileMissingAction,
+    /// `global_user_agent`: empty is the product's own.
+    pub global_user_agent: String,
+    /// `default_queue_id`: where tasks go that name no queue; falls back to `main` if that queue is gone.
+    pub default_queue_id: QueueId,
+    /// `proxy_mode`: `none`, `system`, `manual` or `auto`.
+    pub proxy_mode: ProxyMode,
+    /// `proxy_type`: `http`, `https`, `socks4` or `socks5`.
+    pub proxy_type: ProxyType,
+    /// `proxy_host`.
+    pub proxy_host: String,
+    /// `proxy_port`: 0 is the type's usual port.
+    pub proxy_port: u16,
+    /// `proxy_username`.
+    pub proxy_username: String,
+    /// `proxy_password`.
+    pub proxy_password: Secret,
+    /// `proxy_no_list`: hosts to reach directly, separated by commas.
+    pub proxy_no_list: String,
+}
+
+/// What happens to a completed task whose file is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FileMissingAction {
+    /// It stays and says so.
+    #[default]
+    Keep,
+    /// It goes.
+    Delete,
+}
+
+/// Where the proxy comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProxyMode {
+    /// No proxy.
+    #[default]
+    None,
+    /// What the system names.
+    System,
+    /// The one in these settings.
+    Manual,
+    /// The system's, as long as nothing better is known.
+    Auto,
+}
+
+/// How a proxy is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProxyType {
+    /// HTTP `CONNECT`.
+    #[default]
+    Http,
+    /// HTTP `CONNECT` over TLS.
+    Https,
+    /// SOCKS 4.
+    Socks4,
+    /// SOCKS 5.
+    Socks5,
+}
+
+/// The settings and their revision, which grows with every change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionedSettings {
+    /// How often they were changed.
+    pub revision: u64,
+    /// The settings.
+    pub settings: Arc<Settings>,
+}
+
+/// A setting that cannot have a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSetting {
+    /// The engine has no such setting.
+    #[error("unknown setting \"{0}\"")]
+    UnknownKey(String),
+    /// The value is not allowed.
+    #[error("{key} must be {allowed}")]
+    Value {
+        /// The setting.
+        key: &'static str,
+        /// What it may be.
+        allowed: &'static str,
+    },
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            default_save_dir: None,
+            default_segments: 0,
+            auto_max_connections: 16,
+            max_concurrent_tasks: 5,
+            speed_limit_bytes: 0,
+            upload_limit_bytes: 0,
+            max_auto_retries: Some(3),
+            auto_retry_delay_secs: 5,
+            auto_resume_on_start: true,
+            use_server_time: false,
+            dedup_same_url: false,
+            file_exists_behavior: OnConflict::Rename,
+            file_missing_action: FileMissingAction::Keep,
+            global_user_agent: String::new(),
+            default_queue_id: QueueId::Main,
+            proxy_mode: ProxyMode::None,
+            proxy_type: ProxyType::Http,
+            proxy_host: String::new(),
+            proxy_port: 0,
+            proxy_username: String::new(),
+            proxy_password: Secret::default(),
+            proxy_no_list: String::new(),
+        }
+    }
+}
+
+const BOOL: &str = "true or false";
+const BYTES: &str = "a number of bytes per second, 0 for no limit";
+
+impl Settings {
+    /// Every key, in the order of the table.
+    pub const KEYS: [&'static str; 22] = [
+        "default_save_dir",
+        "default_segments",
+        "auto_max_connections",
+        "max_concurrent_tasks",
+        "speed_limit_bytes",
+        "upload_limit_bytes",
+        "max_auto_retries",
+        "auto_retry_delay_secs",
+        "auto_resume_on_start",
+        "use_server_time",
+        "dedup_same_url",
+        "file_exists_behavior",
+        "file_missing_action",
+        "global_user_agent",
+        "default_queue_id",
+        "proxy_mode",
+        "proxy_type",
+        "proxy_host",
+        "proxy_port",
+        "proxy_username",
+        "proxy_password",
+        "proxy_no_list",
+    ];
+
+    /// The value of `key` as clients see it. The proxy's password is given as it is: its reader must keep it.
+    pub fn value(&self, key: &str) -> Option<String> {
+        Some(match key {
+            "default_save_dir" => self
+                .default_save_dir
+                .as_deref()
+                .map(|dir| dir.display().to_string())
+                .unwrap_or_default(),
+            "default_segments" => self.default_segments.to_string(),
+            "auto_max_connections" => self.auto_max_connections.to_string(),
+            "max_concurrent_tasks" => self.max_concurrent_tasks.to_string(),
+            "speed_limit_bytes" => self.speed_limit_bytes.to_string(),
+            "upload_limit_bytes" => self.upload_limit_bytes.to_string(),
+            "max_auto_retries" => self
+                .max_auto_retries
+                .map_or_else(|| "-1".to_owned(), |count| count.to_string()),
+            "auto_retry_delay_secs" => self.auto_retry_delay_secs.to_string(),
+            "auto_resume_on_start" => self.auto_resume_on_start.to_string(),
+            "use_server_time" => self.use_server_time.to_string(),
+            "dedup_same_url" => self.dedup_same_url.to_string(),
+            "file_exists_behavior" => name_of(ON_CONFLICT, self.file_exists_behavior),
+            "file_missing_action" => name_of(MISSING, self.file_missing_action),
+            "global_user_agent" => self.global_user_agent.clone(),
+            "default_queue_id" => self.default_queue_id.to_string(),
+            "proxy_mode" => name_of(MODES, self.proxy_mode),
+            "proxy_type" => name_of(TYPES, self.proxy_type),
+            "proxy_host" => self.proxy_host.clone(),
+            "proxy_port" if self.proxy_port == 0 => String::new(),
+            "proxy_port" => self.proxy_port.to_string(),
+            "proxy_username" => self.proxy_username.clone(),
+            "proxy_password" => self.proxy_password.expose().to_owned(),
+            "proxy_no_list" => self.proxy_no_list.clone(),
+            _ => return None,
+        })
+    }
+
+    /// Sets `key` from a client's text, surrounding white space ignored. Leaves the settings as they are on an error.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), InvalidSetting> {
+        let value = value.trim();
+        let known = Self::KEYS.into_iter().find(|known| *known == key);
+        let key = known.ok_or_else(|| InvalidSetting::UnknownKey(key_shown(key)))?;
+        match key {
+            "default_save_dir" => self.default_save_dir = save_dir(key, value)?,
+            "default_segments" => self.default_segments = number(key, value, 0, 64, "a number from 0 to 64")?,
+            "auto_max_connections" => {
+                self.auto_max_connections = number(key, value, 0, 128, "a number from 0 to 128")?;
+            }
+            "max_concurrent_tasks" => {
+                self.max_concurrent_tasks = number(key, value, 1, 1024, "a number from 1 to 1024")?;
+            }
+            "speed_limit_bytes" => self.speed_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
+            "upload_limit_bytes" => self.upload_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
+            "max_auto_retries" => {
+                let count: i32 = number(key, value, -1, 20, "a number from -1 (endless) to 20")?;
+                self.max_auto_retries = u32::try_from(count).ok();
+            }
+            "auto_retry_delay_secs" => {
+                self.auto_retry_delay_secs = number(key, value, 0, 86_400, "a number from 0 to 86400")?;
+            }
+            "auto_resume_on_start" => self.auto_resume_on_start = boolean(key, value)?,
+            "use_server_time" => self.use_server_time = boolean(key, value)?,
+            "dedup_same_url" => self.dedup_same_url = boolean(key, value)?,
+            "file_exists_behavior" => {
+                self.file_exists_behavior = one_of(key, value, ON_CONFLICT, "rename, overwrite or skip")?;
+            }
+            "file_missing_action" => self.file_missing_action = one_of(key, value, MISSING, "keep or delete")?,
+            "global_user_agent" => self.global_user_agent = header_text(key, value)?,
+            "default_queue_id" => self.default_queue_id = queue_id(key, value)?,
+            "proxy_mode" => self.proxy_mode = one_of(key, value, MODES, "none, system, manual or auto")?,
+            "proxy_type" => self.proxy_type = one_of(key, value, TYPES, "http, https, socks4 or socks5")?,
+            "proxy_host" => self.proxy_host = header_text(key, value)?,
+            "proxy_port" if value.is_empty() => self.proxy_port = 0,
+            "proxy_port" => self.proxy_port = number(key, value, 0, u16::MAX, "a port from 1 to 65535, or empty")?,
+            "proxy_username" => self.proxy_username = header_text(key, value)?,
+            "proxy_password" => self.proxy_password = Secret::new(header_text(key, value)?),
+            _ => self.proxy_no_list = header_text(key, value)?,
+        }
+        Ok(())
+    }
+
+    /// Whether the values go together; [`Settings::set`] checks each alone.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
+        let refuse = |key, allowed| Err(InvalidSetting::Value { key, allowed });
+        if self
+            .default_save_dir
+            .as_deref()
+            .is_some_and(|dir| spec::validate_dir(dir).is_err())
+        {
+            return refuse("default_save_dir", ABSOLUTE);
+        }
+        if self.default_segments > spec::MAX_SEGMENTS {
+            return refuse("default_segments", "a number from 0 to 64");
+        }
+        if self.auto_max_connections > spec::MAX_CONNECTIONS {
+            return refuse("auto_max_connections", "a number from 0 to 128");
+        }
+        if !(1..=1024).contains(&self.max_concurrent_tasks) {
+            return refuse("max_concurrent_tasks", "a number from 1 to 1024");
+        }
+        if self.max_auto_retries.is_none() && self.auto_retry_delay_secs == 0 {
+            return refuse("auto_retry_delay_secs", "at least 1 when retries are endless");
+        }
+        if self.proxy_mode == ProxyMode::Manual && self.manual_proxy().is_none() {
+            return refuse("proxy_host", "the host of a proxy when proxy_mode is manual");
+        }
+        Ok(())
+    }
+
+    /// The proxy for `url`, if it needs one.
+    pub(crate) fn proxy_for(&self, url: &SafeUrl, system: &SystemProxy) -> Option<SafeUrl> {
+        let host = url.as_url().host_str().unwrap_or("");
+        match self.proxy_mode {
+            ProxyMode::None => None,
+            ProxyMode::Manual if is_direct(&self.proxy_no_list, host) => None,
+            ProxyMode::Manual => self.manual_proxy(),
+            ProxyMode::System | ProxyMode::Auto if is_direct(&system.no_proxy, host) => None,
+            ProxyMode::System | ProxyMode::Auto => {
+                let own = match url.scheme() {
+                    "http" => &system.http,
+                    "https" => &system.https,
+                    _ => &None,
+                };
+                own.clone().or_else(|| system.all.clone())
+            }
+        }
+    }
+
+    fn manual_proxy(&self) -> Option<SafeUrl> {
+        let (scheme, usual_port) = match self.proxy_type {
+            ProxyType::Http => ("http", 8080),
+            ProxyType::Https => ("https", 443),
+            ProxyType::Socks4 => ("socks4", 1080),
+            ProxyType::Socks5 => ("socks5", 1080),
+        };
+        let port = if self.proxy_port == 0 {
+            usual_port
+        } else {
+            self.proxy_port
+        };
+        let encode =
+            |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
+        let user = match (self.proxy_username.as_str(), self.proxy_password.expose()) {
+            ("", _) => String::new(),
+            (user, password) => format!("{}:{}@", encode(user), encode(password)),
+        };
+        if self.proxy_host.is_empty() {
+            return None;
+        }
+        SafeUrl::parse(&format!("{scheme}://{user}{}:{port}", self.proxy_host)).ok()
+    }
+}
+
+/// Above any network, and far from overflow in the arithmetic of limits.
+const MAX_RATE: u64 = 1 << 50;
+
+const ABSOLUTE: &str = "an absolute directory, or empty";
+
+const ON_CONFLICT: &[(&str, OnConflict)] = &[
+    ("rename", OnConflict::Rename),
+    ("overwrite", OnConflict::Overwrite),
+    ("skip", OnConflict::Skip),
+];
+const MISSING: &[(&str, FileMissingAction)] =
+    &[("keep", FileMissingAction::Keep), ("delete", FileMissingAction::Delete)];
+const MODES: &[(&str, ProxyMode)] = &[
+    ("none", ProxyMode::None),
+    ("system", ProxyMode::System),
+    ("manual", ProxyMode::Manual),
+    ("auto", ProxyMode::Auto),
+];
+const TYPES: &[(&str, ProxyType)] = &[
+    ("http", ProxyType::Http),
+    ("https", ProxyType::Https),
+    ("socks4", ProxyType::Socks4),
+    ("socks5", ProxyType::Socks5),
+];
+
+fn name_of<T: PartialEq + Copy>(names: &[(&str, T)], value: T) -> String {
+    names
+        .iter()
+        .find(|(_, known)| *known == value)
+        .map(|(name, _)| (*name).to_owned())
+        .unwrap_or_default()
+}
+
+fn one_of<T: Copy>(
+    key: &'static str,
+    value: &str,
+    names: &[(&str, T)],
+    allowed: &'static str,
+) -> Result<T, InvalidSetting> {
+    let found = names.iter().find(|(name, _)| *name == value);
+    found
+        .map(|(_, value)| *value)
+        .ok_or(InvalidSetting::Value { key, allowed })
+}
+
+fn number<T: FromStr + PartialOrd + Copy>(
+    key: &'static str,
+    value: &str,
+    least: T,
+    most: T,
+    allowed: &'static str,
+) -> Result<T, InvalidSetting> {
+    value
+        .parse()
+        .ok()
+        .filter(|n| *n >= least && *n <= most)
+        .ok_or(InvalidSetting::Value { key, allowed })
+}
+
+fn boolean(key: &'static str, value: &str) -> Result<bool, InvalidSetting> {
+    match value {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(InvalidSetting::Value { key, allowed: BOOL }),
+    }
+}
+
+fn header_text(key: &'static str, value: &str) -> Result<String, InvalidSetting> {
+    if value.len() > spec::MAX_HEADER_BYTES || value.chars().any(|c| c.is_control() && c != '\t') {
+        return Err(InvalidSetting::Value {
+            key,
+            allowed: "a text without control characters",
+        });
+    }
+    Ok(value.to_owned())
+}
+
+fn save_dir(key: &'static str, value: &str) -> Result<Option<PathBuf>, InvalidSetting> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let dir = PathBuf::from(value);
+    spec::validate_dir(&dir).map_err(|_| InvalidSetting::Value { key, allowed: ABSOLUTE })?;
+    Ok(Some(dir))
+}
+
+fn queue_id(key: &'static str, value: &str) -> Result<QueueId, InvalidSetting> {
+    if value.is_empty() {
+        return Ok(QueueId::Main);
+    }
+    value.parse().map_err(|_| InvalidSetting::Value {
+        key,
+        allowed: "the id of a queue",
+    })
+}
+
+fn key_shown(key: &str) -> String {
+    key.chars().filter(|c| !c.is_control()).take(64).collect()
+}
+
+/// Whether `list` (`host`, `.suffix`, `*.suffix`, `*`, separated by commas) says to reach `host` directly.
+fn is_direct(list: &str, host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    list.split([',', ';', ' '])
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+        .any(|entry| {
+            let entry = entry.to_ascii_lowercase();
+            let suffix = entry.trim_start_matches('*').trim_start_matches('.');
+            entry == "*" || host == suffix || (!suffix.is_empty() && host.ends_with(&format!(".{suffix}")))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_reads_back_what_it_shows() {
+        let defaults = Settings::default();
+        for key in Settings::KEYS {
+            let mut settings = defaults.clone();
+            settings.set(key, &defaults.value(key).unwrap()).unwrap();
+            assert_eq!(settings, defaults, "{key}");
+        }
+    }
+
+    #[test]
+    fn values_outside_their_range_are_refused_and_change_nothing() {
+        let mut settings = Settings::default();
+        for (key, value) in [
+            ("default_segments", "65"),
+            ("default_segments", "-1"),
+            ("max_concurrent_tasks", "0"),
+            ("max_concurrent_tasks", "1025"),
+            ("max_auto_retries", "-2"),
+            ("max_auto_retries", "21"),
+            ("auto_max_connections", "129"),
+            ("auto_retry_delay_secs", "86401"),
+            ("use_server_time", "yes"),
+            ("file_exists_behavior", "ask"),
+            ("global_user_agent", "a\u{7}b"),
+            ("default_save_dir", "relative/dir"),
+            ("proxy_port", "65536"),
+            ("default_queue_id", "nowhere"),
+        ] {
+            let message = settings.set(key, value).unwrap_err().to_string();
+            assert!(message.starts_with(key), "{message}");
+        }
+        assert_eq!(settings, Settings::default());
+        assert!(matches!(
+            settings.set("no_such_key", "1"),
+            Err(InvalidSetting::UnknownKey(_))
+        ));
+    }
+
+    #[test]
+    fn the_manual_proxy_carries_its_credentials_and_spares_its_exceptions() {
+        let mut settings = Settings {
+            proxy_mode: ProxyMode::Manual,
+            ..Settings::default()
+        };
+        assert!(settings.validate().is_err());
+        for (key, value) in [
+            ("proxy_host", "p.test"),
+            ("proxy_type", "socks5"),
+            ("proxy_username", "me"),
+            ("proxy_password", "p@ss"),
+            ("proxy_no_list", "*.lan, exact.test"),
+        ] {
+            settings.set(key, value).unwrap();
+        }
+        settings.validate().unwrap();
+        let proxy = |url: &str| {
+            let url = SafeUrl::parse(url).unwrap();
+            settings
+                .proxy_for(&url, &SystemProxy::default())
+                .map(|proxy| proxy.expose().to_owned())
+        };
+        assert_eq!(
+            proxy("http://a.test/").as_deref(),
+            Some("socks5://me:p%40ss@p.test:1080")
+        );
+        assert_eq!(proxy("http://nas.lan/"), None);
+        assert_eq!(proxy("http://exact.test/"), None);
+        assert!(proxy("http://inexact.test/").is_some());
+    }
+}

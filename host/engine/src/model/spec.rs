@@ -1,0 +1,309 @@
+//! What a user asks for when making a task, and the limits it must keep.
+
+use std::path::PathBuf;
+
+use transfer::{Checksum, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
+
+use crate::model::{
+    id::{GroupId, QueueId},
+    proxy::ProxyChoice,
+    resolution::Resolution,
+};
+
+/// The most URLs of one task. Mirror lists in the wild have a few dozen.
+pub const MAX_URLS: usize = 64;
+
+/// The most segments of one task.
+pub const MAX_SEGMENTS: u16 = 64;
+
+/// The most connections of one run.
+pub const MAX_CONNECTIONS: u16 = 128;
+
+/// The most extra headers; browsers send about twenty.
+pub const MAX_HEADERS: usize = 128;
+
+/// The longest header or cookie value in bytes. Servers stop at 8 to 64 KiB for all of them together.
+pub const MAX_HEADER_BYTES: usize = 64 * 1024;
+
+/// The longest name of a queue or group.
+pub const MAX_LABEL_BYTES: usize = 512;
+
+/// The largest request body. Bodies are captured forms, not uploads.
+pub const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
+
+/// What is asked for. `Default` has no URL and is not valid; start from [`TaskSpec::new`] or [`TaskSpec::parse`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the switches that a request has")]
+pub struct TaskSpec {
+    /// The file's URL, then mirrors of the same bytes.
+    pub urls: Vec<SafeUrl>,
+    /// The name the file shall get; `None` takes it from the server or the URL.
+    pub file_name: Option<FileName>,
+    /// The directory, absolute; `None` is the queue's, else the settings', else the configured one.
+    pub save_dir: Option<PathBuf>,
+    /// Segments; 0 is the queue's number, else the settings', else automatic.
+    pub segments: u16,
+    /// The most connections of a run; `None` is the settings' ceiling.
+    pub max_connections: Option<u16>,
+    /// A segment is never split finer than this; `None` is the transport's own limit.
+    pub min_split_bytes: Option<u64>,
+    /// How to ask: method, body, headers, cookies, referrer, user agent, credentials.
+    pub request: RequestOptions,
+    /// Which proxy.
+    pub proxy: ProxyChoice,
+    /// Accept any certificate.
+    pub ignore_tls_errors: bool,
+    /// Behind which resolver the bytes are. A new task that names none gets the one that claims its URL.
+    pub resolution: Option<Resolution>,
+    /// Who gave the URLs.
+    pub given_by: GivenBy,
+    /// The program that made it without showing a key and may change it, for those who check that.
+    pub created_by: Option<Box<str>>,
+    /// What the finished bytes must hash to.
+    pub checksum: Option<Checksum>,
+    /// The size somebody promised.
+    pub promised_size: Option<u64>,
+    /// The media type somebody promised.
+    pub promised_type: Option<String>,
+    /// The queue; `None` is the default queue.
+    pub queue: Option<QueueId>,
+    /// The group it belongs to.
+    pub group: Option<GroupId>,
+    /// Store it paused; its queue or the user starts it.
+    pub start_paused: bool,
+    /// Bytes per second at most; 0 is no limit.
+    pub speed_limit_bytes: u64,
+    /// What to do if the name is taken; `None` is the settings' rule.
+    pub on_conflict: Option<OnConflict>,
+    /// How patient a run is; `None` is the transport's usual patience.
+    pub retry: Option<RetryPolicy>,
+    /// Continue a part file that no task owns; for command-line runs.
+    pub adopt: bool,
+    /// Give the file the server's time; `None` is the settings' rule.
+    pub use_server_time: Option<bool>,
+}
+
+/// Why a task cannot be made as asked: the field and its limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSpec {
+    /// There is no URL.
+    #[error("url is required")]
+    NoUrl,
+    /// The URL cannot be used.
+    #[error("url: {0}")]
+    Url(transfer::safe_url::InvalidUrl),
+    /// Nothing moves this scheme.
+    #[error("url: \"{scheme}\" is not a scheme that can be downloaded; these are: {known}")]
+    Scheme {
+        /// The scheme.
+        scheme: String,
+        /// The ones that work, separated by commas.
+        known: String,
+    },
+    /// A number is out of range.
+    #[error("{field} is {found}; the limit is {limit}")]
+    TooMany {
+        /// The field.
+        field: &'static str,
+        /// What was asked for.
+        found: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
+    /// A text is not what the field needs.
+    #[error("{field} {problem}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+impl TaskSpec {
+    /// A file at `url`, everything else as usual.
+    pub fn new(url: SafeUrl) -> Self {
+        Self {
+            urls: vec![url],
+            ..Self::default()
+        }
+    }
+
+    /// As [`TaskSpec::new`], from a text.
+    pub fn parse(url: &str) -> Result<Self, InvalidSpec> {
+        if url.trim().is_empty() {
+            return Err(InvalidSpec::NoUrl);
+        }
+        SafeUrl::parse(url).map(Self::new).map_err(InvalidSpec::Url)
+    }
+
+    /// Whether every field keeps its limits. The schemes are checked by the engine, which knows what can be moved.
+    pub fn validate(&self) -> Result<(), InvalidSpec> {
+        if self.urls.is_empty() {
+            return Err(InvalidSpec::NoUrl);
+        }
+        at_most("the number of urls", self.urls.len(), MAX_URLS)?;
+        at_most("segments", self.segments.into(), MAX_SEGMENTS.into())?;
+        at_most(
+            "max connections",
+            self.max_connections.unwrap_or(0).into(),
+            MAX_CONNECTIONS.into(),
+        )?;
+        if self.max_connections == Some(0) {
+            return Err(InvalidSpec::Field {
+                field: "max connections",
+                problem: "is 0; the least is 1",
+            });
+        }
+        if let Some(dir) = &self.save_dir {
+            validate_dir(dir)?;
+        }
+        self.validate_request()
+    }
+
+    fn validate_request(&self) -> Result<(), InvalidSpec> {
+        let request = &self.request;
+        at_most("the number of headers", request.headers.len(), MAX_HEADERS)?;
+        for (name, value) in &request.headers {
+            if name.is_empty() || !name.bytes().all(is_token) {
+                return Err(InvalidSpec::Field {
+                    field: "headers",
+                    problem: "have a name that is not an HTTP token",
+                });
+            }
+            header_value("headers", value.expose())?;
+        }
+        header_value("cookies", request.cookies.expose())?;
+        header_value("referrer", &request.referrer)?;
+        header_value("user agent", &request.user_agent)?;
+        if let Some(method) = &request.method
+            && (method.is_empty() || !method.bytes().all(is_token))
+        {
+            return Err(InvalidSpec::Field {
+                field: "method",
+                problem: "is not an HTTP token",
+            });
+        }
+        if request
+            .credentials
+            .as_ref()
+            .is_some_and(|credentials| credentials.user.contains(':'))
+        {
+            return Err(InvalidSpec::Field {
+                field: "http user",
+                problem: "holds a colon, which HTTP Basic cannot carry",
+            });
+        }
+        at_most("body bytes", body_bytes(request), MAX_BODY_BYTES)
+    }
+
+    /// The part of the specification that only few tasks have: this one with the common fields emptied.
+    pub(crate) fn take_common(&mut self) -> (Vec<SafeUrl>, Option<FileName>, u16) {
+        (
+            std::mem::take(&mut self.urls),
+            self.file_name.take(),
+            std::mem::take(&mut self.segments),
+        )
+    }
+}
+
+pub(crate) fn validate_dir(dir: &std::path::Path) -> Result<(), InvalidSpec> {
+    let problem = |problem| {
+        Err(InvalidSpec::Field {
+            field: "save directory",
+            problem,
+        })
+    };
+    match dir.to_str() {
+        None => problem("is not valid UTF-8"),
+        Some(text) if text.contains('\0') => problem("holds a NUL character"),
+        Some(_) if !dir.is_absolute() => problem("is not an absolute path"),
+        Some(_) => Ok(()),
+    }
+}
+
+fn at_most(field: &'static str, found: usize, limit: usize) -> Result<(), InvalidSpec> {
+    if found > limit {
+        Err(InvalidSpec::TooMany { field, found, limit })
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether `text` can stand in a header.
+fn header_value(field: &'static str, text: &str) -> Result<(), InvalidSpec> {
+    if text.chars().any(|c| c.is_control() && c != '\t') {
+        return Err(InvalidSpec::Field {
+            field,
+            problem: "holds a control character",
+        });
+    }
+    if text.len() > MAX_HEADER_BYTES {
+        return Err(InvalidSpec::TooMany {
+            field,
+            found: text.len(),
+            limit: MAX_HEADER_BYTES,
+        });
+    }
+    Ok(())
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn body_bytes(request: &RequestOptions) -> usize {
+    use transfer::RequestBody;
+    match &request.body {
+        None => 0,
+        Some(RequestBody::FormData(fields)) => fields
+            .iter()
+            .map(|(name, values)| name.len() + values.iter().map(String::len).sum::<usize>())
+            .sum(),
+        Some(RequestBody::UrlEncoded(text)) => text.len(),
+        Some(RequestBody::Raw { bytes, .. }) => bytes.len(),
+    }
+}
+
+/// Whether anything in `request` is a secret that must not be stored as it is.
+pub(crate) fn has_secrets(request: &RequestOptions) -> bool {
+    request.body.is_some()
+        || !request.headers.is_empty()
+        || !Secret::is_empty(&request.cookies)
+        || request.credentials.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut TaskSpec)) -> String {
+        let mut spec = TaskSpec::parse("http://a.test/f").unwrap();
+        assert_eq!(spec.validate(), Ok(()));
+        change(&mut spec);
+        spec.validate().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_refusal_names_the_field_and_its_limit() {
+        assert_eq!(refused(|spec| spec.segments = 65), "segments is 65; the limit is 64");
+        assert_eq!(refused(|spec| spec.urls.clear()), "url is required");
+        assert_eq!(
+            refused(|spec| spec.save_dir = Some("rel".into())),
+            "save directory is not an absolute path"
+        );
+        assert_eq!(
+            refused(|spec| spec.max_connections = Some(0)),
+            "max connections is 0; the least is 1"
+        );
+        assert!(refused(|spec| spec.request.referrer = "a\r\nb".into()).starts_with("referrer holds a control"));
+        assert!(refused(|spec| spec.request.headers = vec![("a b".into(), Secret::default())]).contains("token"));
+        assert_eq!(TaskSpec::parse("  ").unwrap_err().to_string(), "url is required");
+        assert!(
+            TaskSpec::parse(&"x".repeat(40_000))
+                .unwrap_err()
+                .to_string()
+                .contains("the limit is")
+        );
+    }
+}

@@ -1,0 +1,390 @@
+//! A task: what the user asked for, and how far it got.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use transfer::{Failure, FileName, Landing, SafeUrl, Stage};
+
+use crate::model::{
+    file::{Move, part_files},
+    id::{GroupId, QueueId, RunId, TaskId, Timestamp},
+    resolution::{Resolution, ResolverId},
+    spec::TaskSpec,
+};
+
+/// Where a task is in its life.
+///
+/// ```text
+///            ┌────────────── resume ──────────────┐
+///            ▼                                    │
+/// create ─▶ Pending ─ slot ─▶ Running ─ pause ─▶ Stopping ─▶ Paused
+///            ▲  ▲               │  │                              │
+///            │  └── at ─ Retrying  ├─▶ Completed                  │
+///            └── resume ──── Failed ◀┘          ◀── resume ───────┘
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// Waits for its turn in its queue.
+    Pending,
+    /// Failed in a way that may heal; becomes `Pending` when its time comes.
+    Retrying(Box<Retry>),
+    /// Has a run.
+    Running(Run),
+    /// Its run was told to stop; it still owns its files, so it still holds its slot.
+    Stopping {
+        /// The run.
+        run: Run,
+        /// What follows when the run has ended.
+        then: After,
+    },
+    /// Stands still until the user or its queue resumes it.
+    Paused,
+    /// Its file is proved, synced and under its final name.
+    Completed,
+    /// Gave up; resuming tries again from the bytes it has.
+    Failed(Box<Failure>),
+}
+
+/// A live run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Which one.
+    pub id: RunId,
+    /// What it is doing.
+    pub stage: Stage,
+}
+
+/// What a stopping task becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// Paused.
+    Pause,
+    /// Pending again.
+    Requeue,
+    /// Gone. No longer listed.
+    Delete(FileFate),
+}
+
+/// What becomes of the finished file of a task that is deleted. Its part file always goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FileFate {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It goes, if the task made it.
+    Delete,
+}
+
+/// A failure that is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retry {
+    /// What failed.
+    pub failure: Failure,
+    /// When the next run may start.
+    pub at: Timestamp,
+}
+
+/// The six states that clients know, by their wire numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Status {
+    /// Waits for its turn, or for its next try.
+    Pending = 0,
+    /// Moves bytes.
+    Downloading = 1,
+    /// Stands still.
+    Paused = 2,
+    /// Has its file.
+    Completed = 3,
+    /// Gave up.
+    Error = 4,
+    /// Finds out what the source is.
+    Preparing = 5,
+}
+
+/// A task. A handed-out value never changes; a changed task is a new value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "three facts that do not depend on each other"
+)]
+pub struct Task {
+    /// Its name.
+    pub id: TaskId,
+    /// Its place in the order of creation; unique.
+    pub serial: u64,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// Its queue.
+    pub queue: QueueId,
+    /// Its group, if it has one.
+    pub group: Option<GroupId>,
+    /// Its place in its queue; tasks without one (0) come after those with one, oldest first.
+    pub queue_order: u32,
+    /// The user started it by hand, so it runs although its queue stands still.
+    pub is_forced: bool,
+    /// Its finished file was not there when last looked.
+    pub file_missing: bool,
+    /// Automatic retries since it was last resumed.
+    pub attempts: u32,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was completed.
+    pub completed_at: Option<Timestamp>,
+    /// Bytes of the file on disk.
+    pub done_bytes: u64,
+    /// The file's size, once known.
+    pub total_bytes: Option<u64>,
+    /// The directory of its file.
+    pub save_dir: Arc<Path>,
+    /// The final path that a run reserved, later the finished file's. The part file and its journal lie beside it.
+    pub path: Option<Box<Path>>,
+    /// Whether the file at `path` was made by this task, so that deleting the task may delete it.
+    pub owns_file: bool,
+    /// What was begun with its files. It is on the disk before the files are touched, and goes when the row says what
+    /// became of them; whatever a crash left of it is settled before anything else happens to the task.
+    pub(crate) unsettled: Option<Box<Unsettled>>,
+    pub(crate) asked: Arc<Asked>,
+}
+
+/// Something that is done to files and that a crash may cut short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unsettled {
+    /// They get this name.
+    Renaming(FileName),
+    /// The proved part file becomes the file.
+    Landing(Landing),
+}
+
+/// A [`TaskSpec`] packed for keeping a hundred thousand of them: most tasks are a URL and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) urls: Box<[SafeUrl]>,
+    pub(crate) file_name: Option<FileName>,
+    pub(crate) segments: u16,
+    /// The rest of the specification, if any of it is not the default.
+    pub(crate) rare: Option<Box<TaskSpec>>,
+}
+
+impl Asked {
+    pub(crate) fn pack(mut spec: TaskSpec) -> Self {
+        let (urls, file_name, segments) = spec.take_common();
+        // These four live in the task itself, where they may change.
+        spec.save_dir = None;
+        spec.queue = None;
+        spec.group = None;
+        spec.start_paused = false;
+        let rare = (spec != TaskSpec::default()).then(|| Box::new(spec));
+        Self {
+            urls: urls.into_boxed_slice(),
+            file_name,
+            segments,
+            rare,
+        }
+    }
+
+    /// Behind which resolver the bytes are.
+    pub(crate) fn resolution(&self) -> Option<&Resolution> {
+        self.rare.as_ref()?.resolution.as_ref()
+    }
+
+    /// Whether it says how often a run tries.
+    pub(crate) fn is_patient(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.retry.is_some())
+    }
+
+    pub(crate) fn resolve(&mut self, resolution: Option<Resolution>) {
+        if resolution.is_some() || self.rare.is_some() {
+            self.rare.get_or_insert_default().resolution = resolution;
+            self.rare.take_if(|rare| **rare == TaskSpec::default());
+        }
+    }
+
+    /// Another URL is another file of its resolver, or of another one. At another origin it gets none of the secrets that
+    /// were given for the one before; returns whether there were any.
+    pub(crate) fn change_url(&mut self, url: SafeUrl, resolver: Option<ResolverId>) -> bool {
+        let mut has_dropped = false;
+        if let Some(first) = self.urls.first_mut() {
+            if first.origin() != url.origin() {
+                let of_request = self.rare.as_mut().is_some_and(|rare| rare.request.drop_secrets());
+                has_dropped = of_request || first.credentials().is_some();
+            }
+            *first = url;
+        }
+        self.resolve(resolver.map(|resolver| Resolution { resolver, item: None }));
+        has_dropped
+    }
+}
+
+impl Task {
+    /// Its state as clients know it.
+    pub fn status(&self) -> Status {
+        match &self.phase {
+            Phase::Pending | Phase::Retrying(_) => Status::Pending,
+            Phase::Stopping {
+                then: After::Requeue, ..
+            } => Status::Pending,
+            Phase::Stopping { .. } | Phase::Paused => Status::Paused,
+            Phase::Running(Run {
+                stage: Stage::Preparing,
+                ..
+            }) => Status::Preparing,
+            Phase::Running(_) => Status::Downloading,
+            Phase::Completed => Status::Completed,
+            Phase::Failed(_) => Status::Error,
+        }
+    }
+
+    /// Its run, if it has one that lives.
+    pub fn run(&self) -> Option<Run> {
+        match self.phase {
+            Phase::Running(run) | Phase::Stopping { run, .. } => Some(run),
+            _ => None,
+        }
+    }
+
+    /// Whether it stands still, or will once its run has ended.
+    pub(crate) fn is_paused(&self) -> bool {
+        matches!(self.phase, Phase::Paused | Phase::Stopping { then: After::Pause, .. })
+    }
+
+    /// Whether nothing more happens to it unless somebody asks.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::Paused | Phase::Completed | Phase::Failed(_))
+    }
+
+    /// The failure that stopped it or that it waits out.
+    pub fn failure(&self) -> Option<&Failure> {
+        match &self.phase {
+            Phase::Failed(failure) => Some(failure),
+            Phase::Retrying(retry) => Some(&retry.failure),
+            _ => None,
+        }
+    }
+
+    /// The file's own URL.
+    pub fn url(&self) -> &SafeUrl {
+        &self.asked.urls[0]
+    }
+
+    /// Behind which resolver its bytes are.
+    pub fn resolution(&self) -> Option<&Resolution> {
+        self.asked.resolution()
+    }
+
+    /// The name its file has or will get, as far as known; else the last part of its URL.
+    pub fn file_name(&self) -> String {
+        let reserved = self
+            .path
+            .as_deref()
+            .and_then(Path::file_name)
+            .and_then(|name| name.to_str());
+        if let Some(name) = reserved {
+            return name.to_owned();
+        }
+        if let Some(name) = &self.asked.file_name {
+            return name.as_str().to_owned();
+        }
+        let last = self.url().as_url().path().rsplit('/').next().unwrap_or("");
+        let decoded = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
+        FileName::sanitise(&decoded).as_str().to_owned()
+    }
+
+    /// What was asked for, with what was settled since (directory, queue, group).
+    pub fn spec(&self) -> TaskSpec {
+        let rare = self.asked.rare.as_deref().cloned().unwrap_or_default();
+        TaskSpec {
+            urls: self.asked.urls.to_vec(),
+            file_name: self.asked.file_name.clone(),
+            segments: self.asked.segments,
+            save_dir: Some(self.save_dir.to_path_buf()),
+            queue: Some(self.queue),
+            group: self.group,
+            ..rare
+        }
+    }
+
+    /// The files that are this task's own and not its finished file: part file and journal.
+    pub fn part_files(&self) -> Vec<PathBuf> {
+        if self.phase == Phase::Completed {
+            return Vec::new();
+        }
+        self.path.as_deref().map(part_files).unwrap_or_default()
+    }
+
+    /// Every path that is this task's and that a deletion of another task must leave alone.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = PathBuf> {
+        self.path
+            .as_deref()
+            .map(ToOwned::to_owned)
+            .into_iter()
+            .chain(self.part_files())
+    }
+
+    /// What goes from disk when the task goes.
+    pub(crate) fn files_to_delete(&self, fate: FileFate) -> Vec<PathBuf> {
+        match (&self.phase, &self.path, fate) {
+            (Phase::Completed, Some(path), FileFate::Delete) if self.owns_file => vec![path.to_path_buf()],
+            _ => self.part_files(),
+        }
+    }
+
+    /// Where its file is after a rename to `name`.
+    pub(crate) fn renamed_path(&self, name: &FileName) -> Option<PathBuf> {
+        self.path.as_deref().map(|path| path.with_file_name(name.as_str()))
+    }
+
+    /// The files that a rename from the path `from` to the path `to` moves.
+    pub(crate) fn moves(&self, from: &Path, to: &Path) -> Vec<Move> {
+        let step = |(from, to)| Move { from, to };
+        if self.phase == Phase::Completed {
+            vec![step((from.to_owned(), to.to_owned()))]
+        } else {
+            part_files(from).into_iter().zip(part_files(to)).map(step).collect()
+        }
+    }
+
+    /// Whether something is done to its files that no run does. Until that is settled, none starts and no other begins.
+    pub(crate) fn is_settling(&self) -> bool {
+        self.unsettled.is_some() && self.run().is_none()
+    }
+
+    /// The paths at which nobody else may begin a file, in a form that is the same for names that differ in case only.
+    pub(crate) fn reservations(&self) -> impl Iterator<Item = String> {
+        let path = self.path.as_deref().filter(|_| self.phase != Phase::Completed);
+        let next = match self.unsettled.as_deref() {
+            Some(Unsettled::Renaming(name)) => self.renamed_path(name),
+            _ => None,
+        };
+        path.map(reservation)
+            .into_iter()
+            .chain(next.as_deref().map(reservation))
+    }
+
+    pub(crate) fn rename(&mut self, name: FileName) {
+        self.path = self.renamed_path(&name).map(PathBuf::into_boxed_path);
+        self.ask(|asked| asked.file_name = Some(name));
+    }
+
+    /// Changes what was asked for.
+    pub(crate) fn ask(&mut self, change: impl FnOnce(&mut Asked)) {
+        change(Arc::make_mut(&mut self.asked));
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Stopping {
+                then: After::Delete(_),
+                ..
+            }
+        )
+    }
+}
+
+/// A path as [`Task::reservations`] gives it.
+pub(crate) fn reservation(path: &Path) -> String {
+    path.to_string_lossy().to_lowercase()
+}

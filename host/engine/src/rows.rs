@@ -1,0 +1,500 @@
+//! The engine's rows: tables, migrations, and how tasks become rows and come back.
+
+use std::{path::Path, sync::Arc};
+
+use ::store::{
+    MigrationSet, Store, Vault,
+    sql::{self, Connection, Transaction, params},
+};
+use transfer::{Credentials, FileName, SafeUrl, Secret};
+use uuid::Uuid;
+
+use crate::{
+    model::error::StartError,
+    model::group::{Group, GroupSpec},
+    model::id::{GroupId, QueueId, TaskId, Timestamp},
+    model::queue::Queue,
+    model::settings::{Settings, VersionedSettings},
+    model::site::Site,
+    model::task::{After, Asked, Phase, Retry, Task, Unsettled},
+    state::{Loaded, Row},
+};
+
+mod record;
+
+use record::{QueueRecord, RareRecord, SecretRecord, UnsettledRecord, text};
+
+/// The migrations of the engine's tables.
+pub const MIGRATIONS: MigrationSet = MigrationSet {
+    namespace: "engine",
+    steps: &[include_str!("rows/version_1.sql"), include_str!("rows/version_2.sql")],
+};
+
+/// The value of the settings that is kept sealed.
+const SECRET_SETTING: &str = "proxy_password";
+
+const FORCED: i64 = 1;
+const FILE_MISSING: i64 = 2;
+const OWNS_FILE: i64 = 4;
+
+/// A change that saves `rows`.
+pub(crate) fn save(
+    rows: Arc<[Row]>,
+    vault: Arc<Vault>,
+) -> impl FnOnce(&Transaction<'_>) -> sql::Result<()> + Send + 'static {
+    move |transaction| rows.iter().try_for_each(|row| save_row(transaction, &vault, row))
+}
+
+fn save_row(transaction: &Transaction<'_>, vault: &Vault, row: &Row) -> sql::Result<()> {
+    match row {
+        Row::Task(task) => save_task(transaction, vault, task),
+        Row::TaskState(task) => save_task_state(transaction, task),
+        Row::TaskLeaving(serial, paths) => {
+            delete_task(transaction, *serial)?;
+            let mut statement = transaction.prepare_cached("INSERT INTO leaving (serial, path) VALUES (?1, ?2)")?;
+            paths
+                .iter()
+                .try_for_each(|path| statement.execute((int(*serial), text(path))).map(drop))
+        }
+        Row::TaskDeleted(serial) => delete_task(transaction, *serial),
+        Row::Queue(queue) => {
+            let record = QueueRecord::of(queue).to_json();
+            let sql = "INSERT OR REPLACE INTO queue (id, position, is_running, record) VALUES (?1, ?2, ?3, ?4)";
+            let mut statement = transaction.prepare_cached(sql)?;
+            statement
+                .execute((queue.id.to_string(), queue.position, queue.is_running, record))
+                .map(drop)
+        }
+        Row::QueueDeleted(queue) => transaction
+            .prepare_cached("DELETE FROM queue WHERE id = ?1")?
+            .execute([queue.to_string()])
+            .map(drop),
+        Row::Group(group) => {
+            let sql = "INSERT OR REPLACE INTO task_group (id, name, source_url, save_dir, created_at)
+                       VALUES (?1, ?2, ?3, ?4, ?5)";
+            let spec = &group.spec;
+            let dir = spec.save_dir.as_deref().map(text);
+            let created_at = group.created_at.unix_millis();
+            let mut statement = transaction.prepare_cached(sql)?;
+            statement
+                .execute((group.id.as_bytes(), &spec.name, &spec.source_url, dir, created_at))
+                .map(drop)
+        }
+        Row::GroupDeleted(group) => transaction
+            .prepare_cached("DELETE FROM task_group WHERE id = ?1")?
+            .execute([group.as_bytes()])
+            .map(drop),
+        Row::Settings(settings) => save_settings(transaction, vault, settings),
+        Row::Site(site, credentials) => {
+            let sealed = seal(
+                vault,
+                &site_context(site.as_str()),
+                credentials.password.expose().as_bytes(),
+            )?;
+            let sql = "INSERT OR REPLACE INTO site (site, user, sealed) VALUES (?1, ?2, ?3)";
+            transaction
+                .prepare_cached(sql)?
+                .execute((site.as_str(), &credentials.user, sealed))
+                .map(drop)
+        }
+        Row::SiteDeleted(site) => transaction
+            .prepare_cached("DELETE FROM site WHERE site = ?1")?
+            .execute([site.as_str()])
+            .map(drop),
+    }
+}
+
+fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::Result<()> {
+    let asked = &*task.asked;
+    let secrets = SecretRecord::of(asked);
+    let sealed = secrets
+        .as_ref()
+        .map(|record| seal(vault, &task_context(task.id), record.to_json().as_bytes()));
+    let rare = RareRecord::of(asked).map(|record| record.to_json());
+    // With a password in it, the URL lies with the secrets and the plain column only says where to.
+    let url = if secrets.as_ref().is_some_and(SecretRecord::has_urls) {
+        task.url().to_string()
+    } else {
+        task.url().expose().to_owned()
+    };
+    let sql = "INSERT OR REPLACE INTO task (serial, id, created_at, save_dir, url, file_name, segments, rare, sealed,
+               phase, queue, queue_order, flags, attempts, done_bytes)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, '', 0, 0, 0, 0)";
+    transaction.prepare_cached(sql)?.execute(params![
+        int(task.serial),
+        task.id.as_bytes(),
+        task.created_at.unix_millis(),
+        text(&task.save_dir),
+        url,
+        asked.file_name.as_ref().map(FileName::as_str),
+        asked.segments,
+        rare,
+        sealed.transpose()?,
+    ])?;
+    save_task_state(transaction, task)
+}
+
+fn save_task_state(transaction: &Transaction<'_>, task: &Task) -> sql::Result<()> {
+    let phase = PhaseCode::of(&task.phase);
+    let failure = task
+        .failure()
+        .map(|failure| serde_json::to_string(failure).unwrap_or_default());
+    let retry_at = match &task.phase {
+        Phase::Retrying(retry) => Some(retry.at.unix_millis()),
+        _ => None,
+    };
+    let flag = |is_set: bool, flag: i64| if is_set { flag } else { 0 };
+    let flags = flag(task.is_forced, FORCED) | flag(task.file_missing, FILE_MISSING) | flag(task.owns_file, OWNS_FILE);
+    let sql = "UPDATE task SET phase = ?2, failure = ?3, retry_at = ?4, queue = ?5, task_group = ?6, queue_order = ?7,
+               flags = ?8, attempts = ?9, completed_at = ?10, done_bytes = ?11, total_bytes = ?12, path = ?13,
+               unsettled = ?14 WHERE serial = ?1";
+    let changed = transaction.prepare_cached(sql)?.execute(params![
+        int(task.serial),
+        phase as i64,
+        failure,
+        retry_at,
+        task.queue.to_string(),
+        task.group.as_ref().map(GroupId::as_bytes),
+        task.queue_order,
+        flags,
+        task.attempts,
+        task.completed_at.map(Timestamp::unix_millis),
+        int(task.done_bytes),
+        task.total_bytes.map(int),
+        task.path.as_deref().map(text),
+        task.unsettled.as_deref().map(|it| UnsettledRecord::of(it).to_json()),
+    ])?;
+    debug_assert!(changed == 1, "a task's state is saved after the task");
+    Ok(())
+}
+
+fn delete_task(transaction: &Transaction<'_>, serial: u64) -> sql::Result<()> {
+    transaction
+        .prepare_cached("DELETE FROM task WHERE serial = ?1")?
+        .execute([int(serial)])?;
+    transaction
+        .prepare_cached("DELETE FROM leaving WHERE serial = ?1")?
+        .execute([int(serial)])
+        .map(drop)
+}
+
+fn save_settings(transaction: &Transaction<'_>, vault: &Vault, settings: &VersionedSettings) -> sql::Result<()> {
+    let values: serde_json::Map<_, _> = Settings::KEYS
+        .into_iter()
+        .filter(|key| *key != SECRET_SETTING)
+        .filter_map(|key| Some((key.to_owned(), settings.settings.value(key)?.into())))
+        .collect();
+    let password = settings.settings.proxy_password.expose();
+    let sealed = (!password.is_empty())
+        .then(|| seal(vault, &settings_context(), password.as_bytes()))
+        .transpose()?;
+    let sql = "INSERT OR REPLACE INTO settings (id, revision, record, sealed) VALUES (1, ?1, ?2, ?3)";
+    let record = serde_json::Value::Object(values).to_string();
+    transaction
+        .prepare_cached(sql)?
+        .execute((int(settings.revision), record, sealed))
+        .map(drop)
+}
+
+/// What a row says of a task's phase. A live run is, after a restart, a task that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PhaseCode {
+    Pending = 0,
+    Retrying = 1,
+    Paused = 2,
+    Completed = 3,
+    Failed = 4,
+}
+
+impl PhaseCode {
+    fn of(phase: &Phase) -> Self {
+        match phase {
+            Phase::Pending | Phase::Running(_) => Self::Pending,
+            Phase::Stopping {
+                then: After::Requeue, ..
+            } => Self::Pending,
+            Phase::Retrying(_) => Self::Retrying,
+            Phase::Paused | Phase::Stopping { .. } => Self::Paused,
+            Phase::Completed => Self::Completed,
+            Phase::Failed(_) => Self::Failed,
+        }
+    }
+}
+
+/// Reads everything.
+pub(crate) async fn load(store: &Store, vault: &Arc<Vault>) -> Result<Loaded, StartError> {
+    let vault = Arc::clone(vault);
+    store.read(move |connection| Ok(load_rows(connection, &vault))).await?
+}
+
+fn load_rows(connection: &Connection, vault: &Vault) -> Result<Loaded, StartError> {
+    Ok(Loaded {
+        settings: load_settings(connection, vault)?,
+        tasks: load_tasks(connection, vault)?,
+        queues: each(
+            connection,
+            "queue",
+            "SELECT id, position, is_running, record FROM queue",
+            load_queue,
+        )?,
+        groups: each(
+            connection,
+            "group",
+            "SELECT id, name, source_url, save_dir, created_at FROM task_group",
+            load_group,
+        )?,
+        sites: each(connection, "site", "SELECT site, user, sealed FROM site", |row| {
+            load_site(row, vault)
+        })?,
+        leaving: each(connection, "deleted task", "SELECT serial, path FROM leaving", |row| {
+            Ok((unsigned(row.get(0)?), row.get::<_, String>(1)?.into()))
+        })?,
+    })
+}
+
+/// Why a row does not read.
+enum RowError {
+    Sql(sql::Error),
+    Content(String),
+    Sealed(String, ::store::SealError),
+}
+
+impl From<sql::Error> for RowError {
+    fn from(error: sql::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl RowError {
+    #[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
+    fn content(reason: impl ToString) -> Self {
+        Self::Content(reason.to_string())
+    }
+
+    fn into_start(self, what: &'static str) -> StartError {
+        match self {
+            Self::Sql(error) => StartError::Row {
+                what,
+                reason: error.to_string(),
+            },
+            Self::Content(reason) => StartError::Row { what, reason },
+            Self::Sealed(what, source) => StartError::Sealed { what, source },
+        }
+    }
+}
+
+fn each<T>(
+    connection: &Connection,
+    what: &'static str,
+    sql: &str,
+    mut read: impl FnMut(&sql::Row<'_>) -> Result<T, RowError>,
+) -> Result<Vec<T>, StartError> {
+    let mut found = Vec::new();
+    let mut query = || -> Result<(), RowError> {
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            found.push(read(row)?);
+        }
+        Ok(())
+    };
+    query().map_err(|error| error.into_start(what))?;
+    Ok(found)
+}
+
+fn load_tasks(connection: &Connection, vault: &Vault) -> Result<Vec<Task>, StartError> {
+    let sql = "SELECT serial, id, phase, failure, retry_at, queue, task_group, queue_order, flags, attempts,
+               created_at, completed_at, done_bytes, total_bytes, save_dir, path, url, file_name, segments, rare, sealed,
+               unsettled FROM task ORDER BY serial";
+    // Neighbours mostly share a directory; one text is kept for all of them.
+    let mut last_dir: Arc<Path> = Path::new("").into();
+    each(connection, "task", sql, |row| load_task(row, vault, &mut last_dir))
+}
+
+fn load_task(row: &sql::Row<'_>, vault: &Vault, last_dir: &mut Arc<Path>) -> Result<Task, RowError> {
+    let id = TaskId::from_bytes(row.get(1)?);
+    let flags: i64 = row.get(8)?;
+    let dir: String = row.get(14)?;
+    if last_dir.as_os_str() != dir.as_str() {
+        *last_dir = Path::new(&dir).into();
+    }
+    let path: Option<String> = row.get(15)?;
+    Ok(Task {
+        id,
+        serial: unsigned(row.get(0)?),
+        phase: load_phase(row)?,
+        queue: row.get::<_, String>(5)?.parse().map_err(RowError::content)?,
+        group: row.get::<_, Option<[u8; 16]>>(6)?.map(GroupId::from_bytes),
+        queue_order: row.get(7)?,
+        is_forced: flags & FORCED != 0,
+        file_missing: flags & FILE_MISSING != 0,
+        attempts: row.get(9)?,
+        created_at: Timestamp::from_unix_millis(row.get(10)?),
+        completed_at: row.get::<_, Option<i64>>(11)?.map(Timestamp::from_unix_millis),
+        done_bytes: unsigned(row.get(12)?),
+        total_bytes: row.get::<_, Option<i64>>(13)?.map(unsigned),
+        save_dir: Arc::clone(last_dir),
+        path: path.map(|path| Path::new(&path).into()),
+        owns_file: flags & OWNS_FILE != 0,
+        unsettled: load_unsettled(row)?,
+        asked: Arc::new(load_asked(row, id, vault)?),
+    })
+}
+
+fn load_unsettled(row: &sql::Row<'_>) -> Result<Option<Box<Unsettled>>, RowError> {
+    let Some(text) = row.get::<_, Option<String>>(21)? else {
+        return Ok(None);
+    };
+    let record = UnsettledRecord::from_json(&text).map_err(RowError::content)?;
+    Ok(record.into_unsettled().map(Box::new))
+}
+
+fn load_phase(row: &sql::Row<'_>) -> Result<Phase, RowError> {
+    let failure = || -> Result<transfer::Failure, RowError> {
+        let text: Option<String> = row.get(3)?;
+        serde_json::from_str(&text.unwrap_or_default()).map_err(RowError::content)
+    };
+    let code: i64 = row.get(2)?;
+    Ok(match code {
+        code if code == PhaseCode::Pending as i64 => Phase::Pending,
+        code if code == PhaseCode::Retrying as i64 => {
+            let at = Timestamp::from_unix_millis(row.get::<_, Option<i64>>(4)?.unwrap_or(0));
+            Phase::Retrying(Box::new(Retry {
+                failure: failure()?,
+                at,
+            }))
+        }
+        code if code == PhaseCode::Paused as i64 => Phase::Paused,
+        code if code == PhaseCode::Completed as i64 => Phase::Completed,
+        code if code == PhaseCode::Failed as i64 => Phase::Failed(Box::new(failure()?)),
+        other => return Err(RowError::content(format!("phase {other} is unknown"))),
+    })
+}
+
+fn load_asked(row: &sql::Row<'_>, id: TaskId, vault: &Vault) -> Result<Asked, RowError> {
+    let rare: Option<String> = row.get(19)?;
+    let sealed: Option<Vec<u8>> = row.get(20)?;
+    let rare = rare
+        .map(|text| RareRecord::from_json(&text))
+        .transpose()
+        .map_err(RowError::content)?;
+    let secrets = sealed.map(|sealed| -> Result<SecretRecord, RowError> {
+        let plain = unseal(vault, &task_context(id), &sealed)?;
+        SecretRecord::from_json(&plain).map_err(RowError::content)
+    });
+    let url: String = row.get(16)?;
+    let name: Option<String> = row.get(17)?;
+    let mut spec = rare
+        .map(RareRecord::into_spec)
+        .transpose()
+        .map_err(RowError::Content)?
+        .unwrap_or_default();
+    let first = SafeUrl::parse(&url).map_err(RowError::content)?;
+    spec.urls.insert(0, first);
+    if let Some(secrets) = secrets.transpose()? {
+        secrets.fill(&mut spec).map_err(RowError::Content)?;
+    }
+    spec.file_name = name.as_deref().and_then(FileName::sanitise_or_none);
+    spec.segments = row.get(18)?;
+    Ok(Asked::pack(spec))
+}
+
+fn load_queue(row: &sql::Row<'_>) -> Result<Queue, RowError> {
+    let id: QueueId = row.get::<_, String>(0)?.parse().map_err(RowError::content)?;
+    let record = QueueRecord::from_json(&row.get::<_, String>(3)?).map_err(RowError::content)?;
+    let (spec, schedule, schedule_seen) = record.into_parts();
+    Ok(Queue {
+        id,
+        spec,
+        position: row.get(1)?,
+        is_running: row.get(2)?,
+        schedule,
+        schedule_seen,
+    })
+}
+
+fn load_group(row: &sql::Row<'_>) -> Result<Group, RowError> {
+    let dir: Option<String> = row.get(3)?;
+    Ok(Group {
+        id: GroupId::from_bytes(*Uuid::from_bytes(row.get(0)?).as_bytes()),
+        spec: GroupSpec {
+            name: row.get(1)?,
+            source_url: row.get(2)?,
+            save_dir: dir.map(Into::into),
+        },
+        created_at: Timestamp::from_unix_millis(row.get(4)?),
+    })
+}
+
+fn load_site(row: &sql::Row<'_>, vault: &Vault) -> Result<(Site, Credentials), RowError> {
+    let text: String = row.get(0)?;
+    let password = unseal(vault, &site_context(&text), &row.get::<_, Vec<u8>>(2)?)?;
+    let site = text.parse().map_err(RowError::content)?;
+    Ok((
+        site,
+        Credentials {
+            user: row.get(1)?,
+            password: Secret::new(password),
+        },
+    ))
+}
+
+fn load_settings(connection: &Connection, vault: &Vault) -> Result<Option<VersionedSettings>, StartError> {
+    let found = each(
+        connection,
+        "settings",
+        "SELECT revision, record, sealed FROM settings",
+        |row| {
+            let record: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(&row.get::<_, String>(1)?).map_err(RowError::content)?;
+            let mut settings = Settings::default();
+            for (key, value) in &record {
+                settings
+                    .set(key, value.as_str().unwrap_or_default())
+                    .map_err(RowError::content)?;
+            }
+            if let Some(sealed) = row.get::<_, Option<Vec<u8>>>(2)? {
+                settings.proxy_password = Secret::new(unseal(vault, &settings_context(), &sealed)?);
+            }
+            Ok(VersionedSettings {
+                revision: unsigned(row.get(0)?),
+                settings: Arc::new(settings),
+            })
+        },
+    )?;
+    Ok(found.into_iter().next())
+}
+
+fn task_context(id: TaskId) -> String {
+    format!("engine.task/{id}")
+}
+
+fn site_context(site: &str) -> String {
+    format!("engine.site/{site}")
+}
+
+fn settings_context() -> String {
+    format!("engine.settings/{SECRET_SETTING}")
+}
+
+fn seal(vault: &Vault, context: &str, plain: &[u8]) -> sql::Result<Vec<u8>> {
+    vault
+        .seal(context, plain)
+        .map_err(|error| sql::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
+fn unseal(vault: &Vault, context: &str, sealed: &[u8]) -> Result<String, RowError> {
+    let plain = vault
+        .unseal(context, sealed)
+        .map_err(|error| RowError::Sealed(context.to_owned(), error))?;
+    String::from_utf8(plain).map_err(RowError::content)
+}
+
+/// SQLite's integers are signed; our counts never come near the difference.
+fn int(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn unsigned(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
+}

@@ -1,0 +1,471 @@
+//! The JSON inside rows. Every field has a default, so that a record of an earlier version reads.
+
+use std::{path::Path, time::Duration};
+
+use data_encoding::BASE64;
+use jiff::civil::{DateTime, Time};
+use serde::{Deserialize, Serialize};
+use transfer::{
+    Credentials, FileName, GivenBy, Landing, OnConflict, RequestBody, RetryPolicy, SafeUrl, Secret, UserHost,
+};
+
+use crate::model::{
+    proxy::ProxyChoice,
+    queue::{Days, Queue, QueueSpec, Schedule},
+    resolution::{InvalidItem, Item, Resolution, ResolverId},
+    spec::{TaskSpec, has_secrets},
+    task::{Asked, Unsettled},
+};
+
+macro_rules! json {
+    ($record:ty) => {
+        impl $record {
+            pub(super) fn to_json(&self) -> String {
+                serde_json::to_string(self).expect("records have only string keys and no failing values")
+            }
+
+            pub(super) fn from_json(text: &str) -> serde_json::Result<Self> {
+                serde_json::from_str(text)
+            }
+        }
+    };
+}
+
+json!(RareRecord);
+json!(SecretRecord);
+json!(QueueRecord);
+json!(UnsettledRecord);
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// What few tasks have and what may be read.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "it mirrors the specification")]
+pub(super) struct RareRecord {
+    #[serde(skip_serializing_if = "is_default")]
+    mirrors: Vec<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    max_connections: Option<u16>,
+    #[serde(skip_serializing_if = "is_default")]
+    min_split_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "is_default")]
+    method: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    referrer: String,
+    #[serde(skip_serializing_if = "is_default")]
+    user_agent: String,
+    #[serde(skip_serializing_if = "is_default")]
+    is_direct: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    ignore_tls_errors: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    checksum: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    resolver: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    item: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    given_by_other: Option<StrangerRecord>,
+    #[serde(skip_serializing_if = "is_default")]
+    created_by: Option<Box<str>>,
+    #[serde(skip_serializing_if = "is_default")]
+    promised_size: Option<u64>,
+    #[serde(skip_serializing_if = "is_default")]
+    promised_type: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    speed_limit_bytes: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    on_conflict: Option<ConflictRecord>,
+    #[serde(skip_serializing_if = "is_default")]
+    retry: Option<RetryRecord>,
+    #[serde(skip_serializing_if = "is_default")]
+    adopt: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    use_server_time: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ConflictRecord {
+    Rename,
+    Overwrite,
+    Skip,
+}
+
+/// Somebody else gave the URLs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct StrangerRecord {
+    /// The host alone, as it always was: what was stored before ports were known is good for any.
+    user_host: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    port: Option<u16>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    is_typed: bool,
+}
+
+impl StrangerRecord {
+    fn of(given_by: &GivenBy) -> Option<Self> {
+        match given_by {
+            GivenBy::User => None,
+            GivenBy::Other { user_host } => Some(Self {
+                user_host: user_host.as_ref().map(|known| known.host.clone()),
+                port: user_host.as_ref().and_then(|known| known.port),
+                is_typed: user_host.as_ref().is_some_and(|known| known.is_typed),
+            }),
+        }
+    }
+
+    fn into_given_by(self) -> GivenBy {
+        let Self {
+            user_host,
+            port,
+            is_typed,
+        } = self;
+        let known = |host| UserHost { host, port, is_typed };
+        GivenBy::Other {
+            user_host: user_host.map(known),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct RetryRecord {
+    attempts: Option<u32>,
+    base_ms: u64,
+    cap_ms: u64,
+}
+
+impl RareRecord {
+    pub(super) fn of(asked: &Asked) -> Option<Self> {
+        let default = TaskSpec::default();
+        let spec = asked.rare.as_deref().unwrap_or(&default);
+        let mirrors = if has_password(asked) {
+            &[][..]
+        } else {
+            asked.urls.get(1..).unwrap_or(&[])
+        };
+        let record = Self {
+            mirrors: mirrors.iter().map(|url| url.expose().to_owned()).collect(),
+            max_connections: spec.max_connections,
+            min_split_bytes: spec.min_split_bytes,
+            method: spec.request.method.clone(),
+            referrer: spec.request.referrer.clone(),
+            user_agent: spec.request.user_agent.clone(),
+            is_direct: spec.proxy == ProxyChoice::Direct,
+            ignore_tls_errors: spec.ignore_tls_errors,
+            checksum: spec.checksum.as_ref().map(ToString::to_string),
+            resolver: spec.resolution.as_ref().map(|it| it.resolver.to_string()),
+            item: spec
+                .resolution
+                .as_ref()
+                .and_then(|it| it.item.as_ref())
+                .map(ToString::to_string),
+            given_by_other: StrangerRecord::of(&spec.given_by),
+            created_by: spec.created_by.clone(),
+            promised_size: spec.promised_size,
+            promised_type: spec.promised_type.clone(),
+            speed_limit_bytes: spec.speed_limit_bytes,
+            on_conflict: spec.on_conflict.map(|rule| match rule {
+                OnConflict::Rename => ConflictRecord::Rename,
+                OnConflict::Overwrite => ConflictRecord::Overwrite,
+                OnConflict::Skip => ConflictRecord::Skip,
+            }),
+            retry: spec.retry.map(|policy| RetryRecord {
+                attempts: policy.attempts,
+                base_ms: millis(policy.base),
+                cap_ms: millis(policy.cap),
+            }),
+            adopt: spec.adopt,
+            use_server_time: spec.use_server_time,
+        };
+        (record != Self::default()).then_some(record)
+    }
+
+    /// The specification, without its first URL and its secrets.
+    pub(super) fn into_spec(self) -> Result<TaskSpec, String> {
+        let mut spec = TaskSpec {
+            urls: parse_urls(&self.mirrors)?,
+            max_connections: self.max_connections,
+            min_split_bytes: self.min_split_bytes,
+            proxy: if self.is_direct {
+                ProxyChoice::Direct
+            } else {
+                ProxyChoice::Settings
+            },
+            ignore_tls_errors: self.ignore_tls_errors,
+            checksum: self
+                .checksum
+                .map(|text| text.parse())
+                .transpose()
+                .map_err(|error| format!("{error}"))?,
+            resolution: resolution(self.resolver, self.item)?,
+            given_by: self.given_by_other.map_or(GivenBy::User, StrangerRecord::into_given_by),
+            created_by: self.created_by,
+            promised_size: self.promised_size,
+            promised_type: self.promised_type,
+            speed_limit_bytes: self.speed_limit_bytes,
+            on_conflict: self.on_conflict.map(|rule| match rule {
+                ConflictRecord::Rename => OnConflict::Rename,
+                ConflictRecord::Overwrite => OnConflict::Overwrite,
+                ConflictRecord::Skip => OnConflict::Skip,
+            }),
+            retry: self.retry.map(|record| RetryPolicy {
+                attempts: record.attempts,
+                base: Duration::from_millis(record.base_ms),
+                cap: Duration::from_millis(record.cap_ms),
+            }),
+            adopt: self.adopt,
+            use_server_time: self.use_server_time,
+            ..TaskSpec::default()
+        };
+        spec.request.method = self.method;
+        spec.request.referrer = self.referrer;
+        spec.request.user_agent = self.user_agent;
+        Ok(spec)
+    }
+}
+
+fn resolution(resolver: Option<String>, item: Option<String>) -> Result<Option<Resolution>, String> {
+    let item: Option<Item> = item
+        .map(|text| text.parse())
+        .transpose()
+        .map_err(|error: InvalidItem| error.to_string())?;
+    Ok(resolver.map(|name| Resolution {
+        resolver: ResolverId::new(&name),
+        item,
+    }))
+}
+
+/// What must not be read: it is sealed before it becomes a row.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct SecretRecord {
+    /// All URLs, if one of them has a password.
+    #[serde(skip_serializing_if = "is_default")]
+    urls: Vec<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    headers: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "is_default")]
+    cookies: String,
+    #[serde(skip_serializing_if = "is_default")]
+    credentials: Option<(String, String)>,
+    #[serde(skip_serializing_if = "is_default")]
+    body: Option<BodyRecord>,
+    #[serde(skip_serializing_if = "is_default")]
+    proxy: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum BodyRecord {
+    FormData(Vec<(String, Vec<String>)>),
+    UrlEncoded(String),
+    Raw {
+        base64: String,
+        content_type: Option<String>,
+    },
+}
+
+impl SecretRecord {
+    pub(super) fn of(asked: &Asked) -> Option<Self> {
+        let default = TaskSpec::default();
+        let spec = asked.rare.as_deref().unwrap_or(&default);
+        let mut record = Self::default();
+        if has_password(asked) {
+            record.urls = asked.urls.iter().map(|url| url.expose().to_owned()).collect();
+        }
+        if let ProxyChoice::Through(proxy) = &spec.proxy {
+            record.proxy = Some(proxy.expose().to_owned());
+        }
+        if has_secrets(&spec.request) {
+            let request = &spec.request;
+            let exposed = |(name, value): &(String, Secret)| (name.clone(), value.expose().to_owned());
+            record.headers = request.headers.iter().map(exposed).collect();
+            request.cookies.expose().clone_into(&mut record.cookies);
+            let pair = |pair: &Credentials| (pair.user.clone(), pair.password.expose().to_owned());
+            record.credentials = request.credentials.as_ref().map(pair);
+            record.body = request.body.as_ref().map(BodyRecord::of);
+        }
+        (record != Self::default()).then_some(record)
+    }
+
+    pub(super) fn has_urls(&self) -> bool {
+        !self.urls.is_empty()
+    }
+
+    pub(super) fn fill(self, spec: &mut TaskSpec) -> Result<(), String> {
+        if self.has_urls() {
+            spec.urls = parse_urls(&self.urls)?;
+        }
+        if let Some(proxy) = self.proxy {
+            spec.proxy = ProxyChoice::Through(SafeUrl::parse(&proxy).map_err(|error| error.to_string())?);
+        }
+        spec.request.headers = self
+            .headers
+            .into_iter()
+            .map(|(name, value)| (name, Secret::new(value)))
+            .collect();
+        spec.request.cookies = Secret::new(self.cookies);
+        spec.request.credentials = self.credentials.map(|(user, password)| Credentials {
+            user,
+            password: Secret::new(password),
+        });
+        spec.request.body = self.body.map(BodyRecord::into_body).transpose()?;
+        Ok(())
+    }
+}
+
+impl BodyRecord {
+    fn of(body: &RequestBody) -> Self {
+        match body {
+            RequestBody::FormData(fields) => Self::FormData(fields.clone()),
+            RequestBody::UrlEncoded(text) => Self::UrlEncoded(text.clone()),
+            RequestBody::Raw { bytes, content_type } => Self::Raw {
+                base64: BASE64.encode(bytes),
+                content_type: content_type.clone(),
+            },
+        }
+    }
+
+    fn into_body(self) -> Result<RequestBody, String> {
+        Ok(match self {
+            Self::FormData(fields) => RequestBody::FormData(fields),
+            Self::UrlEncoded(text) => RequestBody::UrlEncoded(text),
+            Self::Raw { base64, content_type } => {
+                let bytes = BASE64.decode(base64.as_bytes()).map_err(|error| error.to_string())?;
+                RequestBody::Raw { bytes, content_type }
+            }
+        })
+    }
+}
+
+/// What was begun with a task's files: one of the two.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct UnsettledRecord {
+    #[serde(skip_serializing_if = "is_default")]
+    renaming: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    landing: Option<LandingRecord>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct LandingRecord {
+    path: String,
+    inode: u64,
+    size_bytes: u64,
+}
+
+impl UnsettledRecord {
+    pub(super) fn of(unsettled: &Unsettled) -> Self {
+        match unsettled {
+            Unsettled::Renaming(name) => Self {
+                renaming: Some(name.as_str().to_owned()),
+                landing: None,
+            },
+            Unsettled::Landing(landing) => Self {
+                renaming: None,
+                landing: Some(LandingRecord {
+                    path: text(&landing.path),
+                    inode: landing.inode,
+                    size_bytes: landing.size_bytes,
+                }),
+            },
+        }
+    }
+
+    pub(super) fn into_unsettled(self) -> Option<Unsettled> {
+        let landing = self.landing.map(|landing| {
+            Unsettled::Landing(Landing {
+                path: landing.path.into(),
+                inode: landing.inode,
+                size_bytes: landing.size_bytes,
+            })
+        });
+        let name = self.renaming.as_deref().and_then(FileName::sanitise_or_none);
+        landing.or(name.map(Unsettled::Renaming))
+    }
+}
+
+/// A queue's settings and schedule.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct QueueRecord {
+    name: String,
+    speed_limit_bytes: u64,
+    upload_limit_bytes: u64,
+    max_concurrent: u32,
+    default_save_dir: Option<String>,
+    default_segments: u16,
+    default_user_agent: String,
+    schedule_is_enabled: bool,
+    schedule_start: Option<Time>,
+    schedule_stop: Option<Time>,
+    schedule_days: u8,
+    schedule_seen: Option<DateTime>,
+}
+
+impl QueueRecord {
+    pub(super) fn of(queue: &Queue) -> Self {
+        let spec = &queue.spec;
+        Self {
+            name: spec.name.clone(),
+            speed_limit_bytes: spec.speed_limit_bytes,
+            upload_limit_bytes: spec.upload_limit_bytes,
+            max_concurrent: spec.max_concurrent,
+            default_save_dir: spec.default_save_dir.as_deref().map(text),
+            default_segments: spec.default_segments,
+            default_user_agent: spec.default_user_agent.clone(),
+            schedule_is_enabled: queue.schedule.is_enabled,
+            schedule_start: queue.schedule.start,
+            schedule_stop: queue.schedule.stop,
+            schedule_days: queue.schedule.days.bits(),
+            schedule_seen: queue.schedule_seen,
+        }
+    }
+
+    pub(super) fn into_parts(self) -> (QueueSpec, Schedule, Option<DateTime>) {
+        let spec = QueueSpec {
+            name: self.name,
+            speed_limit_bytes: self.speed_limit_bytes,
+            upload_limit_bytes: self.upload_limit_bytes,
+            max_concurrent: self.max_concurrent,
+            default_save_dir: self.default_save_dir.map(Into::into),
+            default_segments: self.default_segments,
+            default_user_agent: self.default_user_agent,
+        };
+        let schedule = Schedule {
+            is_enabled: self.schedule_is_enabled,
+            start: self.schedule_start,
+            stop: self.schedule_stop,
+            days: Days::from_bits(self.schedule_days),
+        };
+        (spec, schedule, self.schedule_seen)
+    }
+}
+
+fn has_password(asked: &Asked) -> bool {
+    asked
+        .urls
+        .iter()
+        .any(|url| url.as_url().password().is_some() || !url.as_url().username().is_empty())
+}
+
+fn parse_urls(texts: &[String]) -> Result<Vec<SafeUrl>, String> {
+    texts
+        .iter()
+        .map(|text| SafeUrl::parse(text).map_err(|error| error.to_string()))
+        .collect()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Paths are UTF-8 by the time they get here: directories are checked when a task is made, names are made of text.
+pub(super) fn text(path: impl AsRef<Path>) -> String {
+    path.as_ref().to_string_lossy().into_owned()
+}

@@ -1,0 +1,162 @@
+//! New tasks and groups.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    model::{
+        error::CommandError,
+        group::{Group, GroupSpec},
+        id::{GroupId, QueueId, TaskId, Timestamp},
+        spec::{self, MAX_LABEL_BYTES, TaskSpec},
+        task::{Asked, Phase, Task},
+    },
+    state::model::{Members, State},
+};
+
+impl State {
+    pub(super) fn create(
+        &mut self,
+        now: Timestamp,
+        tasks: Vec<(TaskId, TaskSpec)>,
+    ) -> Result<Vec<TaskId>, CommandError> {
+        let mut ids = BTreeSet::new();
+        for (id, spec) in &tasks {
+            spec.validate()?;
+            if self.index.by_id.contains_key(id) || !ids.insert(*id) {
+                return Err(CommandError::TaskExists(*id));
+            }
+            if let Some(queue) = spec.queue.filter(|queue| !self.lanes.contains_key(queue)) {
+                return Err(CommandError::UnknownQueue(queue));
+            }
+            if let Some(group) = spec.group.filter(|group| !self.groups.contains_key(group)) {
+                return Err(CommandError::UnknownGroup(group));
+            }
+        }
+        let mut known = if self.settings.settings.dedup_same_url {
+            self.unfinished_urls()
+        } else {
+            HashMap::new()
+        };
+        let mut last_dir: Arc<Path> = Arc::clone(&self.download_dir);
+        let mut created = Vec::with_capacity(tasks.len());
+        for (id, spec) in tasks {
+            if self.settings.settings.dedup_same_url {
+                let url = spec.urls[0].expose().to_owned();
+                if let Some(found) = known.get(&url) {
+                    created.push(*found);
+                    continue;
+                }
+                known.insert(url, id);
+            }
+            self.create_one(now, id, spec, &mut last_dir);
+            created.push(id);
+        }
+        Ok(created)
+    }
+
+    pub(super) fn create_one(&mut self, now: Timestamp, id: TaskId, mut spec: TaskSpec, last_dir: &mut Arc<Path>) {
+        let queue = spec.queue.unwrap_or_else(|| self.default_queue());
+        let dir = self.save_dir(&mut spec, queue);
+        // Tasks made together mostly share a directory; one text is kept for all of them.
+        if **last_dir != *dir {
+            *last_dir = dir.into();
+        }
+        self.last_serial += 1;
+        self.insert(Task {
+            id,
+            serial: self.last_serial,
+            phase: if spec.start_paused {
+                Phase::Paused
+            } else {
+                Phase::Pending
+            },
+            queue,
+            group: spec.group,
+            queue_order: 0,
+            is_forced: false,
+            file_missing: false,
+            attempts: 0,
+            created_at: now,
+            completed_at: None,
+            done_bytes: 0,
+            total_bytes: spec.promised_size,
+            save_dir: Arc::clone(last_dir),
+            path: None,
+            owns_file: false,
+            unsettled: None,
+            asked: Arc::new(Asked::pack(spec)),
+        });
+    }
+
+    pub(super) fn save_dir(&self, spec: &mut TaskSpec, queue: QueueId) -> PathBuf {
+        let of_group = spec
+            .group
+            .and_then(|group| self.groups.get(&group)?.group.spec.save_dir.clone());
+        spec.save_dir
+            .take()
+            .or(of_group)
+            .or_else(|| self.lanes.get(&queue)?.queue.spec.default_save_dir.clone())
+            .or_else(|| self.settings.settings.default_save_dir.clone())
+            .unwrap_or_else(|| self.download_dir.to_path_buf())
+    }
+
+    pub(super) fn unfinished_urls(&self) -> HashMap<String, TaskId> {
+        let unfinished = self
+            .tasks
+            .values()
+            .filter(|task| task.phase != Phase::Completed && !task.is_leaving());
+        unfinished
+            .map(|task| (task.url().expose().to_owned(), task.id))
+            .collect()
+    }
+
+    pub(super) fn group_create(
+        &mut self,
+        now: Timestamp,
+        id: GroupId,
+        spec: &GroupSpec,
+        mut tasks: Vec<(TaskId, TaskSpec)>,
+    ) -> Result<Vec<TaskId>, CommandError> {
+        if tasks.is_empty() {
+            return Err(CommandError::InvalidField("a group needs at least one task"));
+        }
+        if spec.name.len() > MAX_LABEL_BYTES || spec.source_url.len() > transfer::safe_url::MAX_URL_BYTES {
+            return Err(CommandError::InvalidField(
+                "the group's name is longer than 512 bytes, or its URL than 32 KiB",
+            ));
+        }
+        if let Some(dir) = &spec.save_dir {
+            spec::validate_dir(dir)?;
+        }
+        if self.groups.contains_key(&id) {
+            return Err(CommandError::InvalidField("the group exists already"));
+        }
+        for (_, task) in &mut tasks {
+            task.validate()?;
+            task.group = Some(id);
+        }
+        self.groups.insert(
+            id,
+            Members {
+                group: Arc::new(Group {
+                    id,
+                    spec: spec.clone(),
+                    created_at: now,
+                }),
+                tasks: 0,
+            },
+        );
+        let created = self.create(now, tasks);
+        // Without a task of its own (refused, or all of them known already) there is no group.
+        if self.groups.get(&id).is_none_or(|members| members.tasks == 0) {
+            self.groups.remove(&id);
+        } else {
+            self.announce_group(id);
+        }
+        created
+    }
+}

@@ -1,0 +1,197 @@
+//! Everything the engine knows, and what can be read from it.
+
+pub(super) mod changes;
+pub(super) mod lane;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::civil::DateTime;
+use transfer::Credentials;
+
+use crate::{
+    event::Snapshot,
+    model::{
+        error::CommandError,
+        group::Group,
+        id::{GroupId, QueueId, TaskId, Timestamp},
+        proxy::SystemProxy,
+        queue::Queue,
+        settings::VersionedSettings,
+        site::Site,
+        task::{Phase, Task},
+    },
+    state::model::{changes::Changes, lane::Lane},
+};
+
+/// Everything the engine knows.
+#[derive(Debug)]
+pub struct State {
+    pub(super) download_dir: Arc<Path>,
+    pub(super) system_proxy: Arc<SystemProxy>,
+    pub(super) settings: VersionedSettings,
+    /// All tasks by their serial, which is the order of creation.
+    pub(super) tasks: BTreeMap<u64, Arc<Task>>,
+    pub(super) index: Index,
+    pub(super) lanes: BTreeMap<QueueId, Lane>,
+    pub(super) groups: BTreeMap<GroupId, Members>,
+    pub(super) sites: BTreeMap<Site, Credentials>,
+    /// The task that runs alone.
+    pub(super) boost: Option<u64>,
+    /// Tasks that are gone but whose files are not yet.
+    pub(super) leaving: BTreeMap<u64, Vec<PathBuf>>,
+    /// Running tasks whose progress is newer than their rows.
+    pub(super) unsaved_progress: BTreeSet<u64>,
+    pub(super) last_serial: u64,
+    pub(super) next_run: u64,
+    pub(super) is_closing: bool,
+    pub(super) changes: Changes,
+}
+
+/// A group and how many tasks it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Members {
+    pub(super) group: Arc<Group>,
+    pub(super) tasks: usize,
+}
+
+/// Tasks by what is asked of them. What follows from a task alone; [`State::edit`] and its kin keep it true.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Serials by name.
+    pub(super) by_id: HashMap<TaskId, u64>,
+    /// Tasks with a live run.
+    pub(super) active: BTreeSet<u64>,
+    /// Tasks that wait for their next try, by when.
+    pub(super) retries: BTreeSet<(Timestamp, u64)>,
+    /// Paths that unfinished tasks have reserved, and whose they are.
+    pub(super) reserved: BTreeSet<(String, u64)>,
+}
+
+impl State {
+    /// One task that is not being deleted.
+    pub fn task(&self, id: TaskId) -> Option<Arc<Task>> {
+        let task = self.tasks.get(self.index.by_id.get(&id)?)?;
+        (!task.is_leaving()).then(|| Arc::clone(task))
+    }
+
+    /// All queues, in order.
+    pub fn queues(&self) -> Vec<Arc<Queue>> {
+        let mut queues: Vec<_> = self.lanes.values().map(|lane| Arc::clone(&lane.queue)).collect();
+        queues.sort_by_key(|queue| (queue.position, queue.id));
+        queues
+    }
+
+    /// The sites that have credentials, and their user names.
+    pub fn sites(&self) -> Vec<(Site, String)> {
+        self.sites
+            .iter()
+            .map(|(site, credentials)| (site.clone(), credentials.user.clone()))
+            .collect()
+    }
+
+    /// The credentials of a site.
+    pub fn site_credentials(&self, site: &Site) -> Option<Credentials> {
+        self.sites.get(site).cloned()
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &VersionedSettings {
+        &self.settings
+    }
+
+    /// Everything, as of the event `sequence`.
+    pub fn snapshot(&self, sequence: u64) -> Snapshot {
+        let mut groups: Vec<_> = self.groups.values().map(|members| Arc::clone(&members.group)).collect();
+        groups.sort_by_key(|group| (group.created_at, group.id));
+        Snapshot {
+            sequence,
+            tasks: self
+                .tasks
+                .values()
+                .filter(|task| !task.is_leaving())
+                .map(Arc::clone)
+                .collect(),
+            queues: self.queues(),
+            groups,
+            settings: self.settings.clone(),
+            boost: self.boosted(),
+        }
+    }
+
+    /// When the heart next needs an [`Input::Clock`] for a retry.
+    pub fn next_retry(&self) -> Option<Timestamp> {
+        self.index.retries.first().map(|(at, _)| *at)
+    }
+
+    /// When, in local time, the heart next needs an [`Input::Clock`] for a schedule.
+    pub fn next_edge(&self, local: DateTime) -> Option<DateTime> {
+        self.lanes
+            .values()
+            .filter_map(|lane| lane.queue.schedule.next(local))
+            .min()
+    }
+
+    /// Whether a schedule was set that has not seen the clock yet: the heart needs an [`Input::Clock`] now.
+    pub fn has_new_schedule(&self) -> bool {
+        let mut queues = self.lanes.values().map(|lane| &lane.queue);
+        queues.any(|queue| queue.schedule.is_enabled && queue.schedule_seen.is_none())
+    }
+
+    /// Whether anything is done to files that no run does.
+    pub fn is_settling(&self) -> bool {
+        self.tasks.values().any(|task| task.is_settling())
+    }
+
+    /// How many runs live.
+    pub fn live_runs(&self) -> usize {
+        self.index.active.len()
+    }
+
+    /// Whether rows wait to be saved again.
+    pub fn has_unsaved(&self) -> bool {
+        self.changes.has_unsaved()
+    }
+
+    /// Completed tasks and where their files should be.
+    pub fn completed_files(&self) -> Vec<(TaskId, PathBuf)> {
+        let completed = self.tasks.values().filter(|task| task.phase == Phase::Completed);
+        completed
+            .filter_map(|task| Some((task.id, task.path.as_deref()?.to_owned())))
+            .collect()
+    }
+
+    pub(super) fn boosted(&self) -> Option<TaskId> {
+        self.boost
+            .and_then(|serial| self.tasks.get(&serial))
+            .map(|task| task.id)
+    }
+
+    /// The serial of a task that a command may name.
+    pub(super) fn serial(&self, id: TaskId) -> Result<u64, CommandError> {
+        let serial = self
+            .index
+            .by_id
+            .get(&id)
+            .copied()
+            .filter(|serial| !self.tasks[serial].is_leaving());
+        serial.ok_or(CommandError::UnknownTask(id))
+    }
+
+    pub(super) fn default_queue(&self) -> QueueId {
+        let wanted = self.settings.settings.default_queue_id;
+        if self.lanes.contains_key(&wanted) {
+            wanted
+        } else {
+            QueueId::Main
+        }
+    }
+
+    pub(super) fn those(&self, which: impl Fn(&Task) -> bool) -> Vec<u64> {
+        let listed = self.tasks.values().filter(|task| !task.is_leaving() && which(task));
+        listed.map(|task| task.serial).collect()
+    }
+}

@@ -1,0 +1,54 @@
+//! What changed in one step, until it is turned into rows and events.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    model::{
+        group::Group,
+        id::{GroupId, TaskId},
+    },
+    state::step::{Effect, Row},
+};
+
+/// What changed since the last flush.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each list that changed as a whole is told once"
+)]
+pub(crate) struct Changes {
+    pub(crate) tasks: BTreeMap<u64, Saving>,
+    pub(crate) deleted: Vec<TaskId>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) queues: bool,
+    pub(crate) groups_added: Vec<Arc<Group>>,
+    pub(crate) groups_deleted: Vec<GroupId>,
+    pub(crate) settings: bool,
+    pub(crate) sites: bool,
+    pub(crate) boost: bool,
+    /// Effects that wait for the rows.
+    pub(crate) after_save: Vec<Effect>,
+    /// Rows that could not be saved. Their keys count; what they hold may be old by now.
+    pub(crate) unsaved: Vec<Row>,
+}
+
+/// How much of a changed task must be saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Saving {
+    /// Nothing: a run that started is, after a restart, a task that waits.
+    Nothing,
+    /// All but what was asked for.
+    State,
+    /// All.
+    Whole,
+}
+
+impl Changes {
+    pub(crate) fn keep_unsaved(&mut self, rows: Vec<Row>) {
+        self.unsaved.extend(rows);
+    }
+
+    pub(crate) fn has_unsaved(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+}

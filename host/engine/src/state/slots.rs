@@ -1,0 +1,60 @@
+//! Who runs: free slots go to the queues in turn, and a boosted task runs alone.
+
+use transfer::Stage;
+
+use crate::{
+    model::{
+        id::RunId,
+        task::{After, Phase, Run},
+    },
+    state::{model::State, step::Effect},
+};
+
+impl State {
+    /// Ends the boost of a task that no longer runs or waits for its turn.
+    pub(super) fn settle_boost(&mut self) {
+        let Some(serial) = self.boost else { return };
+        let goes_on = self.tasks.get(&serial).is_some_and(|task| match task.phase {
+            Phase::Pending | Phase::Running(_) => true,
+            Phase::Stopping { then, .. } => then == After::Requeue,
+            _ => false,
+        });
+        if !goes_on {
+            self.boost = None;
+            self.changes.boost = true;
+        }
+    }
+
+    /// Starts what may start.
+    pub(super) fn fill_slots(&mut self, effects: &mut Vec<Effect>) {
+        let limit = usize::try_from(self.settings.settings.max_concurrent_tasks).unwrap_or(usize::MAX);
+        while !self.is_closing && self.index.active.len() < limit {
+            let Some(serial) = self.next_turn() else { return };
+            self.next_run += 1;
+            let run = RunId(self.next_run);
+            let phase = Phase::Running(Run {
+                id: run,
+                stage: Stage::Preparing,
+            });
+            self.mark(serial, |task| task.phase = phase);
+            effects.push(self.begin(&self.tasks[&serial], run));
+        }
+    }
+
+    /// Whose turn it is: the first of the lane with the fewest live runs, so that a long queue does not starve another.
+    pub(super) fn next_turn(&self) -> Option<u64> {
+        if let Some(serial) = self.boost {
+            let task = self.tasks.get(&serial)?;
+            let may_start = task.phase == Phase::Pending && self.lanes.get(&task.queue)?.has_room();
+            return (may_start && !task.is_settling()).then_some(serial);
+        }
+        let ready = self
+            .lanes
+            .values()
+            .filter(|lane| lane.has_room())
+            .filter_map(|lane| Some((lane, lane.first()?)));
+        ready
+            .min_by_key(|(lane, _)| (lane.active, lane.queue.position))
+            .map(|(_, serial)| serial)
+    }
+}

@@ -1,0 +1,292 @@
+//! What is asked of tasks that are there: pause, resume, delete, change.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use transfer::{FileName, SafeUrl};
+
+use crate::{
+    event::Event,
+    model::{
+        error::CommandError,
+        id::{GroupId, TaskId},
+        resolution::ResolverId,
+        spec::TaskSpec,
+        task::{After, Asked, FileFate, Phase, Unsettled},
+    },
+    state::{
+        model::State,
+        step::{Effect, LimitScope, Rename, Reply, SECRETS_DROPPED},
+    },
+};
+
+impl State {
+    /// The serials of the ids that are known, each once, oldest first.
+    pub(super) fn known(&self, ids: &[TaskId]) -> Vec<u64> {
+        let serials: BTreeSet<u64> = ids.iter().filter_map(|id| self.serial(*id).ok()).collect();
+        serials.into_iter().collect()
+    }
+
+    pub(super) fn of_group(&self, group: GroupId) -> Result<Vec<u64>, CommandError> {
+        if !self.groups.contains_key(&group) {
+            return Err(CommandError::UnknownGroup(group));
+        }
+        Ok(self.those(|task| task.group == Some(group)))
+    }
+
+    pub(super) fn pause(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        match self.tasks[&serial].phase {
+            Phase::Completed | Phase::Failed(_) => Err(self.wrong_phase(serial, "pause")),
+            _ => {
+                self.pause_each(&[serial], effects);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn pause_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
+        for serial in serials.iter().copied() {
+            match self.tasks[&serial].phase {
+                Phase::Pending | Phase::Retrying(_) => self.edit(serial, |task| {
+                    task.phase = Phase::Paused;
+                    task.is_forced = false;
+                }),
+                Phase::Running(_)
+                | Phase::Stopping {
+                    then: After::Requeue, ..
+                } => {
+                    self.stop_run(serial, After::Pause, effects);
+                    self.edit(serial, |task| task.is_forced = false);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn resume(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        if self.tasks[&serial].phase == Phase::Completed {
+            return Err(self.wrong_phase(serial, "resume"));
+        }
+        self.resume_each(&[serial], effects);
+        Ok(())
+    }
+
+    /// Resumes what is paused, failed or waiting for a retry; what waits in a queue that stands still starts by force.
+    pub(super) fn resume_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
+        for serial in serials.iter().copied() {
+            let task = &self.tasks[&serial];
+            let stands_still = self.lanes.get(&task.queue).is_some_and(|lane| !lane.queue.is_running);
+            match task.phase {
+                Phase::Paused | Phase::Failed(_) | Phase::Retrying(_) => self.edit(serial, |task| {
+                    task.phase = Phase::Pending;
+                    task.attempts = 0;
+                    task.is_forced = stands_still;
+                }),
+                Phase::Stopping { then: After::Pause, .. } => {
+                    self.stop_run(serial, After::Requeue, effects);
+                    self.edit(serial, |task| task.is_forced = stands_still);
+                }
+                Phase::Pending if stands_still && !task.is_forced => self.edit(serial, |task| task.is_forced = true),
+                _ => {}
+            }
+        }
+    }
+
+    /// Resumes what is paused in queues that run.
+    pub(super) fn resume_all(&mut self, effects: &mut Vec<Effect>) {
+        let running = self
+            .those(|task| task.is_paused() && self.lanes.get(&task.queue).is_some_and(|lane| lane.queue.is_running));
+        self.resume_each(&running, effects);
+    }
+
+    pub(super) fn delete(
+        &mut self,
+        serials: &[u64],
+        fate: FileFate,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), CommandError> {
+        if serials.iter().any(|serial| self.tasks[serial].is_settling()) {
+            return Err(CommandError::Busy);
+        }
+        let (live, at_rest): (Vec<u64>, Vec<u64>) =
+            serials.iter().partition(|serial| self.tasks[*serial].run().is_some());
+        for serial in live {
+            self.leave_group(serial);
+            self.changes.deleted.push(self.tasks[&serial].id);
+            self.stop_run(serial, After::Delete(fate), effects);
+        }
+        self.delete_at_rest(&at_rest, fate);
+        Ok(())
+    }
+
+    pub(super) fn rename(&mut self, id: TaskId, name: FileName) -> Result<Reply, CommandError> {
+        let serial = self.serial(id)?;
+        let task = &self.tasks[&serial];
+        if task.is_settling() {
+            return Err(CommandError::Busy);
+        }
+        if task.run().is_some() {
+            return Err(self.wrong_phase(serial, "rename"));
+        }
+        let (Some(from), Some(to)) = (task.path.as_deref(), task.renamed_path(&name)) else {
+            self.edit_whole(serial, |task| task.rename(name));
+            return Ok(Reply::Done);
+        };
+        if from == to {
+            return Ok(Reply::Done);
+        }
+        if self.is_anothers(serial, &to) {
+            return Err(CommandError::TargetExists(to));
+        }
+        let moves = task.moves(from, &to);
+        self.edit(serial, |task| {
+            task.unsettled = Some(Box::new(Unsettled::Renaming(name)));
+        });
+        self.changes.after_save.push(Effect::Rename(Rename {
+            task: id,
+            free: Some(to),
+            moves,
+        }));
+        Ok(Reply::Renaming(id))
+    }
+
+    /// Changes what was asked for; a live run starts over with it from the bytes it has.
+    pub(super) fn change_asked(
+        &mut self,
+        id: TaskId,
+        effects: &mut Vec<Effect>,
+        change: impl FnOnce(&mut Asked),
+    ) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        if self.tasks[&serial].is_settling() {
+            return Err(CommandError::Busy);
+        }
+        if self.tasks[&serial].phase == Phase::Completed {
+            return Err(self.wrong_phase(serial, "change"));
+        }
+        self.edit_whole(serial, |task| task.ask(change));
+        match self.tasks[&serial].phase {
+            Phase::Running(_) => self.stop_run(serial, After::Requeue, effects),
+            Phase::Retrying(_) => self.edit(serial, |task| task.phase = Phase::Pending),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn change_url(
+        &mut self,
+        id: TaskId,
+        url: SafeUrl,
+        resolver: Option<ResolverId>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Reply, CommandError> {
+        let mut has_dropped = false;
+        self.change_asked(id, effects, |asked| has_dropped = asked.change_url(url, resolver))?;
+        Ok(secrets_dropped(id, has_dropped, effects))
+    }
+
+    /// Downloads the URL as it is from now on.
+    pub(super) fn ignore_resolver(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        self.change_asked(id, effects, |asked| asked.resolve(None))?;
+        self.resume(id, effects)
+    }
+
+    /// Replaces what was asked for, if it is still what the change was made of. Secrets do not follow the first URL to
+    /// another origin, unless the change itself gives them.
+    pub(super) fn change_spec(
+        &mut self,
+        id: TaskId,
+        before: TaskSpec,
+        mut spec: TaskSpec,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Reply, CommandError> {
+        let serial = self.serial(id)?;
+        let task = &self.tasks[&serial];
+        let mut has_dropped = false;
+        if let (Some(old), Some(new)) = (before.urls.first(), spec.urls.first())
+            && old.origin() != new.origin()
+        {
+            let is_gone = old.credentials().is_some() && !spec.urls.contains(old);
+            has_dropped = spec.request.drop_secrets_of(&before.request) || is_gone;
+        }
+        let dir = spec.save_dir.take().filter(|dir| **dir != *task.save_dir);
+        if *task.asked != Asked::pack(before) {
+            return Err(CommandError::Busy);
+        }
+        if dir.is_some() && (task.path.is_some() || task.run().is_some()) {
+            return Err(CommandError::InvalidField(
+                "the directory of a task cannot change once its file has begun",
+            ));
+        }
+        self.change_asked(id, effects, |asked| *asked = Asked::pack(spec))?;
+        if let Some(dir) = dir {
+            self.edit_whole(serial, |task| task.save_dir = dir.into());
+        }
+        Ok(secrets_dropped(id, has_dropped, effects))
+    }
+
+    pub(super) fn set_speed_limit(
+        &mut self,
+        id: TaskId,
+        limit: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        self.edit_whole(serial, |task| {
+            let mut spec = task.spec();
+            spec.speed_limit_bytes = limit;
+            task.asked = Arc::new(Asked::pack(spec));
+        });
+        if let Some(run) = self.tasks[&serial].run() {
+            effects.push(Effect::SetLimit(LimitScope::Run(run.id), limit));
+        }
+        Ok(())
+    }
+
+    pub(super) fn toggle_boost(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        if self.boost == Some(serial) {
+            self.boost = None;
+            self.changes.boost = true;
+            return Ok(());
+        }
+        if self.tasks[&serial].phase == Phase::Completed {
+            return Err(self.wrong_phase(serial, "boost"));
+        }
+        self.resume_each(&[serial], effects);
+        self.boost = Some(serial);
+        self.changes.boost = true;
+        for other in self.index.active.clone() {
+            if other != serial && matches!(self.tasks[&other].phase, Phase::Running(_)) {
+                self.stop_run(other, After::Requeue, effects);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn wrong_phase(&self, serial: u64, act: &'static str) -> CommandError {
+        let phase = match self.tasks[&serial].phase {
+            Phase::Pending | Phase::Retrying(_) => "waiting",
+            Phase::Running(_) => "running",
+            Phase::Stopping { .. } => "stopping",
+            Phase::Paused => "paused",
+            Phase::Completed => "completed",
+            Phase::Failed(_) => "failed",
+        };
+        CommandError::WrongPhase { act, phase }
+    }
+}
+
+/// The answer to a change of a task's URLs. Dropped secrets are in its history, too: a change that came through a dialect
+/// without room for words must not lose them silently.
+fn secrets_dropped(task: TaskId, has_dropped: bool, effects: &mut Vec<Effect>) -> Reply {
+    if !has_dropped {
+        return Reply::Done;
+    }
+    effects.push(Effect::Emit(Event::Notice {
+        task,
+        message: SECRETS_DROPPED.into(),
+    }));
+    Reply::SecretsDropped
+}

@@ -1,0 +1,196 @@
+//! What can be called.
+
+macro_rules! methods {
+    ($($(#[$doc:meta])+ $family:ident { $($name:ident = $text:literal),+ $(,)? })+) => {
+        /// A method. The name says what it does; its params and result are the records of this crate.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "a method is named after what it does")]
+        pub enum Method {
+            $($($name,)+)+
+        }
+
+        /// Methods of one subject: whoever answers one of them answers all of them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum MethodFamily {
+            $($(#[$doc])+ $family,)+
+        }
+
+        impl Method {
+            /// Every method.
+            pub const ALL: &'static [Self] = &[$($(Self::$name,)+)+];
+
+            /// The name on the wire.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($(Self::$name => $text,)+)+
+                }
+            }
+
+            /// The method of that name.
+            pub fn parse(name: &str) -> Option<Self> {
+                match name {
+                    $($($text => Some(Self::$name),)+)+
+                    _ => None,
+                }
+            }
+
+            /// What it is about.
+            pub fn family(self) -> MethodFamily {
+                match self {
+                    $($(Self::$name)|+ => MethodFamily::$family,)+
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    /// The connection itself.
+    System {
+        SystemAuthChallenge = "system.auth.challenge",
+        SystemAuthProve = "system.auth.prove",
+        SystemHello = "system.hello",
+        SystemPing = "system.ping",
+        SystemSnapshot = "system.snapshot",
+        SystemShutdown = "system.shutdown",
+    }
+    /// Tasks.
+    Task {
+        TaskList = "daemon.task.list",
+        TaskGet = "daemon.task.get",
+        TaskActivity = "daemon.task.activity",
+        TaskCreate = "daemon.task.create",
+        TaskCreateMany = "daemon.task.createMany",
+        TaskPause = "daemon.task.pause",
+        TaskResume = "daemon.task.resume",
+        TaskRequest = "daemon.task.request",
+        TaskChange = "daemon.task.change",
+        TaskRename = "daemon.task.rename",
+        TaskChangeUrl = "daemon.task.changeUrl",
+        TaskDelete = "daemon.task.delete",
+        TaskPauseAll = "daemon.task.pauseAll",
+        TaskResumeAll = "daemon.task.resumeAll",
+        TaskRescan = "daemon.task.rescan",
+        TaskSetSpeedLimit = "daemon.task.setSpeedLimit",
+        TaskSetSeedLimits = "daemon.task.setSeedLimits",
+        TaskPauseMany = "daemon.task.pauseMany",
+        TaskResumeMany = "daemon.task.resumeMany",
+        TaskDeleteMany = "daemon.task.deleteMany",
+    }
+    /// Queues and groups.
+    Queue {
+        QueueList = "daemon.queue.list",
+        QueueCreate = "daemon.queue.create",
+        QueueUpdate = "daemon.queue.update",
+        QueueDelete = "daemon.queue.delete",
+        QueueStart = "daemon.queue.start",
+        QueueStop = "daemon.queue.stop",
+        QueueSchedule = "daemon.queue.schedule",
+        QueueReorder = "daemon.queue.reorder",
+        QueueMoveTask = "daemon.queue.moveTask",
+        QueueBoost = "daemon.queue.boost",
+        GroupList = "daemon.group.list",
+        GroupCreate = "daemon.group.create",
+        GroupCreateTasks = "daemon.group.createTasks",
+        GroupPause = "daemon.group.pause",
+        GroupResume = "daemon.group.resume",
+        GroupDelete = "daemon.group.delete",
+        GroupResolvePreview = "daemon.group.resolvePreview",
+    }
+    /// Plugins and the market.
+    Plugin {
+        PluginList = "daemon.plugin.list",
+        PluginInstall = "daemon.plugin.install",
+        PluginInstallDev = "daemon.plugin.installDev",
+        PluginUninstall = "daemon.plugin.uninstall",
+        PluginSetEnabled = "daemon.plugin.setEnabled",
+        PluginUpdateSettings = "daemon.plugin.updateSettings",
+        PluginRollBack = "daemon.plugin.rollBack",
+        PluginChooseHost = "daemon.plugin.chooseHost",
+        PluginInstallFile = "daemon.plugin.installFile",
+        PluginJournal = "daemon.plugin.journal",
+        PluginIgnoreRetry = "daemon.plugin.ignoreRetry",
+        PluginSetPinned = "daemon.plugin.setPinned",
+        PluginMarketList = "daemon.plugin.marketList",
+        PluginMarketInstall = "daemon.plugin.marketInstall",
+        PluginMarketRefresh = "daemon.plugin.marketRefresh",
+        PluginMarketSourceList = "daemon.plugin.marketSourceList",
+        PluginMarketSourceAdd = "daemon.plugin.marketSourceAdd",
+        PluginMarketSourceRemove = "daemon.plugin.marketSourceRemove",
+    }
+    /// The configuration.
+    Config {
+        ConfigGet = "daemon.config.get",
+        ConfigPatch = "daemon.config.patch",
+        ConfigProxyTest = "daemon.config.proxyTest",
+        ConfigConnPolicy = "daemon.config.connPolicy",
+        ConfigClearConnPolicy = "daemon.config.clearConnPolicy",
+        ConfigSystemProxy = "daemon.config.systemProxy",
+    }
+    /// Logins of sites.
+    SiteAuth {
+        SiteAuthList = "daemon.siteAuth.list",
+        SiteAuthGet = "daemon.siteAuth.get",
+        SiteAuthMatch = "daemon.siteAuth.match",
+        SiteAuthSave = "daemon.siteAuth.save",
+        SiteAuthDelete = "daemon.siteAuth.delete",
+        SiteAuthClear = "daemon.siteAuth.clear",
+    }
+    /// The daemon's machine: sums, directories, diagnostics.
+    Machine {
+        RuntimeStats = "daemon.runtime.stats",
+        FsList = "daemon.fs.list",
+        DiagnosticsDescribe = "daemon.diagnostics.describe",
+        DiagnosticsPrepareLogExport = "daemon.diagnostics.prepareLogExport",
+    }
+    /// What the agent answers itself.
+    Agent {
+        GatewayGet = "agent.gateway.get",
+        GatewayPatch = "agent.gateway.patch",
+        GatewayRevealToken = "agent.gateway.revealToken",
+        PreferencesPatch = "agent.preferences.patch",
+        CaptureSubmit = "agent.capture.submit",
+        CaptureList = "agent.capture.list",
+        CaptureResolve = "agent.capture.resolve",
+    }
+}
+
+impl Method {
+    /// Whether the agent answers it itself.
+    pub fn is_agents_own(self) -> bool {
+        self.family() == MethodFamily::Agent
+    }
+
+    /// Whether it may take long, so that it runs beside the others and only [`crate::SLOW_LANE`] of them at
+    /// once on a connection. Previews are not counted: whoever runs plugins bounds their calls.
+    pub fn is_slow(self) -> bool {
+        matches!(
+            self,
+            Self::ConfigProxyTest
+                | Self::FsList
+                | Self::TaskRescan
+                | Self::DiagnosticsPrepareLogExport
+                | Self::GroupResolvePreview
+                | Self::PluginInstall
+                | Self::PluginInstallDev
+                | Self::PluginInstallFile
+                | Self::PluginMarketList
+                | Self::PluginMarketInstall
+                | Self::PluginMarketRefresh
+                | Self::PluginMarketSourceAdd
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_methods_are_one_to_one() {
+        for method in Method::ALL {
+            assert_eq!(Method::parse(method.name()), Some(*method));
+        }
+        assert_eq!(Method::parse("daemon.task.nothing"), None);
+    }
+}

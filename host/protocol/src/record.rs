@@ -1,0 +1,11 @@
+//! Params and results, by subject.
+
+pub(crate) mod capture;
+pub(crate) mod config;
+pub(crate) mod group;
+pub(crate) mod market;
+pub(crate) mod plugin;
+pub(crate) mod queue;
+pub(crate) mod runtime;
+pub(crate) mod site;
+pub(crate) mod task;

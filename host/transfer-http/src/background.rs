@@ -1,0 +1,16 @@
+//! Work that may block for long (syncing, hashing, reserving space) leaves the lane: a lane's sockets wait meanwhile.
+
+use tokio::task::spawn_blocking;
+use transfer::{Failure, failure::FailureKind};
+
+/// Runs `work` on a thread that may block; `what` names it should it panic.
+pub(crate) async fn blocking<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    spawn_blocking(work).await.map_err(|_| internal(what))?
+}
+
+pub(crate) fn internal(what: &str) -> Failure {
+    Failure::new(FailureKind::Internal, format!("{what} stopped through a defect"))
+}

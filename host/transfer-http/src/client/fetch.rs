@@ -1,0 +1,491 @@
+//! Asking for a file: the request as the user wants it, redirects followed by our own rules, credentials kept where
+//! they belong.
+
+use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
+
+use cookie_store::{CookieStore, RawCookie};
+use egress::{Pins, Redirects, Refusal, reach};
+use transfer::{
+    Failure, RequestBody, SafeUrl, Source,
+    failure::FailureKind,
+    source::{is_harmless_header, referrer},
+};
+
+use crate::client::{
+    connect::{Key, Route, basic, not_reachable},
+    connection::Connection,
+    exchange::Response,
+    head::{RequestHead, ResponseHead},
+    shared::Shared,
+    text::decode_guessing,
+};
+
+/// Redirects followed for one request; browsers stop at 20 too.
+const MAX_REDIRECTS: u32 = 20;
+
+/// Headers of the user that are ours to set: they frame the message, name its route, or ask for a part or a coding.
+const OURS: [&str; 15] = [
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "if-match",
+    "if-range",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "range",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// A part of a file to ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RangeWish {
+    /// First byte.
+    pub(crate) start: u64,
+    /// One past the last byte; `None` is the end of the file.
+    pub(crate) end: Option<u64>,
+    /// The validator the file must still have, else the whole new file is sent (RFC 9110, section 13.1.5).
+    pub(crate) if_range: Option<String>,
+}
+
+/// A final answer and the URL that gave it.
+pub(crate) struct Fetched {
+    pub(crate) response: Response,
+    pub(crate) url: SafeUrl,
+}
+
+/// A file's requests: they share what is known of the names that they go to, and those that begin at one origin share
+/// the cookies that servers set on the way. Mirrors of other origins have cookies of their own.
+pub(crate) struct Fetcher {
+    shared: Arc<Shared>,
+    source: Rc<Source>,
+    /// The origin that the source's secrets belong to.
+    owner: String,
+    /// By the origin where the requests began.
+    cookies: RefCell<HashMap<String, CookieStore>>,
+    pins: Pins,
+}
+
+impl Fetcher {
+    /// Checks everything that a request will be made of, before any is sent.
+    pub(crate) fn new(shared: Arc<Shared>, source: Rc<Source>) -> Result<Self, Failure> {
+        let invalid = |what: String| Failure::new(FailureKind::InvalidSource, what);
+        let options = &source.request;
+        for (name, value) in &options.headers {
+            if name.is_empty() || !name.bytes().all(is_token_byte) {
+                return Err(invalid(format!("\"{}\" is no header name", name.escape_default())));
+            }
+            check_value(name, value.expose())?;
+        }
+        check_value("cookies", options.cookies.expose())?;
+        check_value("referrer", &options.referrer)?;
+        check_value("user agent", &options.user_agent)?;
+        if let Some(method) = &options.method
+            && (method.is_empty() || !method.bytes().all(is_token_byte))
+        {
+            return Err(invalid(format!("\"{}\" is no HTTP method", method.escape_default())));
+        }
+        if let Some(RequestBody::Raw {
+            content_type: Some(content_type),
+            ..
+        }) = &options.body
+        {
+            check_value("content type", content_type)?;
+        }
+        if let Some(proxy) = &source.proxy
+            && !matches!(proxy.scheme(), "http" | "https" | "socks5" | "socks5h")
+        {
+            return Err(invalid(format!(
+                "a proxy of scheme {} is not supported; http, https and socks5 are",
+                proxy.scheme()
+            )));
+        }
+        Ok(Self {
+            owner: source.urls[0].origin(),
+            shared,
+            source,
+            cookies: RefCell::default(),
+            pins: Pins::default(),
+        })
+    }
+
+    /// Whether requests can be repeated, in parts and in parallel: a plain GET.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.source.request.body.is_none()
+            && self
+                .source
+                .request
+                .method
+                .as_deref()
+                .is_none_or(|method| method.eq_ignore_ascii_case("GET"))
+    }
+
+    /// Asks for the file at `url`, or for a part of it, and follows redirects. `home` is the source's own URL that
+    /// `url` stands for: where requests began decides, together with where they lead, whose secrets they carry.
+    pub(crate) async fn fetch(
+        &self,
+        home: &SafeUrl,
+        url: &SafeUrl,
+        wish: Option<&RangeWish>,
+    ) -> Result<Fetched, Failure> {
+        let mut url = url.clone();
+        let mut method = self
+            .source
+            .request
+            .method
+            .clone()
+            .unwrap_or_else(|| "GET".to_owned())
+            .to_ascii_uppercase();
+        let mut has_body = self.source.request.body.is_some();
+        let mut redirects = Redirects::at_most(MAX_REDIRECTS);
+        loop {
+            let cookies = self.cookie_header(home, &url);
+            redirects
+                .visit(format!("{method} {}\n{cookies}", url.expose()))
+                .map_err(|refusal| not_followed(&url, None, &refusal))?;
+            let route = self.route(home, &url);
+            route
+                .reach
+                .check(url.as_url())
+                .map_err(|forbidden| not_reachable(&forbidden))?;
+            let request = self.request(
+                &route.key,
+                home,
+                &url,
+                &Shape {
+                    method: &method,
+                    has_body,
+                    cookies,
+                    wish,
+                },
+            );
+            let response = Connection::exchange(&self.shared, &route, &request, !has_body).await?;
+            if let Some(address) = response.address {
+                self.pins.note(url.as_url(), address);
+            }
+            self.remember_cookies(home, &response.head, &url);
+            let Some(next) = redirect(&mut redirects, &response.head, &url)? else {
+                return Ok(Fetched { response, url });
+            };
+            tracing::debug!(from = %url, to = %next, status = response.head.status, "redirected");
+            if response.head.status == 303 || (matches!(response.head.status, 301 | 302) && method == "POST") {
+                "GET".clone_into(&mut method);
+                has_body = false;
+            }
+            if has_body && !self.is_owners(home, &next) {
+                return Err(Failure::new(
+                    FailureKind::ForbiddenRedirect,
+                    format!(
+                        "{url} redirects to {next}, which would get what the request's body says: another site may not; ask for that URL itself if you trust it"
+                    ),
+                ));
+            }
+            response.body.drain().await;
+            url = next;
+        }
+    }
+
+    /// Opens connections for requests to `url`.
+    pub(crate) async fn prepare(&self, home: &SafeUrl, url: &SafeUrl, count: u16) {
+        if count > 0 {
+            Connection::prepare(&self.shared, &self.route(home, url), count).await;
+        }
+    }
+
+    /// Whether a request to `url` carries the source's secrets: it leads to the origin that they were given for, and it
+    /// began there. What began at a mirror may be led back, but then a stranger chose what is asked for.
+    fn is_owners(&self, home: &SafeUrl, url: &SafeUrl) -> bool {
+        home.origin() == self.owner && url.origin() == self.owner
+    }
+
+    fn route(&self, home: &SafeUrl, url: &SafeUrl) -> Route {
+        let reach = reach::of(&self.source.given_by, home.as_url(), url.as_url());
+        Route {
+            key: Key::of(url, self.source.proxy.as_ref(), self.source.ignore_tls_errors),
+            reach: self.pins.narrow(url.as_url(), reach),
+        }
+    }
+
+    fn request(&self, key: &Key, home: &SafeUrl, url: &SafeUrl, shape: &Shape<'_>) -> Vec<u8> {
+        let parsed = url.as_url();
+        let options = &self.source.request;
+        let is_owners = self.is_owners(home, url);
+        let path = parsed.query().map_or_else(
+            || parsed.path().to_owned(),
+            |query| format!("{}?{query}", parsed.path()),
+        );
+        let authority = match parsed.port() {
+            Some(port) => format!("{}:{port}", parsed.host_str().unwrap_or("")),
+            None => parsed.host_str().unwrap_or("").to_owned(),
+        };
+        let proxy = key.forward_proxy();
+        let target = if proxy.is_some() {
+            format!("{}://{authority}{path}", parsed.scheme())
+        } else {
+            path
+        };
+        let mut head = RequestHead::new(shape.method, &target);
+        head.add("Host", &authority);
+        let user_agent = Some(options.user_agent.as_str()).filter(|agent| !agent.is_empty());
+        if user_agent.is_some() || !self.has_header("user-agent") {
+            head.add("User-Agent", user_agent.unwrap_or(&self.shared.config.user_agent));
+        }
+        if !self.has_header("accept") {
+            head.add("Accept", "*/*");
+        }
+        head.add("Accept-Encoding", "identity");
+        if let Some(page) = referrer(&options.referrer, url, is_owners) {
+            head.add("Referer", &page);
+        }
+        if let Some(login) = proxy.and_then(SafeUrl::credentials) {
+            head.add("Proxy-Authorization", &basic(&login));
+        }
+        let login = url.credentials().or_else(|| {
+            if is_owners {
+                options.credentials.clone()
+            } else if home.origin() == url.origin() {
+                self.source.logins.get(&url.origin()).cloned()
+            } else {
+                None
+            }
+        });
+        if let Some(login) = &login {
+            head.add("Authorization", &basic(login));
+        }
+        if !shape.cookies.is_empty() {
+            head.add("Cookie", &shape.cookies);
+        }
+        if let Some(RangeWish { start, end, if_range }) = shape.wish {
+            let last = end.map_or_else(String::new, |end| (end - 1).to_string());
+            head.add("Range", &format!("bytes={start}-{last}"));
+            if let Some(validator) = if_range {
+                head.add("If-Range", validator);
+            }
+        }
+        for (name, value) in &options.headers {
+            let lower = name.to_ascii_lowercase();
+            let is_replaced = match lower.as_str() {
+                "authorization" => login.is_some(),
+                "cookie" => true,
+                "referer" => !options.referrer.is_empty(),
+                "user-agent" => user_agent.is_some(),
+                other => OURS.contains(&other) || (other == "content-type" && shape.has_body),
+            };
+            if is_replaced || !(is_owners || is_harmless_header(name)) {
+                continue;
+            }
+            if lower == "referer" {
+                if let Some(page) = referrer(value.expose(), url, is_owners) {
+                    head.add(name, &page);
+                }
+            } else {
+                head.add(name, value.expose());
+            }
+        }
+        let body = if shape.has_body {
+            self.body(&mut head)
+        } else {
+            Vec::new()
+        };
+        head.encode(&body)
+    }
+
+    /// Encodes the body and adds the headers that describe it.
+    fn body(&self, head: &mut RequestHead) -> Vec<u8> {
+        let (content_type, bytes) = match &self.source.request.body {
+            None => return Vec::new(),
+            Some(RequestBody::UrlEncoded(text)) => (
+                Some("application/x-www-form-urlencoded".to_owned()),
+                text.clone().into_bytes(),
+            ),
+            Some(RequestBody::Raw { bytes, content_type }) => (content_type.clone(), bytes.clone()),
+            Some(RequestBody::FormData(fields)) => form_data(fields),
+        };
+        if let Some(content_type) = content_type {
+            head.add("Content-Type", &content_type);
+        }
+        head.add("Content-Length", &bytes.len().to_string());
+        bytes
+    }
+
+    fn has_header(&self, lower: &str) -> bool {
+        self.source
+            .request
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(lower))
+    }
+
+    /// The user's cookies for their own origin, and what servers set on the way.
+    fn cookie_header(&self, home: &SafeUrl, url: &SafeUrl) -> String {
+        let mut pairs = Vec::new();
+        if self.is_owners(home, url) {
+            let headers = self.source.request.headers.iter();
+            let given = headers
+                .filter(|(name, _)| name.eq_ignore_ascii_case("cookie"))
+                .map(|(_, value)| value.expose());
+            let own = self.source.request.cookies.expose();
+            pairs.extend(
+                given
+                    .chain([own])
+                    .map(|text| text.trim().trim_end_matches(';'))
+                    .filter(|text| !text.is_empty())
+                    .map(str::to_owned),
+            );
+        }
+        if let Some(jar) = self.cookies.borrow().get(&home.origin()) {
+            pairs.extend(
+                jar.get_request_values(url.as_url())
+                    .map(|(name, value)| format!("{name}={value}")),
+            );
+        }
+        pairs.join("; ")
+    }
+
+    fn remember_cookies(&self, home: &SafeUrl, head: &ResponseHead, url: &SafeUrl) {
+        let cookies = head
+            .all("set-cookie")
+            .filter_map(|value| std::str::from_utf8(value).ok())
+            .filter(|value| !value.chars().any(char::is_control))
+            .filter_map(|value| RawCookie::parse(value.to_owned()).ok());
+        let mut jars = self.cookies.borrow_mut();
+        let jar = jars.entry(home.origin()).or_default();
+        jar.store_response_cookies(cookies, url.as_url());
+    }
+}
+
+/// What of a request changes from redirect to redirect.
+struct Shape<'a> {
+    method: &'a str,
+    has_body: bool,
+    cookies: String,
+    wish: Option<&'a RangeWish>,
+}
+
+/// Where a response redirects to, if it does.
+fn redirect(redirects: &mut Redirects, head: &ResponseHead, from: &SafeUrl) -> Result<Option<SafeUrl>, Failure> {
+    if !Redirects::is_redirect(head.status) {
+        return Ok(None);
+    }
+    let malformed = |message: String| Failure::new(FailureKind::MalformedResponse, message);
+    let location = head
+        .get("location")
+        .map(decode_guessing)
+        .filter(|text| !text.is_empty());
+    let Some(location) = location else {
+        return Err(malformed(format!(
+            "{from} redirects (status {}) without saying where to",
+            head.status
+        )));
+    };
+    let next = from
+        .join(&location)
+        .map_err(|error| malformed(format!("{from} redirects to something unusable: {error}")))?;
+    let followed = redirects.follow(from.as_url(), next.expose());
+    followed.map_err(|refusal| not_followed(from, Some(&next), &refusal))?;
+    Ok(Some(next))
+}
+
+fn not_followed(from: &SafeUrl, next: Option<&SafeUrl>, refusal: &Refusal) -> Failure {
+    let kind = match refusal {
+        Refusal::Loop | Refusal::TooMany(_) => FailureKind::TooManyRedirects,
+        Refusal::Unusable(_) => FailureKind::MalformedResponse,
+        Refusal::Scheme(_) | Refusal::LosesTls => FailureKind::ForbiddenRedirect,
+    };
+    let to = next.map_or_else(String::new, |next| format!(" redirects to {next}"));
+    let hint = if *refusal == Refusal::LosesTls {
+        "; ask for that URL itself if you trust it"
+    } else {
+        ""
+    };
+    Failure::new(kind, format!("{from}{to}: {refusal}{hint}"))
+}
+
+/// Bytes that a header name or method may have (`token`, RFC 9110, section 5.6.2).
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn check_value(what: &str, value: &str) -> Result<(), Failure> {
+    if value.chars().any(|c| c.is_control() && c != '\t') {
+        return Err(Failure::new(
+            FailureKind::InvalidSource,
+            format!("the value of {what} has a line end or another control character"),
+        ));
+    }
+    Ok(())
+}
+
+/// A `multipart/form-data` body (RFC 7578) and its type.
+fn form_data(fields: &[(String, Vec<String>)]) -> (Option<String>, Vec<u8>) {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).expect("the system has random numbers");
+    let boundary = format!("svc-{}", data_encoding::HEXLOWER.encode(&random));
+    let mut body = String::new();
+    for (name, values) in fields {
+        let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+        for value in values {
+            let disposition = format!("Content-Disposition: form-data; name=\"{name}\"");
+            body.extend(["--", &boundary, "\r\n", &disposition, "\r\n\r\n", value, "\r\n"]);
+        }
+    }
+    body.extend(["--", &boundary, "--\r\n"]);
+    (
+        Some(format!("multipart/form-data; boundary={boundary}")),
+        body.into_bytes(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(from: &str, location: &str) -> Result<Option<String>, FailureKind> {
+        let head = ResponseHead::of(302, &[("location", location)]);
+        let from = SafeUrl::parse(from).unwrap();
+        redirect(&mut Redirects::at_most(MAX_REDIRECTS), &head, &from)
+            .map(|url| url.map(|url| url.expose().to_owned()))
+            .map_err(|failure| failure.kind)
+    }
+
+    #[test]
+    fn redirects_stay_within_http_and_never_lose_tls() {
+        assert_eq!(
+            next("http://a.test/x/y", "../z?q"),
+            Ok(Some("http://a.test/z?q".into()))
+        );
+        assert_eq!(next("http://a.test/", "//b.test/"), Ok(Some("http://b.test/".into())));
+        assert_eq!(
+            next("http://a.test/", "https://a.test/"),
+            Ok(Some("https://a.test/".into()))
+        );
+        for location in [
+            "http://a.test/",
+            "file:///etc/passwd",
+            "ftp://a.test/",
+            "javascript:alert(1)",
+            "data:,x",
+        ] {
+            assert_eq!(
+                next("https://a.test/", location),
+                Err(FailureKind::ForbiddenRedirect),
+                "{location}"
+            );
+        }
+        assert_eq!(next("http://a.test/", ""), Err(FailureKind::MalformedResponse));
+    }
+
+    #[test]
+    fn forms_cannot_break_out_of_their_boundary() {
+        let (content_type, body) = form_data(&[("a\"\r\nX: 1".into(), vec!["1".into(), "2".into()])]);
+        let boundary = content_type.unwrap().split_once("boundary=").unwrap().1.to_owned();
+        let body = String::from_utf8(body).unwrap();
+        assert_eq!(body.matches(&format!("--{boundary}\r\n")).count(), 2);
+        assert!(!body.contains("X: 1\r\n") && body.ends_with(&format!("--{boundary}--\r\n")));
+    }
+}

@@ -1,0 +1,156 @@
+//! What the segments of one run share: which may come now, where the next byte goes, and what is on record.
+
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    pin::pin,
+    rc::Rc,
+    sync::Arc,
+};
+
+use tokio::sync::Notify;
+use transfer::{ConnectionPlan, Failure, Job, Mark, PartFile, RateLimits, Reporter, Source};
+
+use crate::{
+    client::{fetch::Fetcher, shared::Shared},
+    joined::{identity, keys::Keys, window::Window},
+    place::Place,
+    retry::Retries,
+};
+
+/// The most bytes that are kept in memory until it is their turn: eight segments of four seconds at 8 Mbit/s.
+const MEMORY_BYTES: usize = 32 * 1024 * 1024;
+
+/// One run. It lives on one lane, so plain cells do.
+pub(crate) struct Joining {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) source: Rc<Source>,
+    pub(crate) place: Place,
+    pub(crate) connections: ConnectionPlan,
+    pub(crate) limits: RateLimits,
+    pub(crate) reporter: Reporter,
+    pub(crate) fetcher: Fetcher,
+    pub(crate) retries: Retries,
+    pub(crate) keys: Keys,
+    /// For each segment, the name of the list up to and with it.
+    pub(crate) names: Box<[u64]>,
+    pub(crate) part: OnceCell<Arc<PartFile>>,
+    pub(crate) window: RefCell<Window>,
+    /// Where the next byte is written.
+    pub(crate) position: Cell<u64>,
+    /// Where the head begins: every byte before is on record.
+    pub(crate) boundary: Cell<u64>,
+    /// The furthest that the position ever was.
+    pub(crate) high_water: Cell<u64>,
+    /// Bytes received in this run, repeats included.
+    pub(crate) received: Cell<u64>,
+    /// There is another head, and more room in memory.
+    pub(crate) advanced: Notify,
+}
+
+impl Joining {
+    pub(crate) fn new(shared: Arc<Shared>, job: Job) -> Result<Self, Failure> {
+        let Job {
+            source,
+            target,
+            connections,
+            limits,
+            retry,
+            reporter,
+            stop: _,
+        } = job;
+        let source = Rc::new(source);
+        Ok(Self {
+            fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
+            place: Place::new(&source.urls[0], target, reporter.clone()),
+            retries: Retries::new(retry, reporter.clone()),
+            keys: Keys::default(),
+            names: identity::names(&source.segments),
+            part: OnceCell::new(),
+            window: RefCell::new(Window::new(0, source.segments.len(), MEMORY_BYTES)),
+            position: Cell::new(0),
+            boundary: Cell::new(0),
+            high_water: Cell::new(0),
+            received: Cell::new(0),
+            advanced: Notify::new(),
+            shared,
+            source,
+            connections,
+            limits,
+            reporter,
+        })
+    }
+
+    /// Goes on behind the first `count` segments.
+    pub(crate) fn begin_at(&self, count: usize) {
+        *self.window.borrow_mut() = Window::new(count, self.source.segments.len(), MEMORY_BYTES);
+    }
+
+    pub(crate) fn adopt(&self, part: PartFile) -> Arc<PartFile> {
+        Arc::clone(self.part.get_or_init(|| Arc::new(part)))
+    }
+
+    pub(crate) fn part(&self) -> &Arc<PartFile> {
+        self.part.get().expect("bytes come only after a part file was claimed")
+    }
+
+    /// Forgets what has come of a segment.
+    pub(crate) fn restart(&self, index: usize) {
+        let mut window = self.window.borrow_mut();
+        window.restart(index);
+        if window.is_head(index) {
+            self.position.set(self.boundary.get());
+        }
+    }
+
+    /// How many bytes of a segment may come; waits until there may be any.
+    pub(crate) async fn room(&self, index: usize) -> usize {
+        loop {
+            let mut advanced = pin!(self.advanced.notified());
+            advanced.as_mut().enable();
+            let room = self.window.borrow().room(index);
+            if room > 0 {
+                return room;
+            }
+            advanced.await;
+        }
+    }
+
+    /// Takes bytes of a segment: into the file, or into memory until it is their turn.
+    pub(crate) fn put(&self, index: usize, bytes: &[u8]) -> Result<(), Failure> {
+        let mut window = self.window.borrow_mut();
+        if window.is_head(index) {
+            self.write(bytes)
+        } else {
+            window.keep(index, bytes);
+            Ok(())
+        }
+    }
+
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let position = self.position.get();
+        self.part().write_at(bytes, position)?;
+        let end = position + bytes.len() as u64;
+        self.position.set(end);
+        if end > self.high_water.get() {
+            self.high_water.set(end);
+            self.retries.progressed();
+        }
+        Ok(())
+    }
+
+    /// A segment is whole: what it was in the way of is written.
+    pub(crate) fn complete(&self, index: usize) -> Result<(), Failure> {
+        self.window.borrow_mut().whole(index);
+        while let Some((ended, kept)) = { self.window.borrow_mut().advance() } {
+            let mark = Mark {
+                end: self.position.get(),
+                segments: self.names[ended],
+            };
+            self.boundary.set(mark.end);
+            self.part().record_joined(mark)?;
+            self.write(&kept)?;
+        }
+        self.advanced.notify_waiters();
+        Ok(())
+    }
+}

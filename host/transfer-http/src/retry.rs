@@ -1,0 +1,63 @@
+//! The retries of one run: they come out of one budget, and each is announced before it is waited for.
+
+use std::{cell::RefCell, time::Duration};
+
+use tokio::time::sleep;
+use transfer::{Failure, Reporter, RetryBudget, RetryPolicy, RunEvent};
+
+/// The budget of one run and who is told of retries. It lives on one lane, so a plain cell does.
+pub(crate) struct Retries {
+    budget: RefCell<RetryBudget>,
+    reporter: Reporter,
+}
+
+impl Retries {
+    pub(crate) fn new(policy: RetryPolicy, reporter: Reporter) -> Self {
+        Self {
+            budget: RefCell::new(RetryBudget::new(policy)),
+            reporter,
+        }
+    }
+
+    /// Takes one retry for `failure`: how long to wait before it. `None` means give up.
+    pub(crate) fn take(&self, failure: &Failure) -> Option<Duration> {
+        self.budget.borrow_mut().take(failure, jitter())
+    }
+
+    /// Takes one retry and announces it; the wait is left to the caller. Returns the failure if none is left.
+    pub(crate) async fn grant(&self, failure: Failure) -> Result<Duration, Failure> {
+        match self.take(&failure) {
+            Some(wait) => {
+                self.announce(failure, wait).await;
+                Ok(wait)
+            }
+            None => Err(failure),
+        }
+    }
+
+    /// Takes one retry, announces it and waits until it is due. Returns the failure if none is left.
+    pub(crate) async fn wait(&self, failure: Failure) -> Result<(), Failure> {
+        let wait = self.grant(failure).await?;
+        sleep(wait).await;
+        Ok(())
+    }
+
+    /// Tells that an attempt failed and when the next one is.
+    pub(crate) async fn announce(&self, failure: Failure, wait: Duration) {
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        self.reporter.event(RunEvent::Retrying { failure, wait_ms }).await;
+    }
+
+    /// New bytes came: the failures before no longer count.
+    pub(crate) fn progressed(&self) {
+        self.budget.borrow_mut().progressed();
+    }
+}
+
+/// A number in 0..=1 that spreads clients that failed together.
+fn jitter() -> f64 {
+    let mut byte = [0];
+    // Without randomness all wait alike, which is harmless.
+    let _none = getrandom::fill(&mut byte);
+    f64::from(byte[0]) / 255.0
+}

@@ -1,0 +1,302 @@
+//! The connections of a run, together: how many there are, what becomes of one that fails, when state is saved.
+
+use std::{
+    collections::BTreeMap,
+    pin::Pin,
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use transfer::{Failure, failure::FailureKind};
+
+use crate::{
+    client::{body::Body, decode::Decoder},
+    run::{
+        plan::{Pace, WorkerId},
+        ramp::{Ramp, Sample},
+        session::Session,
+        worker::{Worker, WorkerError},
+    },
+    upkeep::{SMOOTHING, TICK, Upkeep, as_f64},
+};
+
+/// A connection that brought at least this much before it broke is opened again at once.
+const FRUITFUL_BYTES: u64 = 16 * 1024;
+
+/// A response that is already there for the first connection.
+pub(crate) struct Begun {
+    pub(crate) worker: WorkerId,
+    pub(crate) mirror: usize,
+    pub(crate) body: Body,
+    pub(crate) decoder: Option<Decoder>,
+    /// Whether others may fetch parts beside it.
+    pub(crate) is_splittable: bool,
+}
+
+/// How the work of a crew ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// Every byte is there.
+    Complete,
+    /// The file at the source is another one than before.
+    Changed(String),
+    /// What came cannot be continued; after the wait, everything is fetched again.
+    StartOver(Duration),
+}
+
+type WorkerFuture<'a> = Pin<Box<dyn Future<Output = (WorkerId, usize, Result<(), WorkerError>)> + 'a>>;
+
+/// The crew of one run.
+pub(crate) struct Crew<'a> {
+    session: &'a Session,
+    workers: FuturesUnordered<WorkerFuture<'a>>,
+    /// The rate of each worker and what it had brought at the last tick.
+    rates: BTreeMap<WorkerId, (f64, u64)>,
+    ramp: Ramp,
+    is_splittable: bool,
+    started: Instant,
+    received_before: u64,
+    upkeep: Upkeep,
+}
+
+impl<'a> Crew<'a> {
+    pub(crate) fn new(session: &'a Session, begun: Begun) -> Self {
+        let received = session.flow.received.get();
+        let segments = if begun.is_splittable {
+            session.connections.segments
+        } else {
+            1
+        };
+        let mut crew = Self {
+            session,
+            workers: FuturesUnordered::new(),
+            rates: BTreeMap::new(),
+            ramp: Ramp::new(segments, session.ceiling()),
+            is_splittable: begun.is_splittable,
+            started: Instant::now(),
+            received_before: received,
+            upkeep: Upkeep::new(received),
+        };
+        crew.begin(begun);
+        crew
+    }
+
+    fn begin(&mut self, begun: Begun) {
+        let Begun {
+            worker: id,
+            mirror,
+            body,
+            decoder,
+            ..
+        } = begun;
+        let session = self.session;
+        session.enlist(id, mirror);
+        self.workers.push(Box::pin(async move {
+            let worker = Worker { session, id, mirror };
+            let worked = match decoder {
+                None => worker.work(Some(body)).await,
+                Some(decoder) => worker.pump_decoded(body, decoder).await,
+            };
+            (id, mirror, worked)
+        }));
+    }
+
+    /// Works until the file is complete or cannot be completed this way.
+    pub(crate) async fn run(mut self) -> Result<Ended, Failure> {
+        let ended = self.work().await;
+        self.upkeep.settle().await;
+        ended
+    }
+
+    async fn work(&mut self) -> Result<Ended, Failure> {
+        let mut ticker = interval(TICK);
+        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticker.tick().await;
+        loop {
+            if self.session.plan.borrow().is_complete() {
+                return Ok(Ended::Complete);
+            }
+            self.fill();
+            if self.workers.is_empty() {
+                return self.all_idle();
+            }
+            tokio::select! {
+                Some((id, mirror, worked)) = self.workers.next() => {
+                    self.rates.remove(&id);
+                    self.session.discharge(id, mirror);
+                    let Err(error) = worked else { continue };
+                    if let Some(ended) = self.on_error(mirror, error).await? {
+                        return Ok(ended);
+                    }
+                }
+                _ = ticker.tick() => self.on_tick()?,
+                synced = self.upkeep.synced() => synced?,
+            }
+        }
+    }
+
+    /// Nobody is at work any more: the server sends no parts and must send the file whole.
+    fn all_idle(&self) -> Result<Ended, Failure> {
+        self.session.gained();
+        let failure = Failure::new(
+            FailureKind::RangeMismatch,
+            "the server stopped sending the parts it was asked for",
+        );
+        let wait = self.session.retries.take(&failure);
+        wait.map(Ended::StartOver).ok_or(failure)
+    }
+
+    /// Opens connections up to the number that pays.
+    fn fill(&mut self) {
+        while self.is_splittable && self.workers.len() < usize::from(self.ramp.wanted()) {
+            let Some(mirror) = self.session.choose_mirror(self.ramp.wanted()) else {
+                return;
+            };
+            if !self.session.plan.borrow().has_work(self.pace()) {
+                return;
+            }
+            self.hire(mirror, Duration::ZERO);
+        }
+    }
+
+    fn hire(&mut self, mirror: usize, after: Duration) {
+        let session = self.session;
+        let id = session.roster.new_worker();
+        session.enlist(id, mirror);
+        self.workers.push(Box::pin(async move {
+            if !after.is_zero() {
+                sleep(after).await;
+            }
+            (id, mirror, Worker { session, id, mirror }.work(None).await)
+        }));
+    }
+
+    fn pace(&self) -> Pace {
+        self.session.flow.pace.get()
+    }
+
+    /// Decides what a failed connection means for the run.
+    async fn on_error(&mut self, mirror: usize, error: WorkerError) -> Result<Option<Ended>, Failure> {
+        let is_base = mirror == self.session.mirrors.borrow().base();
+        let failure = match error {
+            WorkerError::Changed(why) if is_base => return Ok(Some(Ended::Changed(why))),
+            WorkerError::Changed(why) => {
+                self.session.give_up_mirror(mirror, &why, true).await?;
+                return Ok(None);
+            }
+            WorkerError::IgnoresRanges if is_base => {
+                self.session.server.ignores_ranges.set(true);
+                self.is_splittable = false;
+                return Ok(None);
+            }
+            WorkerError::IgnoresRanges => {
+                self.session
+                    .give_up_mirror(mirror, "it does not send parts", false)
+                    .await?;
+                return Ok(None);
+            }
+            WorkerError::Failed(failure) if failure.kind.is_disk() => return Err(failure),
+            WorkerError::Failed(failure) => failure,
+        };
+        let gained = self.session.gained();
+        if self.session.plan.borrow().is_complete() {
+            return Ok(None);
+        }
+        if !self.is_splittable {
+            // Other connections may still be at work on their parts, but what this one had cannot be fetched as a part.
+            return Ok(Some(Ended::StartOver(self.session.retries.grant(failure).await?)));
+        }
+        let others = u16::try_from(self.workers.len()).unwrap_or(u16::MAX);
+        if others > 0 && refuses_more(failure.kind) && (is_base || failure.kind == FailureKind::Busy) {
+            self.session.learn_cap(mirror, &failure);
+            self.ramp.refused(others);
+            return Ok(None);
+        }
+        if failure.kind == FailureKind::RangeMismatch && !self.session.server.ignores_ranges.replace(true) {
+            // Where ranges cannot be trusted, the whole file can still be had.
+            return Ok(Some(Ended::StartOver(Duration::ZERO)));
+        }
+        if self.session.has_other_mirror(mirror)
+            && (self.session.mirrors.borrow_mut().failed(mirror) || !failure.kind.is_transient())
+        {
+            self.session.give_up_mirror(mirror, &failure.message, false).await?;
+            return Ok(None);
+        }
+        let wait = match self.session.retries.take(&failure) {
+            Some(_) if gained >= FRUITFUL_BYTES && failure.retry_after.is_none() => Some(Duration::ZERO),
+            wait => wait,
+        };
+        match wait {
+            Some(wait) => {
+                if !wait.is_zero() {
+                    self.session.retries.announce(failure, wait).await;
+                }
+                let place = self.session.choose_mirror(self.ramp.wanted()).unwrap_or(mirror);
+                self.hire(place, wait);
+                Ok(None)
+            }
+            None if others > 0 => {
+                self.ramp.refused(others);
+                Ok(None)
+            }
+            None => Err(failure),
+        }
+    }
+
+    fn on_tick(&mut self) -> Result<(), Failure> {
+        let session = self.session;
+        let received = session.flow.received.get();
+        let seconds = self.upkeep.measure(received);
+        self.measure_workers(seconds);
+        session.gained();
+        session.disk.check_reserved()?;
+        if self.is_splittable {
+            let missing = session.missing();
+            let at = self.started.elapsed();
+            let sample = Sample {
+                at,
+                received: received - self.received_before,
+                missing,
+                delay: session.flow.delay.get(),
+            };
+            self.ramp.look(sample);
+            session
+                .roster
+                .retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
+        }
+        session.tell_progress(self.upkeep.rate, self.workers.len());
+        self.upkeep.sync(received, || session.start_sync())
+    }
+
+    fn measure_workers(&mut self, seconds: f64) {
+        let brought = self.session.roster.brought.borrow();
+        for (id, total) in brought.iter() {
+            let (rate, before) = self.rates.entry(*id).or_insert((0.0, 0));
+            let newest = as_f64(total - *before) / seconds;
+            *rate = if *before == 0 {
+                newest
+            } else {
+                *rate + SMOOTHING * (newest - *rate)
+            };
+            *before = *total;
+            self.session.plan.borrow_mut().pace(*id, *rate);
+        }
+        let count = u32::try_from(self.workers.len().max(1)).unwrap_or(u32::MAX);
+        let pace = Pace {
+            rate: (self.upkeep.rate / f64::from(count)).max(1.0),
+            delay: self.session.flow.delay.get().as_secs_f64(),
+        };
+        self.session.flow.pace.set(pace);
+    }
+}
+
+/// Whether a failure of one connection beside others says that the server bears no more of them, or gives them
+/// something else than parts. What the others have open is worth more than asking again.
+fn refuses_more(kind: FailureKind) -> bool {
+    kind.is_link_refused()
+        || matches!(
+            kind,
+            FailureKind::Busy | FailureKind::Connect | FailureKind::RangeMismatch | FailureKind::NotTheFile
+        )
+}

@@ -1,0 +1,271 @@
+//! The places that one file comes from: which are in use, which are trusted, and who brought which bytes.
+//!
+//! A mirror is believed only after a part of it equals what the first source sent, and once the file is complete a
+//! sample of what it brought is compared again. Equal strong entity tags or a checksum make that unnecessary.
+
+use transfer::{ByteRange, RangeSet, SafeUrl};
+
+use crate::answer::verdict::Facts;
+
+/// Bytes compared when a mirror joins, and again at the end.
+pub(crate) const SAMPLE_BYTES: u64 = 64 * 1024;
+
+/// Failures in a row after which a place is given up, if there is another.
+const MAX_FAILURES: u32 = 3;
+
+/// One place.
+#[derive(Debug)]
+pub(crate) struct Mirror {
+    /// The URL as given.
+    pub(crate) home: SafeUrl,
+    /// Where that led to last; asked first, so that links are not resolved again for each segment.
+    pub(crate) current: SafeUrl,
+    /// What this place says of the file.
+    pub(crate) facts: Facts,
+    standing: Standing,
+    active: u16,
+    /// Failures since it last brought anything.
+    failures: u32,
+    brought: RangeSet,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Not asked yet, or not compared yet.
+    Untested,
+    /// The first that answered, or equal to it as far as was seen.
+    Trusted,
+    /// Given up in this run.
+    Dropped,
+}
+
+/// All places of one file.
+#[derive(Debug)]
+pub(crate) struct Mirrors {
+    list: Vec<Mirror>,
+    base: usize,
+}
+
+impl Mirrors {
+    pub(crate) fn new(urls: &[SafeUrl]) -> Self {
+        let list = urls.iter().map(|url| Mirror {
+            home: url.clone(),
+            current: url.clone(),
+            facts: Facts::default(),
+            standing: Standing::Untested,
+            active: 0,
+            failures: 0,
+            brought: RangeSet::new(),
+        });
+        Self {
+            list: list.collect(),
+            base: 0,
+        }
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Mirror {
+        &self.list[index]
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Mirror {
+        &mut self.list[index]
+    }
+
+    /// The place that the others are compared with.
+    pub(crate) fn base(&self) -> usize {
+        self.base
+    }
+
+    /// Makes `index` the place that the others are compared with.
+    pub(crate) fn set_base(&mut self, index: usize) {
+        self.base = index;
+        self.list[index].standing = Standing::Trusted;
+    }
+
+    /// The place after `index` that is not given up, if there is another.
+    pub(crate) fn next_after(&self, index: usize) -> Option<usize> {
+        let count = self.list.len();
+        (1..count)
+            .map(|step| (index + step) % count)
+            .find(|index| self.list[*index].standing != Standing::Dropped)
+    }
+
+    /// The place for one of `wanted` connections: the least used one. `with_untested` says that there is something to
+    /// compare a new one with; until then its share is kept free for it. `cap` is how many connections a place bears.
+    pub(crate) fn choose(&self, wanted: u16, with_untested: bool, cap: impl Fn(&Mirror) -> u16) -> Option<usize> {
+        let in_use = self
+            .list
+            .iter()
+            .filter(|mirror| mirror.standing != Standing::Dropped)
+            .count();
+        let share = wanted.div_ceil(u16::try_from(in_use.max(1)).unwrap_or(u16::MAX));
+        let is_kept_free = !with_untested && self.list.iter().any(|mirror| mirror.standing == Standing::Untested);
+        let cap = |mirror: &Mirror| {
+            if is_kept_free {
+                cap(mirror).min(share)
+            } else {
+                cap(mirror)
+            }
+        };
+        let usable = |mirror: &Mirror| match mirror.standing {
+            Standing::Trusted => true,
+            Standing::Untested => with_untested,
+            Standing::Dropped => false,
+        };
+        let open = self
+            .list
+            .iter()
+            .enumerate()
+            .filter(|(_, mirror)| usable(mirror) && mirror.active < cap(mirror));
+        open.min_by_key(|(_, mirror)| mirror.active).map(|(index, _)| index)
+    }
+
+    /// Whether what `index` sends must be compared before it is believed.
+    pub(crate) fn is_untested(&self, index: usize) -> bool {
+        self.list[index].standing == Standing::Untested && !self.has_base_tag(index)
+    }
+
+    /// Whether `index` and the base have the same strong entity tag, which proves that they have the same bytes.
+    pub(crate) fn has_base_tag(&self, index: usize) -> bool {
+        let base = self.list[self.base].facts.strong_etag();
+        base.is_some() && base == self.list[index].facts.strong_etag()
+    }
+
+    pub(crate) fn trust(&mut self, index: usize) {
+        self.list[index].standing = Standing::Trusted;
+    }
+
+    /// Gives `index` up. Returns what it brought.
+    pub(crate) fn drop_out(&mut self, index: usize) -> RangeSet {
+        self.list[index].standing = Standing::Dropped;
+        std::mem::take(&mut self.list[index].brought)
+    }
+
+    pub(crate) fn opened(&mut self, index: usize) {
+        self.list[index].active += 1;
+    }
+
+    pub(crate) fn closed(&mut self, index: usize) {
+        self.list[index].active = self.list[index].active.saturating_sub(1);
+    }
+
+    pub(crate) fn active_on(&self, host: Option<&str>) -> u16 {
+        self.list
+            .iter()
+            .filter(|mirror| mirror.current.as_url().host_str() == host)
+            .map(|mirror| mirror.active)
+            .sum()
+    }
+
+    /// Notes a failure of `index`. Returns whether to give it up: it never brought anything, or fails again and again.
+    pub(crate) fn failed(&mut self, index: usize) -> bool {
+        let mirror = &mut self.list[index];
+        mirror.failures += 1;
+        mirror.standing == Standing::Untested || mirror.failures >= MAX_FAILURES
+    }
+
+    /// Notes that `index` brought `range`. The base's own bytes need no further note.
+    pub(crate) fn brought(&mut self, index: usize, range: ByteRange) {
+        self.list[index].failures = 0;
+        if index != self.base {
+            self.list[index].brought.insert(range);
+        }
+    }
+
+    /// Forgets who brought what, because the file starts over.
+    pub(crate) fn start_over(&mut self) {
+        for mirror in &mut self.list {
+            mirror.brought = RangeSet::new();
+            mirror.facts = Facts::default();
+            if mirror.standing == Standing::Trusted {
+                mirror.standing = Standing::Untested;
+            }
+        }
+    }
+
+    /// Samples to compare with the base at the end: for each other place, the middle of the most it brought in a piece.
+    pub(crate) fn samples(&self) -> Vec<(usize, ByteRange)> {
+        let sample = |range: ByteRange| {
+            let length = range.len().min(SAMPLE_BYTES);
+            let start = range.start + (range.len() - length) / 2;
+            ByteRange::new(start, start + length)
+        };
+        let of_others = self.list.iter().enumerate().filter(|(index, _)| *index != self.base);
+        of_others
+            .filter_map(|(index, mirror)| Some((index, sample(mirror.brought.iter().max_by_key(|range| range.len())?))))
+            .collect()
+    }
+
+    /// Everything that came from other places than the base.
+    pub(crate) fn brought_by_others(&mut self) -> RangeSet {
+        let base = self.base;
+        let others = self.list.iter_mut().enumerate().filter(|(index, _)| *index != base);
+        others
+            .flat_map(|(_, mirror)| std::mem::take(&mut mirror.brought).iter().collect::<Vec<_>>())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mirrors(count: usize) -> Mirrors {
+        let urls: Vec<_> = (0..count)
+            .map(|n| SafeUrl::parse(&format!("http://m{n}.test/f")).unwrap())
+            .collect();
+        let mut mirrors = Mirrors::new(&urls);
+        mirrors.set_base(0);
+        mirrors
+    }
+
+    #[test]
+    fn connections_are_spread_and_new_places_wait_for_something_to_compare_with() {
+        let mut mirrors = mirrors(3);
+        mirrors.opened(0);
+        assert_eq!(mirrors.choose(6, false, |_| 16), Some(0));
+        mirrors.opened(0);
+        assert_eq!(
+            mirrors.choose(6, false, |_| 16),
+            None,
+            "the others' shares are kept free"
+        );
+        assert_eq!(mirrors.choose(6, true, |_| 16), Some(1));
+        mirrors.opened(1);
+        assert_eq!(mirrors.choose(6, true, |_| 16), Some(2));
+        mirrors.drop_out(2);
+        assert_eq!(mirrors.choose(6, true, |_| 1), None);
+    }
+
+    #[test]
+    fn a_place_that_only_fails_is_given_up() {
+        let mut mirrors = mirrors(2);
+        assert!(mirrors.failed(1), "it never brought anything");
+        assert!(!mirrors.failed(0) && !mirrors.failed(0));
+        mirrors.brought(0, ByteRange::new(0, 1));
+        assert!(!mirrors.failed(0) && !mirrors.failed(0));
+        assert!(mirrors.failed(0));
+    }
+
+    #[test]
+    fn equal_strong_tags_need_no_comparison() {
+        let mut mirrors = mirrors(2);
+        assert!(mirrors.is_untested(1));
+        for index in 0..2 {
+            mirrors.get_mut(index).facts.etag = Some("\"a\"".into());
+        }
+        assert!(!mirrors.is_untested(1));
+    }
+
+    #[test]
+    fn samples_lie_in_what_was_brought() {
+        let mut mirrors = mirrors(3);
+        mirrors.brought(0, ByteRange::new(0, 10));
+        mirrors.brought(1, ByteRange::new(100, 100 + 3 * SAMPLE_BYTES));
+        mirrors.brought(1, ByteRange::new(10, 20));
+        assert_eq!(
+            mirrors.samples(),
+            [(1, ByteRange::new(100 + SAMPLE_BYTES, 100 + 2 * SAMPLE_BYTES))]
+        );
+    }
+}

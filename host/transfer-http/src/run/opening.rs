@@ -1,0 +1,483 @@
+//! Opening a source: the first request is already part of the download. Its answer says what the file is, gives it its
+//! name, and its body is the first segment.
+
+use std::{pin::pin, time::Duration};
+
+use futures_util::future::{Either, select};
+
+use transfer::{
+    ByteRange, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, SafeUrl, failure::FailureKind,
+    part_file,
+};
+
+use crate::{
+    answer::{
+        name,
+        verdict::{self, Facts, Objection, Verdict, judge, not_the_file},
+    },
+    background::blocking,
+    client::{
+        decode::Decoder,
+        exchange::{Response, now},
+        fetch::{Fetched, RangeWish},
+    },
+    run::{
+        crew::Begun,
+        mirrors::SAMPLE_BYTES,
+        plan::{Plan, USUAL_MIN_SPLIT},
+        session::Session,
+        worker::is_same_as_disk,
+    },
+};
+
+/// A file smaller than this gets no journal in a command-line run: fetching it again costs less than keeping count.
+const SMALL_BYTES: u64 = 1024 * 1024;
+
+/// What opening a source came to.
+pub(crate) enum Opening {
+    /// A response is there and its body belongs at the worker's lease.
+    Begun(Box<Begun>),
+    /// Every byte is already there.
+    Complete,
+    /// The run is over before it began.
+    Outcome(Outcome),
+    /// The file is another one than the bytes that are there.
+    Changed(String),
+    /// Bytes of an earlier run turned up; to be opened again from where they end.
+    Again,
+}
+
+/// An answer that can be used.
+struct Answer {
+    response: Response,
+    url: SafeUrl,
+    verdict: Verdict,
+    /// Bytes at the body's start that are already there and are compared instead of written.
+    overlap: u64,
+}
+
+/// What became of asking.
+enum Asked {
+    Answer(Box<Answer>),
+    Opening(Opening),
+}
+
+impl Session {
+    /// Opens the source, at the next mirror if one fails, and again as long as the budget of retries allows.
+    pub(crate) async fn open_patiently(&self) -> Result<Opening, Failure> {
+        let mut untried = self.source.urls.len();
+        loop {
+            let failure = match self.open().await {
+                Ok(opening) => return Ok(opening),
+                Err(failure) if failure.kind.is_disk() || failure.kind == FailureKind::InvalidSource => {
+                    return Err(failure);
+                }
+                Err(failure) => failure,
+            };
+            untried -= 1;
+            let base = self.mirrors.borrow().base();
+            let next = self.mirrors.borrow().next_after(base);
+            if let Some(next) = next {
+                if failure.kind.is_transient() {
+                    self.mirrors.borrow_mut().set_base(next);
+                } else {
+                    self.give_up_mirror(base, &failure.message, false).await?;
+                }
+                if untried > 0 {
+                    continue;
+                }
+            }
+            untried = self.source.urls.len();
+            self.retries.wait(failure).await?;
+        }
+    }
+
+    async fn open(&self) -> Result<Opening, Failure> {
+        if let Some(outcome) = self.find_begun().await? {
+            return Ok(Opening::Outcome(outcome));
+        }
+        if self.disk.is_claimed() && self.plan.borrow().is_complete() {
+            return Ok(Opening::Complete);
+        }
+        let answer = match self.ask_first().await? {
+            Asked::Answer(answer) => *answer,
+            Asked::Opening(opening) => return Ok(opening),
+        };
+        self.take_up(answer).await
+    }
+
+    /// Takes up the part file of an earlier run, if there is one that can be known before the server is asked.
+    async fn find_begun(&self) -> Result<Option<Outcome>, Failure> {
+        if self.disk.is_claimed() {
+            return Ok(None);
+        }
+        match self.disk.place.find_begun(self.base_facts().total).await? {
+            None => {}
+            Some(Claimed::New(part)) => drop(self.disk.adopt(part)),
+            Some(Claimed::Begun(part, begun)) => self.adopt_begun(part, begun).await?,
+            Some(Claimed::Exists(existing)) => return Ok(Some(Outcome::Skipped { existing })),
+        }
+        Ok(None)
+    }
+
+    /// Makes what an earlier run left this run's own.
+    async fn adopt_begun(&self, part: PartFile, begun: part_file::Begun) -> Result<(), Failure> {
+        if begun.done.is_empty() {
+            part.start_over()?;
+            self.disk.adopt(part);
+            return Ok(());
+        }
+        let Origin {
+            total_bytes: total,
+            etag,
+            last_modified,
+            source: _,
+        } = begun.origin.clone();
+        {
+            let mut mirrors = self.mirrors.borrow_mut();
+            let base = mirrors.base();
+            mirrors.get_mut(base).facts = Facts {
+                total,
+                etag,
+                last_modified,
+            };
+        }
+        if self.disk.place.target.adopt && self.source.checksum.is_none() {
+            let last = begun.done.iter().last();
+            self.disk
+                .unconfirmed
+                .set(last.map(|last| ByteRange::new(last.end - last.len().min(SAMPLE_BYTES), last.end)));
+        }
+        *self.plan.borrow_mut() = Plan::new(total, begun.done.clone(), self.connections.min_split_bytes);
+        let part = self.disk.adopt(part);
+        // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine and to the
+        // URL that the file now comes from.
+        let origin = Origin {
+            source: self.disk.place.source_id.clone(),
+            ..begun.origin
+        };
+        blocking("taking up a part file", move || {
+            part.sync()?;
+            part.rewrite_journal(&origin, &begun.done, &RangeSet::new())
+        })
+        .await
+    }
+
+    /// Sends the first request and judges its answer.
+    async fn ask_first(&self) -> Result<Asked, Failure> {
+        let (home, current, known) = {
+            let mirrors = self.mirrors.borrow();
+            let mirror = mirrors.get(mirrors.base());
+            (mirror.home.clone(), mirror.current.clone(), mirror.facts.clone())
+        };
+        let is_ranged = self.fetcher.is_repeatable() && !self.server.ignores_ranges.get();
+        if !is_ranged && self.plan.borrow().done_bytes() > 0 {
+            // The answer is a whole file, of which none is there.
+            self.start_over()?;
+        }
+        let there = self.plan.borrow().done().contiguous_end(0);
+        let if_range = known.if_range().filter(|_| there > 0);
+        // Without a validator that the server checks, the bytes themselves show whether the file is still the same.
+        let overlap = if if_range.is_some() { 0 } else { there.min(SAMPLE_BYTES) };
+        let wish = is_ranged.then_some(RangeWish {
+            start: there - overlap,
+            end: None,
+            if_range,
+        });
+        let Fetched { response, url } = match self.fetch_first(&home, &current, wish.as_ref()).await {
+            Err(failure) if failure.kind.is_link_refused() && home != current => {
+                self.fetcher.fetch(&home, &home, wish.as_ref()).await?
+            }
+            fetched => fetched?,
+        };
+        self.flow.delay.set(response.delay.min(Duration::from_secs(10)));
+        let answer = |verdict, response, url| {
+            Ok(Asked::Answer(Box::new(Answer {
+                response,
+                url,
+                verdict,
+                overlap,
+            })))
+        };
+        match judge(wish.as_ref(), &known, &response.head, now()) {
+            Ok(Verdict::PastEnd { total })
+                if overlap > 0 || there == 0 || total.is_some_and(|total| total != there) =>
+            {
+                if there > 0 {
+                    self.notice("the file is shorter at the server than what is there of it: starting over".to_owned())
+                        .await;
+                    self.start_over()?;
+                }
+                self.ask_whole(&home).await
+            }
+            Ok(Verdict::PastEnd { .. }) => {
+                self.plan.borrow_mut().settle(there);
+                Ok(Asked::Opening(if self.plan.borrow().is_complete() {
+                    Opening::Complete
+                } else {
+                    Opening::Changed("it is shorter than before".to_owned())
+                }))
+            }
+            Ok(Verdict::Whole { length }) if there > 0 => self.begin_anew(response, url, length),
+            Ok(verdict) => answer(verdict, response, url),
+            Err(Objection::IgnoresRanges) => {
+                self.notice("the server does not resume: starting over".to_owned())
+                    .await;
+                let length = verdict_length(&response)?;
+                self.begin_anew(response, url, length)
+            }
+            Err(Objection::Changed(why)) if response.head.status == 200 => {
+                self.check_promise(&response, None)?;
+                self.notice(format!("the file changed at the server ({why}): starting over"))
+                    .await;
+                let length = verdict_length(&response)?;
+                self.begin_anew(response, url, length)
+            }
+            Err(Objection::Changed(why)) => Ok(Asked::Opening(Opening::Changed(why))),
+            Err(Objection::Failed(failure))
+                if matches!(failure.kind, FailureKind::RangeMismatch | FailureKind::Encoding) && wish.is_some() =>
+            {
+                // Where parts cannot be had or trusted, the whole file can still be.
+                self.server.ignores_ranges.set(true);
+                response.body.drain().await;
+                self.start_over()?;
+                self.ask_whole(&home).await
+            }
+            Err(Objection::Failed(failure)) => Err(failure),
+        }
+    }
+
+    /// Sends the first request. Where several segments were asked for, the others' connections are opened meanwhile:
+    /// that spares them a round trip, and opening one burns no link.
+    async fn fetch_first(&self, home: &SafeUrl, url: &SafeUrl, wish: Option<&RangeWish>) -> Result<Fetched, Failure> {
+        // Who wants larger segments than usual wants fewer connections: perhaps the file is one segment.
+        let is_sparing = self.connections.min_split_bytes > USUAL_MIN_SPLIT;
+        let others = if self.source.urls.len() == 1 && wish.is_some() && !is_sparing {
+            self.parts() - 1
+        } else {
+            0
+        };
+        let fetching = pin!(self.fetcher.fetch(home, url, wish));
+        let preparing = pin!(self.fetcher.prepare(home, url, others.min(self.ceiling() - 1)));
+        match select(fetching, preparing).await {
+            Either::Left((fetched, _)) => fetched,
+            Either::Right(((), fetching)) => fetching.await,
+        }
+    }
+
+    /// Asks for the whole file, without a range.
+    async fn ask_whole(&self, home: &SafeUrl) -> Result<Asked, Failure> {
+        let Fetched { response, url } = self.fetcher.fetch(home, home, None).await?;
+        match judge(None, &Facts::default(), &response.head, now()) {
+            Ok(verdict) => Ok(Asked::Answer(Box::new(Answer {
+                response,
+                url,
+                verdict,
+                overlap: 0,
+            }))),
+            Err(Objection::Failed(failure)) => Err(failure),
+            Err(Objection::Changed(_) | Objection::IgnoresRanges) => {
+                unreachable!("nothing is known that a whole file could contradict")
+            }
+        }
+    }
+
+    /// Goes on with a whole new body in place of the bytes that are there.
+    fn begin_anew(&self, response: Response, url: SafeUrl, length: Option<u64>) -> Result<Asked, Failure> {
+        self.start_over()?;
+        let verdict = Verdict::Whole { length };
+        Ok(Asked::Answer(Box::new(Answer {
+            response,
+            url,
+            verdict,
+            overlap: 0,
+        })))
+    }
+
+    fn check_promise(&self, response: &Response, total: Option<u64>) -> Result<(), Failure> {
+        let name = self.disk.place.expected_name();
+        not_the_file(&self.source, name.as_ref(), &response.head, total).map_or(Ok(()), Err)
+    }
+
+    /// Gives an answer its name, its part file and its place in the plan.
+    async fn take_up(&self, answer: Answer) -> Result<Opening, Failure> {
+        let Answer {
+            mut response,
+            url,
+            verdict,
+            overlap,
+        } = answer;
+        let facts = Facts::of(&response.head, verdict);
+        self.check_promise(&response, facts.total)?;
+        *self.server.media_type.borrow_mut() = response.head.media_type();
+        let expected = self.disk.place.expected_name();
+        let name = self
+            .disk
+            .place
+            .target
+            .name
+            .clone()
+            .unwrap_or_else(|| name::of_response(&response.head, &self.source.urls[0], &url));
+        let decoder = decoder(&response, expected.as_ref().unwrap_or(&name))?;
+        let total = if decoder.is_some() {
+            None
+        } else {
+            facts.total.or(raw_length(&response)?)
+        };
+        let base = {
+            let mut mirrors = self.mirrors.borrow_mut();
+            let base = mirrors.base();
+            mirrors.set_base(base);
+            let mirror = mirrors.get_mut(base);
+            mirror.current = url;
+            mirror.facts = Facts { total, ..facts };
+            base
+        };
+        if !self.disk.is_claimed()
+            && let Some(opening) = self.claim_part(&name).await?
+        {
+            return Ok(opening);
+        }
+        let done = self.plan.borrow().done();
+        *self.plan.borrow_mut() = Plan::new(total, done, self.connections.min_split_bytes);
+        let is_splittable = self.is_splittable(&response, verdict, decoder.is_some());
+        self.prepare_disk(total, is_splittable)?;
+        let start = self.plan.borrow().done().contiguous_end(0);
+        if overlap > 0 {
+            let range = ByteRange::new(start - overlap, start);
+            if !is_same_as_disk(&self.disk.part(), &mut response.body, range, self.stall()).await? {
+                return Ok(Opening::Changed("its bytes are other ones".to_owned()));
+            }
+            if self.disk.unconfirmed.get().is_some_and(|last| last.end == range.end) {
+                self.disk.unconfirmed.set(None);
+            }
+        }
+        self.server.is_whole.set(matches!(verdict, Verdict::Whole { .. }));
+        let worker = self.roster.new_worker();
+        let parts = if is_splittable {
+            self.connections.segments.max(1)
+        } else {
+            1
+        };
+        self.plan
+            .borrow_mut()
+            .take_from(worker, start, parts, self.flow.pace.get());
+        Ok(Opening::Begun(Box::new(Begun {
+            worker,
+            mirror: base,
+            body: response.body,
+            decoder,
+            is_splittable,
+        })))
+    }
+
+    /// Claims the part file under `name`. Something is returned if the answer at hand is not the one to go on with.
+    async fn claim_part(&self, name: &FileName) -> Result<Option<Opening>, Failure> {
+        match self.disk.place.claim(name, self.base_facts().total).await? {
+            Claimed::New(part) => {
+                self.disk.adopt(part);
+                Ok(None)
+            }
+            Claimed::Begun(part, begun) => {
+                let facts = self.base_facts();
+                let is_same = begun.origin.total_bytes == facts.total && !begun.done.is_empty();
+                self.adopt_begun(part, begun).await?;
+                // Asked again from where the bytes end, the server says whether they are still the file's.
+                if is_same {
+                    Ok(Some(Opening::Again))
+                } else {
+                    self.start_over_with(facts)
+                }
+            }
+            Claimed::Exists(existing) => Ok(Some(Opening::Outcome(Outcome::Skipped { existing }))),
+        }
+    }
+
+    fn start_over_with(&self, facts: Facts) -> Result<Option<Opening>, Failure> {
+        self.start_over()?;
+        let mut mirrors = self.mirrors.borrow_mut();
+        let base = mirrors.base();
+        mirrors.get_mut(base).facts = facts;
+        Ok(None)
+    }
+
+    /// Whether other connections may fetch parts beside this response.
+    fn is_splittable(&self, response: &Response, verdict: Verdict, is_decoded: bool) -> bool {
+        let sends_parts = match verdict {
+            Verdict::Part { total, .. } => total.is_some(),
+            Verdict::Whole { length } => {
+                length.is_some()
+                    && response
+                        .head
+                        .text("accept-ranges")
+                        .is_some_and(|unit| unit.eq_ignore_ascii_case("bytes"))
+            }
+            Verdict::PastEnd { .. } => false,
+        };
+        sends_parts && !is_decoded && self.fetcher.is_repeatable() && !self.server.ignores_ranges.get()
+    }
+
+    /// Checks and reserves the room on the disk, and starts the journal if a later run could go on from it.
+    fn prepare_disk(&self, total: Option<u64>, is_splittable: bool) -> Result<(), Failure> {
+        let part = self.disk.part();
+        if let Some(total) = total {
+            part.check_space(total)?;
+            if total >= SMALL_BYTES && self.plan.borrow().done_bytes() == 0 {
+                self.disk.start_reserving(total);
+            }
+        }
+        let is_worth = !self.disk.place.target.adopt || total.is_none_or(|total| total >= SMALL_BYTES);
+        if is_splittable && is_worth {
+            let Facts {
+                total,
+                etag,
+                last_modified,
+            } = self.base_facts();
+            let source = self.disk.place.source_id.clone();
+            part.begin_journal(&Origin {
+                source,
+                total_bytes: total,
+                etag,
+                last_modified,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The size of a whole file, for a response that was judged to be one.
+fn verdict_length(response: &Response) -> Result<Option<u64>, Failure> {
+    match judge(None, &Facts::default(), &response.head, now()) {
+        Ok(Verdict::Whole { length }) => Ok(length),
+        Ok(_) => Ok(None),
+        Err(Objection::Failed(failure)) => Err(failure),
+        Err(Objection::Changed(_) | Objection::IgnoresRanges) => Ok(None),
+    }
+}
+
+/// A decoder, if the body is encoded and the name does not say that the encoding is part of the file: servers label
+/// `.tar.gz` files so, and browsers save those as they are.
+fn decoder(response: &Response, name: &FileName) -> Result<Option<Decoder>, Failure> {
+    let Some(coding) = verdict::encoding(&response.head) else {
+        return Ok(None);
+    };
+    if is_compressed_itself(&coding, name) {
+        Ok(None)
+    } else {
+        Decoder::new(&coding).map(Some)
+    }
+}
+
+fn is_compressed_itself(coding: &str, name: &FileName) -> bool {
+    let lower = name.as_str().to_ascii_lowercase();
+    matches!(coding, "gzip" | "x-gzip") && [".gz", ".tgz", ".svgz"].iter().any(|ending| lower.ends_with(ending))
+}
+
+/// The size of an encoded body that is saved as it is.
+fn raw_length(response: &Response) -> Result<Option<u64>, Failure> {
+    if response.head.get("transfer-encoding").is_some() {
+        Ok(None)
+    } else {
+        response.head.content_length()
+    }
+}

@@ -1,0 +1,118 @@
+//! Proving a complete file: by its checksum, or by comparing what its mirrors brought.
+
+use transfer::{Checksum, Failure, Stage, failure::FailureKind};
+
+use crate::{
+    hashing::{hash, mismatch},
+    run::{
+        session::Session,
+        worker::{Worker, WorkerError},
+    },
+};
+
+impl Session {
+    /// Proves the complete bytes. `false` means that some turned out wrong and are to be fetched again.
+    pub(crate) async fn prove(&self) -> Result<bool, Failure> {
+        self.tell_stage(Stage::Verifying);
+        self.disk.wait_reserved().await?;
+        match &self.source.checksum {
+            Some(wanted) => self.prove_checksum(wanted).await,
+            None => Ok(self.confirm_begun().await? && self.prove_mirrors().await?),
+        }
+    }
+
+    /// Asks the server for the last bytes of a part file that nothing but its journal says to be ours: a journal can be
+    /// planted. They must be of the version that the journal names, and the same. Otherwise the file starts over.
+    async fn confirm_begun(&self) -> Result<bool, Failure> {
+        while let Some(last) = self.disk.unconfirmed.get() {
+            let asking = Worker {
+                session: self,
+                id: self.roster.new_worker(),
+                mirror: self.mirrors.borrow().base(),
+            };
+            let failure = match asking.is_equal(last).await {
+                Ok(true) => {
+                    self.disk.unconfirmed.set(None);
+                    continue;
+                }
+                Ok(false) | Err(WorkerError::Changed(_)) => None,
+                Err(WorkerError::IgnoresRanges) => {
+                    self.server.ignores_ranges.set(true);
+                    None
+                }
+                Err(WorkerError::Failed(failure)) => Some(failure),
+            };
+            let Some(failure) = failure.filter(|failure| !speaks_of_another_file(failure.kind)) else {
+                self.notice("the server does not confirm what is there of the file: starting over".to_owned())
+                    .await;
+                self.start_over()?;
+                return Ok(false);
+            };
+            self.retries.wait(failure).await?;
+        }
+        Ok(true)
+    }
+
+    async fn prove_checksum(&self, wanted: &Checksum) -> Result<bool, Failure> {
+        let found = hash(self.disk.part(), wanted.clone()).await?;
+        if found == *wanted {
+            return Ok(true);
+        }
+        let brought = self.mirrors.borrow_mut().brought_by_others();
+        if brought.is_empty() {
+            let part = self.disk.part();
+            part.discard();
+            return Err(mismatch(wanted, &found));
+        }
+        self.notice("the checksum does not match: fetching again what came from mirrors".to_owned())
+            .await;
+        for mirror in 0..self.source.urls.len() {
+            if mirror != self.mirrors.borrow().base() {
+                self.mirrors.borrow_mut().drop_out(mirror);
+            }
+        }
+        self.distrust(&brought)?;
+        Ok(false)
+    }
+
+    /// Compares a sample of what each mirror brought with the first source.
+    async fn prove_mirrors(&self) -> Result<bool, Failure> {
+        let samples = self.mirrors.borrow().samples();
+        let base = self.mirrors.borrow().base();
+        let mut is_proved = true;
+        for (mirror, sample) in samples {
+            if self.mirrors.borrow().has_base_tag(mirror) {
+                continue;
+            }
+            let comparing = Worker {
+                session: self,
+                id: self.roster.new_worker(),
+                mirror: base,
+            };
+            match comparing.is_equal(sample).await {
+                Ok(true) => {}
+                Ok(false) | Err(WorkerError::Changed(_)) => {
+                    self.give_up_mirror(mirror, "its bytes differ from those of the first source", true)
+                        .await?;
+                    is_proved = false;
+                }
+                Err(WorkerError::Failed(failure)) => return Err(failure),
+                Err(WorkerError::IgnoresRanges) => {
+                    return Err(Failure::new(
+                        FailureKind::RangeMismatch,
+                        "the mirrors could not be compared",
+                    ));
+                }
+            }
+        }
+        Ok(is_proved)
+    }
+}
+
+/// Whether a failure says that the server has no such part of such a file.
+fn speaks_of_another_file(kind: FailureKind) -> bool {
+    matches!(
+        kind,
+        FailureKind::RangeMismatch | FailureKind::Encoding | FailureKind::NotTheFile | FailureKind::Changed
+    )
+}

@@ -1,0 +1,343 @@
+//! What all connections of a run share, and the small questions they ask of it.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::task::{JoinHandle, spawn_blocking};
+use transfer::{
+    ByteRange, ConnectionPlan, Failure, Job, Progress, RangeSet, RateLimits, Reporter, RunEvent, Source, Stage,
+    failure::FailureKind,
+};
+
+use crate::{
+    answer::verdict::{self, Facts},
+    client::{fetch::Fetcher, shared::Shared},
+    place::Place,
+    retry::Retries,
+    run::{
+        disk::Disk,
+        mirrors::{Mirror, Mirrors, SAMPLE_BYTES},
+        plan::{Pace, Plan, WorkerId},
+        roster::Roster,
+    },
+};
+
+/// Stall time while other connections of the run move: what one does not bring, they fetch.
+const STALL_BESIDE_OTHERS: Duration = Duration::from_secs(5);
+
+/// What a connection is expected to bring, in bytes per second, before anything has been measured.
+const EXPECTED_RATE: f64 = 1_000_000.0;
+
+/// Everything that a run's connections share. It lives on one lane, so plain cells do.
+pub(crate) struct Session {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) source: Rc<Source>,
+    pub(crate) connections: ConnectionPlan,
+    pub(crate) limits: RateLimits,
+    pub(crate) reporter: Reporter,
+    pub(crate) fetcher: Fetcher,
+    pub(crate) retries: Retries,
+    pub(crate) plan: RefCell<Plan>,
+    pub(crate) mirrors: RefCell<Mirrors>,
+    pub(crate) disk: Disk,
+    pub(crate) flow: Flow,
+    pub(crate) server: Seen,
+    pub(crate) roster: Roster,
+}
+
+/// How fast bytes come.
+pub(crate) struct Flow {
+    /// Bytes received in this run, repeats included.
+    pub(crate) received: Cell<u64>,
+    /// What a connection may be expected to bring.
+    pub(crate) pace: Cell<Pace>,
+    /// Time from a request to its answer.
+    pub(crate) delay: Cell<Duration>,
+    /// The most bytes of the file that were ever there at once: only more than that refills the budget of retries.
+    high_water: Cell<u64>,
+}
+
+/// What was seen of the server's answers.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// The server was seen to send the whole file where a part was asked for.
+    pub(crate) ignores_ranges: Cell<bool>,
+    /// The body under way is the whole file, however long it turns out to be.
+    pub(crate) is_whole: Cell<bool>,
+    /// The media type of the first answer.
+    pub(crate) media_type: RefCell<Option<String>>,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, job: Job) -> Result<Self, Failure> {
+        let Job {
+            mut source,
+            target,
+            connections,
+            limits,
+            retry,
+            reporter,
+            stop: _,
+        } = job;
+        if source.request.body.is_some() {
+            // The body belongs to the first URL's origin like every secret, and without it a mirror has another answer.
+            let owner = source.urls[0].origin();
+            source.urls.retain(|url| url.origin() == owner);
+        }
+        let source = Rc::new(source);
+        Ok(Self {
+            fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
+            retries: Retries::new(retry, reporter.clone()),
+            plan: RefCell::new(Plan::new(None, RangeSet::new(), connections.min_split_bytes)),
+            mirrors: RefCell::new(Mirrors::new(&source.urls)),
+            disk: Disk::new(Place::new(&source.urls[0], target, reporter.clone())),
+            flow: Flow {
+                received: Cell::new(0),
+                pace: Cell::new(Pace {
+                    rate: EXPECTED_RATE,
+                    delay: 0.0,
+                }),
+                delay: Cell::new(Duration::ZERO),
+                high_water: Cell::new(0),
+            },
+            server: Seen::default(),
+            roster: Roster::default(),
+            shared,
+            source,
+            connections,
+            limits,
+            reporter,
+        })
+    }
+
+    /// Forgets every byte and everything known of the file.
+    pub(crate) fn start_over(&self) -> Result<(), Failure> {
+        self.release_all()?;
+        self.disk.unconfirmed.set(None);
+        *self.plan.borrow_mut() = Plan::new(None, RangeSet::new(), self.connections.min_split_bytes);
+        self.mirrors.borrow_mut().start_over();
+        self.disk.claimed().map_or(Ok(()), |part| part.start_over())
+    }
+
+    pub(crate) async fn notice(&self, message: String) {
+        self.reporter.event(RunEvent::Notice(message)).await;
+    }
+
+    /// What is known of the file from the place that the others are compared with.
+    pub(crate) fn base_facts(&self) -> Facts {
+        let mirrors = self.mirrors.borrow();
+        mirrors.get(mirrors.base()).facts.clone()
+    }
+
+    /// Leases something to `worker`. Returns whether there was anything.
+    pub(crate) fn take(&self, worker: WorkerId) -> bool {
+        self.plan
+            .borrow_mut()
+            .take(worker, self.parts(), self.flow.pace.get())
+            .is_some()
+    }
+
+    /// Into how many parts the file is cut in the first place.
+    pub(crate) fn parts(&self) -> u16 {
+        self.connections.segments.max(1)
+    }
+
+    /// Ends the lease of `worker`.
+    pub(crate) fn release(&self, worker: WorkerId) -> Result<(), Failure> {
+        let unrecorded = self.plan.borrow_mut().release(worker);
+        unrecorded.map_or(Ok(()), |range| self.disk.part().record(range))
+    }
+
+    pub(crate) fn release_all(&self) -> Result<(), Failure> {
+        let unrecorded = self.plan.borrow_mut().release_all();
+        unrecorded
+            .into_iter()
+            .try_for_each(|range| self.disk.part().record(range))
+    }
+
+    /// Notes that `worker` begins, at `mirror`.
+    pub(crate) fn enlist(&self, worker: WorkerId, mirror: usize) {
+        self.mirrors.borrow_mut().opened(mirror);
+        self.roster.brought.borrow_mut().insert(worker, 0);
+    }
+
+    /// Notes that `worker` ended, at `mirror`.
+    pub(crate) fn discharge(&self, worker: WorkerId, mirror: usize) {
+        self.mirrors.borrow_mut().closed(mirror);
+        self.roster.brought.borrow_mut().remove(&worker);
+    }
+
+    /// Notes that `worker` wrote the next `bytes` of its lease, brought by `mirror`.
+    pub(crate) fn wrote(&self, worker: WorkerId, mirror: usize, bytes: u64) -> Result<(), Failure> {
+        self.flow.received.set(self.flow.received.get() + bytes);
+        *self.roster.brought.borrow_mut().entry(worker).or_default() += bytes;
+        let mut plan = self.plan.borrow_mut();
+        let start = plan.position(worker);
+        self.mirrors
+            .borrow_mut()
+            .brought(mirror, ByteRange::new(start, start + bytes));
+        match plan.advance(worker, bytes) {
+            Some(range) => self.disk.part().record(range),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that the whole file ends where `worker` is, if its size was not known.
+    pub(crate) fn settle_at_position(&self, worker: WorkerId) {
+        let mut plan = self.plan.borrow_mut();
+        let end = plan.position(worker);
+        plan.settle(end);
+    }
+
+    /// Whether the file itself is a web page.
+    pub(crate) fn began_as_page(&self) -> bool {
+        self.server
+            .media_type
+            .borrow()
+            .as_deref()
+            .is_some_and(verdict::is_page_type)
+    }
+
+    /// How long a body may bring nothing.
+    pub(crate) fn stall(&self) -> Duration {
+        let limit = self.shared.config.stall_timeout;
+        if self.roster.brought.borrow().len() > 1 {
+            limit.min(STALL_BESIDE_OTHERS)
+        } else {
+            limit
+        }
+    }
+
+    /// The most connections of this run, by configuration and by what its hosts are known to bear.
+    pub(crate) fn ceiling(&self) -> u16 {
+        let mirrors = self.mirrors.borrow();
+        let sum: u16 = (0..self.source.urls.len())
+            .map(|index| self.cap(mirrors.get(index)))
+            .fold(0, u16::saturating_add);
+        let most = if self.connections.segments == 0 {
+            self.connections.per_host
+        } else {
+            self.connections.segments
+        };
+        most.min(sum).max(1)
+    }
+
+    fn cap(&self, mirror: &Mirror) -> u16 {
+        let host = mirror.current.as_url().host_str().unwrap_or("");
+        self.shared
+            .caps
+            .get(host)
+            .map_or(self.connections.per_host, |cap| cap.min(self.connections.per_host))
+            .max(1)
+    }
+
+    /// The place for one of `wanted` connections.
+    pub(crate) fn choose_mirror(&self, wanted: u16) -> Option<usize> {
+        let is_something_there = {
+            let plan = self.plan.borrow();
+            plan.total()
+                .is_some_and(|total| plan.done().contiguous_end(0) >= total.min(SAMPLE_BYTES))
+        };
+        self.mirrors
+            .borrow()
+            .choose(wanted, is_something_there, |mirror| self.cap(mirror))
+    }
+
+    pub(crate) fn has_other_mirror(&self, mirror: usize) -> bool {
+        self.mirrors.borrow().next_after(mirror).is_some()
+    }
+
+    /// Stops using a mirror; `is_wrong` says that what it brought is not believed either.
+    pub(crate) async fn give_up_mirror(&self, mirror: usize, why: &str, is_wrong: bool) -> Result<(), Failure> {
+        let (url, brought) = {
+            let mut mirrors = self.mirrors.borrow_mut();
+            let url = mirrors.get(mirror).home.clone();
+            let brought = mirrors.drop_out(mirror);
+            if mirror == mirrors.base()
+                && let Some(next) = mirrors.next_after(mirror)
+            {
+                mirrors.set_base(next);
+            }
+            (url, brought)
+        };
+        if is_wrong {
+            self.distrust(&brought)?;
+        }
+        self.notice(format!("{url} is no longer used: {why}")).await;
+        Ok(())
+    }
+
+    pub(crate) fn distrust(&self, ranges: &RangeSet) -> Result<(), Failure> {
+        self.plan.borrow_mut().distrust(ranges);
+        ranges.iter().try_for_each(|range| self.disk.part().distrust(range))
+    }
+
+    /// Remembers that the host of `mirror` bears no more connections than it has, if it said so.
+    pub(crate) fn learn_cap(&self, mirror: usize, failure: &Failure) {
+        if matches!(failure.kind, FailureKind::Busy | FailureKind::Forbidden) {
+            let mirrors = self.mirrors.borrow();
+            let host = mirrors.get(mirror).current.as_url().host_str().map(str::to_owned);
+            self.shared
+                .caps
+                .learn(host.as_deref().unwrap_or(""), mirrors.active_on(host.as_deref()));
+        }
+    }
+
+    /// Bytes that are there beyond what was ever there before; any refill the budget of retries.
+    pub(crate) fn gained(&self) -> u64 {
+        let done = self.plan.borrow().done_bytes();
+        let gained = done.saturating_sub(self.flow.high_water.get());
+        if gained > 0 {
+            self.flow.high_water.set(done);
+            self.retries.progressed();
+        }
+        gained
+    }
+
+    pub(crate) fn missing(&self) -> u64 {
+        let plan = self.plan.borrow();
+        plan.total().unwrap_or(u64::MAX).saturating_sub(plan.done_bytes())
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rate is neither negative nor huge"
+    )]
+    pub(crate) fn tell_progress(&self, rate: f64, connections: usize) {
+        let plan = self.plan.borrow();
+        self.reporter.progress(Progress {
+            stage: Stage::Moving,
+            total_bytes: plan.total(),
+            done_bytes: plan.done_bytes(),
+            received_bytes: self.flow.received.get(),
+            bytes_per_second: rate.max(0.0) as u64,
+            connections: u16::try_from(connections).unwrap_or(u16::MAX),
+            segments: plan.segments().into(),
+        });
+    }
+
+    /// Starts a sync of the part file off this lane, if its state is kept at all.
+    pub(crate) fn start_sync(&self) -> Result<Option<JoinHandle<Result<(), Failure>>>, Failure> {
+        let part = self.disk.part();
+        if let Some(total) = self.plan.borrow().total() {
+            part.check_space(total)?;
+        }
+        Ok(part.has_journal().then(|| spawn_blocking(move || part.sync())))
+    }
+
+    pub(crate) fn tell_stage(&self, stage: Stage) {
+        let plan = self.plan.borrow();
+        self.reporter.progress(Progress {
+            stage,
+            total_bytes: plan.total(),
+            done_bytes: plan.done_bytes(),
+            received_bytes: self.flow.received.get(),
+            ..Progress::default()
+        });
+    }
+}
