@@ -11,10 +11,8 @@
 //! somewhere), then [`choice`].
 
 pub mod choice;
-mod digest;
 pub mod fetch;
 pub mod http;
-mod identity;
 mod index;
 mod json;
 mod key;
@@ -32,13 +30,12 @@ pub mod text;
 mod timestamp;
 pub mod verify;
 
-pub use digest::{Digest, InvalidDigest};
-pub use identity::{Identity, InvalidIdentity};
 pub use index::{Abi, Author, Entry, Index, InvalidAbi, Plugin};
 pub use key::{InvalidKey, KeyId, PublicKey};
 pub use link::{InvalidLink, Link};
 pub use origin::{Embedded, Folder, Origin, OriginError, Reading};
 pub use package::{AuthorSignature, FILES, FILES_SIGNATURE, PackageError, VerifiedPackage, files_list, verify_files};
+pub use plugin_package::{Digest, Identity, InvalidDigest, InvalidIdentity};
 pub use revocation::{Level, Revocation, Revocations, VersionRange};
 pub use root::{InvalidSourceId, Role, Root, SourceId};
 pub use state::{Freshness, InvalidState, Pin, SourceState, StoredState};
@@ -63,4 +60,4 @@ pub const MAX_ENTRIES: usize = 10_000;
 pub const MAX_REVOCATIONS_BYTES: u64 = 1024 * 1024;
 
 /// The largest package: what the host takes as an archive.
-pub const MAX_PACKAGE_BYTES: u64 = 4 * 1024 * 1024;
+pub const MAX_PACKAGE_BYTES: u64 = plugin_package::MAX_ARCHIVE_BYTES as u64;

@@ -307,18 +307,6 @@ pub struct RangeRecord {
 #[serde(transparent)]
 pub struct KeyText(#[serde(with = "text")] pub PublicKey);
 
-impl<'de> Deserialize<'de> for Identity {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        text::deserialize(deserializer)
-    }
-}
-
-impl Serialize for Identity {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        text::serialize(self, serializer)
-    }
-}
-
 /// The bytes of `record` as files hold them: without spaces, keys sorted.
 pub fn to_bytes(record: &impl Serialize) -> Vec<u8> {
     crate::merge::canonical(&serde_json::to_vec(record).expect("records have only what JSON has"))

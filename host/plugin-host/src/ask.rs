@@ -8,9 +8,9 @@ use url::Url;
 
 use crate::{
     listing::Listing,
-    manifest::Manifest,
     runtime::{Call, Called, Guest},
 };
+use plugin_package::Manifest;
 
 /// How long a link may take: a download waits for it.
 const LINK_WALL: Duration = Duration::from_secs(10);

@@ -14,13 +14,11 @@ use crate::{
     fixture::{self, Fixture, FixtureCall, FixtureError, Input, RecordError, Recorded, Replayed, Unsendable},
     folder,
     grant::Permissions,
-    load,
-    manifest::{Manifest, Reading},
-    package::Package,
-    plugins,
+    load, plugins,
     registry::Running,
     runtime::{Interface, Runtime},
 };
+use plugin_package::{Manifest, Package, manifest::Reading};
 
 /// The version of the interface between host and plugins, as `abi` of a manifest names it.
 pub const ABI: &str = "0.1";

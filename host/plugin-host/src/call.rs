@@ -20,11 +20,9 @@ use crate::{
     fault::{Exceeded, GuestError, PluginFault},
     fixture::watch,
     grant::Given,
-    host::HostPattern,
     journal::{Event, now_ms},
     lifecycle::{Input, Source, Status, Switch},
     listing::{Link, Listing},
-    manifest::Manifest,
     plugins::{Plugins, Shared},
     registry::{Idle, Loaded, Running},
     runtime::{Call, CallId, Called, Guest, Report},
@@ -32,6 +30,7 @@ use crate::{
     storage::Storage,
     world::World,
 };
+use plugin_package::{HostPattern, Manifest};
 
 /// How long a runtime may take beyond a call's time to end it and to say what it took.
 const GRACE: Duration = Duration::from_secs(1);

@@ -16,10 +16,11 @@ use crate::{
     folder,
     journal::Event,
     lifecycle::Source,
-    load, manifest,
+    load,
     plugins::Shared,
     registry::{DevelopmentError, Loaded, Snapshot},
 };
+use plugin_package::manifest;
 
 /// How often the files are looked at. A change is loaded when two looks agree: its author does not notice the wait, and
 /// nobody the looking, which is a small file and what the system says about a large one.

@@ -11,10 +11,8 @@ use std::{
 use bytes::Bytes;
 use market::Digest;
 
-use crate::{
-    fault_point::{FaultPoints, Step},
-    package::Package,
-};
+use crate::fault_point::{FaultPoints, Step};
+use plugin_package::Package;
 
 /// The file that says that a package is whole. No package has a file of this name: paths of packages have no part that
 /// begins with a dot.

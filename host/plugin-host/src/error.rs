@@ -6,12 +6,11 @@ use crate::{
     disk::DiskError,
     fault::{PluginFault, Retry},
     lifecycle::Refusal,
-    manifest::InvalidManifest,
-    package::InvalidPackage,
     runtime::{CallId, LoadError},
     settings::InvalidSetting,
     store::RowError,
 };
+use plugin_package::{InvalidManifest, InvalidPackage};
 
 /// Why plugins do not start.
 #[derive(Debug, thiserror::Error)]

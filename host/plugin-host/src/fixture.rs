@@ -26,7 +26,6 @@ use crate::{
     host::{Grants, Others},
     journal::{Journal, Line, now_ms},
     lifecycle,
-    manifest::Manifest,
     redact::Redactor,
     runtime::{Call, CallId, Called, Guest, Report},
     secret::Secrets,
@@ -35,6 +34,7 @@ use crate::{
     store as rows,
     world::{Gap, Moment, Replay, Watch, World},
 };
+use plugin_package::Manifest;
 
 mod result;
 mod unsendable;

@@ -19,7 +19,7 @@ use transfer::ByteCount;
 pub(crate) use system::Place;
 
 /// The largest file that is read: no file of a package may be larger.
-const MAX_FILE_BYTES: u64 = crate::package::MAX_FILE_BYTES;
+const MAX_FILE_BYTES: u64 = plugin_package::MAX_FILE_BYTES;
 
 /// Opens the file that `path` is in `folder`. Links are followed as long as they stay in the folder.
 pub(crate) fn open(folder: &Path, path: &Path) -> io::Result<File> {

@@ -12,10 +12,10 @@ use transfer::{RequestOptions, SafeUrl};
 use url::Url;
 
 use crate::{
-    host::{Grants, HostPattern, InputHost, Others},
-    manifest::{Asked, Manifest},
-    runtime::{Interface, Language},
+    host::{Grants, InputHost, Others},
+    runtime::Interface,
 };
+use plugin_package::{HostPattern, Language, Manifest, manifest::Asked};
 
 /// One thing that a user is asked to allow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

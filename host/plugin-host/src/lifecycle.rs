@@ -15,9 +15,9 @@ use market::{Digest, PublicKey, SourceId};
 
 use crate::{
     grant::{Grant, HostChoice, Permissions},
-    host::HostPattern,
     journal::Event,
 };
+use plugin_package::HostPattern;
 
 /// What is installed of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,9 +11,12 @@ use crate::{
     folder,
     grant::Permissions,
     lifecycle::{Installation, Release, Source},
-    manifest::{self, Manifest, Reading},
     registry::{Idle, Running},
-    runtime::{Code, Guest, Language, Runtime},
+    runtime::{Code, Guest, Runtime},
+};
+use plugin_package::{
+    Language, Manifest,
+    manifest::{self, Reading},
 };
 
 /// What runs of an installation, and its manifest as far as there is one.

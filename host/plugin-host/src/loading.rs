@@ -16,10 +16,10 @@ use crate::{
     fixture,
     lifecycle::{Installation, Release},
     load::{self, Loading},
-    manifest::Manifest,
     plugins::{Shared, host_version},
     registry::{Idle, Loaded, Running, Snapshot},
 };
+use plugin_package::Manifest;
 
 /// Loads all of `plugins` that are still to be loaded, one by one.
 pub(crate) async fn load_all(shared: Arc<Shared>, plugins: Vec<Identity>) {

@@ -19,20 +19,21 @@ use crate::{
     error::{CommandError, StartError},
     fault_point::{FaultPoints, Step},
     grant::HostChoice,
-    host::HostPattern,
     journal::{Event, Journal, now_ms},
     keyed::Keyed,
     lifecycle::{self, Effect, Folder, Input, Installation, Release, Source, Switch},
     load, loading,
-    manifest::{self, InvalidManifest, Manifest, Reading},
     market::{self as room, Delivery, Expected, Holdings, WantedBy},
-    package::Package,
     registry::{Idle, Loaded, Registry},
     runtime::Runtime,
     settings::Values,
     slots::Slots,
     store as rows,
     summary::PluginSummary,
+};
+use plugin_package::{
+    HostPattern, InvalidManifest, Manifest, Package,
+    manifest::{self, Reading},
 };
 
 /// How many hosts the user may choose about for one plugin: by hand, one by one, nobody gets there.

@@ -9,11 +9,10 @@ use url::Url;
 use crate::{
     grant::{Grant, Permissions},
     lifecycle::{Installation, Release, Source, Status},
-    manifest::Manifest,
-    matching::Matcher,
     runtime::Guest,
     settings::Values,
 };
+use plugin_package::{Manifest, Matcher};
 
 /// A plugin, as far as it could be loaded.
 #[derive(Clone)]

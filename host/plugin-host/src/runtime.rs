@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use market::Identity;
+pub use plugin_package::Language;
 use transfer::Secret;
 
 use crate::{
@@ -69,17 +70,6 @@ pub struct Code {
     pub bytes: Bytes,
     /// How much memory an instance may use.
     pub memory_bytes: u64,
-}
-
-/// What a plugin's code is written in, as far as the runtime cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Language {
-    /// A WebAssembly component.
-    Component,
-    /// A WebAssembly core module that is made into a component when it is loaded; for plugins under development.
-    CoreModule,
-    /// JavaScript, run by the shared engine.
-    Script,
 }
 
 /// What the code itself shows: the interfaces it has and every function of the host that it can reach.

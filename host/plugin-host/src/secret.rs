@@ -12,7 +12,8 @@ use store::{
 use transfer::{ByteCount, Secret};
 use url::Url;
 
-use crate::{host::HostPattern, redact::Redactor};
+use crate::redact::Redactor;
+use plugin_package::HostPattern;
 
 /// The longest name in bytes.
 const MAX_NAME_BYTES: usize = 64;

@@ -12,9 +12,9 @@ use crate::{
     call::Health,
     grant::{HostChoice, Permission, Permissions},
     lifecycle::{Installation, Source, Status},
-    manifest::Manifest,
     registry::{DevelopmentError, Idle, Loaded},
 };
+use plugin_package::Manifest;
 
 /// What is known about one plugin.
 #[derive(Debug, Clone)]

@@ -27,7 +27,7 @@ pub use error::{Kind, ToolError};
 pub use init::{Init, init};
 pub use key::{Fixed, Passphrases, SigningKey, Terminal};
 pub use mirror::mirror;
-pub use package::{Package, pack};
+pub use package::Package;
 pub use publish::{Checked, TIMESTAMP_LIFE, check, publish};
 pub use repository::Repository;
 pub use revoke::{pardon, revoke};

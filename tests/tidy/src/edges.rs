@@ -13,7 +13,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("engine", &["transfer", "store"]),
     (
         "plugin-host",
-        &["transfer", "egress", "store", "engine", "market", "svc-plugin-fixture"],
+        &[
+            "transfer",
+            "egress",
+            "store",
+            "engine",
+            "market",
+            "plugin-package",
+            "svc-plugin-fixture",
+        ],
     ),
     ("plugin-wasm", &["transfer", "egress", "svc-plugin-text", "plugin-host"]),
     (
@@ -24,8 +32,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("svc-plugin-fixture", &["svc-plugin-text"]),
     ("svc-plugin-text", &[]),
     ("protocol", &[]),
-    ("market", &["transfer", "egress"]),
-    ("market-tool", &["market"]),
+    ("plugin-package", &["transfer"]),
+    ("market", &["transfer", "egress", "plugin-package"]),
+    ("market-tool", &["market", "plugin-package"]),
     ("admission", &[]),
     ("agent", &["admission", "protocol"]),
     (

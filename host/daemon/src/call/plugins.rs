@@ -9,7 +9,7 @@ use std::{
 use engine::{GroupSpec, Item, Resolution, ResolverId, TaskSpec};
 use plugin_host::{
     Given, HostChoice, HostPattern, Identity, Idle, Installed, InvalidHostPattern, PluginSummary, Plugins, Previewed,
-    Resolved, Status, Variant, manifest::Manifest, settings::Definition,
+    Resolved, Status, Variant, manifest::Manifest, package::Definition,
 };
 use protocol::{
     ChoosePluginHostParams, CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, DevErrorDto, ErrorCode,

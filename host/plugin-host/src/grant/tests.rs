@@ -22,7 +22,7 @@ fn manifest() -> Manifest {
             "secrets": { "access": ["https://api.acme.com"] }, "cookies": "read"
         }
     }"#;
-    Manifest::parse(text.as_bytes(), crate::manifest::Reading::Strict)
+    Manifest::parse(text.as_bytes(), plugin_package::manifest::Reading::Strict)
         .unwrap()
         .0
 }

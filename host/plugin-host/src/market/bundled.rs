@@ -5,11 +5,8 @@ use bytes::Bytes;
 use market::{Digest, Identity};
 use semver::Version;
 
-use crate::{
-    error::CommandError,
-    manifest::{Manifest, Reading},
-    plugins,
-};
+use crate::{error::CommandError, plugins};
+use plugin_package::{Manifest, manifest::Reading};
 
 /// A package in the executable.
 #[derive(Debug, Clone, Copy)]

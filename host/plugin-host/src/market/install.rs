@@ -18,11 +18,11 @@ use crate::{
     journal::Event,
     lifecycle::{Installation, Source},
     load,
-    manifest::Manifest,
     plugins::{self, Installed, Shared},
     registry::{Running, Snapshot},
     runtime::Interface,
 };
+use plugin_package::Manifest;
 
 /// How long a package may take from all of its mirrors: the largest at 14 KB a second.
 const DOWNLOAD_TIME: Duration = Duration::from_mins(5);

@@ -16,8 +16,8 @@ use super::{
 use crate::{
     grant::Permissions,
     lifecycle::{Installation, Source},
-    manifest::Asked,
 };
+use plugin_package::manifest::Asked;
 
 /// A plugin that a source offers: the newest version that can be installed, else the newest that there is.
 #[derive(Debug, Clone)]

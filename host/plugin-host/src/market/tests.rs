@@ -9,7 +9,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use market::{Folder, Origin, OriginError, PublicKey, record::RevocationRecord};
-use market_tool::{Fixed, Init, Package, Repository, SigningKey, author, index, init, pack, publish, revoke};
+use market_tool::{Fixed, Init, Package, Repository, SigningKey, author, index, init, publish, revoke};
 
 use super::*;
 use crate::{
@@ -127,7 +127,7 @@ impl Place {
             files.insert("fixtures/one.json".to_owned(), fixture.to_owned().into_bytes().into());
         }
         let path = self.folder.path().join(format!("{name}-{version}.zip"));
-        std::fs::write(&path, pack(&files)).unwrap();
+        std::fs::write(&path, plugin_package::pack(&files).unwrap()).unwrap();
         author::sign(&path, &author).unwrap();
         path
     }

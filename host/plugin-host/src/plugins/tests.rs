@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use store::DataDir;
 use tokio::sync::Notify;
@@ -15,7 +16,6 @@ use crate::{
     journal,
     lifecycle::Status,
     listing::{Entry, Link, Listing},
-    package::tests::{archive, part},
     runtime::{Call, Called, Code, Guest, Interface, LoadError, Report},
 };
 
@@ -358,4 +358,12 @@ pub(crate) fn batch(values: &[(&str, &str)]) -> BTreeMap<String, String> {
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
         .collect()
+}
+
+fn part(name: &str, bytes: &[u8]) -> (String, Bytes) {
+    (name.to_owned(), Bytes::copy_from_slice(bytes))
+}
+
+fn archive(files: &[(String, Bytes)]) -> Vec<u8> {
+    plugin_package::pack(&files.iter().cloned().collect()).unwrap()
 }

@@ -1,3 +1,5 @@
+use plugin_package::{Choice, Widget};
+
 use super::*;
 
 fn definition(key: &str, widget: Widget) -> Definition {
@@ -24,34 +26,6 @@ fn batch(values: &[(&str, &str)]) -> BTreeMap<String, String> {
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
         .collect()
-}
-
-#[test]
-fn a_value_must_fit_its_widget() {
-    let check = |widget, good: &[&str], bad: &[&str]| {
-        let definition = definition("k", widget);
-        for value in good {
-            assert_eq!(definition.check(value), Ok(()), "{widget:?} {value}");
-        }
-        for value in bad {
-            assert!(definition.check(value).is_err(), "{widget:?} {value}");
-        }
-    };
-    check(Widget::Toggle, &["true", "false", ""], &["yes", "True", "1"]);
-    check(
-        Widget::Number,
-        &["1", "5", "2.5", ""],
-        &["0.9", "5.1", "NaN", "inf", "x", " 2"],
-    );
-    check(Widget::Select, &["hd", ""], &["sd", "HD"]);
-    check(Widget::Text, &["anything", ""], &[&"x".repeat(MAX_VALUE_BYTES + 1)]);
-    let pattern = Definition {
-        pattern: Some(Regex::new("^[a-z]+$").unwrap()),
-        is_required: true,
-        ..definition("k", Widget::Text)
-    };
-    assert_eq!(pattern.check("abc"), Ok(()));
-    assert!(pattern.check("Abc").is_err() && pattern.check("").is_err());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Writes archives that [`Package::open`](super::Package::open) takes. The same files give the same bytes, whenever and
+//! Writes archives that [`Package::open`](crate::Package::open) takes. The same files give the same bytes, whenever and
 //! wherever.
 
 use std::{collections::BTreeMap, io::Write as _};
@@ -6,10 +6,8 @@ use std::{collections::BTreeMap, io::Write as _};
 use bytes::Bytes;
 use flate2::{Compression, write::DeflateEncoder};
 
-use super::{
-    CENTRAL, CENTRAL_BYTES, Check, DEFLATED, END, InvalidPackage, LOCAL, MAX_RATIO, RATIO_FROM_BYTES, REGULAR, Result,
-    STORED, refuse,
-};
+use super::format::{CENTRAL, CENTRAL_BYTES, DEFLATED, END, LOCAL, REGULAR, STORED, is_bomb};
+use crate::refusal::{Check, InvalidPackage, Result, refuse};
 
 /// The version of the format that is needed to unpack: 2.0, for deflated files.
 const NEEDED: u16 = 20;
@@ -94,8 +92,7 @@ fn packed(bytes: &[u8]) -> (u16, Vec<u8>) {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     let deflated = encoder.write_all(bytes).and_then(|()| encoder.finish());
     let deflated = deflated.expect("memory takes whatever is written");
-    let is_bomb = bytes.len() as u64 > RATIO_FROM_BYTES && bytes.len() as u64 > MAX_RATIO * deflated.len() as u64;
-    if deflated.len() < bytes.len() && !is_bomb {
+    if deflated.len() < bytes.len() && !is_bomb(bytes.len() as u64, deflated.len() as u64) {
         (DEFLATED, deflated)
     } else {
         (STORED, bytes.to_vec())
@@ -114,8 +111,8 @@ fn number(length: usize, name: &str) -> Result<u32> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{super::Package, *};
-    use crate::manifest;
+    use super::*;
+    use crate::{Package, manifest};
 
     fn files(pairs: &[(&str, Vec<u8>)]) -> BTreeMap<String, Bytes> {
         let pairs = pairs.iter().cloned();

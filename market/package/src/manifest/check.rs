@@ -12,7 +12,7 @@ use super::{
         TypeRecord, WidgetRecord,
     },
 };
-use crate::settings::{Choice, Definition, Widget};
+use crate::{Choice, Definition, Widget};
 
 /// How long a resolver may take unless it says so.
 const WALL: Duration = Duration::from_secs(15);

@@ -2,16 +2,11 @@
 
 use std::{collections::BTreeMap, fmt, marker::PhantomData, str::FromStr};
 
-use market::Identity;
 use serde::{Deserialize, Deserializer, de};
 use transfer::ByteCount;
 
-use super::InvalidManifest;
-use crate::{
-    host::{HostPattern, InvalidHostPattern},
-    matching::UrlPattern,
-    runtime::Language,
-};
+use super::{InvalidManifest, Language};
+use crate::{HostPattern, Identity, InvalidHostPattern, UrlPattern};
 
 /// A larger file is not read: the largest honest one has a few hundred settings.
 const MAX_BYTES: usize = 256 * 1024;

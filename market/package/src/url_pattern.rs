@@ -198,7 +198,7 @@ impl fmt::Display for UrlPattern {
 
 /// A table of patterns, each with the key of whoever has it.
 #[derive(Debug, Clone)]
-pub(crate) struct Matcher<K> {
+pub struct Matcher<K> {
     exact: HashMap<String, Vec<Rule<K>>>,
     below: HashMap<String, Vec<Rule<K>>>,
     any: Vec<Rule<K>>,
@@ -213,7 +213,7 @@ struct Rule<K> {
 
 impl<K: Clone + Ord> Matcher<K> {
     /// A table of `(key, priority, pattern)`.
-    pub(crate) fn new(rules: impl IntoIterator<Item = (K, i32, UrlPattern)>) -> Self {
+    pub fn new(rules: impl IntoIterator<Item = (K, i32, UrlPattern)>) -> Self {
         let mut table = Self {
             exact: HashMap::new(),
             below: HashMap::new(),
@@ -231,7 +231,7 @@ impl<K: Clone + Ord> Matcher<K> {
     }
 
     /// Whoever claims the URL: the higher priority first, then the narrower pattern, then by key.
-    pub(crate) fn claims(&self, url: &Url) -> Vec<K> {
+    pub fn claims(&self, url: &Url) -> Vec<K> {
         let host = url.host_str().unwrap_or("");
         let below = suffixes(host).skip(1).filter_map(|suffix| self.below.get(suffix));
         let any = Some(&self.any).filter(|_| !host.is_empty());

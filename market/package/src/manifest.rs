@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use market::Identity;
-
-use crate::{host::HostPattern, matching::UrlPattern, runtime::Language, settings::Definition};
+use crate::{Definition, HostPattern, Identity, UrlPattern};
 
 mod check;
 mod record;
@@ -53,6 +51,17 @@ pub struct Manifest {
     pub tests: Option<String>,
     /// Who made it.
     pub author: Option<Author>,
+}
+
+/// What a plugin's code is written in, as far as the runtime cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// A WebAssembly component.
+    Component,
+    /// A WebAssembly core module that is made into a component when it is loaded; for plugins under development.
+    CoreModule,
+    /// JavaScript, run by the shared engine.
+    Script,
 }
 
 /// What a plugin can do.
@@ -206,7 +215,8 @@ pub struct InvalidManifest {
 
 impl InvalidManifest {
     #[expect(clippy::needless_pass_by_value, reason = "reasons are texts and errors alike")]
-    pub(crate) fn new(pointer: impl Into<String>, reason: impl ToString) -> Self {
+    /// Names the place of a fault, as a JSON pointer.
+    pub fn new(pointer: impl Into<String>, reason: impl ToString) -> Self {
         Self {
             pointer: pointer.into(),
             reason: reason.to_string(),

@@ -1,7 +1,4 @@
-//! A plugin's ZIP archive, taken apart in memory. There is one reader of it, which checks and unpacks at once: two that
-//! read an archive differently are how such checks are usually fooled. It takes plain archives only (stored or deflated
-//! files, one disk, nothing before, between or behind the parts) and names the check, the file and the limit when it
-//! refuses one.
+//! Takes archives apart in memory, and checks while it does.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,191 +7,45 @@ use std::{
 
 use bytes::Bytes;
 use flate2::read::DeflateDecoder;
-use market::Digest;
 use transfer::{ByteCount, FileName};
 
-use crate::manifest;
+use super::format::{
+    CENTRAL, CENTRAL_BYTES, DEFLATED, END, END_BYTES, FOLDER, FORBIDDEN_FLAGS, KIND_MASK, LOCAL, LOCAL_BYTES,
+    MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MAX_PATH_BYTES, MAX_RATIO, MAX_TOTAL_BYTES, REGULAR,
+    STORED, is_bomb,
+};
+use crate::refusal::{Check, Result, refuse};
 
-mod pack;
-
-pub use pack::pack;
-
-/// The largest archive: what the interface accepts as a body.
-pub const MAX_ARCHIVE_BYTES: usize = 4 * 1024 * 1024;
-
-/// Most entries, folders included.
-const MAX_ENTRIES: usize = 200;
-
-/// Bytes of all files together.
-const MAX_TOTAL_BYTES: u64 = 24 * 1024 * 1024;
-
-/// Bytes of one file.
-pub(crate) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
-
-/// How much larger a file may be than what it is packed into…
-const MAX_RATIO: u64 = 100;
-
-/// …if it is larger than this; small texts do pack that well.
-const RATIO_FROM_BYTES: u64 = 64 * 1024;
-
-/// The longest path in bytes, so that it fits below any data directory on any system.
-const MAX_PATH_BYTES: usize = 180;
-
-/// The deepest path in components.
-const MAX_DEPTH: usize = 8;
-
-/// Bytes of all recorded exchanges together.
-const MAX_FIXTURE_BYTES: usize = 512 * 1024;
-
-/// The largest icon.
-const MAX_ICON_BYTES: usize = 64 * 1024;
-
-/// A package: the files of an archive by their paths.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Package {
-    /// The SHA-256 of the archive.
-    pub digest: Digest,
-    /// The files. Every path is relative, stays inside, and names one file on every system.
-    pub files: BTreeMap<String, Bytes>,
-}
-
-/// Why an archive is not a package.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("package check {check} failed{}: {reason}", file.as_ref().map(|file| format!(" for {file:?}")).unwrap_or_default())]
-pub struct InvalidPackage {
-    /// Which check.
-    pub check: Check,
-    /// For which file.
-    pub file: Option<String>,
-    /// What was found and what is allowed.
-    pub reason: String,
-}
-
-/// The checks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Check {
-    /// The size of the archive.
-    ArchiveSize,
-    /// It is an archive, as its end says.
-    Format,
-    /// The number of entries.
-    Entries,
-    /// Parts of the archive that overlap or contradict each other.
-    Layout,
-    /// Names of files.
-    Name,
-    /// Two entries that are one file on some system.
-    Duplicate,
-    /// Entries that are no regular files.
-    Kind,
-    /// The way a file is packed.
-    Method,
-    /// The size of a file, or of all of them.
-    Size,
-    /// How much larger a file is than what it is packed into.
-    Ratio,
-    /// What is unpacked is not what was packed.
-    Checksum,
-    /// Files that a package has.
-    Content,
-}
-
-impl std::fmt::Display for Check {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::ArchiveSize => "archiveSize",
-            Self::Format => "format",
-            Self::Entries => "entries",
-            Self::Layout => "layout",
-            Self::Name => "name",
-            Self::Duplicate => "duplicate",
-            Self::Kind => "kind",
-            Self::Method => "method",
-            Self::Size => "size",
-            Self::Ratio => "ratio",
-            Self::Checksum => "checksum",
-            Self::Content => "content",
-        })
+/// The files of an archive, by their paths.
+pub(crate) fn unpack(archive: &[u8]) -> Result<BTreeMap<String, Bytes>> {
+    if archive.len() > MAX_ARCHIVE_BYTES {
+        let reason = format!("it is larger than {}", ByteCount(MAX_ARCHIVE_BYTES as u64));
+        return refuse(Check::ArchiveSize, None, reason);
     }
-}
-
-type Result<T> = std::result::Result<T, InvalidPackage>;
-
-fn refuse<T>(check: Check, file: Option<&str>, reason: impl Into<String>) -> Result<T> {
-    Err(InvalidPackage {
-        check,
-        file: file.map(str::to_owned),
-        reason: reason.into(),
-    })
-}
-
-impl Package {
-    /// Takes an archive apart.
-    pub fn open(archive: &[u8]) -> Result<Self> {
-        if archive.len() > MAX_ARCHIVE_BYTES {
-            let reason = format!("it is larger than {}", ByteCount(MAX_ARCHIVE_BYTES as u64));
-            return refuse(Check::ArchiveSize, None, reason);
+    let entries = directory(archive)?;
+    check_names(&entries)?;
+    let mut files = BTreeMap::new();
+    let mut total = 0;
+    let mut taken = Vec::new();
+    for entry in entries {
+        let (start, data) = packed_bytes(archive, &entry)?;
+        taken.push((start, entry.offset, entry.name.clone()));
+        if entry.is_folder() {
+            continue;
         }
-        let entries = directory(archive)?;
-        check_names(&entries)?;
-        let mut files = BTreeMap::new();
-        let mut total = 0;
-        let mut taken = Vec::new();
-        for entry in entries {
-            let (start, data) = packed_bytes(archive, &entry)?;
-            taken.push((start, entry.offset, entry.name.clone()));
-            if entry.is_folder() {
-                continue;
-            }
-            total += u64::from(entry.size);
-            if total > MAX_TOTAL_BYTES {
-                return refuse(
-                    Check::Size,
-                    None,
-                    format!("it unpacks to more than {}", ByteCount(MAX_TOTAL_BYTES)),
-                );
-            }
-            let bytes = unpack(&entry, data)?;
-            files.insert(entry.name, bytes);
+        total += u64::from(entry.size);
+        if total > MAX_TOTAL_BYTES {
+            return refuse(
+                Check::Size,
+                None,
+                format!("it unpacks to more than {}", ByteCount(MAX_TOTAL_BYTES)),
+            );
         }
-        check_overlaps(taken)?;
-        let files = without_wrapper(files);
-        if !files.contains_key(manifest::FILE) {
-            return refuse(Check::Content, Some(manifest::FILE), "is missing");
-        }
-        let fixtures = files.iter().filter(|(path, _)| path.starts_with("fixtures/"));
-        let fixture_bytes: usize = fixtures.map(|(_, bytes)| bytes.len()).sum();
-        if fixture_bytes > MAX_FIXTURE_BYTES {
-            let reason = format!("more than {} in all", ByteCount(MAX_FIXTURE_BYTES as u64));
-            return refuse(Check::Size, Some("fixtures/"), reason);
-        }
-        Ok(Self {
-            digest: Digest::of(archive),
-            files,
-        })
+        let bytes = inflate(&entry, data)?;
+        files.insert(entry.name, bytes);
     }
-
-    /// The file at `path`, which the manifest names as its `role`.
-    pub fn file(&self, path: &str, role: &str) -> Result<&Bytes> {
-        match self.files.get(path) {
-            Some(bytes) => Ok(bytes),
-            None => refuse(
-                Check::Content,
-                Some(path),
-                format!("is missing; the manifest names it as {role}"),
-            ),
-        }
-    }
-
-    /// Checks the picture at `path`.
-    pub fn check_icon(&self, path: &str) -> Result<()> {
-        let icon = self.file(path, "icon")?;
-        if icon.len() > MAX_ICON_BYTES {
-            let reason = format!("an icon is larger than {}", ByteCount(MAX_ICON_BYTES as u64));
-            return refuse(Check::Size, Some(path), reason);
-        }
-        Ok(())
-    }
+    check_overlaps(taken)?;
+    Ok(files)
 }
 
 /// An entry of the central directory.
@@ -215,26 +66,6 @@ impl Entry {
         self.name.ends_with('/')
     }
 }
-
-/// Signatures, and lengths of the parts without what varies.
-const END: &[u8; 4] = b"PK\x05\x06";
-const END_BYTES: usize = 22;
-const CENTRAL: &[u8; 4] = b"PK\x01\x02";
-const CENTRAL_BYTES: usize = 46;
-const LOCAL: &[u8; 4] = b"PK\x03\x04";
-const LOCAL_BYTES: usize = 30;
-
-/// Bits of the flags: encrypted in one of two ways, or a patch.
-const FORBIDDEN_FLAGS: u16 = 0x0001 | 0x0040 | 0x2000 | 0x0020;
-
-/// Methods.
-const STORED: u16 = 0;
-const DEFLATED: u16 = 8;
-
-/// The part of Unix modes that says what a file is, and the value of regular files and folders.
-const KIND_MASK: u32 = 0o170_000;
-const REGULAR: u32 = 0o100_000;
-const FOLDER: u32 = 0o040_000;
 
 /// The two numbers of little-endian bytes that the format has. Out of bounds is a damaged archive.
 fn u16_at(bytes: &[u8], at: usize) -> Result<u16> {
@@ -354,7 +185,7 @@ fn central_entry(archive: &[u8], at: usize) -> Result<(Entry, usize)> {
         let reason = format!("is larger than {}", ByteCount(MAX_FILE_BYTES));
         return refuse(Check::Size, name, reason);
     }
-    if u64::from(entry.size) > RATIO_FROM_BYTES && u64::from(entry.size) > u64::from(entry.packed) * MAX_RATIO {
+    if is_bomb(entry.size.into(), entry.packed.into()) {
         let reason = format!(
             "{} out of {}; the limit is {MAX_RATIO} to one",
             ByteCount(entry.size.into()),
@@ -405,7 +236,7 @@ fn packed_bytes<'a>(archive: &'a [u8], entry: &Entry) -> Result<(usize, &'a [u8]
 }
 
 /// Unpacks a file, and no more of it than the directory promised.
-fn unpack(entry: &Entry, data: &[u8]) -> Result<Bytes> {
+fn inflate(entry: &Entry, data: &[u8]) -> Result<Bytes> {
     let name = Some(entry.name.as_str());
     let mut bytes = Vec::with_capacity(entry.size as usize);
     let limit = u64::from(entry.size) + 1;
@@ -486,23 +317,3 @@ fn check_names(entries: &[Entry]) -> Result<()> {
         None => Ok(()),
     }
 }
-
-/// The files without the one folder that they are all in, if the manifest is in it: the archive of a folder.
-fn without_wrapper(files: BTreeMap<String, Bytes>) -> BTreeMap<String, Bytes> {
-    let first = files.keys().next().and_then(|path| path.split_once('/'));
-    let Some(wrapper) = first.map(|(folder, _)| format!("{folder}/")) else {
-        return files;
-    };
-    let is_wrapped = files.contains_key(&format!("{wrapper}{}", manifest::FILE))
-        && files.keys().all(|path| path.starts_with(&wrapper));
-    if !is_wrapped {
-        return files;
-    }
-    let stripped = files
-        .into_iter()
-        .map(|(path, bytes)| (path[wrapper.len()..].to_owned(), bytes));
-    stripped.collect()
-}
-
-#[cfg(test)]
-pub(crate) mod tests;

@@ -4,24 +4,25 @@ use std::io::Write as _;
 
 use proptest::prelude::*;
 
-use super::*;
+use super::format::*;
+use crate::{Check, Digest, Package};
 
 /// One entry of an archive that a test makes; everything in it can be made to lie.
 #[derive(Clone)]
-pub(crate) struct Part {
-    pub(crate) name: String,
-    pub(crate) local_name: Option<String>,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) packed: Option<Vec<u8>>,
-    pub(crate) method: u16,
-    pub(crate) flags: u16,
-    pub(crate) mode: u32,
-    pub(crate) size: Option<u32>,
-    pub(crate) checksum: Option<u32>,
-    pub(crate) offset: Option<u32>,
+struct Part {
+    name: String,
+    local_name: Option<String>,
+    bytes: Vec<u8>,
+    packed: Option<Vec<u8>>,
+    method: u16,
+    flags: u16,
+    mode: u32,
+    size: Option<u32>,
+    checksum: Option<u32>,
+    offset: Option<u32>,
 }
 
-pub(crate) fn part(name: &str, bytes: &[u8]) -> Part {
+fn part(name: &str, bytes: &[u8]) -> Part {
     Part {
         name: name.to_owned(),
         local_name: None,
@@ -37,7 +38,7 @@ pub(crate) fn part(name: &str, bytes: &[u8]) -> Part {
 }
 
 /// Makes an archive of what a test wants in it.
-pub(crate) fn archive(parts: &[Part]) -> Vec<u8> {
+fn archive(parts: &[Part]) -> Vec<u8> {
     counted_archive(parts, parts.len())
 }
 
