@@ -2,6 +2,8 @@
 
 use super::*;
 
+use crate::error::CommandError;
+
 #[tokio::test]
 async fn a_plugin_is_listed_installed_and_remembered_with_its_source_and_author() {
     let (_outside, place, world) = begin_with_source().await;
