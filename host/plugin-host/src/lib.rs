@@ -47,7 +47,7 @@ pub use lifecycle::{
     registry::{DevelopmentError, Idle},
     rows::MIGRATIONS,
 };
-pub use plugin_package::{HostPattern, InvalidHostPattern, InvalidUrlPattern, UrlPattern, manifest};
+pub use plugin_package::{Definition, HostPattern, InvalidHostPattern, InvalidUrlPattern, UrlPattern, manifest};
 pub use plugins::{Changes, Pending, PluginSummary};
 pub use policy::{
     fault::{Exceeded, GuestError, PluginFault, Retry},

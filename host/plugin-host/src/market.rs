@@ -15,6 +15,7 @@ mod adopt;
 mod install;
 mod refresh;
 
+pub use crate::install::imports_digest;
 pub use adopt::Adoption;
 
 /// How the market is used from now on.

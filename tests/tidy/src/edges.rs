@@ -61,6 +61,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "daemon",
             "agent",
             "plugin-host",
+            "plugin-package",
             "plugin-wasm",
             "market",
             "market-tool",
@@ -75,6 +76,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "engine",
             "market",
             "plugin-host",
+            "plugin-package",
             "svc-plugin",
             "transfer",
             "transfer-http",
@@ -90,8 +92,9 @@ const FOR_TESTS: &[&str] = &["support"];
 /// Crates that a crate may use in its tests only.
 const EDGES_OF_TESTS: &[(&str, &[&str])] = &[
     ("agent", &["daemon", "plugin-host", "transfer", "transfer-http"]),
-    ("daemon", &["market", "market-tool"]),
+    ("daemon", &["market", "market-tool", "plugin-package"]),
     ("plugin-host", &["market-tool"]),
+    ("plugin-wasm", &["plugin-package"]),
     ("market-tool", &["egress"]),
 ];
 

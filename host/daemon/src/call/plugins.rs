@@ -8,8 +8,8 @@ use std::{
 
 use engine::{GroupSpec, Item, Resolution, ResolverId, TaskSpec};
 use plugin_host::{
-    Given, HostChoice, HostPattern, Identity, Idle, Installed, InvalidHostPattern, PluginSummary, Plugins, Previewed,
-    Resolved, Status, Variant, manifest::Manifest, package::Definition,
+    Definition, Given, HostChoice, HostPattern, Identity, Idle, Installed, InvalidHostPattern, PluginSummary, Plugins,
+    Previewed, Resolved, Status, Variant, manifest::Manifest,
 };
 use protocol::{
     ChoosePluginHostParams, CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, DevErrorDto, ErrorCode,

@@ -139,7 +139,7 @@ impl Place {
             ("plugin.wasm".to_owned(), version.to_owned().into_bytes().into()),
         ]);
         let path = self.folder.path().join(format!("acme@test-{version}.zip"));
-        fs::write(&path, plugin_host::package::pack(&files).unwrap()).unwrap();
+        fs::write(&path, plugin_package::pack(&files).unwrap()).unwrap();
         author::sign(&path, &author).unwrap();
         let imports = |_: &_| Ok(imports_digest(&interface()));
         let addition = index::Addition {

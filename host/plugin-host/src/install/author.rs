@@ -10,6 +10,7 @@ use std::{
 use bytes::Bytes;
 use plugin_package::{Manifest, Package, manifest::Reading};
 
+pub use crate::package::archive::ABI;
 use crate::{
     error::CommandError,
     fixture::{self, Fixture, FixtureCall, FixtureError, Input, RecordError, Recorded, Replayed, Unsendable},
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn the_version_of_the_interface_is_that_of_its_description() {
         let description = include_str!("../../../../plugin-sdk/wit/plugin.wit");
-        assert!(description.starts_with(&format!("package svc:plugin@{}.", archive::ABI)));
+        assert!(description.starts_with(&format!("package svc:plugin@{}.", ABI)));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use plugin_package::{
 use crate::error::CommandError;
 
 /// The version of the interface between host and plugins, as `abi` of a manifest names it.
-pub(crate) const ABI: &str = "0.1";
+pub const ABI: &str = "0.1";
 
 /// The version of the host, which all its crates share.
 pub(crate) fn host_version() -> semver::Version {
