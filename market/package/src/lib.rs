@@ -8,7 +8,7 @@
 //!
 //! *Never* touches a disk, checks a signature (that is `market`) or decides what a plugin may do (`plugin-host`).
 //!
-//! # Storeys
+//! # Layers
 //! - `package`: the files of an archive, with the limits of their contents
 //! - `zip`: the archive's reader and writer
 //! - `manifest`: `plugin.json`

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use crate::json::{self, Malformed};
+use crate::format::json::{self, Malformed};
 
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 

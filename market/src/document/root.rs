@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 use jiff::Timestamp;
 
 use crate::{
-    Identity, PublicKey,
-    record::{OverrideRecord, RoleRecord, RootRecord},
+    Identity, PublicKey, Role,
+    format::record::{OverrideRecord, RoleRecord, RootRecord},
 };
 
 /// The longest name of a source that users are shown, in characters.
@@ -14,56 +14,6 @@ const MAX_NAME_CHARACTERS: usize = 80;
 
 /// The longest identifier of a source in bytes; it is part of file names.
 const MAX_ID_BYTES: usize = 64;
-
-/// In which role a key speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// Says which keys there are.
-    Root,
-    /// Says what is the newest.
-    Timestamp,
-    /// Says which plugins there are.
-    Index,
-    /// Says which must not run.
-    Revocations,
-}
-
-impl Role {
-    /// Every role.
-    pub const ALL: [Self; 4] = [Self::Root, Self::Timestamp, Self::Index, Self::Revocations];
-
-    /// Its name in files and commands.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Root => "root",
-            Self::Timestamp => "timestamp",
-            Self::Index => "index",
-            Self::Revocations => "revocations",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A text that names no role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a role is root, timestamp, index or revocations")]
-pub struct InvalidRole;
-
-impl FromStr for Role {
-    type Err = InvalidRole;
-
-    fn from_str(text: &str) -> Result<Self, InvalidRole> {
-        Self::ALL
-            .into_iter()
-            .find(|role| role.name() == text)
-            .ok_or(InvalidRole)
-    }
-}
 
 /// What a source calls itself, for ever.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

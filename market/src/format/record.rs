@@ -8,7 +8,10 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Abi, Digest, Identity, Level, PublicKey, signature::Compact, text};
+use crate::{
+    Abi, Digest, Identity, Level, PublicKey,
+    format::{signature::Compact, text},
+};
 
 /// The version of the formats that this library writes.
 pub const SPEC: &str = "1.0";
@@ -309,7 +312,7 @@ pub struct KeyText(#[serde(with = "text")] pub PublicKey);
 
 /// The bytes of `record` as files hold them: without spaces, keys sorted.
 pub fn to_bytes(record: &impl Serialize) -> Vec<u8> {
-    crate::merge::canonical(&serde_json::to_vec(record).expect("records have only what JSON has"))
+    crate::format::merge::canonical(&serde_json::to_vec(record).expect("records have only what JSON has"))
         .expect("a record is JSON of a few levels")
 }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp as Time;
 
 use crate::{
     Digest, MAX_INDEX_BYTES, MAX_REVOCATIONS_BYTES,
-    record::{FileRecord, TimestampRecord},
+    format::record::{FileRecord, TimestampRecord},
 };
 
 /// Which files of a source are the newest.

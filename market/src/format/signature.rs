@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt};
 use minisign_verify::Signature;
 use semver::Version;
 
-use crate::{Digest, Identity, PublicKey, Role, key::KeyId};
+use crate::{Digest, Identity, PublicKey, Role, format::key::KeyId};
 
 /// What every trusted comment begins with; the number is that of these rules.
 const PREFIX: &str = "svc-market v1";
