@@ -7,7 +7,8 @@ use jiff::Timestamp;
 
 use crate::{
     Entry, Identity, MAX_INDEX_BYTES, MAX_ROOT_BYTES, MAX_SIGNATURES_BYTES, MAX_TIMESTAMP_BYTES, Origin, OriginError,
-    PackageError, PublicKey, Refreshed, Role, SourceState, VerifiedPackage, VerifyError, path, signature,
+    PackageError, PublicKey, Refreshed, Role, SourceState, VerifiedPackage, VerifyError,
+    format::{path, signature},
     verify::{self, Heads, IndexPart, Parts, Signed, Wanted},
 };
 

@@ -9,38 +9,40 @@
 //!
 //! Start reading at [`verify`] (the checks, in their order), then [`fetch`] (the same order, with bytes from
 //! somewhere), then [`choice`].
+//!
+//! # Layers
+//! - `fetch`: a refresh and a download, with bytes from wherever they are
+//! - `http`, `link`: places on the web, and the links by which users add a source
+//! - `origin`: whatever holds the bytes
+//! - `verify`, `choice`: whether a source is believed, and which version of a plugin it offers
+//! - `state`: what is remembered of a source between two refreshes
+//! - `package`: the bytes that an index promised, and the list of files that the author signed
+//! - `document`: what the signed files say
+//! - `format`: how they are written
 
 pub mod choice;
-mod digest;
+mod document;
 pub mod fetch;
+mod format;
 pub mod http;
-mod identity;
-mod index;
-mod json;
-mod key;
 mod link;
-pub mod merge;
 mod origin;
 mod package;
-pub mod path;
-pub mod record;
-mod revocation;
-mod root;
-pub mod signature;
 mod state;
-pub mod text;
-mod timestamp;
 pub mod verify;
 
-pub use digest::{Digest, InvalidDigest};
-pub use identity::{Identity, InvalidIdentity};
-pub use index::{Abi, Author, Entry, Index, InvalidAbi, Plugin};
-pub use key::{InvalidKey, KeyId, PublicKey};
+pub use document::index::{Author, Entry, Index, Plugin};
+pub use document::revocation::{Revocation, Revocations, VersionRange};
+pub use document::root::{InvalidSourceId, Root, SourceId};
+pub use format::abi::{Abi, InvalidAbi};
+pub use format::key::{InvalidKey, KeyId, PublicKey};
+pub use format::level::Level;
+pub use format::role::Role;
+pub use format::{merge, path, record, signature, text};
 pub use link::{InvalidLink, Link};
 pub use origin::{Embedded, Folder, Origin, OriginError, Reading};
 pub use package::{AuthorSignature, FILES, FILES_SIGNATURE, PackageError, VerifiedPackage, files_list, verify_files};
-pub use revocation::{Level, Revocation, Revocations, VersionRange};
-pub use root::{InvalidSourceId, Role, Root, SourceId};
+pub use plugin_package::{Digest, Identity, InvalidDigest, InvalidIdentity};
 pub use state::{Freshness, InvalidState, Pin, SourceState, StoredState};
 pub use verify::{AuthorChange, Changes, Consent, Document, Refreshed, VerifyError};
 
@@ -63,4 +65,4 @@ pub const MAX_ENTRIES: usize = 10_000;
 pub const MAX_REVOCATIONS_BYTES: u64 = 1024 * 1024;
 
 /// The largest package: what the host takes as an archive.
-pub const MAX_PACKAGE_BYTES: u64 = 4 * 1024 * 1024;
+pub const MAX_PACKAGE_BYTES: u64 = plugin_package::MAX_ARCHIVE_BYTES as u64;

@@ -6,9 +6,12 @@ use bytes::Bytes;
 use semver::Version;
 
 use crate::{
-    Digest, Entry, Identity, PublicKey, json, record,
-    record::{ContentRecord, FilesRecord},
-    signature::{self, Purpose},
+    Digest, Entry, Identity, PublicKey,
+    format::{
+        json,
+        record::{self, ContentRecord, FilesRecord},
+        signature::{self, Purpose},
+    },
 };
 
 /// The list of a package's files.

@@ -7,10 +7,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Digest, Entry, Identity, Index, PublicKey, Revocations, Role, Root, VerifiedPackage, json,
-    record::{IndexRecord, KeyText, RevocationsRecord, RootRecord},
-    text,
-    timestamp::File,
+    Digest, Entry, Identity, Index, PublicKey, Revocations, Role, Root, VerifiedPackage,
+    document::timestamp::File,
+    format::{
+        json,
+        record::{IndexRecord, KeyText, RevocationsRecord, RootRecord},
+        text,
+    },
 };
 
 /// The version of [`StoredState::head`].

@@ -13,13 +13,17 @@ use serde::de::DeserializeOwned;
 use crate::{
     Digest, Identity, Index, MAX_ROOT_BYTES, MAX_TIMESTAMP_BYTES, PublicKey, Revocation, Revocations, Role, Root,
     SourceState,
-    json::{self, Malformed},
-    merge,
-    record::{IndexRecord, RevocationsRecord, RootRecord, TimestampRecord},
-    root::Keys,
-    signature::{self, Purpose},
+    document::{
+        root::Keys,
+        timestamp::{File, Timestamp},
+    },
+    format::{
+        json::{self, Malformed},
+        merge,
+        record::{IndexRecord, RevocationsRecord, RootRecord, TimestampRecord},
+        signature::{self, Purpose},
+    },
     state::{Anchor, Held, Mark, Ratchets, TrustedRoot},
-    timestamp::{File, Timestamp},
 };
 
 mod continuity;
@@ -302,10 +306,11 @@ impl Heads<'_> {
             .zip(held_index)
             .expect("what is not wanted is held, and what is wanted was accepted");
 
-        let record: RevocationsRecord = parse(Role::Revocations, &revocations_held.body)?;
+        let record: RevocationsRecord =
+            json::read(&revocations_held.body).map_err(VerifyError::malformed(Role::Revocations))?;
         check_number(Role::Revocations, record.seq, &revocations_held.file)?;
         let revocations = Revocations::from(record);
-        let record: IndexRecord = parse(Role::Index, &index_held.body)?;
+        let record: IndexRecord = json::read(&index_held.body).map_err(VerifyError::malformed(Role::Index))?;
         check_number(Role::Index, record.seq, &index_held.file)?;
         let index = Index::try_from(record).map_err(|reason| VerifyError::Invalid(Role::Index, reason))?;
         check_expiry(Role::Index, index.expires, self.time)?;
@@ -414,11 +419,13 @@ fn read<T: DeserializeOwned>(document: Document, body: &[u8], limit: u64) -> Res
     if body.len() as u64 > limit {
         return Err(VerifyError::TooLarge(document));
     }
-    parse(document, body)
+    json::read(body).map_err(VerifyError::malformed(document))
 }
 
-fn parse<T: DeserializeOwned>(document: Document, body: &[u8]) -> Result<T, VerifyError> {
-    json::read(body).map_err(|error| VerifyError::Malformed(document, error))
+impl VerifyError {
+    fn malformed(document: Document) -> impl FnOnce(Malformed) -> Self {
+        move |error| Self::Malformed(document, error)
+    }
 }
 
 /// Who of `keys` signed, if they are enough.

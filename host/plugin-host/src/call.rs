@@ -1,37 +1,35 @@
 //! The one place where plugins are called: who is asked, whether it may be, with what, and what follows from the end.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use market::Identity;
-use tokio::time::Instant;
+use plugin_package::Manifest;
 use transfer::Secret;
 use url::Url;
 
 use crate::{
-    ask::{Ask, Capability, preview},
-    breaker::{Breaker, Change, SiteHealth},
-    capture::Capture,
+    call::capture::Capture,
     error::{CallError, CallFailure},
-    fault::{Exceeded, GuestError, PluginFault},
     fixture::watch,
-    grant::Given,
-    host::HostPattern,
-    journal::{Event, now_ms},
-    lifecycle::{Input, Source, Status, Switch},
-    listing::{Link, Listing},
-    manifest::Manifest,
-    plugins::{Plugins, Shared},
-    registry::{Idle, Loaded, Running},
-    runtime::{Call, CallId, Called, Guest, Report},
+    install::{Plugins, Shared},
+    lifecycle::{Input, Source, Switch, registry::Loaded},
+    policy::{
+        breaker::Change,
+        fault::{Exceeded, GuestError, PluginFault},
+        grant::Given,
+        health::{Capability, Verdict},
+    },
+    runtime::{Ask, Call, CallId, Called, Event, Guest, Link, Listing, Report, Storage, World, now_ms, preview},
     secret::Secrets,
-    storage::Storage,
-    world::World,
 };
+
+mod capture;
+mod resolver;
 
 /// How long a runtime may take beyond a call's time to end it and to say what it took.
 const GRACE: Duration = Duration::from_secs(1);
@@ -75,7 +73,7 @@ impl Plugins {
     /// Why a plugin cannot be called now, if it cannot.
     pub(crate) fn unavailable(&self, plugin: &Identity) -> Option<CallError> {
         let loaded = self.0.registry.get(plugin).ok_or(CallFailure::NotInstalled);
-        let reason = loaded.and_then(|loaded| callable(&loaded).map(drop)).err()?;
+        let reason = loaded.and_then(|loaded| loaded.callable().map(drop)).err()?;
         Some(CallError {
             plugin: plugin.clone(),
             version: None,
@@ -175,7 +173,7 @@ impl Shared {
         };
         let loaded = loaded.ok_or_else(|| refused(CallFailure::NotInstalled))?;
         let loaded = self.once_loaded(plugin, loaded, &ask).await.map_err(refused)?;
-        let (running, manifest) = callable(&loaded).map_err(refused)?;
+        let (running, manifest) = loaded.callable().map_err(refused)?;
         let wall = ask.wall(manifest).ok_or_else(|| refused(CallFailure::Incapable))?;
         let slot = self.stop.run_until_cancelled(self.slots.take(plugin)).await;
         let slot = slot.ok_or_else(|| refused(CallFailure::Closed))?;
@@ -188,7 +186,7 @@ impl Shared {
         let calling = self.run_call(make(Arc::clone(&running.guest), call), wall);
         let called = tokio::select! {
             called = calling => called.ok_or_else(|| refused(CallFailure::Closed))?,
-            Some(stopped) = self.registry.stopped(plugin) => return Err(refused(revoked(&stopped))),
+            Some(stopped) = self.registry.stopped(plugin) => return Err(refused(stopped.revoked())),
         };
         self.learn(
             plugin,
@@ -335,29 +333,6 @@ impl Shared {
     }
 }
 
-/// What can be called of a plugin, if it may be.
-pub(crate) fn callable(loaded: &Loaded) -> Result<(&Running, &Arc<Manifest>), CallFailure> {
-    match loaded.status() {
-        Status::Enabled => {}
-        Status::Disabled => return Err(CallFailure::Disabled),
-        Status::Tripped => return Err(CallFailure::Tripped),
-        Status::Revoked => return Err(revoked(loaded)),
-        Status::PendingConsent => return Err(CallFailure::ConsentPending),
-    }
-    match (&loaded.running, &loaded.manifest) {
-        (Ok(running), Some(manifest)) => Ok((running, manifest)),
-        (Err(Idle::Loading), _) => Err(CallFailure::Loading),
-        (Err(Idle::ConsentPending), _) => Err(CallFailure::ConsentPending),
-        (Err(Idle::Failed(error)), _) => Err(CallFailure::NotLoaded(error.clone())),
-        (Ok(_), None) => Err(CallFailure::NotLoaded("its manifest cannot be read".to_owned())),
-    }
-}
-
-fn revoked(loaded: &Loaded) -> CallFailure {
-    let reason = loaded.revocation.as_ref().map(|revocation| revocation.reason.clone());
-    CallFailure::Revoked(reason.unwrap_or_default())
-}
-
 fn is_on_probation(loaded: &Loaded, calls: u32) -> bool {
     let installation = &loaded.installation;
     let is_new = installation.active.as_ref().is_some_and(|active| {
@@ -369,94 +344,4 @@ fn is_on_probation(loaded: &Loaded, calls: u32) -> bool {
     let is_replaceable = !installation.is_pinned && !installation.is_development();
     let can_go_back = is_replaceable && installation.previous.as_ref().is_some_and(has_same_author);
     is_new && can_go_back && calls <= PROBATION_CALLS
-}
-
-/// How plugins fare. Kept in memory: after a restart everybody starts afresh.
-#[derive(Debug, Default)]
-pub(crate) struct Health(Mutex<HashMap<Identity, Fare>>);
-
-/// How one plugin fares.
-#[derive(Debug, Default)]
-struct Fare {
-    breakers: BTreeMap<Capability, Breaker>,
-    site: SiteHealth,
-    /// How the last calls of the version before went.
-    before: SiteHealth,
-    calls: u32,
-    /// Hosts that the user granted for the next call.
-    once: Vec<HostPattern>,
-}
-
-/// What a call's end says about its plugin.
-#[derive(Debug)]
-struct Verdict {
-    change: Change,
-    /// The site's pages are understood much less than by the version before.
-    is_worse: bool,
-    /// Of this version since the process started.
-    calls: u32,
-}
-
-impl Health {
-    fn fares(&self) -> MutexGuard<'_, HashMap<Identity, Fare>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn admit(&self, plugin: &Identity, capability: Capability) -> Result<(), Duration> {
-        let mut fares = self.fares();
-        let fare = fares.entry(plugin.clone()).or_default();
-        let breaker = fare.breakers.entry(capability).or_default();
-        breaker.admit(Instant::now().into_std())
-    }
-
-    fn record(&self, plugin: &Identity, capability: Capability, url: &str, fault: Option<&PluginFault>) -> Verdict {
-        let mut fares = self.fares();
-        let fare = fares.entry(plugin.clone()).or_default();
-        fare.calls += 1;
-        fare.site
-            .record(url, fault.is_some_and(PluginFault::counts_against_site));
-        let is_fault = fault.is_some_and(PluginFault::counts_against_plugin);
-        let breaker = fare.breakers.entry(capability).or_default();
-        Verdict {
-            change: breaker.record(Instant::now().into_std(), is_fault),
-            is_worse: fare.site.is_worse_than(&fare.before),
-            calls: fare.calls,
-        }
-    }
-
-    /// Forgets what failed: another version, or the user, gives it another chance.
-    pub(crate) fn start_afresh(&self, plugin: &Identity) {
-        let mut fares = self.fares();
-        let before = fares.remove(plugin).map(|fare| fare.site).unwrap_or_default();
-        let fresh = Fare {
-            before,
-            ..Fare::default()
-        };
-        fares.insert(plugin.clone(), fresh);
-    }
-
-    /// Forgets a plugin that is gone.
-    pub(crate) fn remove(&self, plugin: &Identity) {
-        self.fares().remove(plugin);
-    }
-
-    pub(crate) fn is_site_broken(&self, plugin: &Identity) -> bool {
-        self.fares().get(plugin).is_some_and(|fare| fare.site.is_broken())
-    }
-
-    pub(crate) fn grant_once(&self, plugin: &Identity, host: HostPattern) {
-        let mut fares = self.fares();
-        let once = &mut fares.entry(plugin.clone()).or_default().once;
-        if !once.contains(&host) {
-            once.push(host);
-        }
-    }
-
-    fn take_once(&self, plugin: &Identity) -> Vec<HostPattern> {
-        let mut fares = self.fares();
-        fares
-            .get_mut(plugin)
-            .map(|fare| std::mem::take(&mut fare.once))
-            .unwrap_or_default()
-    }
 }

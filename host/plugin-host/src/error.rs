@@ -1,16 +1,14 @@
 //! Why plugins refuse.
 
+use std::{io, path::PathBuf};
+
+use ::store::SealError;
 use market::Identity;
+use plugin_package::{InvalidManifest, InvalidPackage};
 
 use crate::{
-    disk::DiskError,
-    fault::{PluginFault, Retry},
-    lifecycle::Refusal,
-    manifest::InvalidManifest,
-    package::InvalidPackage,
+    policy::fault::{PluginFault, Retry},
     runtime::{CallId, LoadError},
-    settings::InvalidSetting,
-    store::RowError,
 };
 
 /// Why plugins do not start.
@@ -25,6 +23,88 @@ pub enum StartError {
     /// The packages cannot be used.
     #[error(transparent)]
     Disk(#[from] DiskError),
+}
+
+/// Why a package is not on the disk.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    /// The system refuses.
+    #[error("cannot {act} {}", path.display())]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// With which file or folder.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// A file is not what was unpacked.
+    #[error("{} is missing or damaged; install the plugin again", .0.display())]
+    Damaged(PathBuf),
+}
+
+/// A row that does not read.
+#[derive(Debug, thiserror::Error)]
+pub enum RowError {
+    /// It holds something that no version wrote.
+    #[error("the row of plugin {plugin} cannot be read: {reason}")]
+    Content {
+        /// Of which plugin.
+        plugin: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A source's row is such a one.
+    #[error("the row of the market's source {id} cannot be read: {reason}")]
+    Source {
+        /// Of which source.
+        id: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Its secrets do not open.
+    #[error("the secrets of plugin {plugin} do not open")]
+    Sealed {
+        /// Of which plugin.
+        plugin: String,
+        /// Why not.
+        #[source]
+        source: SealError,
+    },
+}
+
+/// A change of settings that was refused; nothing of it was made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("setting {key}: {reason}")]
+pub struct InvalidSetting {
+    /// Which one, the first of those that are wrong.
+    pub key: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Why something cannot happen to a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It is not installed.
+    #[error("the plugin is not installed")]
+    NotInstalled,
+    /// It came from another source, which alone may update it.
+    #[error("the plugin came from the source {0}; only that one updates it")]
+    OtherSource(String),
+    /// The user wants to be asked before it is replaced.
+    #[error("the plugin is pinned to its version")]
+    Pinned,
+    /// Nothing waits for consent.
+    #[error("the plugin asks for nothing")]
+    NothingPending,
+    /// The consent is for something else than what is asked now.
+    #[error("what the plugin asks for has changed; look again")]
+    OtherPermissions,
+    /// There is no version before.
+    #[error("there is no version to go back to")]
+    NoPrevious,
 }
 
 /// A command that was refused. What was there before is still there and works.
@@ -79,10 +159,10 @@ pub enum CommandError {
     #[error("cannot read {}", path.display())]
     Folder {
         /// Which file of it.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// Why not.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The plugin's present state does not allow it.
     #[error(transparent)]
@@ -191,4 +271,15 @@ impl CallFailure {
             | Self::NotInstalled => Retry::Never,
         }
     }
+}
+
+/// An error with its causes, for somebody who reads one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }

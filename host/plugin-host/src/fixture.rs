@@ -11,6 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use market::Identity;
+use plugin_package::Manifest;
 use serde_json::{Value, json};
 use store::{Store, Vault};
 pub use svc_plugin_fixture::{
@@ -20,20 +21,17 @@ use transfer::Secret;
 use url::Url;
 
 use crate::{
-    ask::{Ask, preview},
-    fault::PluginFault,
-    grant::{Given, Grant, Permissions},
-    host::{Grants, Others},
-    journal::{Journal, Line, now_ms},
-    lifecycle,
-    manifest::Manifest,
-    redact::Redactor,
-    runtime::{Call, CallId, Called, Guest, Report},
-    secret::Secrets,
-    settings::Values,
-    storage::Storage,
-    store as rows,
-    world::{Gap, Moment, Replay, Watch, World},
+    lifecycle::{self, rows, values::Values},
+    policy::{
+        fault::PluginFault,
+        grant::{Given, Grant, Permissions},
+        host::{Grants, Others},
+    },
+    runtime::{
+        Ask, Call, CallId, Called, Gap, Guest, Journal, Line, Moment, Replay, Report, Storage, Watch, World, now_ms,
+        preview,
+    },
+    secret::{Redactor, Secrets},
 };
 
 mod result;
@@ -71,7 +69,7 @@ pub enum RecordError {
     Url(String),
     /// The values do not fit the manifest's settings.
     #[error(transparent)]
-    Setting(#[from] crate::settings::InvalidSetting),
+    Setting(#[from] crate::error::InvalidSetting),
     /// What was exchanged cannot be played.
     #[error(transparent)]
     Gap(#[from] Gap),
@@ -142,7 +140,7 @@ pub(crate) async fn check(
 ) -> Result<(), (String, String)> {
     let check = async {
         for (path, fixture) in of_files(manifest, files).into_iter().take(MAX_PLAYED) {
-            let fixture = fixture.map_err(|error| (path.clone(), crate::load::chain(&error)))?;
+            let fixture = fixture.map_err(|error| (path.clone(), crate::error::chain(&error)))?;
             let replayed = replay(manifest, guest, &fixture).await;
             if !replayed.problems.is_empty() {
                 return Err((fixture.name, replayed.problems.join("; ")));

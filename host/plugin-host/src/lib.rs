@@ -1,69 +1,61 @@
 //! Plugins: which there are, what they may do, and when they are called.
 //!
-//! *Owns* packages and their checks, manifests, what users agreed to, settings and memory of plugins, the life of an
-//! installation from the first byte to the last, and every decision about a call: who claims a URL, whether it may be
-//! called now, with which hosts and secrets, and what its failure means.
+//! *Owns* what users agreed to, settings and memory of plugins, the life of an installation from the first byte to the
+//! last, and every decision about a call: who claims a URL, whether it may be called now, with which hosts and secrets,
+//! and what its failure means.
 //!
-//! *Never* runs guest code itself, and names no engine that does: that is what a [`runtime::Runtime`] is for.
+//! *Never* runs guest code itself, and names no engine that does: that is what a [`runtime::Runtime`] is for. What an
+//! archive and a manifest are is said by `plugin-package`, what a source of plugins is believed by `market`.
 //!
-//! Start reading at [`Plugins`] (what can be asked), then [`lifecycle`] (what happens to a plugin), then [`call`] (how
-//! one is called).
+//! Start reading at [`Plugins`] (what can be asked), then `lifecycle` (what happens to a plugin), then `call` (how one is
+//! called).
+//!
+//! # Layers
+//! - `plugins`: the commands and questions of the handle, and how it is opened
+//! - `market`: sources are asked for news, packages fetched from them
+//! - `call`: one call of a plugin from its URL to what follows from its end; the engine's resolver
+//! - `install`: changes of what is installed, by users, sources and authors' folders
+//! - `catalogue`: what is known of sources, as a value and as rows
+//! - `package`: packages and folders on the disk, and how their code is loaded
+//! - `fixture`: recorded calls are played and made
+//! - `lifecycle`: what is installed, as a pure function, as rows and as the snapshot that calls read
+//! - `error`: why commands and calls are refused
+//! - `runtime`: the trait that runs guest code, and every record that crosses it
+//! - `secret`: what plugins use and never read
+//! - `policy`: permissions, grants, faults, and how many calls there may be
 
-mod ask;
-pub mod author;
-mod breaker;
 mod call;
-mod capture;
-mod development;
-mod disk;
+mod catalogue;
 mod error;
-mod fault;
-mod fault_point;
 pub mod fixture;
-mod folder;
-mod grant;
-mod host;
-mod journal;
-mod keyed;
+mod install;
 mod lifecycle;
-mod listing;
-mod load;
-mod loading;
-pub mod manifest;
 pub mod market;
-mod matching;
-pub mod package;
+mod package;
 mod plugins;
-mod redact;
-mod registry;
-mod resolver;
+mod policy;
 pub mod runtime;
 mod secret;
-pub mod settings;
-mod slots;
-mod storage;
-mod store;
-mod summary;
-mod world;
 
 pub use ::market::{Digest, Identity, InvalidDigest, InvalidIdentity};
 pub use call::{Previewed, Resolved};
-pub use disk::DiskError;
 pub use engine::Proxies;
-pub use error::{CallError, CallFailure, CommandError, StartError};
-pub use fault::{Exceeded, GuestError, PluginFault, Retry};
-pub use grant::{Given, Grant, HostChoice, InvalidPermission, Permission, Permissions};
-pub use host::{Denial, Grants, HostPattern, InputHost, InvalidHostPattern, METHODS, Others};
-pub use journal::{CallLog, Entry as JournalEntry, Event, Journal, Line, LogLevel, RequestLine, Sent, Totals};
-pub use lifecycle::{Refusal, Source, Status};
-pub use listing::{Entry, Facts, FileKind, Link, Listing, Variant};
-pub use market::imports_digest;
-pub use matching::{InvalidUrlPattern, UrlPattern};
-pub use plugins::{Changes, Installed, Plugins};
-pub use redact::{replace, spellings};
-pub use registry::{DevelopmentError, Idle};
-pub use secret::{BoundSecret, SecretError, Secrets, Template, is_public_suffix, not_bound};
-pub use storage::{Storage, StorageError};
-pub use store::{MIGRATIONS, RowError};
-pub use summary::{Pending, PluginSummary};
-pub use world::{Gap, Moment, Replay, Watch, World};
+pub use error::{CallError, CallFailure, CommandError, DiskError, InvalidSetting, Refusal, RowError, StartError};
+pub use install::{Installed, Plugins, author, imports_digest};
+pub use lifecycle::{
+    Source, Status,
+    registry::{DevelopmentError, Idle},
+    rows::MIGRATIONS,
+};
+pub use plugin_package::{Definition, HostPattern, InvalidHostPattern, InvalidUrlPattern, UrlPattern, manifest};
+pub use plugins::{Changes, Pending, PluginSummary};
+pub use policy::{
+    fault::{Exceeded, GuestError, PluginFault, Retry},
+    grant::{Given, Grant, HostChoice, InvalidPermission, Permission, Permissions},
+    host::{Denial, Grants, InputHost, METHODS, Others},
+};
+pub use runtime::{
+    CallLog, Entry, Event, Facts, FileKind, Gap, Journal, JournalEntry, Line, Link, Listing, LogLevel, Moment, Replay,
+    RequestLine, Sent, Storage, StorageError, Totals, Variant, Watch, World,
+};
+pub use secret::{BoundSecret, SecretError, Secrets, Template, is_public_suffix, not_bound, replace, spellings};

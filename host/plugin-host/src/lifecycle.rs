@@ -12,12 +12,17 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use market::{Digest, PublicKey, SourceId};
+use plugin_package::HostPattern;
 
 use crate::{
-    grant::{Grant, HostChoice, Permissions},
-    host::HostPattern,
-    journal::Event,
+    error::Refusal,
+    policy::grant::{Grant, HostChoice, Permissions},
+    runtime::Event,
 };
+
+pub(crate) mod registry;
+pub(crate) mod rows;
+pub(crate) mod values;
 
 /// What is installed of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,29 +190,6 @@ pub(crate) enum Effect {
     Collect,
     /// Write down what happened.
     Tell(Event),
-}
-
-/// Why something cannot happen to a plugin.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// It is not installed.
-    #[error("the plugin is not installed")]
-    NotInstalled,
-    /// It came from another source, which alone may update it.
-    #[error("the plugin came from the source {0}; only that one updates it")]
-    OtherSource(String),
-    /// The user wants to be asked before it is replaced.
-    #[error("the plugin is pinned to its version")]
-    Pinned,
-    /// Nothing waits for consent.
-    #[error("the plugin asks for nothing")]
-    NothingPending,
-    /// The consent is for something else than what is asked now.
-    #[error("what the plugin asks for has changed; look again")]
-    OtherPermissions,
-    /// There is no version before.
-    #[error("there is no version to go back to")]
-    NoPrevious,
 }
 
 impl Installation {

@@ -6,31 +6,29 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use market::Identity;
+pub use plugin_package::Language;
 use transfer::Secret;
 
 use crate::{
-    fault::PluginFault,
-    grant::Given,
-    host::{Denial, Grants},
-    journal::CallLog,
-    listing::{Link, Listing},
+    policy::{fault::PluginFault, grant::Given, host::Grants},
     secret::Secrets,
-    storage::Storage,
-    world::World,
 };
 
-/// Calls at once of one plugin, when there is room: what a list of links asks for at one blow.
-pub const PLUGIN_CALLS: usize = 50;
+mod ask;
+mod journal;
+mod listing;
+mod report;
+mod storage;
+mod world;
 
-/// Calls at once of each plugin that the calls of others do not take room from.
-pub(crate) const OWN_CALLS: usize = 8;
-
-/// Plugins that may all have their own calls at once.
-pub(crate) const BUSY_PLUGINS: usize = 4;
-
-/// Calls at once. A runtime has room for as many, and for one more that it tries out while it loads: address space for
-/// the most part, of which these take 300 GiB. The smallest machines have 512.
-pub const MAX_CALLS: usize = OWN_CALLS * BUSY_PLUGINS + (PLUGIN_CALLS - OWN_CALLS);
+pub use crate::policy::{Interface, MAX_CALLS, PLUGIN_CALLS};
+pub(crate) use ask::{Ask, preview};
+pub(crate) use journal::now_ms;
+pub use journal::{CallLog, Entry as JournalEntry, Event, Journal, Line, LogLevel, RequestLine, Sent, Totals};
+pub use listing::{Entry, Facts, FileKind, Link, Listing, Variant};
+pub use report::{CallId, Report};
+pub use storage::{Storage, StorageError};
+pub use world::{Gap, Moment, Replay, Watch, World};
 
 /// Runs guest code.
 pub trait Runtime: fmt::Debug + Send + Sync + 'static {
@@ -69,26 +67,6 @@ pub struct Code {
     pub bytes: Bytes,
     /// How much memory an instance may use.
     pub memory_bytes: u64,
-}
-
-/// What a plugin's code is written in, as far as the runtime cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Language {
-    /// A WebAssembly component.
-    Component,
-    /// A WebAssembly core module that is made into a component when it is loaded; for plugins under development.
-    CoreModule,
-    /// JavaScript, run by the shared engine.
-    Script,
-}
-
-/// What the code itself shows: the interfaces it has and every function of the host that it can reach.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Interface {
-    /// The interfaces it exports, without package and version: `resolver`, `previewer`.
-    pub exports: Vec<String>,
-    /// The functions it imports: `http.send`, `vault-reveal.reveal`.
-    pub imports: Vec<String>,
 }
 
 /// Why code is not loaded.
@@ -144,16 +122,6 @@ pub struct Call {
     pub wall: Duration,
 }
 
-/// Names a call while the process lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CallId(pub u64);
-
-impl fmt::Display for CallId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Called<T> {
@@ -161,25 +129,4 @@ pub struct Called<T> {
     pub result: Result<T, PluginFault>,
     /// What it took.
     pub report: Report,
-}
-
-/// What a call took.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
-    /// From start to end.
-    pub wall: Duration,
-    /// Until its instance was there.
-    pub instantiate: Duration,
-    /// How long guest code ran.
-    pub cpu: Duration,
-    /// The most memory it had.
-    pub peak_memory_bytes: usize,
-    /// Requests that it sent.
-    pub requests: u32,
-    /// Bytes that came in.
-    pub received_bytes: u64,
-    /// What it wanted to reach and may not.
-    pub denied: Vec<Denial>,
-    /// Lines that were too many to be kept.
-    pub lost_log_lines: u32,
 }

@@ -12,7 +12,12 @@ use store::{
 use transfer::{ByteCount, Secret};
 use url::Url;
 
-use crate::{host::HostPattern, redact::Redactor};
+use plugin_package::HostPattern;
+
+mod redact;
+
+pub(crate) use redact::{Redactor, placeholder};
+pub use redact::{replace, spellings};
 
 /// The longest name in bytes.
 const MAX_NAME_BYTES: usize = 64;

@@ -34,8 +34,8 @@ mod tests {
     use plugin_host::{
         Digest,
         manifest::{self, Manifest, Reading},
-        package::Package,
     };
+    use plugin_package::Package;
 
     use super::*;
 

@@ -13,9 +13,9 @@ use plugin_host::{
     Digest,
     author::{ABI, Candidate, oldest_host},
     manifest::{self, Manifest},
-    package,
     runtime::Language,
 };
+use plugin_package::pack;
 use serde_json::Value;
 use transfer::ByteCount;
 
@@ -75,7 +75,7 @@ pub(super) async fn run(args: PackArgs, sandbox: Sandbox<'_>) -> anyhow::Result<
     if !args.no_test && !is_fit(&candidate, folder).await? {
         return Ok(Exit::Unfit);
     }
-    let archive = package::pack(&files(&candidate, folder)?)?;
+    let archive = pack(&files(&candidate, folder)?)?;
     let output = args.output.clone().unwrap_or_else(|| {
         let Manifest { identity, version, .. } = candidate.manifest();
         folder.join(format!("{identity}-{version}.zip"))

@@ -11,8 +11,8 @@ use plugin_host::{
     CommandError,
     author::Candidate,
     manifest::{self, Manifest, Reading},
-    package::Package,
 };
+use plugin_package::Package;
 use plugin_wasm::LazyRuntime;
 use tempfile::TempDir;
 

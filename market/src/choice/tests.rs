@@ -2,7 +2,7 @@ use jiff::ToSpan as _;
 
 use super::*;
 use crate::{
-    record::{RangeRecord, RevocationRecord},
+    format::record::{RangeRecord, RevocationRecord},
     verify::tests::{Pair, World, identity, now},
 };
 

@@ -6,8 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 use semver::Version;
 use serde::Deserialize;
 
-use super::{AuthorChange, Changes, Consent, VerifyError, parse};
-use crate::{Digest, Identity, Index, Pin, Plugin, PublicKey, Revocations, Role, Root, SourceState, text};
+use super::{AuthorChange, Changes, Consent, VerifyError};
+use crate::{
+    Digest, Identity, Index, Pin, Plugin, PublicKey, Revocations, Role, Root, SourceState,
+    format::{json, text},
+};
 
 /// As much of the index before as is compared; the rest of it is not held twice.
 #[derive(Deserialize, Default)]
@@ -44,7 +47,7 @@ pub(super) fn compare(
 ) -> Result<Changes, VerifyError> {
     let known: Known = match &state.index {
         None => Known::default(),
-        Some(held) => parse(Role::Index, &held.body)?,
+        Some(held) => json::read(&held.body).map_err(VerifyError::malformed(Role::Index))?,
     };
     let mut changes = Changes {
         root: state

@@ -7,11 +7,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Freshness, StoredState, VerifiedPackage,
-    record::{
-        self, AuthorRecord, EntryRecord, FileRecord, KeyText, NumberRecord, OverrideRecord, PluginRecord, RangeRecord,
-        RevocationRecord, RoleRecord, RolesRecord, RotationRecord, SPEC, SourceRecord,
+    format::{
+        record::{
+            self, AuthorRecord, EntryRecord, FileRecord, KeyText, NumberRecord, OverrideRecord, PluginRecord,
+            RangeRecord, RevocationRecord, RoleRecord, RolesRecord, RotationRecord, SPEC, SourceRecord,
+        },
+        signature::Compact,
     },
-    signature::Compact,
 };
 
 /// A key pair, made for a test.
@@ -160,7 +162,7 @@ impl World {
             seq: plugin.versions.len() as u64 + 1,
             sha256,
             size: bytes.len() as u64,
-            mirrors: vec![crate::path::package(&id, &version)],
+            mirrors: vec![crate::format::path::package(&id, &version)],
             min_host: None,
             abi: "0.1".parse().unwrap(),
             permissions: serde_json::value::to_raw_value(&serde_json::json!({ "hosts": [] })).unwrap(),

@@ -6,6 +6,7 @@ use market::{
     PackageError,
     fetch::{DownloadError, Failures, PlaceError, RefreshError},
 };
+use plugin_package::InvalidPackage;
 
 /// Why a command was refused.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,9 @@ pub enum ToolError {
     /// The archive is no package.
     #[error("the package cannot be used: {0}")]
     Archive(String),
+    /// The archive is refused by whoever would install it.
+    #[error("the package cannot be used: {0}")]
+    Unpack(#[from] InvalidPackage),
     /// The package's signature or its list of files is wrong.
     #[error(transparent)]
     Package(#[from] PackageError),
@@ -98,7 +102,9 @@ impl ToolError {
     /// What kind of end it is.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Refused(_) | Self::Archive(_) | Self::Key { .. } | Self::Passphrase(_) => Kind::Usage,
+            Self::Refused(_) | Self::Archive(_) | Self::Unpack(_) | Self::Key { .. } | Self::Passphrase(_) => {
+                Kind::Usage
+            }
             Self::Package(_) | Self::Source { .. } => Kind::Untrusted,
             Self::Refresh(failures) if failures.0.iter().any(|error| !is_absence(error)) => Kind::Untrusted,
             Self::Download(error) if error.0.iter().any(|(_, error)| is_wrong(error)) => Kind::Untrusted,

@@ -7,6 +7,15 @@
 //!
 //! Start reading at [`command`] (what can be asked for), then [`Repository`] (the folder), then the operations on it:
 //! [`init()`], [`index`], [`revoke()`], [`root`], [`publish()`].
+//!
+//! # Layers
+//! - `command`: what can be asked for
+//! - `author`, `index`, `mirror`, `root`, `serve`: what authors and maintainers do, and what shows a source
+//! - `init`, `revoke`: a source begins; a version must not run any more
+//! - `publish`: what was changed is signed and checked as a client does
+//! - `draft`, `package`: the index in the making, and packages as authors make them
+//! - `key`, `repository`: key files, and the folder that a source is published from
+//! - `error`: why a command is refused
 
 pub mod author;
 pub mod command;
@@ -27,7 +36,7 @@ pub use error::{Kind, ToolError};
 pub use init::{Init, init};
 pub use key::{Fixed, Passphrases, SigningKey, Terminal};
 pub use mirror::mirror;
-pub use package::{Package, pack};
+pub use package::Package;
 pub use publish::{Checked, TIMESTAMP_LIFE, check, publish};
 pub use repository::Repository;
 pub use revoke::{pardon, revoke};

@@ -1,34 +1,28 @@
-//! Packages as their authors make them: a ZIP archive with the list of its files, signed, and a signature of the whole
+//! Packages as their authors make them: an archive with the list of its files, signed, and a signature of the whole
 //! beside it. The same files give the same archive, byte for byte.
 
 use std::{
     collections::BTreeMap,
     fs,
-    io::{Cursor, Read as _, Write as _},
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
 use bytes::Bytes;
 use market::{
-    Abi, AuthorSignature, Digest, FILES, FILES_SIGNATURE, Identity, MAX_PACKAGE_BYTES, PublicKey, files_list,
+    Abi, AuthorSignature, Digest, FILES, FILES_SIGNATURE, Identity, PublicKey, files_list,
     signature::{Compact, Purpose},
     text, verify_files,
 };
+use plugin_package::{MAX_ARCHIVE_BYTES, Package as Archive, manifest::FILE as MANIFEST, pack};
 use semver::Version;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
 
 use crate::{SigningKey, ToolError};
 
-/// What a package says about itself.
-const MANIFEST: &str = "plugin.json";
-
 /// Recorded exchanges are in this folder.
 const FIXTURES: &str = "fixtures/";
-
-/// Bytes of all files together; the host refuses more.
-const MAX_TOTAL_BYTES: u64 = 24 * 1024 * 1024;
 
 /// A package: its archive, its files, and what its manifest says. Nothing says yet that it is signed.
 #[derive(Debug)]
@@ -71,22 +65,15 @@ impl Package {
     pub fn read(path: &Path) -> Result<Self, ToolError> {
         let file = fs::File::open(path).map_err(ToolError::io("read", path))?;
         let mut bytes = Vec::new();
-        let limited = file.take(MAX_PACKAGE_BYTES + 1).read_to_end(&mut bytes);
+        let limited = file.take(MAX_ARCHIVE_BYTES as u64 + 1).read_to_end(&mut bytes);
         limited.map_err(ToolError::io("read", path))?;
         Self::parse(bytes.into())
     }
 
     /// Takes an archive apart.
     pub fn parse(bytes: Bytes) -> Result<Self, ToolError> {
-        if bytes.len() as u64 > MAX_PACKAGE_BYTES {
-            return Err(ToolError::Archive(format!(
-                "it is longer than {MAX_PACKAGE_BYTES} bytes"
-            )));
-        }
-        let files = unpack(&bytes).map_err(|error| ToolError::Archive(error.to_string()))?;
-        let manifest = files
-            .get(MANIFEST)
-            .ok_or_else(|| ToolError::Archive(format!("it has no {MANIFEST}")))?;
+        let Archive { files, .. } = Archive::open(&bytes)?;
+        let manifest = files.get(MANIFEST).map_or(&[][..], |manifest| &manifest[..]);
         let manifest = serde_json::from_slice(manifest);
         let manifest = manifest.map_err(|error| ToolError::Archive(format!("{MANIFEST}: {error}")))?;
         Ok(Self { bytes, files, manifest })
@@ -132,7 +119,7 @@ impl Package {
         };
         files.insert(FILES_SIGNATURE.to_owned(), key.sign(&list, purpose).into());
         files.insert(FILES.to_owned(), list.into());
-        Self::parse(pack(&files).into())
+        Self::parse(pack(&files)?.into())
     }
 
     /// Whether its files are as the key in its manifest signed them.
@@ -194,45 +181,4 @@ pub(crate) fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".minisig");
     beside.into()
-}
-
-/// Packs files: sorted, without times, always the same way.
-pub fn pack(files: &BTreeMap<String, Bytes>) -> Vec<u8> {
-    let options = SimpleFileOptions::default()
-        .compression_method(CompressionMethod::Deflated)
-        .compression_level(Some(9))
-        .last_modified_time(zip::DateTime::default())
-        .unix_permissions(0o644);
-    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
-    let packed = files.iter().try_for_each(|(path, bytes)| {
-        archive.start_file(path.as_str(), options)?;
-        Ok::<_, zip::result::ZipError>(archive.write_all(bytes)?)
-    });
-    packed.expect("packing into memory does not fail");
-    archive
-        .finish()
-        .expect("packing into memory does not fail")
-        .into_inner()
-}
-
-fn unpack(bytes: &[u8]) -> Result<BTreeMap<String, Bytes>, zip::result::ZipError> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes))?;
-    let mut files = BTreeMap::new();
-    let mut left = MAX_TOTAL_BYTES;
-    for index in 0..archive.len() {
-        let mut file = archive.by_index(index)?;
-        if file.is_dir() {
-            continue;
-        }
-        let name = file.name()?.into_owned();
-        let mut content = Vec::new();
-        let read = (&mut file).take(left + 1).read_to_end(&mut content)? as u64;
-        left = left
-            .checked_sub(read)
-            .ok_or_else(|| std::io::Error::other("its files are too long"))?;
-        if files.insert(name.clone(), content.into()).is_some() {
-            return Err(std::io::Error::other(format!("{name} is in it twice")).into());
-        }
-    }
-    Ok(files)
 }

@@ -13,7 +13,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("engine", &["transfer", "store"]),
     (
         "plugin-host",
-        &["transfer", "egress", "store", "engine", "market", "svc-plugin-fixture"],
+        &[
+            "transfer",
+            "egress",
+            "store",
+            "engine",
+            "market",
+            "plugin-package",
+            "svc-plugin-fixture",
+        ],
     ),
     ("plugin-wasm", &["transfer", "egress", "svc-plugin-text", "plugin-host"]),
     (
@@ -24,8 +32,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("svc-plugin-fixture", &["svc-plugin-text"]),
     ("svc-plugin-text", &[]),
     ("protocol", &[]),
-    ("market", &["transfer", "egress"]),
-    ("market-tool", &["market"]),
+    ("plugin-package", &["transfer"]),
+    ("market", &["transfer", "egress", "plugin-package"]),
+    ("market-tool", &["market", "plugin-package"]),
     ("admission", &[]),
     ("agent", &["admission", "protocol"]),
     (
@@ -69,6 +78,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "market",
             "market-tool",
             "plugin-host",
+            "plugin-package",
             "plugin-wasm",
             "protocol",
             "transfer",
@@ -91,6 +101,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "daemon",
             "agent",
             "plugin-host",
+            "plugin-package",
+            "plugin-package",
             "plugin-wasm",
             "market",
             "market-tool",
@@ -105,6 +117,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "engine",
             "market",
             "plugin-host",
+            "plugin-package",
             "svc-plugin",
             "transfer",
             "transfer-http",
@@ -120,8 +133,9 @@ const FOR_TESTS: &[&str] = &["support"];
 /// Crates that a crate may use in its tests only.
 const EDGES_OF_TESTS: &[(&str, &[&str])] = &[
     ("agent", &["daemon", "plugin-host", "transfer", "transfer-http"]),
-    ("daemon", &["market", "market-tool"]),
+    ("daemon", &["market", "market-tool", "plugin-package"]),
     ("plugin-host", &["market-tool"]),
+    ("plugin-wasm", &["plugin-package"]),
     ("market-tool", &["egress"]),
 ];
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plugin_host::{Idle, Installed, PluginSummary, Plugins, Status, manifest::Manifest, settings::Definition};
+use plugin_host::{Definition, Idle, Installed, PluginSummary, Plugins, Status, manifest::Manifest};
 use protocol::{
     DevErrorDto, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginDto, RevocationDto, SettingFieldDto,
     SettingOptionDto,

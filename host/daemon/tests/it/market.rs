@@ -11,7 +11,7 @@ use daemon::Config;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use jiff::Timestamp;
 use market::{Folder, Origin, OriginError};
-use market_tool::{Fixed, Init, Repository, SigningKey, author, index, init, pack, publish};
+use market_tool::{Fixed, Init, Repository, SigningKey, author, index, init, publish};
 use plugin_host::{
     GuestError, Identity, Link, Listing, PluginFault, Proxies,
     market::{Config as Market, Origins, imports_digest},
@@ -139,7 +139,7 @@ impl Place {
             ("plugin.wasm".to_owned(), version.to_owned().into_bytes().into()),
         ]);
         let path = self.folder.path().join(format!("acme@test-{version}.zip"));
-        fs::write(&path, pack(&files)).unwrap();
+        fs::write(&path, plugin_package::pack(&files).unwrap()).unwrap();
         author::sign(&path, &author).unwrap();
         let imports = |_: &_| Ok(imports_digest(&interface()));
         let addition = index::Addition {

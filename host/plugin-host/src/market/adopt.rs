@@ -4,12 +4,18 @@ use std::sync::Arc;
 
 use market::{Link, SourceId, SourceState};
 
-use super::{
-    Market, MarketError, SourceSummary,
-    catalogue::{Known, MAX_SOURCES},
-    store::{self, Row},
+use super::Market;
+use crate::{
+    catalogue::{
+        MarketError, SourceSummary,
+        rows::{self, Row},
+        shelf::{Known, MAX_SOURCES},
+    },
+    error::CommandError,
+    install::Shared,
+    lifecycle::Source,
+    package::fault_point::Step,
 };
-use crate::{error::CommandError, fault_point::Step, lifecycle::Source, plugins::Shared};
 
 /// What a link says, and what became of it.
 #[derive(Debug, Clone)]
@@ -109,7 +115,7 @@ impl Shared {
         self.pass(Step::Refresh)?;
         let removed = id.clone();
         self.store
-            .write(move |transaction| store::remove(transaction, &removed))
+            .write(move |transaction| rows::remove(transaction, &removed))
             .await?;
         self.market.put(&id, None);
         self.apply_revocations();

@@ -3,138 +3,37 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use engine::Proxies;
-use market::{Digest, Identity, VerifiedPackage, choice::Host, fetch};
+use market::{Identity, choice::Host, fetch};
 use semver::Version;
 
-use super::{
-    BundledPlugin, Market, MarketError, Offer, SourceSummary,
-    catalogue::{Choice, Opened, Shelf, Wish},
-};
+use super::Market;
 use crate::{
-    author,
-    error::CommandError,
-    journal::Event,
-    lifecycle::{Installation, Source},
-    load,
-    manifest::Manifest,
-    plugins::{self, Installed, Shared},
-    registry::{Running, Snapshot},
-    runtime::Interface,
+    catalogue::{
+        MarketError, Offer, SourceSummary,
+        shelf::{Choice, Opened, Shelf, Wish},
+    },
+    error::{CommandError, chain},
+    install::{
+        Installed, Shared,
+        delivery::{Delivery, Expected, Listed, WantedBy},
+    },
+    lifecycle::{Installation, Source, registry::Snapshot},
+    package::{
+        archive::{self},
+        disk::blocking,
+    },
+    runtime::Event,
 };
 
 /// How long a package may take from all of its mirrors: the largest at 14 KB a second.
 const DOWNLOAD_TIME: Duration = Duration::from_mins(5);
 
-/// An archive to install, and what is promised about it.
-#[derive(Debug)]
-pub(crate) struct Delivery {
-    pub(crate) archive: Bytes,
-    pub(crate) source: Source,
-    pub(crate) expected: Expected,
-    pub(crate) wanted_by: WantedBy,
-}
-
-/// Why something is installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WantedBy {
-    /// The user wants it.
-    User,
-    /// It is newer than what is installed.
-    Nobody,
-}
-
-/// What an archive must be.
-#[derive(Debug)]
-pub(crate) enum Expected {
-    /// Whatever it says.
-    Anything,
-    /// This plugin.
-    Plugin(Identity),
-    /// What a source's list says.
-    Listed(Box<Listed>),
-}
-
-/// What a source's list says of a package, besides its bytes, which are checked.
-#[derive(Debug)]
-pub(crate) struct Listed {
-    pub(crate) package: VerifiedPackage,
-    permissions: serde_json::Value,
-    imports: Option<Digest>,
-}
-
-impl Delivery {
-    fn bundled(plugin: &BundledPlugin) -> Self {
-        Self {
-            archive: plugin.zip.clone(),
-            source: Source::Bundled,
-            expected: Expected::Plugin(plugin.identity().clone()),
-            wanted_by: WantedBy::User,
-        }
-    }
-}
-
-impl Expected {
-    /// The package, if a source answers for it.
-    pub(crate) fn package(&self) -> Option<&VerifiedPackage> {
-        match self {
-            Self::Listed(listed) => Some(&listed.package),
-            Self::Anything | Self::Plugin(_) => None,
-        }
-    }
-
-    /// Whether the manifest is that of what was asked for. A list that says something else than the package is no mistake:
-    /// users decide by the list.
-    pub(crate) fn check_manifest(&self, manifest: &Manifest, text: &[u8]) -> Result<(), CommandError> {
-        let plugin = match self {
-            Self::Anything => return Ok(()),
-            Self::Plugin(plugin) => plugin,
-            Self::Listed(listed) => listed.package.identity(),
-        };
-        if *plugin != manifest.identity {
-            return Err(CommandError::OtherPlugin {
-                asked: plugin.clone(),
-                found: manifest.identity.clone(),
-            });
-        }
-        let Self::Listed(listed) = self else { return Ok(()) };
-        if *listed.package.version() != manifest.version {
-            return Err(CommandError::NotAsListed("version"));
-        }
-        let manifest: serde_json::Value = serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text))
-            .map_err(|_| CommandError::NotAsListed("manifest"))?;
-        let nothing = serde_json::json!({});
-        if *manifest.get("permissions").unwrap_or(&nothing) != listed.permissions {
-            return Err(CommandError::NotAsListed("permissions"));
-        }
-        Ok(())
-    }
-
-    /// Whether the code imports what was listed.
-    pub(crate) fn check_code(&self, running: &Running) -> Result<(), CommandError> {
-        let listed = match self {
-            Self::Listed(listed) => listed.imports,
-            Self::Anything | Self::Plugin(_) => None,
-        };
-        let is_as_listed = listed.is_none_or(|listed| imports_digest(running.guest.interface()) == listed);
-        is_as_listed.then_some(()).ok_or(CommandError::NotAsListed("imports"))
-    }
-}
-
-/// Names the functions that code imports, as lists of sources do.
-pub fn imports_digest(interface: &Interface) -> Digest {
-    let mut imports = interface.imports.clone();
-    imports.sort_unstable();
-    imports.dedup();
-    Digest::of(imports.join("\n").as_bytes())
-}
-
 /// What this host runs.
 fn host() -> Host {
     Host {
-        version: plugins::host_version(),
-        abis: author::ABI.parse().into_iter().collect(),
+        version: archive::host_version(),
+        abis: archive::ABI.parse().into_iter().collect(),
     }
 }
 
@@ -196,7 +95,7 @@ impl Shared {
         let bundled = self.market.bundled().await?;
         let catalogue = self.market.catalogue();
         // Reading the largest list takes a tenth of a second.
-        load::blocking(move || Ok(catalogue.open(bundled))).await
+        blocking(move || Ok(catalogue.open(bundled))).await
     }
 
     async fn fetch_wish(&self, wish: &Wish, proxies: &Proxies) -> Result<Delivery, MarketError> {
@@ -265,7 +164,7 @@ impl Shared {
                 continue;
             };
             if let Err(error) = self.update(plugin, choice, proxies).await {
-                let error = load::chain(&error);
+                let error = chain(&error);
                 tracing::warn!(%plugin, error, "a plugin was not updated");
                 self.journal.record(plugin, Event::NotUpdated { error });
             }

@@ -12,13 +12,14 @@ use market::{
 };
 use url::Url;
 
-use super::{Holdings, Market, MarketError, Settings, SourceSummary, Trouble, TroubleKind, store::Row};
+use super::{Market, Settings};
 use crate::{
-    fault_point::Step,
-    journal::Event,
+    catalogue::{Holdings, MarketError, SourceSummary, Trouble, TroubleKind, rows::Row},
+    error::chain,
+    install::{Plugins, Shared},
     lifecycle::Source,
-    load,
-    plugins::{Plugins, Shared},
+    package::fault_point::Step,
+    runtime::Event,
 };
 
 /// How long a source may take. Its largest list is below 10 MiB.
@@ -206,7 +207,7 @@ impl Holdings {
     ) -> Result<Refreshed, Trouble> {
         let unreachable = |message: String| Trouble::new(TroubleKind::Unreachable, message);
         let origin = self.config.origins.at(url, proxies);
-        let origin = origin.map_err(|error| unreachable(load::chain(&error)))?;
+        let origin = origin.map_err(|error| unreachable(chain(&error)))?;
         let origins = [&*origin];
         let asked = Asked {
             state,

@@ -9,15 +9,17 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use market::{Folder, Origin, OriginError, PublicKey, record::RevocationRecord};
-use market_tool::{Fixed, Init, Package, Repository, SigningKey, author, index, init, pack, publish, revoke};
+use market_tool::{Fixed, Init, Package, Repository, SigningKey, author, index, init, publish, revoke};
+use url::Url;
 
 use super::*;
 use crate::{
+    catalogue::Clock,
     error::CallFailure,
-    journal::Event,
+    install::imports_digest,
     lifecycle::{Source, Status},
     plugins::tests::{World, given, identity, manifest},
-    runtime::Interface,
+    runtime::{Event, Interface},
 };
 
 mod adopting;
@@ -117,7 +119,7 @@ impl Place {
     fn package(&self, name: &str, version: &str, script: &str, fixture: Option<&str>) -> PathBuf {
         let mut manifest: serde_json::Value = serde_json::from_str(&manifest(name, version, script)).unwrap();
         let author = self.signing_key("author");
-        manifest["abi"] = crate::author::ABI.into();
+        manifest["abi"] = crate::package::archive::ABI.into();
         manifest["author"] = serde_json::json!({ "name": "Test", "key": author.public().to_string() });
         let mut files = BTreeMap::from([
             ("plugin.json".to_owned(), manifest.to_string().into_bytes().into()),
@@ -127,7 +129,7 @@ impl Place {
             files.insert("fixtures/one.json".to_owned(), fixture.to_owned().into_bytes().into());
         }
         let path = self.folder.path().join(format!("{name}-{version}.zip"));
-        std::fs::write(&path, pack(&files)).unwrap();
+        std::fs::write(&path, plugin_package::pack(&files).unwrap()).unwrap();
         author::sign(&path, &author).unwrap();
         path
     }

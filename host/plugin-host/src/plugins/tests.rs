@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use store::DataDir;
 use tokio::sync::Notify;
@@ -10,13 +11,12 @@ use transfer::Secret;
 use super::*;
 use crate::{
     error::CallFailure,
-    fault::{Exceeded, GuestError, PluginFault},
-    grant::Given,
-    journal,
-    lifecycle::Status,
-    listing::{Entry, Link, Listing},
-    package::tests::{archive, part},
-    runtime::{Call, Called, Code, Guest, Interface, LoadError, Report},
+    lifecycle::{Status, registry::Idle},
+    policy::{
+        fault::{Exceeded, GuestError, PluginFault},
+        grant::Given,
+    },
+    runtime::{Call, Called, Code, Entry, Guest, Interface, JournalEntry, Link, Listing, LoadError, Report},
 };
 
 mod calls;
@@ -196,20 +196,20 @@ pub(crate) struct World {
     pub(crate) faults: FaultPoints,
     store: Store,
     dir: DataDir,
-    market: room::Config,
-    clock: room::Clock,
+    market: Config,
+    clock: Clock,
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::with_market(room::Config::default(), room::Clock::default()).await
+        Self::with_market(Config::default(), Clock::default()).await
     }
 
-    pub(crate) async fn with_market(market: room::Config, clock: room::Clock) -> Self {
+    pub(crate) async fn with_market(market: Config, clock: Clock) -> Self {
         Self::open(tempfile::tempdir().unwrap(), Scripted::default(), market, clock).await
     }
 
-    async fn open(root: tempfile::TempDir, runtime: Scripted, market: room::Config, clock: room::Clock) -> Self {
+    async fn open(root: tempfile::TempDir, runtime: Scripted, market: Config, clock: Clock) -> Self {
         let dir = DataDir::lock(root.path().join("data")).unwrap();
         let store = Store::open(dir.join("svc.db"), &[crate::MIGRATIONS]).unwrap();
         let vault = Arc::new(Vault::open(&dir).unwrap());
@@ -264,7 +264,7 @@ impl World {
     }
 
     /// The same with an executable that brings other plugins.
-    pub(crate) async fn restart_with(mut self, bundled: &'static [room::Bundled]) -> Self {
+    pub(crate) async fn restart_with(mut self, bundled: &'static [catalogue::Bundled]) -> Self {
         self.market.bundled = bundled;
         self.restart().await
     }
@@ -358,4 +358,12 @@ pub(crate) fn batch(values: &[(&str, &str)]) -> BTreeMap<String, String> {
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
         .collect()
+}
+
+fn part(name: &str, bytes: &[u8]) -> (String, Bytes) {
+    (name.to_owned(), Bytes::copy_from_slice(bytes))
+}
+
+fn archive(files: &[(String, Bytes)]) -> Vec<u8> {
+    plugin_package::pack(&files.iter().cloned().collect()).unwrap()
 }

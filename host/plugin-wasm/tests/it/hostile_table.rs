@@ -9,7 +9,8 @@ mod sites;
 
 use std::{fmt::Write as _, path::Path, time::Instant};
 
-use plugin_host::{Grants, InputHost, Listing, package::Package, runtime::Language};
+use plugin_host::{Grants, InputHost, Listing, runtime::Language};
+use plugin_package::Package;
 use plugin_wasm::{CallContext, Limits, LoadError};
 
 use crate::{

@@ -75,7 +75,9 @@ async fn a_package_that_was_changed_after_it_was_signed_is_refused() {
     let change = |change: &dyn Fn(&mut std::collections::BTreeMap<String, bytes::Bytes>)| {
         let mut files = signed.files.clone();
         change(&mut files);
-        Package::parse(market_tool::pack(&files).into()).unwrap().verify_files()
+        Package::parse(plugin_package::pack(&files).unwrap().into())
+            .unwrap()
+            .verify_files()
     };
     let refused = |result: Result<AuthorSignature, ToolError>| match result {
         Err(ToolError::Package(error)) => error,

@@ -18,7 +18,6 @@ use market::{
 use market_tool::{
     Fixed, Package, SigningKey, ToolError,
     command::{AuthorCommand, MarketCommand, Surroundings, run_author, run_market},
-    pack,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -180,7 +179,7 @@ impl Place {
             ("fixtures/one.json".to_owned(), "{}".into()),
         ]);
         let path = self.path(&format!("{identity}-{version}.zip"));
-        fs::write(&path, pack(&files)).unwrap();
+        fs::write(&path, plugin_package::pack(&files).unwrap()).unwrap();
         path
     }
 

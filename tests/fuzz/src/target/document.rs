@@ -1,9 +1,7 @@
 //! What plugins are made of.
 
-use plugin_host::{
-    manifest::{Manifest, Reading},
-    package::{self, Package},
-};
+use plugin_host::manifest::{Manifest, Reading};
+use plugin_package::Package;
 
 use super::Target;
 
@@ -20,7 +18,7 @@ pub(super) fn manifest() -> Target {
 pub(super) fn package() -> Target {
     Box::new(|data| {
         if let Ok(opened) = Package::open(data) {
-            let again = package::pack(&opened.files).expect("what was in an archive fits into one");
+            let again = plugin_package::pack(&opened.files).expect("what was in an archive fits into one");
             let again = Package::open(&again).expect("an archive of ours can be opened");
             assert!(again.files == opened.files, "the same files come out");
         }

@@ -102,7 +102,7 @@ async fn a_source_stays_as_long_as_a_plugin_that_came_from_it() {
 #[tokio::test]
 async fn there_are_only_so_many_sources() {
     let (outside, world) = begin().await;
-    for n in 0..catalogue::MAX_SOURCES {
+    for n in 0..crate::catalogue::shelf::MAX_SOURCES {
         world.adopt(&Place::new(&outside, &format!("s{n}")).await).await;
     }
     let more = Place::new(&outside, "more").await;

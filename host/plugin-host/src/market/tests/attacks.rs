@@ -4,6 +4,8 @@ use market::path;
 
 use super::*;
 
+use crate::error::CommandError;
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

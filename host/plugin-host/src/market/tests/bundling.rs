@@ -2,6 +2,8 @@
 
 use super::*;
 
+use crate::error::CommandError;
+
 /// A bundled package, for as long as the tests run.
 fn bundled(version: &'static str, script: &str) -> &'static [Bundled] {
     let zip = crate::plugins::tests::zip("acme", version, script);

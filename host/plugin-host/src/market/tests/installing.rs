@@ -2,6 +2,8 @@
 
 use super::*;
 
+use crate::error::CommandError;
+
 #[tokio::test]
 async fn a_plugin_is_listed_installed_and_remembered_with_its_source_and_author() {
     let (_outside, place, world) = begin_with_source().await;
@@ -145,7 +147,11 @@ async fn the_user_s_own_file_replaces_it_once_the_user_agrees_to_its_author_and_
     let package = Package::read(&path).unwrap();
     let mut files = package.files.clone();
     files.insert("plugin.wasm".to_owned(), "list a\nlist c".as_bytes().into());
-    let error = world.plugins.install_zip(pack(&files)).await.unwrap_err();
+    let error = world
+        .plugins
+        .install_zip(plugin_package::pack(&files).unwrap())
+        .await
+        .unwrap_err();
     assert!(matches!(error, CommandError::Signature(_)), "{error}");
     agree(world.plugins.install_zip(package.bytes.to_vec()).await.unwrap()).await;
     let summary = world.plugins.get(&identity("acme")).unwrap();

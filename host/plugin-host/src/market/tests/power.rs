@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fault_point::Step;
+use crate::package::fault_point::Step;
 
 /// What a user or the host does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,8 @@ use market::Level;
 
 use super::*;
 
+use crate::error::CommandError;
+
 #[tokio::test]
 async fn a_new_version_comes_a_day_after_it_was_first_seen() {
     let (outside, place, world) = begin_with_source().await;

@@ -2,7 +2,7 @@ use engine::{Resolution, ResolveRequest, Resolved as Answer, Resolver, ResolverI
 use transfer::{GivenBy, RequestOptions, SafeUrl};
 
 use super::*;
-use crate::{Previewed, Proxies};
+use crate::{Previewed, Proxies, runtime::Event};
 
 #[tokio::test]
 async fn a_claimed_url_fails_closed_and_an_unclaimed_one_runs_nothing() {
@@ -16,7 +16,7 @@ async fn a_claimed_url_fails_closed_and_an_unclaimed_one_runs_nothing() {
             .unwrap(),
         None
     );
-    let called = |entry: &journal::Entry| matches!(entry.event, Event::Called { .. });
+    let called = |entry: &JournalEntry| matches!(entry.event, Event::Called { .. });
     assert!(!world.plugins.journal().events(None).iter().any(called));
     let error = world
         .plugins

@@ -5,6 +5,8 @@ use svc_plugin_fixture::Fixture;
 
 use super::*;
 
+use crate::{lifecycle::registry::Idle, package::archive::host_version};
+
 /// An archive with a fixture that expects this of the plugin's only entry.
 fn with_fixture(script: &str, expect: &serde_json::Value) -> Vec<u8> {
     let fixture = json!({
@@ -51,7 +53,7 @@ async fn what_a_later_host_runs_differently_does_not_run_and_says_so() {
     // In a host of another version that runs it as before, it runs, and that is remembered.
     let world = world.restart_upgraded(false).await;
     let mut changes = world.plugins.0.registry.watch();
-    let is_proved = |snapshot: &Arc<crate::registry::Snapshot>| {
+    let is_proved = |snapshot: &Arc<Snapshot>| {
         let loaded = &snapshot.plugins[&identity("acme")];
         loaded.running.is_ok() && loaded.installation.unproved(&host_version()).is_none()
     };

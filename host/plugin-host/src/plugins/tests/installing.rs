@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+use crate::{error::Refusal, lifecycle::registry::Idle, package::fault_point::Step};
+
 #[tokio::test]
 async fn a_plugin_is_installed_and_is_there_after_a_restart() {
     let world = World::new().await;
@@ -45,10 +47,7 @@ async fn a_plugin_that_asks_for_something_waits_for_consent_and_an_update_that_a
         .consent(identity("acme"), Digest::of(b"else"))
         .await
         .unwrap_err();
-    assert!(matches!(
-        wrong,
-        CommandError::Refused(lifecycle::Refusal::OtherPermissions)
-    ));
+    assert!(matches!(wrong, CommandError::Refused(Refusal::OtherPermissions)));
     world
         .plugins
         .consent(identity("acme"), first.pending_consent.unwrap())

@@ -1,10 +1,12 @@
 use std::task::Poll;
 
+use tokio::sync::Mutex;
+
 use futures_util::{future::join_all, poll};
 use proptest::prelude::*;
 
 use super::*;
-use crate::fault::Retry;
+use crate::{lifecycle::registry::Idle, policy::fault::Retry};
 
 const URL: &str = "https://acme.test/x";
 

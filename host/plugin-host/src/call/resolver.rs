@@ -1,0 +1,291 @@
+//! Plugins as the engine asks for them: who claims a URL, and where its bytes are now.
+
+use std::time::Duration;
+
+use engine::{
+    Item, Link as EngineLink, List, ListedFile, ResolveFuture, ResolveRequest, Resolved as Answer, Resolver, ResolverId,
+};
+use market::Identity;
+use transfer::{Checksum, Failure, FailureKind, FileName, GivenBy, SafeUrl, Secret, SegmentKey};
+use url::Url;
+
+use crate::{
+    call::Resolved,
+    error::{CallError, CallFailure},
+    install::Plugins,
+    policy::{
+        fault::{GuestError, PluginFault, Retry},
+        grant::Given,
+    },
+    runtime::{Entry, Facts, FileKind, Link, Listing, Variant},
+    secret::Template,
+};
+
+/// The most files of a list; the rest of an endless one is not asked for.
+const MAX_FILES: usize = 10_000;
+
+/// The most pages of a list that are asked for.
+const MAX_PAGES: usize = 100;
+
+impl Resolver for Plugins {
+    fn claim(&self, url: &SafeUrl) -> Option<ResolverId> {
+        Self::claim(self, url.as_url()).map(|plugin| ResolverId::new(plugin.as_str()))
+    }
+
+    fn resolve(&self, request: ResolveRequest) -> ResolveFuture {
+        let plugins = self.clone();
+        Box::pin(async move { answer(&plugins, request).await })
+    }
+}
+
+async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Failure> {
+    let given = Given {
+        url: request.url.as_url().clone(),
+        by_user: request.given_by == GivenBy::User,
+        request: request.request,
+        proxies: request.proxies,
+    };
+    let plugin: Identity = request.resolution.resolver.as_str().parse().map_err(|error| {
+        let message = format!("the task names a plugin that cannot be: {error}");
+        Failure::new(FailureKind::PluginUnavailable, message)
+    })?;
+    let Some(item) = request.resolution.item else {
+        let error = match whole(plugins, given).await {
+            Ok(Some(resolved)) => return describe(plugins, resolved).await,
+            // Nobody's, unless it is because the plugin that claimed it is switched off or gone.
+            Ok(None) => plugins.unavailable(&plugin),
+            Err(error) => Some(error),
+        };
+        return error.map_or(Ok(Answer::Pass), |error| Err(failure(&error)));
+    };
+    let link = link_of(plugins, &plugin, given, &item).await?;
+    let found = with_secrets(plugins, &plugin, &link, self::link(&link, None)?).await?;
+    Ok(Answer::Link(Box::new(found)))
+}
+
+/// `made`, which came of `link`, with the secrets that go along. One that may not go to all of the link's hosts is not
+/// sent to any of them.
+async fn with_secrets(
+    plugins: &Plugins,
+    plugin: &Identity,
+    link: &Link,
+    mut made: EngineLink,
+) -> Result<EngineLink, Failure> {
+    if link.secret_headers.is_empty() {
+        return Ok(made);
+    }
+    let refused = |error: String| Failure::new(FailureKind::Plugin, format!("plugin {plugin}: {error}"));
+    let secrets = plugins.0.secrets_of(plugin);
+    let secrets = secrets.ok_or_else(|| refused("it is not installed".to_owned()))?;
+    // What a link says is sent to all of its segments, and for their keys.
+    let keys = link
+        .segments
+        .iter()
+        .filter_map(|segment| match &*segment.cipher.as_ref()?.key {
+            SegmentKey::At(url) => Some(url.as_url()),
+            SegmentKey::Bytes(_) => None,
+        });
+    let segments = link.segments.iter().map(|segment| segment.url.as_url());
+    let own = std::iter::once(&link.url).chain(&link.mirrors);
+    let urls: Vec<_> = own.chain(segments).chain(keys).collect();
+    for (name, template) in &link.secret_headers {
+        let template = Template::parse(template).map_err(|error| refused(error.to_string()))?;
+        let filled = secrets.fill(&template, &urls).await;
+        let value = filled.map_err(|error| refused(error.to_string()))?;
+        if value.expose().chars().any(char::is_control) {
+            return Err(refused(format!("the secret for the field {name} cannot be sent")));
+        }
+        made.headers.retain(|(other, _)| other != name);
+        made.headers.push((name.clone(), value));
+    }
+    Ok(made)
+}
+
+/// The list behind a URL, all its pages.
+pub(crate) async fn whole(plugins: &Plugins, given: Given) -> Result<Option<Resolved>, CallError> {
+    let Some(mut resolved) = plugins.resolve(given.clone(), None).await? else {
+        return Ok(None);
+    };
+    for _ in 1..MAX_PAGES {
+        let Some(token) = resolved.listing.next_page.take() else {
+            break;
+        };
+        if resolved.listing.entries.len() >= MAX_FILES {
+            break;
+        }
+        let page = plugins.more(&resolved.plugin, given.clone(), token).await?;
+        resolved.listing.entries.extend(page.entries);
+        resolved.listing.next_page = page.next_page;
+    }
+    Ok(Some(resolved))
+}
+
+/// A plugin that gave its links with the list need not know how to give one alone.
+async fn link_of(plugins: &Plugins, plugin: &Identity, given: Given, item: &Item) -> Result<Link, Failure> {
+    let variant = item.variant.as_deref().map(str::to_owned);
+    let asked = plugins
+        .link_for(plugin, given.clone(), item.id.to_string(), variant)
+        .await;
+    let error = match asked {
+        Ok(link) => return Ok(link),
+        Err(error) => error,
+    };
+    if !matches!(
+        error.reason,
+        CallFailure::Fault(PluginFault::Answer(GuestError::Unsupported(_)) | PluginFault::NotExported(_))
+    ) {
+        return Err(failure(&error));
+    }
+    let listed = whole(plugins, given).await.map_err(|error| failure(&error))?;
+    let listed = listed.filter(|listed| listed.plugin == *plugin);
+    let link = listed.and_then(|listed| listed_link(listed.listing, item));
+    link.ok_or_else(|| Failure::new(FailureKind::NotFound, format!("the plugin no longer lists {item}")))
+}
+
+fn listed_link(listing: Listing, item: &Item) -> Option<Link> {
+    let entry = listing.entries.into_iter().find(|entry| *entry.id == *item.id)?;
+    match &item.variant {
+        None => entry.facts.link,
+        Some(wanted) => {
+            let variant = entry.variants.into_iter().find(|variant| *variant.id == **wanted)?;
+            variant.facts.link
+        }
+    }
+}
+
+async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failure> {
+    let Resolved { plugin, listing } = resolved;
+    if listing.password_prompt.is_some() && listing.entries.is_empty() {
+        return Err(Failure::new(FailureKind::LoginRequired, "the share wants a password"));
+    }
+    let wanted = listing
+        .entries
+        .iter()
+        .filter(|entry| entry.facts.kind != FileKind::Folder && entry.is_selected != Some(false));
+    let wanted: Vec<_> = wanted.take(MAX_FILES).collect();
+    if let [only] = wanted[..]
+        && let Some(found) = &taken(only).link
+    {
+        let made = link(found, Some(only))?;
+        return Ok(Answer::Link(Box::new(
+            with_secrets(plugins, &plugin, found, made).await?,
+        )));
+    }
+    Ok(Answer::List(List {
+        resolver: ResolverId::new(plugin.as_str()),
+        files: wanted.into_iter().filter_map(listed_file).collect(),
+        name: listing.title.unwrap_or_default(),
+    }))
+}
+
+fn listed_file(entry: &Entry) -> Option<ListedFile> {
+    Some(ListedFile {
+        item: item(entry).parse().ok()?,
+        name: FileName::sanitise_or_none(&entry.name)?,
+        directories: entry
+            .folder
+            .iter()
+            .filter_map(|part| FileName::sanitise_or_none(part))
+            .collect(),
+        size_bytes: taken(entry).size,
+    })
+}
+
+/// The entry in the variant that is taken unless somebody chooses: the best one, the first of equals.
+fn item(entry: &Entry) -> String {
+    match best(entry) {
+        Some(variant) => format!("{}@{}", entry.id, variant.id),
+        None => entry.id.clone(),
+    }
+}
+
+fn best(entry: &Entry) -> Option<&Variant> {
+    entry.variants.iter().rev().max_by_key(|variant| variant.rank)
+}
+
+fn taken(entry: &Entry) -> &Facts {
+    best(entry).map_or(&entry.facts, |variant| &variant.facts)
+}
+
+fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
+    if let Some(kind) = &link.manifest {
+        let message = format!("this version cannot put together a file from a list of the kind {kind}");
+        return Err(Failure::new(FailureKind::UnsupportedScheme, message));
+    }
+    let url = |url: &Url| {
+        SafeUrl::parse(url.as_str()).map_err(|error| {
+            Failure::new(
+                FailureKind::Plugin,
+                format!("the plugin gave an unusable link: {error}"),
+            )
+        })
+    };
+    let urls: Result<Vec<_>, _> = std::iter::once(&link.url).chain(&link.mirrors).map(url).collect();
+    let facts = entry.map(taken);
+    // The strongest that the plugin knows; a name that we cannot compute says nothing.
+    let checksums = facts.into_iter().flat_map(|facts| &facts.checksums);
+    let checksums = checksums.filter_map(|(algorithm, hex)| format!("{algorithm}={hex}").parse::<Checksum>().ok());
+    Ok(EngineLink {
+        urls: urls?,
+        headers: link
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), Secret::new(value.clone())))
+            .collect(),
+        file_name: entry.and_then(|entry| FileName::sanitise_or_none(&entry.name)),
+        promised_size: facts.and_then(|facts| facts.size),
+        checksum: checksums.max_by_key(|checksum| checksum.algorithm().digest_bytes()),
+        is_single_use: link.is_single_use,
+        is_whole_only: link.supports_ranges == Some(false),
+        max_connections: link
+            .max_connections
+            .map(|most| u16::try_from(most).unwrap_or(u16::MAX).max(1)),
+        segments: link.segments.as_slice().into(),
+    })
+}
+
+/// What a failed call is for a task. Only the kind decides what follows.
+fn failure(error: &CallError) -> Failure {
+    let kind = match &error.reason {
+        CallFailure::Fault(PluginFault::Answer(answer)) => match answer {
+            GuestError::LoginRequired(_) | GuestError::CaptchaRequired(_) => FailureKind::LoginRequired,
+            GuestError::NotFound(_) => FailureKind::NotFound,
+            GuestError::Gone(_) => FailureKind::Gone,
+            GuestError::Forbidden(_) => FailureKind::Forbidden,
+            GuestError::InvalidInput(_) => FailureKind::InvalidSource,
+            GuestError::RateLimited(_) => FailureKind::Busy,
+            GuestError::Network(_) => FailureKind::Network,
+            GuestError::Upstream(500..) => FailureKind::ServerError,
+            GuestError::Upstream(_) => FailureKind::UnexpectedStatus,
+            GuestError::NotMatched
+            | GuestError::Parse(_)
+            | GuestError::Unsupported(_)
+            | GuestError::Internal(_)
+            | GuestError::Denied(_) => FailureKind::Plugin,
+        },
+        CallFailure::Fault(PluginFault::Overloaded)
+        | CallFailure::Resting(_)
+        | CallFailure::Loading
+        | CallFailure::Closed => FailureKind::Busy,
+        CallFailure::Fault(_) => FailureKind::Plugin,
+        CallFailure::Disabled
+        | CallFailure::Tripped
+        | CallFailure::Revoked(_)
+        | CallFailure::ConsentPending
+        | CallFailure::NotLoaded(_)
+        | CallFailure::Incapable
+        | CallFailure::NotInstalled => FailureKind::PluginUnavailable,
+    };
+    let mut message = error.to_string();
+    if !error.grantable.is_empty() {
+        let allow = |host: &String| format!("svc plugin allow {} {host}", error.plugin);
+        let ways: Vec<_> = error.grantable.iter().map(allow).collect();
+        message = format!("{message}; you can allow that, and resume: {}", ways.join("; "));
+    }
+    let mut failure = Failure::new(kind, message);
+    failure.retry_after = match error.reason.retry() {
+        Retry::Backoff(pause) => pause,
+        Retry::Never | Retry::Once | Retry::AfterUser | Retry::NextPlugin => None::<Duration>,
+    };
+    failure
+}

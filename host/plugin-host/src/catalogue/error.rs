@@ -1,0 +1,170 @@
+//! Why the market refuses.
+
+use market::{
+    Identity, InvalidLink, OriginError, SourceId, VerifyError,
+    choice::Unfit,
+    fetch::{DownloadError, Failures, PlaceError, RefreshError},
+};
+use semver::Version;
+
+use crate::error::{CommandError, chain};
+
+/// A command to the market that was refused. What was there before is still there and works.
+#[derive(Debug, thiserror::Error)]
+pub enum MarketError {
+    /// Nobody has the plugin.
+    #[error("no source has the plugin {0}")]
+    NotInMarket(Identity),
+    /// There is no such source.
+    #[error("there is no source {0}")]
+    UnknownSource(String),
+    /// The user has to say which source is meant.
+    #[error("several sources have the plugin {plugin}: {}; say which", sources.join(", "))]
+    Ambiguous {
+        /// Which plugin.
+        plugin: Identity,
+        /// Who has it.
+        sources: Vec<String>,
+    },
+    /// No version of it can be installed.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// The user was shown another version than the newest.
+    #[error("the newest version is {newest}, not {asked}")]
+    VersionChanged {
+        /// What the user was shown.
+        asked: Version,
+        /// What would be installed.
+        newest: Version,
+    },
+    /// A newer one is installed.
+    #[error("version {offered} is older than what is installed; name it to go back to it")]
+    Older {
+        /// What the source offers.
+        offered: Version,
+    },
+    /// What is known of the source counts no more.
+    #[error("nothing is installed from the source {id}: what is known of it is out of date{}", trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default())]
+    Stale {
+        /// Which source.
+        id: SourceId,
+        /// Why it is.
+        trouble: Option<Trouble>,
+    },
+    /// The source is not believed.
+    #[error(transparent)]
+    Refresh(#[from] Trouble),
+    /// The package did not come.
+    #[error("the package was not downloaded: {}", said(.0))]
+    Download(#[source] DownloadError),
+    /// It took too long.
+    #[error("the package was not downloaded within {} s", .0.as_secs())]
+    TooSlow(std::time::Duration),
+    /// The link is none.
+    #[error(transparent)]
+    Link(#[from] InvalidLink),
+    /// The user confirmed another key.
+    #[error("the key of the link has another fingerprint: {0}")]
+    Fingerprint(String),
+    /// It is there.
+    #[error("the source {0} is there already")]
+    SourceExists(String),
+    /// Its name means something else here.
+    #[error("a source that calls itself {0} cannot be added: the name has a meaning here")]
+    ReservedSource(SourceId),
+    /// There are as many as there may be.
+    #[error("there are {0} sources, which is the most")]
+    TooManySources(usize),
+    /// Plugins came from it.
+    #[error("plugins came from the source {source_name}: {}; uninstall them first", plugins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    SourceInUse {
+        /// Which source.
+        source_name: String,
+        /// Which plugins.
+        plugins: Vec<Identity>,
+    },
+    /// It came with the service.
+    #[error("the bundled source is part of the service")]
+    BundledSource,
+    /// Plugins refuse.
+    #[error(transparent)]
+    Plugin(#[from] CommandError),
+}
+
+impl From<store::WriteError> for MarketError {
+    fn from(error: store::WriteError) -> Self {
+        Self::Plugin(error.into())
+    }
+}
+
+/// What the places said, without their names: those are long, and there are many.
+fn said(error: &DownloadError) -> String {
+    let mut reasons: Vec<_> = error.0.iter().map(|(_, error)| error.to_string()).collect();
+    reasons.dedup();
+    reasons.join("; ")
+}
+
+impl MarketError {
+    /// Whether places gave more bytes than the index promises.
+    pub fn is_too_large(&self) -> bool {
+        self.is_of_places(|error| matches!(error, PlaceError::Origin(OriginError::TooLarge(_))))
+    }
+
+    /// Whether places gave other bytes than the index promises.
+    pub fn is_other_package(&self) -> bool {
+        self.is_of_places(|error| matches!(error, PlaceError::Package(_)))
+    }
+
+    fn is_of_places(&self, is_it: fn(&PlaceError) -> bool) -> bool {
+        matches!(self, Self::Download(DownloadError(places)) if places.iter().any(|(_, error)| is_it(error)))
+    }
+}
+
+/// Why a source gave no news.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Trouble {
+    /// Of which kind.
+    pub kind: TroubleKind,
+    /// What people read.
+    pub message: String,
+}
+
+/// The kinds of trouble with a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum TroubleKind {
+    /// It does not answer, or not in time.
+    Unreachable,
+    /// What it says is not believed.
+    Invalid,
+    /// What it says is older than what it said before.
+    Rollback,
+}
+
+impl Trouble {
+    pub(crate) fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}
+
+impl From<Failures> for Trouble {
+    /// Every source is at one place, so there is one failure.
+    fn from(Failures(failures): Failures) -> Self {
+        let Some(failure) = failures.first() else {
+            return Self::new(TroubleKind::Unreachable, "the source is at no place");
+        };
+        let kind = match failure {
+            RefreshError::Origin {
+                source: OriginError::TooLarge(_),
+                ..
+            } => TroubleKind::Invalid,
+            RefreshError::Origin { .. } => TroubleKind::Unreachable,
+            RefreshError::Verify(VerifyError::Rollback { .. } | VerifyError::TwoFaced(..)) => TroubleKind::Rollback,
+            RefreshError::Verify(_) | RefreshError::NoNumber => TroubleKind::Invalid,
+        };
+        Self::new(kind, chain(failure))
+    }
+}

@@ -1,0 +1,376 @@
+//! What is known of all sources, as a value, and what is chosen of it: what a wish of the user means, which version comes by
+//! itself, which source is to be asked for news. Pure: no clock, no disk, no network.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use market::{
+    Entry, Freshness, Identity, Index, Plugin, PublicKey, Refreshed, Revocations, SourceId, SourceState,
+    choice::{self, Host, NoSource, Update},
+};
+use semver::Version;
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::{
+    bundled::BundledPlugin,
+    error::{MarketError, Trouble},
+};
+use crate::{
+    error::Refusal,
+    lifecycle::{Installation, Source},
+};
+
+/// How often a source is asked for news by itself: its word counts for days, and revocations should not wait for them.
+const INTERVAL: SignedDuration = SignedDuration::from_hours(6);
+
+/// How soon after a failure.
+const AFTER_FAILURE: SignedDuration = SignedDuration::from_mins(30);
+
+/// By how much hosts differ in that, so that they do not all come at the same moment.
+const SPREAD_SECONDS: u64 = 3600;
+
+/// Added sources: more than anybody has a use for, and what each is remembered by is held in memory.
+pub(crate) const MAX_SOURCES: usize = 16;
+
+/// What is known of a source.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    /// Where it is.
+    pub(crate) url: Url,
+    /// The root key with which the user added it.
+    pub(crate) key: PublicKey,
+    /// Its name for people.
+    pub(crate) name: String,
+    pub(crate) added: Timestamp,
+    /// When it was last believed.
+    pub(crate) refreshed: Timestamp,
+    /// When it was last asked.
+    pub(crate) attempted: Timestamp,
+    /// How many plugins it offers: its list is long, and read only by who wants more of it.
+    pub(crate) plugins: usize,
+    /// Why the last refresh failed.
+    pub(crate) trouble: Option<Trouble>,
+    /// What is believed.
+    pub(crate) state: SourceState,
+    /// What of it must not run, read once.
+    pub(crate) revocations: Arc<Revocations>,
+    /// Held by whoever asks it for news.
+    pub(crate) turn: Arc<Mutex<()>>,
+}
+
+impl Known {
+    /// A source that was believed for the first time.
+    pub(crate) fn first(url: Url, key: PublicKey, refreshed: Refreshed, now: Timestamp) -> Self {
+        Self {
+            url,
+            key,
+            name: name(&refreshed.state),
+            added: now,
+            refreshed: now,
+            attempted: now,
+            plugins: refreshed.index.plugins().len(),
+            trouble: None,
+            state: refreshed.state,
+            revocations: Arc::new(refreshed.revocations),
+            turn: Arc::default(),
+        }
+    }
+
+    /// The same with news. What was installed while they came stays remembered.
+    pub(crate) fn with_news(&self, refreshed: Refreshed, now: Timestamp) -> Self {
+        Self {
+            name: name(&refreshed.state),
+            refreshed: now,
+            attempted: now,
+            plugins: refreshed.index.plugins().len(),
+            trouble: None,
+            state: refreshed.state.with_pins_of(&self.state, &refreshed.index, now),
+            revocations: Arc::new(refreshed.revocations),
+            ..self.clone()
+        }
+    }
+
+    /// The same after news did not come.
+    pub(crate) fn with_trouble(&self, trouble: Trouble, now: Timestamp) -> Self {
+        Self {
+            attempted: now,
+            trouble: Some(trouble),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        matches!(self.state.freshness(now), Freshness::Fresh(_))
+    }
+
+    /// When it is asked by itself.
+    fn due(&self) -> Timestamp {
+        let seconds = self.added.as_millisecond().unsigned_abs() % SPREAD_SECONDS;
+        let spread = SignedDuration::from_secs(seconds.cast_signed());
+        let pause = if self.trouble.is_some() {
+            AFTER_FAILURE
+        } else {
+            INTERVAL + spread
+        };
+        // At the end of time there is nothing to ask any more.
+        self.attempted.checked_add(pause).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Whether it was asked within `age`. A clock that was set back says nothing.
+    pub(crate) fn was_asked_within(&self, age: SignedDuration, now: Timestamp) -> bool {
+        self.attempted <= now && self.attempted.duration_until(now) < age
+    }
+}
+
+fn name(state: &SourceState) -> String {
+    state.root().map(|root| root.name().to_owned()).unwrap_or_default()
+}
+
+/// What is known of all sources.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Catalogue {
+    pub(crate) known: BTreeMap<SourceId, Arc<Known>>,
+}
+
+impl Catalogue {
+    pub(crate) fn revocations(&self) -> BTreeMap<SourceId, Arc<Revocations>> {
+        let all = self.known.iter();
+        all.map(|(id, known)| (id.clone(), Arc::clone(&known.revocations)))
+            .collect()
+    }
+
+    /// The sources whose turn it is.
+    pub(crate) fn due(&self, now: Timestamp) -> Vec<SourceId> {
+        let is_due = |known: &Known| known.due() <= now || known.attempted > now;
+        let due = self.known.iter().filter(|(_, known)| is_due(known));
+        due.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// When the next source's turn is.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.known.values().map(|known| known.due()).min()
+    }
+
+    /// The same with every list read.
+    pub(crate) fn open(&self, bundled: Arc<[BundledPlugin]>) -> Shelf {
+        let sources = self.known.iter().map(|(id, known)| Opened {
+            id: id.clone(),
+            known: Arc::clone(known),
+            // A list that was damaged offers nothing; the next refresh, which is due, brings it again.
+            index: known.state.index().ok().flatten().unwrap_or_default(),
+        });
+        Shelf {
+            sources: sources.collect(),
+            bundled,
+        }
+    }
+}
+
+/// What can be installed, read.
+pub(crate) struct Shelf {
+    pub(crate) bundled: Arc<[BundledPlugin]>,
+    pub(crate) sources: Vec<Opened>,
+}
+
+/// A source, read.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) id: SourceId,
+    pub(crate) known: Arc<Known>,
+    pub(crate) index: Index,
+}
+
+/// What the user wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wish {
+    pub(crate) plugin: Identity,
+    /// The version that the user was shown.
+    pub(crate) version: Option<Version>,
+    /// The source that the user named.
+    pub(crate) source: Option<String>,
+}
+
+/// What is to be installed.
+#[derive(Debug)]
+pub(crate) enum Choice<'s> {
+    Bundled(&'s BundledPlugin),
+    Listed(&'s Opened, &'s Plugin, &'s Entry),
+}
+
+impl Choice<'_> {
+    fn version(&self) -> &Version {
+        match self {
+            Self::Bundled(plugin) => plugin.version(),
+            Self::Listed(_, _, entry) => &entry.version,
+        }
+    }
+}
+
+impl Shelf {
+    /// What a wish means, as things are. It may go back to an older version only if it names it.
+    pub(crate) fn choose(
+        &self,
+        wish: &Wish,
+        installed: Option<&Installation>,
+        host: &Host,
+        now: Timestamp,
+    ) -> Result<Choice<'_>, MarketError> {
+        let choice = match self.source(wish, installed)? {
+            Source::Market(id) => self.listed(&id, &wish.plugin, host, now)?,
+            _ => Choice::Bundled(self.bundled(&wish.plugin).ok_or_else(|| not_there(&wish.plugin))?),
+        };
+        let newest = choice.version();
+        if let Some(asked) = wish.version.as_ref().filter(|asked| *asked != newest) {
+            return Err(MarketError::VersionChanged {
+                asked: asked.clone(),
+                newest: newest.clone(),
+            });
+        }
+        let goes_back = match &choice {
+            Choice::Bundled(_) => installed
+                .filter(|installed| installed.source == Source::Bundled)
+                .and_then(newest_installed)
+                .is_some_and(|installed| installed > newest),
+            Choice::Listed(source, _, entry) => {
+                let pin = source.known.state.pinned(&wish.plugin);
+                pin.is_some_and(|pin| pin.seq > entry.seq)
+            }
+        };
+        if goes_back && wish.version.is_none() {
+            return Err(MarketError::Older {
+                offered: newest.clone(),
+            });
+        }
+        Ok(choice)
+    }
+
+    /// Where the plugin comes from: from where it came, or else from where the user says. A source never takes over a
+    /// plugin of another one.
+    fn source(&self, wish: &Wish, installed: Option<&Installation>) -> Result<Source, MarketError> {
+        let bound = installed.and_then(|installed| match &installed.source {
+            source @ (Source::Bundled | Source::Market(_)) => Some(source),
+            Source::File | Source::Development(_) => None,
+        });
+        let named = wish.source.as_deref().map(|name| self.named(name)).transpose()?;
+        match (bound, named) {
+            (Some(bound), Some(named)) if *bound != named => {
+                Err(MarketError::Plugin(Refusal::OtherSource(bound.name()).into()))
+            }
+            (Some(bound), _) => Ok(bound.clone()),
+            (None, Some(named)) => Ok(named),
+            (None, None) if self.bundled(&wish.plugin).is_some() => Ok(Source::Bundled),
+            (None, None) => {
+                let sources = self.sources.iter().map(|source| (&source.id, &source.index));
+                match choice::source_of(&wish.plugin, sources, None) {
+                    Ok(id) => Ok(Source::Market(id.clone())),
+                    Err(NoSource::Ambiguous(plugin, sources)) => Err(MarketError::Ambiguous {
+                        plugin,
+                        sources: sources.iter().map(ToString::to_string).collect(),
+                    }),
+                    Err(NoSource::Unknown(plugin) | NoSource::Bound(plugin, _)) => {
+                        Err(MarketError::NotInMarket(plugin))
+                    }
+                }
+            }
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<Source, MarketError> {
+        if name == Source::BUNDLED {
+            return Ok(Source::Bundled);
+        }
+        let source = self.sources.iter().find(|source| source.id.to_string() == name);
+        let source = source.ok_or_else(|| MarketError::UnknownSource(name.to_owned()))?;
+        Ok(Source::Market(source.id.clone()))
+    }
+
+    fn bundled(&self, plugin: &Identity) -> Option<&BundledPlugin> {
+        self.bundled.iter().find(|bundled| bundled.identity() == plugin)
+    }
+
+    fn opened(&self, id: &SourceId) -> Option<&Opened> {
+        self.sources.iter().find(|source| source.id == *id)
+    }
+
+    fn listed(&self, id: &SourceId, plugin: &Identity, host: &Host, now: Timestamp) -> Result<Choice<'_>, MarketError> {
+        let source = self
+            .opened(id)
+            .ok_or_else(|| MarketError::UnknownSource(id.to_string()))?;
+        if !source.known.is_fresh(now) {
+            return Err(MarketError::Stale {
+                id: id.clone(),
+                trouble: source.known.trouble.clone(),
+            });
+        }
+        let listed = source.index.plugin(plugin).ok_or_else(|| not_there(plugin))?;
+        let entry = choice::newest(plugin, listed, &source.known.revocations, host)?;
+        Ok(Choice::Listed(source, listed, entry))
+    }
+
+    /// The version that replaces the installed one unattended now.
+    pub(crate) fn update(
+        &self,
+        plugin: &Identity,
+        installed: &Installation,
+        host: &Host,
+        now: Timestamp,
+    ) -> Option<Choice<'_>> {
+        if installed.is_pinned {
+            return None;
+        }
+        match &installed.source {
+            Source::Bundled => {
+                let bundled = self.bundled(plugin)?;
+                let is_newer = newest_installed(installed).is_some_and(|installed| installed < bundled.version());
+                is_newer.then_some(Choice::Bundled(bundled))
+            }
+            Source::Market(id) => {
+                let source = self.opened(id)?;
+                match source.update(plugin, installed, host, now) {
+                    Update::Now(entry) => Some(Choice::Listed(source, source.index.plugin(plugin)?, entry)),
+                    Update::None | Update::At(..) | Update::Stale => None,
+                }
+            }
+            Source::File | Source::Development(_) => None,
+        }
+    }
+}
+
+impl Opened {
+    /// What to do about the installed version of a plugin that came from here.
+    pub(crate) fn update(
+        &self,
+        plugin: &Identity,
+        installed: &Installation,
+        host: &Host,
+        now: Timestamp,
+    ) -> Update<'_> {
+        let Some(release) = installed.current() else {
+            return Update::None;
+        };
+        let installed = choice::Installed {
+            identity: plugin.clone(),
+            version: release.version.clone(),
+            sha256: release.digest,
+        };
+        choice::update(
+            &self.known.state,
+            &self.index,
+            &self.known.revocations,
+            &installed,
+            host,
+            now,
+        )
+    }
+}
+
+/// The newest version that is there, be it only waiting for consent.
+pub(crate) fn newest_installed(installed: &Installation) -> Option<&Version> {
+    let releases = [&installed.active, &installed.staged];
+    releases.into_iter().flatten().map(|release| &release.version).max()
+}
+
+fn not_there(plugin: &Identity) -> MarketError {
+    MarketError::NotInMarket(plugin.clone())
+}

@@ -1,0 +1,77 @@
+//! What everything that concerns plugins shares, and what the handle to it is.
+
+use std::sync::{Arc, atomic::AtomicU64};
+
+use market::Identity;
+use store::{Store, Vault};
+use tokio::sync::{Mutex, RwLock};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    catalogue::{Clock, Config, Holdings},
+    error::CommandError,
+    lifecycle::registry::Registry,
+    package::{
+        disk::Disk,
+        fault_point::{FaultPoints, Step},
+    },
+    policy::{health::Health, keyed::Keyed, slots::Slots},
+    runtime::{Journal, Runtime},
+};
+
+/// The plugins. Clones are the same ones.
+#[derive(Debug, Clone)]
+pub struct Plugins(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) disk: Disk,
+    pub(crate) faults: FaultPoints,
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) registry: Registry,
+    pub(crate) market: Holdings,
+    pub(crate) journal: Journal,
+    pub(crate) slots: Slots,
+    pub(crate) health: Health,
+    pub(crate) next_call: AtomicU64,
+    /// One change of a plugin at a time.
+    pub(crate) changes: Keyed<Mutex<()>>,
+    /// One load of a plugin at a time, of those that wait for it since the start.
+    pub(crate) loads: Keyed<Mutex<()>>,
+    /// Shared by whoever makes packages and rows for them, alone for whoever removes packages without a row.
+    pub(crate) packages: RwLock<()>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+}
+
+/// What plugins run on.
+pub(crate) struct Machine {
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) market: Config,
+    pub(crate) clock: Clock,
+    pub(crate) faults: FaultPoints,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Runs `work` to its end or until plugins are closed, which waits for it.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(self.stop.clone().run_until_cancelled_owned(work));
+    }
+
+    pub(crate) fn turn(&self, plugin: &Identity) -> Arc<Mutex<()>> {
+        self.changes.of(plugin, Mutex::default)
+    }
+
+    pub(crate) fn pass(&self, step: Step) -> Result<(), CommandError> {
+        self.faults.pass(step).map_err(|_| CommandError::Closed)
+    }
+}

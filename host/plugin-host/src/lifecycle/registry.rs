@@ -1,0 +1,260 @@
+//! What is loaded, as one value that is replaced whole. A call keeps what it began with, so nothing waits for calls.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use market::{Digest, Identity, Revocation, Revocations, SourceId};
+use plugin_package::{Manifest, Matcher};
+use tokio::sync::watch;
+use url::Url;
+
+use crate::{
+    error::CallFailure,
+    lifecycle::{Installation, Release, Source, Status, values::Values},
+    policy::grant::{Grant, Permissions},
+    runtime::Guest,
+};
+
+/// A plugin, as far as it could be loaded.
+#[derive(Clone)]
+pub(crate) struct Loaded {
+    pub(crate) installation: Installation,
+    /// Of what runs, else of what waits for consent, as far as it can be read.
+    pub(crate) manifest: Option<Arc<Manifest>>,
+    /// What runs, or why nothing does.
+    pub(crate) running: Result<Running, Idle>,
+    pub(crate) values: Arc<Values>,
+    /// Why the folder's present state does not run; what ran before goes on.
+    pub(crate) development_error: Option<DevelopmentError>,
+    /// What its market says of it; the registry sees to it.
+    pub(crate) revocation: Option<Revocation>,
+}
+
+/// What sources say must not run.
+pub(crate) type Revoked = BTreeMap<SourceId, Arc<Revocations>>;
+
+/// Code that can be called.
+#[derive(Clone)]
+pub(crate) struct Running {
+    pub(crate) guest: Arc<dyn Guest>,
+    /// What the code needs, as its imports show.
+    pub(crate) needed: Permissions,
+    /// What the code is.
+    pub(crate) code: Digest,
+}
+
+/// Why nothing of a plugin runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Idle {
+    /// Its code is being loaded, or soon will be.
+    Loading,
+    /// The user has not yet agreed to what it asks for.
+    ConsentPending,
+    /// Its code or its manifest is not accepted.
+    Failed(String),
+}
+
+/// Why a plugin under development was not loaded again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DevelopmentError {
+    /// `read`, `manifest` or `load`.
+    pub step: &'static str,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Loaded {
+    /// What the user agreed to. Who runs a plugin from a folder of their own has written what it asks for.
+    pub(crate) fn grant(&self) -> Grant {
+        let mut grant = self.installation.grant.clone();
+        if let (true, Ok(running)) = (self.installation.is_development(), &self.running) {
+            grant.allowed = running.needed.clone();
+        }
+        grant
+    }
+
+    /// What it is to its user.
+    pub(crate) fn status(&self) -> Status {
+        match &self.revocation {
+            Some(revocation) if !revocation.level.allows_run() => Status::Revoked,
+            _ => self.installation.status(),
+        }
+    }
+
+    /// What can be called of it, if it may be.
+    pub(crate) fn callable(&self) -> Result<(&Running, &Arc<Manifest>), CallFailure> {
+        match self.status() {
+            Status::Enabled => {}
+            Status::Disabled => return Err(CallFailure::Disabled),
+            Status::Tripped => return Err(CallFailure::Tripped),
+            Status::Revoked => return Err(self.revoked()),
+            Status::PendingConsent => return Err(CallFailure::ConsentPending),
+        }
+        match (&self.running, &self.manifest) {
+            (Ok(running), Some(manifest)) => Ok((running, manifest)),
+            (Err(Idle::Loading), _) => Err(CallFailure::Loading),
+            (Err(Idle::ConsentPending), _) => Err(CallFailure::ConsentPending),
+            (Err(Idle::Failed(error)), _) => Err(CallFailure::NotLoaded(error.clone())),
+            (Ok(_), None) => Err(CallFailure::NotLoaded("its manifest cannot be read".to_owned())),
+        }
+    }
+
+    /// Why it is not called, with what its source says of it.
+    pub(crate) fn revoked(&self) -> CallFailure {
+        let reason = self.revocation.as_ref().map(|revocation| revocation.reason.clone());
+        CallFailure::Revoked(reason.unwrap_or_default())
+    }
+
+    /// Whether its code is still to come.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.running.as_ref().is_err_and(|idle| *idle == Idle::Loading)
+    }
+
+    /// Whether its URLs are its own. A plugin that fails or was stopped keeps them: nobody gets a page instead of the file
+    /// it is about because a plugin is broken.
+    fn claims(&self) -> bool {
+        matches!(self.installation.status(), Status::Enabled | Status::Tripped)
+    }
+}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded")
+            .field("installation", &self.installation)
+            .field("idle", &self.running.as_ref().err())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Everything that is loaded.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) plugins: BTreeMap<Identity, Arc<Loaded>>,
+    revoked: Arc<Revoked>,
+    matcher: Matcher<Identity>,
+}
+
+impl Snapshot {
+    /// Who would claim a URL, if the user had agreed to what it asks for.
+    pub(crate) fn awaiting_consent(&self, url: &Url) -> Option<Identity> {
+        let knows = |loaded: &Loaded| {
+            let manifest = loaded.manifest.as_ref();
+            let resolver = manifest.and_then(|manifest| manifest.capabilities.resolver.as_ref());
+            resolver.is_some_and(|resolver| resolver.matches.iter().any(|pattern| pattern.claims(url)))
+        };
+        let mut waiting = self
+            .plugins
+            .iter()
+            .filter(|(_, loaded)| loaded.status() == Status::PendingConsent && knows(loaded));
+        waiting.next().map(|(plugin, _)| plugin.clone())
+    }
+
+    /// What the source of a plugin says of a version of it.
+    pub(crate) fn revocation(&self, plugin: &Identity, source: &Source, release: &Release) -> Option<&Revocation> {
+        let Source::Market(id) = source else { return None };
+        self.revoked.get(id)?.of(plugin, &release.version, &release.digest)
+    }
+
+    fn revocation_of(&self, plugin: &Identity, installation: &Installation) -> Option<Revocation> {
+        let release = installation.current()?;
+        self.revocation(plugin, &installation.source, release).cloned()
+    }
+
+    /// Who claims a URL, the first to be asked first.
+    pub(crate) fn claims(&self, url: &Url) -> Vec<Identity> {
+        self.matcher.claims(url)
+    }
+}
+
+/// The present snapshot.
+#[derive(Debug)]
+pub(crate) struct Registry(watch::Sender<Arc<Snapshot>>);
+
+impl Registry {
+    pub(crate) fn new(plugins: BTreeMap<Identity, Arc<Loaded>>, revoked: Revoked) -> Self {
+        let registry = Self(watch::Sender::new(Arc::new(compile(plugins, Arc::default()))));
+        registry.revoke(revoked);
+        registry
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.0.borrow())
+    }
+
+    pub(crate) fn get(&self, plugin: &Identity) -> Option<Arc<Loaded>> {
+        self.0.borrow().plugins.get(plugin).cloned()
+    }
+
+    /// Replaces a plugin, or removes it.
+    pub(crate) fn put(&self, plugin: &Identity, loaded: Option<Loaded>) {
+        self.0.send_modify(|snapshot| {
+            let mut plugins = snapshot.plugins.clone();
+            match loaded {
+                Some(mut loaded) => {
+                    loaded.revocation = snapshot.revocation_of(plugin, &loaded.installation);
+                    plugins.insert(plugin.clone(), Arc::new(loaded));
+                }
+                None => drop(plugins.remove(plugin)),
+            }
+            *snapshot = Arc::new(compile(plugins, Arc::clone(&snapshot.revoked)));
+        });
+    }
+
+    /// Replaces what must not run. The answer are plugins of which something new is said.
+    pub(crate) fn revoke(&self, revoked: Revoked) -> Vec<(Identity, Revocation)> {
+        let mut told = Vec::new();
+        self.0.send_modify(|snapshot| {
+            let plugins = snapshot.plugins.clone();
+            let mut next = compile(plugins, Arc::new(revoked));
+            for (plugin, loaded) in &snapshot.plugins {
+                let revocation = next.revocation_of(plugin, &loaded.installation);
+                if revocation != loaded.revocation {
+                    told.extend(revocation.clone().map(|revocation| (plugin.clone(), revocation)));
+                    let loaded = Loaded {
+                        revocation,
+                        ..Loaded::clone(loaded)
+                    };
+                    next.plugins.insert(plugin.clone(), Arc::new(loaded));
+                }
+            }
+            *snapshot = Arc::new(next);
+        });
+        told
+    }
+
+    /// Resolves when a plugin is not there any more or must not run. Cancel-safe.
+    pub(crate) async fn stopped(&self, plugin: &Identity) -> Option<Arc<Loaded>> {
+        let is_stopped = |snapshot: &Arc<Snapshot>| {
+            let loaded = snapshot.plugins.get(plugin);
+            loaded.is_none_or(|loaded| loaded.status() == Status::Revoked)
+        };
+        match self.watch().wait_for(is_stopped).await {
+            Ok(snapshot) => snapshot.plugins.get(plugin).cloned(),
+            Err(_) => None,
+        }
+    }
+
+    /// Tells of every replacement.
+    pub(crate) fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.0.subscribe()
+    }
+}
+
+fn compile(plugins: BTreeMap<Identity, Arc<Loaded>>, revoked: Arc<Revoked>) -> Snapshot {
+    let mut rules = Vec::new();
+    for (plugin, loaded) in plugins.iter().filter(|(_, loaded)| loaded.claims()) {
+        let resolver = loaded
+            .manifest
+            .as_ref()
+            .and_then(|manifest| manifest.capabilities.resolver.as_ref());
+        let of_plugin = resolver.into_iter().flat_map(|resolver| {
+            let patterns = resolver.matches.iter().cloned();
+            patterns.map(|pattern| (plugin.clone(), resolver.priority, pattern))
+        });
+        rules.extend(of_plugin);
+    }
+    Snapshot {
+        matcher: Matcher::new(rules),
+        plugins,
+        revoked,
+    }
+}

@@ -1,0 +1,356 @@
+//! The rows of plugins: what is installed, and what users have set.
+
+use std::collections::BTreeMap;
+
+use ::store::{
+    MigrationSet, Vault,
+    sql::{self, Connection, Transaction},
+};
+use market::Identity;
+use serde::{Deserialize, Serialize};
+use transfer::Secret;
+
+use crate::{
+    error::RowError,
+    lifecycle::{Folder, Installation, Release, Source, Switch, values::Values},
+    policy::grant::Grant,
+};
+
+/// The migrations of the tables of plugins.
+pub const MIGRATIONS: MigrationSet = MigrationSet {
+    namespace: "plugin",
+    steps: &[
+        include_str!("rows/version_1.sql"),
+        include_str!("rows/version_2.sql"),
+        include_str!("rows/version_3.sql"),
+    ],
+};
+
+/// What was found in the database.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) installations: Vec<(Identity, Installation)>,
+    pub(crate) values: BTreeMap<Identity, Values>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct InstallationRecord {
+    source: SourceRecord,
+    active: Option<ReleaseRecord>,
+    previous: Option<ReleaseRecord>,
+    staged: Option<ReleaseRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    staged_source: Option<SourceRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<FolderRecord>,
+    switch: SwitchRecord,
+    allowed: Vec<String>,
+    optional: BTreeMap<String, bool>,
+    is_pinned: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+enum SourceRecord {
+    File,
+    Bundled,
+    Market(String),
+    Development(std::path::PathBuf),
+}
+
+#[derive(Serialize, Deserialize)]
+enum SwitchRecord {
+    On,
+    Off,
+    Tripped,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReleaseRecord {
+    digest: String,
+    version: String,
+    needed: Vec<String>,
+    installed_ms: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signed_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proved_in: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FolderRecord {
+    path: std::path::PathBuf,
+    version: String,
+    needed: Vec<String>,
+}
+
+impl From<&Folder> for FolderRecord {
+    fn from(folder: &Folder) -> Self {
+        Self {
+            path: folder.path.clone(),
+            version: folder.version.to_string(),
+            needed: folder.needed.texts(),
+        }
+    }
+}
+
+impl FolderRecord {
+    fn into_folder(self) -> Result<Folder, String> {
+        Ok(Folder {
+            path: self.path,
+            version: parse(&self.version)?,
+            needed: parse_all(&self.needed)?,
+        })
+    }
+}
+
+impl From<&Source> for SourceRecord {
+    fn from(source: &Source) -> Self {
+        match source {
+            Source::File => Self::File,
+            Source::Bundled => Self::Bundled,
+            Source::Market(id) => Self::Market(id.to_string()),
+            Source::Development(path) => Self::Development(path.clone()),
+        }
+    }
+}
+
+impl SourceRecord {
+    fn into_source(self) -> Result<Source, String> {
+        Ok(match self {
+            Self::File => Source::File,
+            Self::Bundled => Source::Bundled,
+            Self::Market(id) => Source::Market(parse(&id)?),
+            Self::Development(path) => Source::Development(path),
+        })
+    }
+}
+
+impl From<&Release> for ReleaseRecord {
+    fn from(release: &Release) -> Self {
+        Self {
+            digest: release.digest.to_string(),
+            version: release.version.to_string(),
+            needed: release.needed.texts(),
+            installed_ms: release.installed_ms,
+            signed_by: release.signed_by.as_ref().map(ToString::to_string),
+            proved_in: release.proved_in.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+impl ReleaseRecord {
+    fn into_release(self) -> Result<Release, String> {
+        Ok(Release {
+            digest: parse(&self.digest)?,
+            version: parse(&self.version)?,
+            needed: parse_all(&self.needed)?,
+            installed_ms: self.installed_ms,
+            signed_by: self.signed_by.map(|key| parse(&key)).transpose()?,
+            proved_in: self.proved_in.map(|version| parse(&version)).transpose()?,
+        })
+    }
+}
+
+impl From<&Installation> for InstallationRecord {
+    fn from(installation: &Installation) -> Self {
+        let release = |release: &Option<Release>| release.as_ref().map(ReleaseRecord::from);
+        let optional = installation.grant.optional.iter();
+        Self {
+            source: (&installation.source).into(),
+            active: release(&installation.active),
+            previous: release(&installation.previous),
+            staged: release(&installation.staged),
+            staged_source: installation.staged_source.as_ref().map(SourceRecord::from),
+            folder: installation.folder.as_ref().map(FolderRecord::from),
+            switch: match installation.switch {
+                Switch::On => SwitchRecord::On,
+                Switch::Off => SwitchRecord::Off,
+                Switch::Tripped => SwitchRecord::Tripped,
+            },
+            allowed: installation.grant.allowed.texts(),
+            optional: optional.map(|(host, choice)| (host.to_string(), *choice)).collect(),
+            is_pinned: installation.is_pinned,
+        }
+    }
+}
+
+impl InstallationRecord {
+    fn into_installation(self) -> Result<Installation, String> {
+        let release = |record: Option<ReleaseRecord>| record.map(ReleaseRecord::into_release).transpose();
+        let optional = self
+            .optional
+            .into_iter()
+            .map(|(host, choice)| Ok((parse(&host)?, choice)));
+        Ok(Installation {
+            source: self.source.into_source()?,
+            active: release(self.active)?,
+            previous: release(self.previous)?,
+            staged: release(self.staged)?,
+            staged_source: self.staged_source.map(SourceRecord::into_source).transpose()?,
+            folder: self.folder.map(FolderRecord::into_folder).transpose()?,
+            switch: match self.switch {
+                SwitchRecord::On => Switch::On,
+                SwitchRecord::Off => Switch::Off,
+                SwitchRecord::Tripped => Switch::Tripped,
+            },
+            grant: Grant {
+                allowed: parse_all(&self.allowed)?,
+                optional: optional.collect::<Result<_, String>>()?,
+            },
+            is_pinned: self.is_pinned,
+        })
+    }
+}
+
+fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error| format!("{text:?}: {error}"))
+}
+
+fn parse_all<T, C>(texts: &[String]) -> Result<C, String>
+where
+    T: std::str::FromStr<Err: std::fmt::Display>,
+    C: FromIterator<T>,
+{
+    texts.iter().map(|text| parse(text)).collect()
+}
+
+/// Saves what is installed of a plugin. Nothing installed, nothing of it is kept: neither values nor memory.
+pub(crate) fn save_installation(
+    transaction: &Transaction<'_>,
+    plugin: &Identity,
+    installation: Option<&Installation>,
+) -> sql::Result<()> {
+    let Some(installation) = installation else {
+        for table in ["plugin", "plugin_setting", "plugin_storage", "plugin_secret"] {
+            transaction.execute(&format!("DELETE FROM {table} WHERE identity = ?1"), [plugin.as_str()])?;
+        }
+        return Ok(());
+    };
+    let record = serde_json::to_string(&InstallationRecord::from(installation)).map_err(refused)?;
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO plugin (identity, record) VALUES (?1, ?2)")?
+        .execute((plugin.as_str(), record))
+        .map(drop)
+}
+
+/// Saves what a user has set, all of it.
+pub(crate) fn save_values(
+    transaction: &Transaction<'_>,
+    vault: &Vault,
+    plugin: &Identity,
+    values: &Values,
+) -> sql::Result<()> {
+    let plain = serde_json::to_string(&values.plain).map_err(refused)?;
+    let secret: BTreeMap<_, _> = values.secret.iter().map(|(key, value)| (key, value.expose())).collect();
+    let sealed = (!secret.is_empty()).then(|| {
+        let secret = serde_json::to_vec(&secret).map_err(refused)?;
+        vault.seal(&context(plugin.as_str()), &secret).map_err(refused)
+    });
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO plugin_setting (identity, plain, sealed) VALUES (?1, ?2, ?3)")?
+        .execute((plugin.as_str(), plain, sealed.transpose()?))
+        .map(drop)
+}
+
+fn refused(error: impl std::error::Error + Send + Sync + 'static) -> sql::Error {
+    sql::Error::ToSqlConversionFailure(Box::new(error))
+}
+
+/// What the sealed values of a plugin are bound to.
+fn context(plugin: &str) -> String {
+    format!("plugin.setting/{plugin}")
+}
+
+/// Reads everything.
+pub(crate) fn load(connection: &Connection, vault: &Vault) -> sql::Result<Result<Rows, RowError>> {
+    let mut statement = connection.prepare("SELECT identity, record FROM plugin ORDER BY identity")?;
+    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let installations: Vec<(String, String)> = found.collect::<sql::Result<_>>()?;
+    let mut statement = connection.prepare("SELECT identity, plain, sealed FROM plugin_setting")?;
+    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let values: Vec<(String, String, Option<Vec<u8>>)> = found.collect::<sql::Result<_>>()?;
+    Ok(parse_rows(installations, values, vault))
+}
+
+fn parse_rows(
+    installations: Vec<(String, String)>,
+    values: Vec<(String, String, Option<Vec<u8>>)>,
+    vault: &Vault,
+) -> Result<Rows, RowError> {
+    let mut rows = Rows::default();
+    for (plugin, record) in installations {
+        let parsed = parse_installation(&plugin, &record);
+        rows.installations
+            .push(parsed.map_err(|reason| RowError::Content { plugin, reason })?);
+    }
+    for (plugin, plain, sealed) in values {
+        let secret = sealed
+            .map(|sealed| vault.unseal(&context(&plugin), &sealed))
+            .transpose();
+        let secret = secret.map_err(|source| RowError::Sealed {
+            plugin: plugin.clone(),
+            source,
+        })?;
+        let parsed = parse_values(&plugin, &plain, secret.as_deref());
+        let (identity, values) = parsed.map_err(|reason| RowError::Content { plugin, reason })?;
+        rows.values.insert(identity, values);
+    }
+    Ok(rows)
+}
+
+fn parse_installation(plugin: &str, record: &str) -> Result<(Identity, Installation), String> {
+    let identity = plugin.parse().map_err(|error| format!("{error}"))?;
+    let record: InstallationRecord = serde_json::from_str(record).map_err(|error| error.to_string())?;
+    Ok((identity, record.into_installation()?))
+}
+
+fn parse_values(plugin: &str, plain: &str, secret: Option<&[u8]>) -> Result<(Identity, Values), String> {
+    let identity = plugin.parse().map_err(|error| format!("{error}"))?;
+    let plain = serde_json::from_str(plain).map_err(|error| error.to_string())?;
+    let secret: Option<BTreeMap<String, String>> = secret
+        .map(serde_json::from_slice)
+        .transpose()
+        .map_err(|error| error.to_string())?;
+    let secret = secret
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key, Secret::new(value)));
+    let values = Values {
+        plain,
+        secret: secret.collect(),
+    };
+    Ok((identity, values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As version 1 writes it. A later version still reads it.
+    const VERSION_1: &str = r#"{"source":{"Market":"main"},"active":{"digest":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","version":"1.2.3","needed":["host https://*.acme.com","inputHost"],"installed_ms":5},"previous":null,"staged":null,"switch":"Tripped","allowed":["host https://*.acme.com","inputHost"],"optional":{"https://mirror.org":false},"is_pinned":true}"#;
+
+    #[test]
+    fn a_row_of_version_1_is_read_and_written_as_it_was() {
+        let (identity, installation) = parse_installation("acme@test", VERSION_1).unwrap();
+        assert_eq!(identity.as_str(), "acme@test");
+        assert_eq!(installation.source, Source::Market("main".parse().unwrap()));
+        assert_eq!(installation.active.as_ref().unwrap().version.to_string(), "1.2.3");
+        let written = serde_json::to_string(&InstallationRecord::from(&installation)).unwrap();
+        assert_eq!(written, VERSION_1);
+    }
+
+    #[test]
+    fn a_row_that_no_version_wrote_is_refused_with_its_plugin() {
+        let vault = Vault::ephemeral().unwrap();
+        let bad = VERSION_1.replace("inputHost", "everything");
+        for record in ["{}", bad.as_str()] {
+            let rows = vec![("acme@test".to_owned(), record.to_owned())];
+            let error = parse_rows(rows, Vec::new(), &vault).unwrap_err();
+            assert!(error.to_string().contains("acme@test"), "{error}");
+        }
+        let moved = vault.seal("plugin.setting/other@test", b"{}").unwrap();
+        let values = vec![("acme@test".to_owned(), "{}".to_owned(), Some(moved))];
+        let error = parse_rows(Vec::new(), values, &vault).unwrap_err();
+        assert!(matches!(error, RowError::Sealed { .. }));
+    }
+}

@@ -1,0 +1,63 @@
+//! What a user may set for a plugin. Values are texts; a change of many is checked whole and made whole. Secret values
+//! are never given back, neither to clients nor to the plugin: they only leave in requests to hosts they are bound to.
+
+use std::collections::BTreeMap;
+
+use plugin_package::Definition;
+use transfer::Secret;
+
+use crate::error::InvalidSetting;
+
+/// The values that a user has set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Values {
+    /// Those that anybody may read.
+    pub plain: BTreeMap<String, String>,
+    /// The others.
+    pub secret: BTreeMap<String, Secret>,
+}
+
+impl Values {
+    /// These values with `batch` in them. A setting is emptied by the empty text.
+    pub(crate) fn with(
+        &self,
+        definitions: &[Definition],
+        batch: &BTreeMap<String, String>,
+    ) -> Result<Self, InvalidSetting> {
+        let mut values = self.clone();
+        for (key, value) in batch {
+            let refused = |reason: String| InvalidSetting {
+                key: key.clone(),
+                reason,
+            };
+            let definition = definitions.iter().find(|definition| definition.key == *key);
+            let definition = definition.ok_or_else(|| refused("is unknown".to_owned()))?;
+            definition.check(value).map_err(refused)?;
+            match (definition.is_secret, value.is_empty()) {
+                (true, true) => drop(values.secret.remove(key)),
+                (true, false) => drop(values.secret.insert(key.clone(), Secret::new(value.clone()))),
+                (false, _) => drop(values.plain.insert(key.clone(), value.clone())),
+            }
+        }
+        Ok(values)
+    }
+
+    /// What the plugin reads: the user's values that are still good for `definitions`, else the defaults. A value of an
+    /// earlier version that no longer fits is as if it were not set.
+    pub(crate) fn effective(&self, definitions: &[Definition]) -> BTreeMap<String, String> {
+        definitions
+            .iter()
+            .filter(|definition| !definition.is_secret)
+            .filter_map(|definition| {
+                let set = self.plain.get(&definition.key);
+                let value = set
+                    .filter(|value| definition.check(value).is_ok())
+                    .or(definition.default.as_ref())?;
+                Some((definition.key.clone(), value.clone()))
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

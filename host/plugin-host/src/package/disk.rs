@@ -1,0 +1,166 @@
+//! Packages on the disk: one folder per package, named by its digest and never changed. Its last file says that it is
+//! whole, and what each file's digest is; a folder without that file is nothing and goes away at the next start.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use market::Digest;
+use plugin_package::Package;
+
+use crate::{
+    error::{CommandError, DiskError},
+    package::fault_point::{FaultPoints, Step},
+};
+
+/// The file that says that a package is whole. No package has a file of this name: paths of packages have no part that
+/// begins with a dot.
+const COMPLETE: &str = ".complete";
+
+/// Where packages are.
+#[derive(Debug, Clone)]
+pub(crate) struct Disk {
+    root: PathBuf,
+    faults: FaultPoints,
+}
+
+fn failed(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskError {
+    let path = path.to_owned();
+    move |source| DiskError::Io { act, path, source }
+}
+
+impl Disk {
+    pub(crate) fn new(root: PathBuf, faults: FaultPoints) -> Self {
+        Self { root, faults }
+    }
+
+    fn folder(&self, digest: Digest) -> PathBuf {
+        self.root.join(digest.to_string())
+    }
+
+    /// Puts a package on the disk. When this returns it survives a power cut.
+    pub(crate) fn put(&self, package: &Package) -> Result<(), DiskError> {
+        let folder = self.folder(package.digest);
+        if self
+            .contents(package.digest)
+            .is_ok_and(|contents| contents.len() == package.files.len())
+            && package.files.keys().all(|path| self.read(package.digest, path).is_ok())
+        {
+            return Ok(());
+        }
+        remove(&folder)?;
+        let mut folders: BTreeSet<&Path> = [folder.as_path()].into();
+        let paths: Vec<_> = package.files.keys().map(|path| folder.join(path)).collect();
+        for (path, bytes) in paths.iter().zip(package.files.values()) {
+            let parents = path.ancestors().skip(1).take_while(|parent| *parent != self.root);
+            folders.extend(parents);
+            let parent = path.parent().unwrap_or(&folder);
+            fs::create_dir_all(parent).map_err(failed("make", parent))?;
+            self.write(path, bytes)?;
+        }
+        // The deepest first, so that no folder is known before what is in it.
+        for folder in folders.iter().rev() {
+            sync_folder(folder)?;
+        }
+        let lines = package
+            .files
+            .iter()
+            .map(|(path, bytes)| format!("{} {path}\n", Digest::of(bytes)));
+        self.write(&folder.join(COMPLETE), lines.collect::<String>().as_bytes())?;
+        sync_folder(&folder)?;
+        sync_folder(&self.root)
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+        self.faults.pass(Step::Materialise).map_err(failed("write", path))?;
+        let written = File::create(path).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        written.map_err(failed("write", path))
+    }
+
+    /// A file of a package, proved to be what was unpacked.
+    pub(crate) fn read(&self, digest: Digest, path: &str) -> Result<Bytes, DiskError> {
+        let full = self.folder(digest).join(path);
+        let contents = self.contents(digest)?;
+        let Some(expected) = contents.get(path) else {
+            return Err(DiskError::Damaged(full));
+        };
+        let bytes = fs::read(&full).map_err(failed("read", &full))?;
+        let is_whole = Digest::of(&bytes) == *expected;
+        is_whole.then(|| bytes.into()).ok_or(DiskError::Damaged(full))
+    }
+
+    /// All files of a package, proved to be what was unpacked.
+    pub(crate) fn read_all(&self, digest: Digest) -> Result<BTreeMap<String, Bytes>, DiskError> {
+        let paths = self.contents(digest)?.into_keys();
+        paths
+            .map(|path| Ok((path.clone(), self.read(digest, &path)?)))
+            .collect()
+    }
+
+    /// The files of a package and their digests.
+    fn contents(&self, digest: Digest) -> Result<BTreeMap<String, Digest>, DiskError> {
+        let path = self.folder(digest).join(COMPLETE);
+        let text = fs::read_to_string(&path).map_err(failed("read", &path))?;
+        let parse = |line: &str| {
+            let (digest, path) = line.split_once(' ')?;
+            Some((path.to_owned(), digest.parse().ok()?))
+        };
+        let contents: Option<_> = text.lines().map(parse).collect();
+        contents.ok_or(DiskError::Damaged(path))
+    }
+
+    /// Removes every package that is not in `used`, and what is left of those that never became whole.
+    pub(crate) fn keep_only(&self, used: &BTreeSet<Digest>) -> Result<(), DiskError> {
+        fs::create_dir_all(&self.root).map_err(failed("make", &self.root))?;
+        for entry in fs::read_dir(&self.root).map_err(failed("list", &self.root))? {
+            let path = entry.map_err(failed("list", &self.root))?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+            let is_used = name.parse().is_ok_and(|digest| used.contains(&digest));
+            if !is_used {
+                self.faults.pass(Step::Collect).map_err(failed("remove", &path))?;
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes a folder; first the file that says that it is whole, so that half of it is never taken for a package.
+fn remove(folder: &Path) -> Result<(), DiskError> {
+    let complete = folder.join(COMPLETE);
+    for result in [fs::remove_file(&complete), fs::remove_dir_all(folder)] {
+        match result {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove", folder)(error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Makes the names in a folder survive a power cut, where the system knows how.
+fn sync_folder(folder: &Path) -> Result<(), DiskError> {
+    if cfg!(unix) {
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(failed("sync", folder))?;
+    }
+    Ok(())
+}
+
+/// Runs `work` where it may wait for the disk.
+pub(crate) async fn blocking<T, F>(work: F) -> Result<T, CommandError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T, CommandError> + Send + 'static,
+{
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| CommandError::Closed)?
+}

@@ -1,0 +1,151 @@
+//! What can be told about a plugin. No field holds a secret.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use market::{Digest, Identity, PublicKey, Revocation};
+use plugin_package::Manifest;
+
+use crate::{
+    lifecycle::{
+        Installation, Source, Status,
+        registry::{DevelopmentError, Idle, Loaded},
+    },
+    policy::{
+        grant::{HostChoice, Permission, Permissions},
+        health::Health,
+    },
+};
+
+/// What is known about one plugin.
+#[derive(Debug, Clone)]
+pub struct PluginSummary {
+    /// Its name for programs.
+    pub identity: Identity,
+    /// The manifest of what runs, else of what waits for consent; none if it cannot be read.
+    pub manifest: Option<Arc<Manifest>>,
+    /// Whether it is called.
+    pub status: Status,
+    /// Where it came from.
+    pub source: Source,
+    /// The key of the author who signed it.
+    pub signed_by: Option<PublicKey>,
+    /// What its market says of the version that runs, if it warns of it or stopped it.
+    pub revocation: Option<Revocation>,
+    /// The digest of the code that runs, as it is in the package or the folder.
+    pub code: Option<Digest>,
+    /// Why nothing of it runs, if nothing does.
+    pub idle: Option<Idle>,
+    /// Why the present state of its author's folder does not run.
+    pub development_error: Option<DevelopmentError>,
+    /// What the code that is to run needs, as its imports show.
+    pub permissions: Vec<Permission>,
+    /// What the user chose about hosts that it can do without; none chosen is not in it.
+    pub host_choices: BTreeMap<String, HostChoice>,
+    /// A version that waits for consent.
+    pub pending: Option<Pending>,
+    /// The version that can be gone back to.
+    pub previous: Option<semver::Version>,
+    /// Whether it is only replaced when the user says so.
+    pub is_pinned: bool,
+    /// The values that it reads: the user's, else the defaults.
+    pub values: BTreeMap<String, String>,
+    /// Which secret settings have a value.
+    pub secrets_set: BTreeSet<String>,
+    /// Whether its site seems to have changed under it.
+    pub is_site_broken: bool,
+}
+
+/// A version that waits for consent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// Which one.
+    pub version: semver::Version,
+    /// What it needs beyond what is allowed.
+    pub added: Vec<Permission>,
+    /// The key of the author who signed it.
+    pub signed_by: Option<PublicKey>,
+    /// Whether it may be another author's than what runs. Who agrees gives what was given to that one, secrets above all,
+    /// to this one.
+    pub has_other_author: bool,
+    /// The folder that the plugin is to run from, whatever will be in it. Who agrees gives it what was given to the plugin
+    /// until now, and what it will ask for.
+    pub folder: Option<PathBuf>,
+    /// Names all of that, for the consent.
+    pub digest: Digest,
+}
+
+fn pending(installation: &Installation) -> Option<Pending> {
+    let digest = installation.asked()?;
+    let added = |needed: &Permissions| needed.beyond(&installation.grant.allowed);
+    if let Some(folder) = &installation.folder {
+        return Some(Pending {
+            version: folder.version.clone(),
+            added: added(&folder.needed),
+            signed_by: None,
+            has_other_author: true,
+            folder: Some(folder.path.clone()),
+            digest,
+        });
+    }
+    let staged = installation.staged.as_ref()?;
+    Some(Pending {
+        version: staged.version.clone(),
+        added: added(&staged.needed),
+        signed_by: staged.signed_by,
+        has_other_author: installation.has_other_author(staged, installation.source_of_staged()),
+        folder: None,
+        digest,
+    })
+}
+
+impl PluginSummary {
+    pub(crate) fn of(identity: &Identity, loaded: &Loaded, health: &Health) -> Self {
+        let installation = &loaded.installation;
+        let definitions = loaded.manifest.as_ref().map_or(&[][..], |manifest| &manifest.settings);
+        let needed = match (&loaded.running, &installation.active) {
+            (Ok(running), _) => Some(&running.needed),
+            (Err(_), active) => active.as_ref().map(|active| &active.needed),
+        };
+        let choices = installation.grant.optional.iter();
+        Self {
+            identity: identity.clone(),
+            status: loaded.status(),
+            source: installation.source.clone(),
+            signed_by: installation.current().and_then(|release| release.signed_by),
+            revocation: loaded.revocation.clone(),
+            code: loaded.running.as_ref().ok().map(|running| running.code),
+            idle: loaded.running.as_ref().err().cloned(),
+            development_error: loaded.development_error.clone(),
+            permissions: needed.into_iter().flat_map(Permissions::iter).cloned().collect(),
+            host_choices: choices
+                .map(|(host, is_always)| {
+                    let choice = if *is_always {
+                        HostChoice::Always
+                    } else {
+                        HostChoice::Never
+                    };
+                    (host.to_string(), choice)
+                })
+                .collect(),
+            pending: pending(installation),
+            previous: installation.previous.as_ref().map(|previous| previous.version.clone()),
+            is_pinned: installation.is_pinned,
+            values: loaded.values.effective(definitions),
+            secrets_set: loaded.values.secret.keys().cloned().collect(),
+            is_site_broken: health.is_site_broken(identity),
+            manifest: loaded.manifest.clone(),
+        }
+    }
+
+    /// Its author's folder, if it runs from there.
+    pub fn development_folder(&self) -> Option<&PathBuf> {
+        match &self.source {
+            Source::Development(folder) => Some(folder),
+            Source::File | Source::Bundled | Source::Market(_) => None,
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! What a plugin may do: what it asks for, what its code shows that it can do, and what the user agreed to.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
+
+use engine::Proxies;
+use market::Digest;
+use plugin_package::{HostPattern, Language, Manifest, manifest::Asked};
+use transfer::{RequestOptions, SafeUrl};
+use url::Url;
+
+use crate::policy::host::{Grants, InputHost, Others};
+
+/// What the code itself shows: the interfaces it has and every function of the host that it can reach.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Interface {
+    /// The interfaces it exports, without package and version: `resolver`, `previewer`.
+    pub exports: Vec<String>,
+    /// The functions it imports: `http.send`, `vault-reveal.reveal`.
+    pub imports: Vec<String>,
+}
+
+/// One thing that a user is asked to allow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Permission {
+    /// Talk to hosts.
+    Host(HostPattern),
+    /// Talk to the host of the URL that the user gives.
+    InputHost,
+    /// Send a secret to hosts, without reading it.
+    Secret {
+        /// Which one.
+        name: String,
+        /// Where to.
+        host: HostPattern,
+    },
+    /// Read the cookies that its hosts set.
+    ReadCookies,
+    /// Compute digests and signatures from secrets.
+    DeriveSecrets,
+    /// Read secrets.
+    RevealSecrets,
+    /// See and change the files of finished downloads.
+    FinishedFiles,
+    /// Have a tool of the host work on them.
+    Tool(String),
+}
+
+/// A text that is no permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a permission")]
+pub struct InvalidPermission;
+
+impl Permission {
+    /// What it lets a plugin do, for who is asked to allow it: the end of a sentence that begins with the plugin.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Host(host) => host.words(),
+            Self::InputHost => "may contact the host of the link you paste, for that one call".to_owned(),
+            Self::Secret { name, host } => format!("may send the secret \"{name}\" to {host}, without reading it"),
+            Self::ReadCookies => "may read the cookies that its hosts set".to_owned(),
+            Self::DeriveSecrets => {
+                "may compute digests and signatures from the secrets that you give it, and send them to \
+                                    any host that it contacts: a short secret can be found out from its digest"
+                    .to_owned()
+            }
+            Self::RevealSecrets => "may read the secrets that you give it".to_owned(),
+            Self::FinishedFiles => "may see and change the files of finished downloads".to_owned(),
+            Self::Tool(name) => format!("may have {name} work on the files of finished downloads"),
+        }
+    }
+
+    /// Whether who has this has `other`, too.
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Host(wide), Self::Host(narrow)) => wide.covers_pattern(narrow),
+            (
+                Self::Secret { name, host: wide },
+                Self::Secret {
+                    name: other,
+                    host: narrow,
+                },
+            ) => name == other && wide.covers_pattern(narrow),
+            _ => self == other,
+        }
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(host) => write!(f, "host {host}"),
+            Self::InputHost => f.write_str("inputHost"),
+            Self::Secret { name, host } => write!(f, "secret {name} {host}"),
+            Self::ReadCookies => f.write_str("cookies:read"),
+            Self::DeriveSecrets => f.write_str("secrets:derive"),
+            Self::RevealSecrets => f.write_str("secrets:reveal"),
+            Self::FinishedFiles => f.write_str("finishedFiles"),
+            Self::Tool(name) => write!(f, "tool {name}"),
+        }
+    }
+}
+
+impl FromStr for Permission {
+    type Err = InvalidPermission;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPermission> {
+        let host = |text: &str| text.parse().map_err(|_| InvalidPermission);
+        Ok(match text.split_once(' ') {
+            None => match text {
+                "inputHost" => Self::InputHost,
+                "cookies:read" => Self::ReadCookies,
+                "secrets:derive" => Self::DeriveSecrets,
+                "secrets:reveal" => Self::RevealSecrets,
+                "finishedFiles" => Self::FinishedFiles,
+                _ => return Err(InvalidPermission),
+            },
+            Some(("host", rest)) => Self::Host(host(rest)?),
+            Some(("tool", name)) => Self::Tool(name.to_owned()),
+            // A secret's name may have spaces in it, a host has none.
+            Some(("secret", rest)) => {
+                let (name, bound) = rest.rsplit_once(' ').ok_or(InvalidPermission)?;
+                Self::Secret {
+                    name: name.to_owned(),
+                    host: host(bound)?,
+                }
+            }
+            Some(_) => return Err(InvalidPermission),
+        })
+    }
+}
+
+/// What a user is asked to allow, or has allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Permissions(BTreeSet<Permission>);
+
+impl Permissions {
+    /// What a version needs. The code has the last word: hosts and secrets are nothing to somebody who imports no
+    /// function to send, and functions that reveal secrets or compute from them are asked about whatever the manifest says.
+    pub fn needed(manifest: &Manifest, interface: &Interface) -> Self {
+        let asked = &manifest.permissions;
+        let imports = |is_it: fn(&str) -> bool| interface.imports.iter().any(|import| is_it(import));
+        let mut needed = BTreeSet::new();
+        let sends = imports(|import| matches!(import, "http.send" | "http.send-all"));
+        if sends || imports(|import| import == "listing.[method]link.secret-header") {
+            needed.extend(asked.secrets.iter().flat_map(|(name, hosts)| secret(name, hosts)));
+        }
+        if sends {
+            needed.extend(asked.hosts.iter().cloned().map(Permission::Host));
+            needed.extend(asked.input_host.then_some(Permission::InputHost));
+            needed.extend(asked.reads_cookies.then_some(Permission::ReadCookies));
+        }
+        let derives = imports(|import| matches!(import, "vault.digest" | "vault.hmac" | "vault.rsa-encrypt"));
+        // All scripts import what their engine does, so it is what their manifests say.
+        let is_script = manifest.language == Language::Script;
+        needed.extend((derives && (asked.derives_secrets || !is_script)).then_some(Permission::DeriveSecrets));
+        needed.extend(imports(|import| import.starts_with("vault-reveal.")).then_some(Permission::RevealSecrets));
+        if imports(|import| import.starts_with("workspace.")) {
+            needed.insert(Permission::FinishedFiles);
+            let tools = manifest.capabilities.post.iter().flat_map(|post| &post.tools);
+            needed.extend(tools.cloned().map(Permission::Tool));
+        }
+        Self(needed)
+    }
+
+    /// What a manifest asks for, before anybody looks at the code.
+    pub fn asked(asked: &Asked) -> Self {
+        let hosts = asked.hosts.iter().cloned().map(Permission::Host);
+        let secrets = asked.secrets.iter().flat_map(|(name, hosts)| secret(name, hosts));
+        let others = [
+            asked.input_host.then_some(Permission::InputHost),
+            asked.derives_secrets.then_some(Permission::DeriveSecrets),
+            asked.reads_cookies.then_some(Permission::ReadCookies),
+        ];
+        hosts.chain(secrets).chain(others.into_iter().flatten()).collect()
+    }
+
+    /// What of `self` is not in `granted`.
+    pub fn beyond(&self, granted: &Self) -> Vec<Permission> {
+        let is_granted = |permission: &&Permission| granted.0.iter().any(|have| have.covers(permission));
+        self.0
+            .iter()
+            .filter(|permission| !is_granted(permission))
+            .cloned()
+            .collect()
+    }
+
+    /// Names this set: a consent is for the set that the user saw, not for whatever is asked when the answer comes.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.texts().join("\n").as_bytes())
+    }
+
+    /// Its permissions as texts, in order.
+    pub fn texts(&self) -> Vec<String> {
+        self.0.iter().map(Permission::to_string).collect()
+    }
+
+    /// What they let a plugin do; see [`Permission::words`].
+    pub fn words(&self) -> Vec<String> {
+        self.0.iter().map(Permission::words).collect()
+    }
+
+    /// Its permissions.
+    pub fn iter(&self) -> impl Iterator<Item = &Permission> {
+        self.0.iter()
+    }
+}
+
+fn secret(name: &str, hosts: &[HostPattern]) -> impl Iterator<Item = Permission> {
+    hosts.iter().map(|host| Permission::Secret {
+        name: name.to_owned(),
+        host: host.clone(),
+    })
+}
+
+impl FromIterator<Permission> for Permissions {
+    fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
+        Self(permissions.into_iter().collect())
+    }
+}
+
+/// What the user said about a host that a plugin can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HostChoice {
+    /// For the next call.
+    Once,
+    /// From now on.
+    Always,
+    /// Do not ask again.
+    Never,
+}
+
+impl HostChoice {
+    /// Its name in interfaces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+
+    /// The choice of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Once, Self::Always, Self::Never];
+        all.into_iter().find(|choice| choice.name() == name)
+    }
+}
+
+/// What the user agreed to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grant {
+    /// What was asked for and allowed.
+    pub allowed: Permissions,
+    /// Hosts that the plugin can do without: `true` for always, `false` for never.
+    pub optional: BTreeMap<HostPattern, bool>,
+}
+
+/// The URL of a call, whose word it is, and how the user would ask for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The URL.
+    pub url: Url,
+    /// Whether the user gave it, and not a feed, a page or another plugin.
+    pub by_user: bool,
+    /// The user's cookies, headers and credentials for the URL's own site.
+    pub request: RequestOptions,
+    /// Which proxy leads to it, and to whatever else is asked on its behalf.
+    pub proxies: Proxies,
+}
+
+impl Given {
+    /// A URL of the user, without anything to it.
+    pub fn by_user(url: Url) -> Self {
+        Self {
+            url,
+            by_user: true,
+            request: RequestOptions::default(),
+            proxies: Proxies::none(),
+        }
+    }
+
+    /// The same with a login that stands in the URL taken out of it: plugins read URLs, and no login.
+    #[must_use]
+    pub(crate) fn with_login_apart(mut self) -> Self {
+        let in_url = SafeUrl::parse(self.url.as_str()).ok().and_then(|url| url.credentials());
+        self.request.credentials = self.request.credentials.or(in_url);
+        // A URL that cannot have a login has none.
+        let _none_to_remove = self.url.set_username("").and_then(|()| self.url.set_password(None));
+        self
+    }
+}
+
+impl Grant {
+    /// To which hosts each secret may go: those of `asked` that the user allowed.
+    pub fn bindings(&self, asked: &BTreeMap<String, Vec<HostPattern>>) -> BTreeMap<String, Vec<HostPattern>> {
+        let is_allowed = |name: &String, host: &&HostPattern| {
+            let host = (*host).clone();
+            let name = name.clone();
+            self.allows(Permission::Secret { name, host })
+        };
+        let allowed = asked.iter().map(|(name, hosts)| {
+            let hosts = hosts.iter().filter(|host| is_allowed(name, host));
+            (name.clone(), hosts.cloned().collect())
+        });
+        allowed.collect()
+    }
+
+    /// The hosts that the user chose always, or never.
+    fn chosen(&self, always: bool) -> impl Iterator<Item = &HostPattern> {
+        let chosen = self.optional.iter().filter(move |(_, choice)| **choice == always);
+        chosen.map(|(host, _)| host)
+    }
+
+    fn allows(&self, permission: Permission) -> bool {
+        Permissions([permission].into()).beyond(&self.allowed).is_empty()
+    }
+
+    /// What a call may reach: what the manifest asks for and the user allowed, `once` and the host of the URL.
+    pub fn for_call(&self, asked: &Asked, once: &[HostPattern], given: &Given) -> Grants {
+        let is_allowed = |host: &HostPattern| self.allows(Permission::Host(host.clone()));
+        let always = self
+            .chosen(true)
+            .chain(once)
+            .filter(|host| asked.optional_hosts.has(host));
+        let never: Vec<_> = self.chosen(false).cloned().collect();
+        let mut hosts: Vec<_> = asked.hosts.iter().filter(|host| is_allowed(host)).cloned().collect();
+        hosts.extend(always.cloned());
+        let may_reach_input = asked.input_host && self.allowed.0.contains(&Permission::InputHost);
+        let input_host = may_reach_input.then(|| {
+            if given.by_user {
+                InputHost::given_by_user(given.url.clone())
+            } else {
+                InputHost::found(given.url.clone())
+            }
+        });
+        let named = asked.optional_hosts.named.iter();
+        let is_open = |host: &&HostPattern| !hosts.contains(host) && !never.contains(host);
+        Grants {
+            grantable: named.filter(is_open).cloned().collect(),
+            hosts,
+            others: if asked.optional_hosts.any {
+                Others::Grantable { but: never }
+            } else {
+                Others::Refused
+            },
+            input_host,
+            reads_cookies: asked.reads_cookies && self.allows(Permission::ReadCookies),
+            derives_secrets: self.allows(Permission::DeriveSecrets),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! How many calls run at once. Whoever gets no slot in time is told so; nobody waits in silence.
+//!
+//! Every plugin has a few slots of its own, and all share the rest. So one plugin can do much at once while the others
+//! leave it, and however much it does, the first calls of another find their place.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use market::Identity;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::policy::keyed::Keyed;
+
+/// Calls at once of one plugin, when there is room: what a list of links asks for at one blow.
+pub const PLUGIN_CALLS: usize = 50;
+
+/// Calls at once of each plugin that the calls of others do not take room from.
+const OWN_CALLS: usize = 8;
+
+/// Plugins that may all have their own calls at once.
+const BUSY_PLUGINS: usize = 4;
+
+/// Calls at once. A runtime has room for as many, and for one more that it tries out while it loads: address space for
+/// the most part, of which these take 300 GiB. The smallest machines have 512.
+pub const MAX_CALLS: usize = OWN_CALLS * BUSY_PLUGINS + (PLUGIN_CALLS - OWN_CALLS);
+
+/// Calls that may wait.
+const WAITING: usize = 64;
+
+/// How long a call waits for its slot.
+const WAIT: Duration = Duration::from_secs(3);
+
+/// The slots of all plugins.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    /// For calls in the plugins' own slots.
+    own: Arc<Semaphore>,
+    /// What any plugin may have besides.
+    shared: Arc<Semaphore>,
+    /// The own slots of plugins that have calls now.
+    plugins: Keyed<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+/// A call's place.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    _permits: Permits,
+    /// Keeps the plugin's semaphore while it has calls.
+    _plugin: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "held and given back")]
+enum Permits {
+    Own(OwnedSemaphorePermit, OwnedSemaphorePermit),
+    Shared(OwnedSemaphorePermit),
+}
+
+/// There was no slot in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Full;
+
+impl Slots {
+    pub(crate) fn new() -> Self {
+        Self {
+            own: Arc::new(Semaphore::new(OWN_CALLS * BUSY_PLUGINS)),
+            shared: Arc::new(Semaphore::new(PLUGIN_CALLS - OWN_CALLS)),
+            plugins: Keyed::default(),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// A slot for a call of `plugin`: one of its own, or a shared one, whichever is free first. Who waits longer is
+    /// served first.
+    pub(crate) async fn take(&self, plugin: &Identity) -> Result<Slot, Full> {
+        let _waiting = self.wait()?;
+        let plugin = self.plugins.of(plugin, || Semaphore::new(OWN_CALLS));
+        // The plugin's slot first: calls that wait for a busy plugin do not hold a place that others could use.
+        let own = async {
+            let of_plugin = Arc::clone(&plugin).acquire_owned().await.map_err(|_| Full)?;
+            let of_all = Arc::clone(&self.own).acquire_owned().await.map_err(|_| Full)?;
+            Ok(Permits::Own(of_plugin, of_all))
+        };
+        let shared = async {
+            let shared = Arc::clone(&self.shared).acquire_owned().await.map_err(|_| Full)?;
+            Ok(Permits::Shared(shared))
+        };
+        let permits = tokio::select! {
+            biased;
+            permits = own => permits?,
+            permits = shared => permits?,
+            () = tokio::time::sleep(WAIT) => return Err(Full),
+        };
+        Ok(Slot {
+            _permits: permits,
+            _plugin: plugin,
+        })
+    }
+
+    /// Whether no call of `plugin` has a slot.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self, plugin: &Identity) -> bool {
+        let own = self.plugins.of(plugin, || Semaphore::new(OWN_CALLS));
+        own.available_permits() == OWN_CALLS
+    }
+
+    /// A place among those that wait.
+    pub(crate) fn wait(&self) -> Result<Waiting<'_>, Full> {
+        let waiting = Waiting(&self.waiting);
+        if self.waiting.fetch_add(1, Ordering::Relaxed) < WAITING {
+            Ok(waiting)
+        } else {
+            Err(Full)
+        }
+    }
+}
+
+/// Counted while it lives.
+pub(crate) struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{future::join_all, poll};
+
+    use super::*;
+    use crate::runtime::MAX_CALLS;
+
+    fn plugin(n: usize) -> Identity {
+        format!("p{n}@test").parse().unwrap()
+    }
+
+    async fn take(slots: &Slots, n: usize) -> Result<Slot, Full> {
+        slots.take(&plugin(n)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_plugin_leaves_room_for_the_others() {
+        let slots = Slots::new();
+        let mut busy = join_all((0..PLUGIN_CALLS).map(|_| take(&slots, 0))).await;
+        assert!(busy.iter().all(Result::is_ok));
+        let started = tokio::time::Instant::now();
+        assert!(take(&slots, 0).await.is_err(), "one more");
+        assert_eq!(started.elapsed(), WAIT);
+        let others = join_all((0..OWN_CALLS * (BUSY_PLUGINS - 1)).map(|n| take(&slots, 1 + n / OWN_CALLS))).await;
+        assert!(others.iter().all(Result::is_ok));
+        assert_eq!(started.elapsed(), WAIT, "at once");
+        busy.pop();
+        assert!(take(&slots, 0).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_longer_is_served_first_whichever_slot_is_given_back() {
+        let slots = Slots::new();
+        for given_back in [0, PLUGIN_CALLS - 1] {
+            let mut busy = join_all((0..PLUGIN_CALLS).map(|_| take(&slots, 0))).await;
+            let mut first = Box::pin(take(&slots, 0));
+            let mut second = Box::pin(take(&slots, 0));
+            assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+            drop(busy.swap_remove(given_back));
+            let _served = first.await.unwrap();
+            assert!(poll!(&mut second).is_pending());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_in_all_and_calls_that_wait_are_bounded() {
+        let slots = Slots::new();
+        let greedy = join_all((0..PLUGIN_CALLS).map(|_| take(&slots, 0))).await;
+        let others = join_all((0..MAX_CALLS - PLUGIN_CALLS).map(|n| take(&slots, 1 + n / OWN_CALLS))).await;
+        assert!(greedy.iter().chain(&others).all(Result::is_ok));
+        let started = tokio::time::Instant::now();
+        let late = join_all((0..WAITING).map(|_| take(&slots, 99)));
+        let one_more = async {
+            tokio::task::yield_now().await;
+            let refused = take(&slots, 98).await;
+            (refused.is_err(), started.elapsed())
+        };
+        let (late, one_more) = tokio::join!(late, one_more);
+        assert!(late.iter().all(Result::is_err));
+        assert_eq!(one_more, (true, Duration::ZERO), "refused at once");
+        assert_eq!(slots.waiting.load(Ordering::Relaxed), 0);
+    }
+}

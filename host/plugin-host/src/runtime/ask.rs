@@ -1,0 +1,105 @@
+//! What a plugin can be asked.
+
+use std::{sync::Arc, time::Duration};
+
+use plugin_package::Manifest;
+use svc_plugin_fixture::{Call as FixtureCall, Input};
+use transfer::Secret;
+use url::Url;
+
+use crate::{
+    policy::health::Capability,
+    runtime::{Call, Called, Guest, Listing},
+};
+
+/// How long a link may take: a download waits for it.
+const LINK_WALL: Duration = Duration::from_secs(10);
+
+/// How long a preview may take: a person waits for it.
+const PREVIEW_WALL: Duration = Duration::from_secs(5);
+
+/// What a plugin is asked, about a URL.
+#[derive(Debug, Clone)]
+pub(crate) enum Ask {
+    /// What is behind it; with the password of a share.
+    Resolve(Option<Secret>),
+    /// The page of it that this names.
+    More(String),
+    /// Where an entry is, or a variant of it.
+    LinkFor(String, Option<String>),
+    /// What is behind it, at a glance.
+    Preview,
+}
+
+impl Ask {
+    /// What a fixture asks.
+    pub(crate) fn of(call: FixtureCall, input: &Input) -> Self {
+        match call {
+            FixtureCall::Resolve => Self::Resolve(input.password.clone().map(Secret::new)),
+            FixtureCall::More => Self::More(input.token.clone()),
+            FixtureCall::LinkFor => Self::LinkFor(input.entry.clone(), input.variant.clone()),
+            FixtureCall::Preview => Self::Preview,
+        }
+    }
+
+    /// The same, as fixtures say it. It has the password in it.
+    pub(crate) fn in_fixture(&self, url: &Url) -> (FixtureCall, Input) {
+        let mut input = Input {
+            url: url.to_string(),
+            ..Input::default()
+        };
+        let call = match self {
+            Self::Resolve(password) => {
+                input.password = password.as_ref().map(|password| password.expose().to_owned());
+                FixtureCall::Resolve
+            }
+            Self::More(token) => {
+                input.token.clone_from(token);
+                FixtureCall::More
+            }
+            Self::LinkFor(entry, variant) => {
+                input.entry.clone_from(entry);
+                input.variant.clone_from(variant);
+                FixtureCall::LinkFor
+            }
+            Self::Preview => FixtureCall::Preview,
+        };
+        (call, input)
+    }
+
+    /// Its name in interfaces and fixtures.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Resolve(_) => "resolve",
+            Self::More(_) => "more",
+            Self::LinkFor(..) => "linkFor",
+            Self::Preview => "preview",
+        }
+    }
+
+    pub(crate) fn capability(&self) -> Capability {
+        match self {
+            Self::Resolve(_) | Self::More(_) | Self::LinkFor(..) => Capability::Resolver,
+            Self::Preview => Capability::Preview,
+        }
+    }
+
+    /// How long the answer may take; `None` if the plugin cannot be asked that.
+    pub(crate) fn wall(&self, manifest: &Manifest) -> Option<Duration> {
+        let resolver = manifest.capabilities.resolver.as_ref()?;
+        Some(match self {
+            Self::Resolve(_) | Self::More(_) => resolver.wall,
+            Self::LinkFor(..) => LINK_WALL,
+            Self::Preview => PREVIEW_WALL,
+        })
+    }
+}
+
+/// Asks for a preview. Without one, the plugin's list is it.
+pub(crate) async fn preview(guest: Arc<dyn Guest>, call: Call) -> Called<Listing> {
+    if guest.interface().exports.iter().any(|export| export == "previewer") {
+        guest.preview(call).await
+    } else {
+        guest.resolve(call, None).await
+    }
+}

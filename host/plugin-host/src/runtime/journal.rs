@@ -1,0 +1,426 @@
+//! What plugins did, for the user to read: a ring of events of all plugins, and for each plugin a ring of its own lines
+//! and one of the requests that it sent.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt::Write as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use market::Identity;
+
+use crate::{
+    policy::{fault::PluginFault, host::Denial},
+    runtime::{CallId, Report},
+};
+
+/// Events kept, of all plugins: a day of a busy machine.
+const MAX_EVENTS: usize = 1000;
+
+/// Bytes of lines kept, of each plugin.
+const MAX_LOG_BYTES: usize = 1024 * 1024;
+
+/// The longest line in bytes; the rest is cut.
+const MAX_LINE_BYTES: usize = 4096;
+
+/// Requests kept, of each plugin: those of the last few calls.
+const MAX_REQUESTS: usize = 500;
+
+/// The longest address of a request in bytes; the rest is cut.
+const MAX_ADDRESS_BYTES: usize = 1024;
+
+/// What plugins did. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Journal(Arc<Mutex<Rings>>);
+
+#[derive(Debug, Default)]
+struct Rings {
+    events: VecDeque<Entry>,
+    lines: BTreeMap<Identity, Lines>,
+    requests: BTreeMap<Identity, VecDeque<Sent>>,
+    totals: Totals,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    lines: VecDeque<Line>,
+    bytes: usize,
+}
+
+/// Something that happened to a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// To which one.
+    pub plugin: Identity,
+    /// What.
+    pub event: Event,
+}
+
+/// What happens to plugins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A version was installed; it runs or waits for consent.
+    Installed {
+        /// Which one.
+        version: String,
+    },
+    /// A version was loaded, or could not be.
+    Loaded {
+        /// Why not.
+        error: Option<String>,
+    },
+    /// The user agreed to what it may do.
+    Consented,
+    /// The user chose about a host that it can do without.
+    HostChosen {
+        /// Which one.
+        host: String,
+        /// `once`, `always` or `never`.
+        choice: &'static str,
+    },
+    /// It was switched on or off by the user.
+    Switched {
+        /// Which of the two.
+        is_on: bool,
+    },
+    /// It was switched off because it kept failing.
+    Tripped,
+    /// The version before runs again.
+    RolledBack {
+        /// Whether it was the user's wish; else the new version kept failing.
+        by_user: bool,
+    },
+    /// The user wants to be asked before it is replaced, or not any more.
+    Pinned {
+        /// Which of the two.
+        is_pinned: bool,
+    },
+    /// Its market warns of the version that runs, or has stopped it.
+    Revoked {
+        /// How bad it is: `deprecated`, `vulnerable` or `malicious`.
+        level: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// Another key speaks for it from now on.
+    AuthorChanged {
+        /// The fingerprint of the new key.
+        to: String,
+        /// Why, if the source says so and not the author.
+        reason: Option<String>,
+    },
+    /// An update that would have come by itself was not installed.
+    NotUpdated {
+        /// Why.
+        error: String,
+    },
+    /// Its settings were changed.
+    SettingsChanged {
+        /// Which ones.
+        keys: Vec<String>,
+    },
+    /// It is gone.
+    Uninstalled,
+    /// It was called.
+    Called {
+        /// Names the call.
+        call: CallId,
+        /// `resolve`, `more`, `linkFor`, `preview`.
+        action: &'static str,
+        /// What it took.
+        report: Report,
+        /// Why it gave nothing; none if it gave something.
+        fault: Option<PluginFault>,
+    },
+    /// It wanted to reach what it may not reach.
+    Denied {
+        /// In which call.
+        call: CallId,
+        /// What it wanted.
+        denial: Denial,
+    },
+}
+
+/// Calls of all plugins together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// How many.
+    pub calls: u64,
+    /// How many of them gave nothing.
+    pub faults: u64,
+    /// How long they took.
+    pub wall: Duration,
+}
+
+impl Totals {
+    fn add(&mut self, event: &Event) {
+        if let Event::Called { report, fault, .. } = event {
+            self.calls += 1;
+            self.faults += u64::from(fault.is_some());
+            self.wall += report.wall;
+        }
+    }
+}
+
+/// A line that a plugin wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// In which call.
+    pub call: CallId,
+    /// How loud.
+    pub level: LogLevel,
+    /// What, with control characters escaped.
+    pub text: String,
+}
+
+/// A request that a plugin sent, without what may be secret about it: no query, no fields, no body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestLine {
+    /// Upper-case.
+    pub method: String,
+    /// Scheme, host and path.
+    pub address: String,
+    /// The status of the answer; none if there was no answer.
+    pub status: Option<u16>,
+    /// Bytes of the answer, as it unfolded.
+    pub received_bytes: u64,
+    /// From the question to the answer's end, with waiting for the plugin's turn.
+    pub elapsed: Duration,
+}
+
+/// A request, when and in which call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// When the answer was there, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// In which call.
+    pub call: CallId,
+    /// What.
+    pub line: RequestLine,
+}
+
+/// How loud a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Every step.
+    Trace,
+    /// For its author.
+    Debug,
+    /// For the user.
+    Info,
+    /// Something is odd.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+impl LogLevel {
+    /// Its name in interfaces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Journal {
+    /// Writes down what happened.
+    pub(crate) fn record(&self, plugin: &Identity, event: Event) {
+        let entry = Entry {
+            at_ms: now_ms(),
+            plugin: plugin.clone(),
+            event,
+        };
+        let mut rings = self.rings();
+        rings.totals.add(&entry.event);
+        if rings.events.len() == MAX_EVENTS {
+            rings.events.pop_front();
+        }
+        rings.events.push_back(entry);
+    }
+
+    /// The events of a plugin, or of all; the oldest first.
+    pub fn events(&self, plugin: Option<&Identity>) -> Vec<Entry> {
+        let rings = self.rings();
+        let events = rings.events.iter();
+        events
+            .filter(|entry| plugin.is_none_or(|plugin| entry.plugin == *plugin))
+            .cloned()
+            .collect()
+    }
+
+    /// What all calls came to since the start.
+    pub fn totals(&self) -> Totals {
+        self.rings().totals
+    }
+
+    /// The lines that a plugin wrote, the oldest first.
+    pub fn lines(&self, plugin: &Identity) -> Vec<Line> {
+        let rings = self.rings();
+        let lines = rings.lines.get(plugin);
+        lines
+            .map(|lines| lines.lines.iter().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// The requests that a plugin sent, the oldest first.
+    pub fn requests(&self, plugin: &Identity) -> Vec<Sent> {
+        let rings = self.rings();
+        let requests = rings.requests.get(plugin);
+        requests
+            .map(|requests| requests.iter().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// Drops the lines and requests of a plugin that is gone.
+    pub(crate) fn forget(&self, plugin: &Identity) {
+        let mut rings = self.rings();
+        rings.lines.remove(plugin);
+        rings.requests.remove(plugin);
+    }
+
+    /// Where a call writes.
+    pub(crate) fn of_call(&self, plugin: Identity, call: CallId) -> CallLog {
+        CallLog {
+            journal: self.clone(),
+            plugin,
+            call,
+        }
+    }
+
+    fn rings(&self) -> MutexGuard<'_, Rings> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where one call writes.
+#[derive(Debug, Clone)]
+pub struct CallLog {
+    journal: Journal,
+    plugin: Identity,
+    call: CallId,
+}
+
+impl CallLog {
+    /// Keeps a line, cut to its greatest length. How many a call may write is the runtime's to limit.
+    pub fn write(&self, level: LogLevel, text: &str) {
+        let line = Line {
+            at_ms: now_ms(),
+            call: self.call,
+            level,
+            text: printable(text),
+        };
+        let mut rings = self.journal.rings();
+        let lines = rings.lines.entry(self.plugin.clone()).or_default();
+        lines.bytes += line.text.len();
+        lines.lines.push_back(line);
+        while lines.bytes > MAX_LOG_BYTES
+            && let Some(oldest) = lines.lines.pop_front()
+        {
+            lines.bytes -= oldest.text.len();
+        }
+    }
+
+    /// Keeps a request.
+    pub fn sent(&self, mut line: RequestLine) {
+        line.address
+            .truncate(line.address.floor_char_boundary(MAX_ADDRESS_BYTES));
+        let sent = Sent {
+            at_ms: now_ms(),
+            call: self.call,
+            line,
+        };
+        let mut rings = self.journal.rings();
+        let requests = rings.requests.entry(self.plugin.clone()).or_default();
+        if requests.len() == MAX_REQUESTS {
+            requests.pop_front();
+        }
+        requests.push_back(sent);
+    }
+}
+
+/// `text` cut to [`MAX_LINE_BYTES`], with nothing in it that moves a terminal's cursor.
+fn printable(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if out.len() + c.len_utf8() > MAX_LINE_BYTES {
+            break;
+        }
+        if c.is_control() && c != '\t' {
+            let _never_fails = write!(out, "{}", c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plugin() -> Identity {
+        "a@b".parse().unwrap()
+    }
+
+    #[test]
+    fn lines_are_escaped_cut_and_bounded_per_plugin() {
+        let journal = Journal::default();
+        let log = journal.of_call(plugin(), CallId(1));
+        log.write(LogLevel::Info, "a\u{1b}[2Jb");
+        log.write(LogLevel::Info, &"ä".repeat(MAX_LINE_BYTES));
+        let lines = journal.lines(&plugin());
+        assert_eq!(lines[0].text, "a\\u{1b}[2Jb");
+        assert_eq!(lines[1].text.len(), MAX_LINE_BYTES);
+        for call in 0..10 {
+            let log = journal.of_call(plugin(), CallId(call));
+            (0..100).for_each(|_| log.write(LogLevel::Info, &"x".repeat(MAX_LINE_BYTES)));
+        }
+        assert_eq!(journal.lines(&plugin()).len(), MAX_LOG_BYTES / MAX_LINE_BYTES);
+    }
+
+    #[test]
+    fn the_newest_requests_are_kept() {
+        let journal = Journal::default();
+        let log = journal.of_call(plugin(), CallId(1));
+        for status in 0..600 {
+            log.sent(RequestLine {
+                method: "GET".to_owned(),
+                address: "ä".repeat(MAX_ADDRESS_BYTES),
+                status: Some(status),
+                received_bytes: 0,
+                elapsed: Duration::ZERO,
+            });
+        }
+        let requests = journal.requests(&plugin());
+        assert_eq!(requests.len(), MAX_REQUESTS);
+        assert_eq!(requests[0].line.status, Some(100));
+        assert_eq!(requests[0].line.address.len(), MAX_ADDRESS_BYTES);
+        journal.forget(&plugin());
+        assert!(journal.requests(&plugin()).is_empty());
+    }
+
+    #[test]
+    fn the_newest_events_are_kept() {
+        let journal = Journal::default();
+        let other: Identity = "c@d".parse().unwrap();
+        journal.record(&other, Event::Consented);
+        (0..MAX_EVENTS).for_each(|_| journal.record(&plugin(), Event::Tripped));
+        assert_eq!(journal.events(None).len(), MAX_EVENTS);
+        assert!(journal.events(Some(&other)).is_empty());
+    }
+}

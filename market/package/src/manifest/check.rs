@@ -1,0 +1,359 @@
+//! What a manifest must be beyond its shape: values in their ranges, and parts that fit each other.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use regex::RegexBuilder;
+use transfer::{ByteCount, FileName};
+
+use super::{
+    Asked, Author, Capabilities, Hook, InvalidManifest, LoginSlot, Manifest, OptionalHosts, Post, Resolver,
+    record::{
+        CapabilitiesRecord, CookiesRecord, ManifestRecord, OptionalHost, PermissionsRecord, SettingRecord, Text,
+        TypeRecord, WidgetRecord,
+    },
+};
+use crate::{Choice, Definition, Widget};
+
+/// How long a resolver may take unless it says so.
+const WALL: Duration = Duration::from_secs(15);
+
+/// How long a resolver may ask for: a user waits for it.
+const MAX_WALL: Duration = Duration::from_secs(30);
+
+/// Memory of an instance unless it asks for more, and the most that it may ask for.
+const MEMORY_MB: u64 = 64;
+const MAX_MEMORY_MB: u64 = 128;
+
+/// What a plugin may remember unless it asks for less, which is also the most.
+const STORAGE_KB: u64 = 1024;
+
+/// Patterns, hosts, secrets and settings: more of one kind than any honest plugin has.
+const MAX_ITEMS: usize = 256;
+
+/// Names and titles, in bytes.
+const MAX_NAME_BYTES: usize = 200;
+
+/// Descriptions, in bytes.
+const MAX_TEXT_BYTES: usize = 4096;
+
+/// Memory of a setting's compiled pattern. A plugin brings it, so it is bounded.
+const MAX_PATTERN_BYTES: usize = 256 * 1024;
+
+type Result<T> = std::result::Result<T, InvalidManifest>;
+
+pub(super) fn check(record: ManifestRecord) -> Result<Manifest> {
+    if record.manifest_version == 0 {
+        return Err(InvalidManifest::new("/manifestVersion", "versions start at 1"));
+    }
+    text("/name", &record.name, MAX_NAME_BYTES)?;
+    if record.name.trim().is_empty() {
+        return Err(InvalidManifest::new("/name", "is empty"));
+    }
+    text("/description", &record.description, MAX_TEXT_BYTES)?;
+    if let Some(homepage) = &record.homepage {
+        text("/homepage", homepage, MAX_TEXT_BYTES)?;
+        let is_web = url::Url::parse(homepage).is_ok_and(|url| matches!(url.scheme(), "https" | "http"));
+        ensure(is_web, "/homepage", || "is no http(s) URL")?;
+    }
+    if let Some(icon) = &record.icon {
+        ensure(is_path(icon), "/icon", || "is no path inside the package")?;
+    }
+    // Under development the code lies where the compiler puts it, which is deep in the folder.
+    ensure(!record.entry.is_empty(), "/entry", || "is empty")?;
+    let settings = record.settings.into_iter().enumerate();
+    let settings: Vec<_> = settings
+        .map(|(index, record)| setting(index, record))
+        .collect::<Result<_>>()?;
+    count("/settings", settings.len())?;
+    let mut keys = BTreeSet::new();
+    for (index, setting) in settings.iter().enumerate() {
+        ensure(
+            keys.insert(&setting.key),
+            &format!("/settings/{index}/key"),
+            || "is there twice",
+        )?;
+    }
+    Ok(Manifest {
+        capabilities: capabilities(record.capabilities)?,
+        permissions: permissions(record.permissions)?,
+        identity: record.identity.0,
+        name: record.name,
+        version: record.version.0,
+        description: record.description,
+        homepage: record.homepage,
+        icon: record.icon,
+        license: record.license,
+        language: record.runtime.into(),
+        entry: record.entry,
+        abi: record.abi,
+        min_host: record.min_host.map(|version| version.0),
+        settings,
+        tests: record.tests,
+        author: record.author.map(|author| Author {
+            name: author.name,
+            key: author.key,
+        }),
+    })
+}
+
+fn capabilities(record: CapabilitiesRecord) -> Result<Capabilities> {
+    let is_empty = record.resolver.is_none()
+        && !record.preview
+        && record.feed.is_none()
+        && record.login.is_none()
+        && record.post.is_none()
+        && record.hook.is_none();
+    ensure(!is_empty, "/capabilities", || "the plugin can do nothing")?;
+    ensure(
+        !record.preview || record.resolver.is_some(),
+        "/capabilities/preview",
+        || "a preview needs a resolver, whose URLs it shows",
+    )?;
+    let resolver = record.resolver.map(|resolver| -> Result<Resolver> {
+        let wall = resolver.wall_ms.map_or(WALL, |ms| Duration::from_millis(ms.into()));
+        let is_allowed = !wall.is_zero() && wall <= MAX_WALL;
+        ensure(is_allowed, "/capabilities/resolver/wallMs", || {
+            format!("is not between 1 and {}", MAX_WALL.as_millis())
+        })?;
+        Ok(Resolver {
+            matches: patterns("/capabilities/resolver/match", resolver.r#match)?,
+            priority: resolver.priority,
+            wall,
+            gives_lists: resolver.multi,
+        })
+    });
+    let login = record.login.map(|login| login.slots).unwrap_or_default();
+    count("/capabilities/login/slots", login.len())?;
+    let hook = record.hook.map(|hook| -> Result<Hook> {
+        count("/capabilities/hook/match", hook.r#match.len())?;
+        Ok(Hook {
+            events: hook.events.iter().map(|event| event.text().to_owned()).collect(),
+            matches: inner(hook.r#match),
+        })
+    });
+    Ok(Capabilities {
+        resolver: resolver.transpose()?,
+        preview: record.preview,
+        feed: record
+            .feed
+            .map(|feed| patterns("/capabilities/feed/match", feed.r#match))
+            .transpose()?,
+        login: login
+            .into_iter()
+            .map(|slot| LoginSlot {
+                id: slot.id,
+                title: slot.title,
+                modes: slot.modes.iter().map(|mode| mode.text().to_owned()).collect(),
+            })
+            .collect(),
+        post: record.post.map(|post| Post {
+            events: post.events.iter().map(|event| event.text().to_owned()).collect(),
+            tools: post.tools.iter().map(|tool| tool.text().to_owned()).collect(),
+        }),
+        hook: hook.transpose()?,
+    })
+}
+
+pub(super) fn permissions(record: PermissionsRecord) -> Result<Asked> {
+    count("/permissions/hosts", record.hosts.len())?;
+    count("/permissions/optionalHosts", record.optional_hosts.len())?;
+    count("/permissions/secrets", record.secrets.len())?;
+    let hosts = inner(record.hosts);
+    let optional_hosts = optional_hosts(record.optional_hosts);
+    let mut secrets = std::collections::BTreeMap::new();
+    for (name, bound) in record.secrets {
+        let bound = inner(bound);
+        let place = |index: usize| format!("/permissions/secrets/{name}/{index}");
+        count(&format!("/permissions/secrets/{name}"), bound.len())?;
+        for (index, host) in bound.iter().enumerate() {
+            let is_asked = hosts
+                .iter()
+                .chain(&optional_hosts.named)
+                .any(|asked| asked.covers_pattern(host));
+            ensure(is_asked, &place(index), || "is not among hosts or optionalHosts")?;
+        }
+        secrets.insert(name, bound);
+    }
+    let storage_kb = record.storage_kb.unwrap_or(STORAGE_KB);
+    ensure(storage_kb <= STORAGE_KB, "/permissions/storageKb", || {
+        format!("is more than {STORAGE_KB}")
+    })?;
+    let memory_mb = record.memory_mb.unwrap_or(MEMORY_MB);
+    ensure(
+        (1..=MAX_MEMORY_MB).contains(&memory_mb),
+        "/permissions/memoryMb",
+        || format!("is not between 1 and {MAX_MEMORY_MB}"),
+    )?;
+    Ok(Asked {
+        hosts,
+        optional_hosts,
+        input_host: record.input_host,
+        secrets,
+        derives_secrets: record.derive_secrets,
+        reads_cookies: record.cookies == CookiesRecord::Read,
+        storage_bytes: storage_kb * 1024,
+        memory_bytes: memory_mb * 1024 * 1024,
+    })
+}
+
+fn optional_hosts(hosts: Vec<Text<OptionalHost>>) -> OptionalHosts {
+    let mut optional = OptionalHosts::default();
+    for host in inner(hosts) {
+        match host {
+            OptionalHost::Any => optional.any = true,
+            OptionalHost::Named(host) => optional.named.push(host),
+        }
+    }
+    optional
+}
+
+fn setting(index: usize, record: SettingRecord) -> Result<Definition> {
+    let place = |key: &str| format!("/settings/{index}/{key}");
+    ensure(!record.key.is_empty(), &place("key"), || "is empty")?;
+    text(&place("key"), &record.key, MAX_NAME_BYTES)?;
+    text(&place("title"), &record.title, MAX_TEXT_BYTES)?;
+    text(&place("description"), &record.description, MAX_TEXT_BYTES)?;
+    let widget =
+        widget(record.r#type, record.widget).map_err(|reason| InvalidManifest::new(place("widget"), reason))?;
+    let is_select = widget == Widget::Select;
+    ensure(
+        record.options.is_empty() != is_select,
+        &place("options"),
+        || "a select has options, nothing else has",
+    )?;
+    count(&place("options"), record.options.len())?;
+    let is_text = matches!(record.r#type, TypeRecord::String);
+    let is_number = matches!(record.r#type, TypeRecord::Number);
+    ensure(
+        record.pattern.is_none() || is_text,
+        &place("pattern"),
+        || "is for strings",
+    )?;
+    for (key, limit) in [("min", record.min), ("max", record.max)] {
+        ensure(limit.is_none() || is_number, &place(key), || "is for numbers")?;
+    }
+    if let (Some(min), Some(max)) = (record.min, record.max) {
+        ensure(min <= max, &place("min"), || "is above max")?;
+    }
+    let compile = |pattern: &String| RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build();
+    let pattern = record.pattern.as_ref().map(compile).transpose();
+    let pattern = pattern.map_err(|error| InvalidManifest::new(place("pattern"), error))?;
+    let is_secret = record.secret || widget == Widget::Password;
+    ensure(is_text || !is_secret, &place("secret"), || "is for strings")?;
+    let default = record.default.map(|value| plain(&value)).transpose();
+    let default = default
+        .map_err(|reason| InvalidManifest::new(place("default"), reason))?
+        .flatten();
+    ensure(
+        default.is_none() || !is_secret,
+        &place("default"),
+        || "a secret has none",
+    )?;
+    let definition = Definition {
+        title: if record.title.is_empty() {
+            record.key.clone()
+        } else {
+            record.title
+        },
+        key: record.key,
+        description: record.description,
+        widget,
+        options: record
+            .options
+            .into_iter()
+            .map(|option| Choice {
+                label: if option.label.is_empty() {
+                    option.value.clone()
+                } else {
+                    option.label
+                },
+                value: option.value,
+            })
+            .collect(),
+        default: None,
+        is_required: record.required,
+        is_secret,
+        min: record.min,
+        max: record.max,
+        pattern,
+    };
+    if let Some(default) = &default {
+        definition
+            .check(default)
+            .map_err(|reason| InvalidManifest::new(place("default"), reason))?;
+    }
+    Ok(Definition { default, ..definition })
+}
+
+/// The widget of a setting, if it shows values of the setting's type.
+fn widget(of: TypeRecord, asked: Option<WidgetRecord>) -> std::result::Result<Widget, String> {
+    let asked = asked.unwrap_or(match of {
+        TypeRecord::String => WidgetRecord::Text,
+        TypeRecord::Number => WidgetRecord::Number,
+        TypeRecord::Boolean => WidgetRecord::Toggle,
+    });
+    let (widget, shows) = match asked {
+        WidgetRecord::Text => (Widget::Text, TypeRecord::String),
+        WidgetRecord::Password => (Widget::Password, TypeRecord::String),
+        WidgetRecord::Textarea => (Widget::Textarea, TypeRecord::String),
+        WidgetRecord::Select => (Widget::Select, TypeRecord::String),
+        WidgetRecord::Folder => (Widget::Folder, TypeRecord::String),
+        WidgetRecord::Toggle => (Widget::Toggle, TypeRecord::Boolean),
+        WidgetRecord::Number => (Widget::Number, TypeRecord::Number),
+    };
+    let reason = || {
+        format!(
+            "{} shows a {}, the setting is a {}",
+            asked.text(),
+            shows.text(),
+            of.text()
+        )
+    };
+    (shows == of).then_some(widget).ok_or_else(reason)
+}
+
+/// A default as the text that values are; `null` is none.
+fn plain(value: &serde_json::Value) -> std::result::Result<Option<String>, &'static str> {
+    match value {
+        serde_json::Value::Null => Ok(None),
+        serde_json::Value::String(text) => Ok(Some(text.clone())),
+        serde_json::Value::Bool(_) | serde_json::Value::Number(_) => Ok(Some(value.to_string())),
+        serde_json::Value::Array(_) | serde_json::Value::Object(_) => Err("is no text, number or truth value"),
+    }
+}
+
+/// Whether `path` stays inside the package and names the same file everywhere.
+fn is_path(path: &str) -> bool {
+    path.split('/')
+        .all(|part| FileName::sanitise_or_none(part).is_some_and(|name| name.as_str() == part))
+}
+
+fn patterns<T>(pointer: &str, patterns: Vec<Text<T>>) -> Result<Vec<T>> {
+    ensure(!patterns.is_empty(), pointer, || "is empty")?;
+    count(pointer, patterns.len())?;
+    Ok(inner(patterns))
+}
+
+fn inner<T>(texts: Vec<Text<T>>) -> Vec<T> {
+    texts.into_iter().map(|text| text.0).collect()
+}
+
+fn count(pointer: &str, count: usize) -> Result<()> {
+    ensure(count <= MAX_ITEMS, pointer, || {
+        format!("has {count} items; the limit is {MAX_ITEMS}")
+    })
+}
+
+fn text(pointer: &str, text: &str, limit: usize) -> Result<()> {
+    ensure(text.len() <= limit, pointer, || {
+        format!("is longer than {}", ByteCount(limit as u64))
+    })
+}
+
+fn ensure<R: ToString>(holds: bool, pointer: &str, reason: impl FnOnce() -> R) -> Result<()> {
+    if holds {
+        Ok(())
+    } else {
+        Err(InvalidManifest::new(pointer, reason()))
+    }
+}
