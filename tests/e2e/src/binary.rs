@@ -8,7 +8,8 @@ use std::{
 
 use crate::setting;
 
-/// The executable: `SVC_BIN`, or the one beside this test's own build, brought up to date first.
+/// The executable: `SVC_BIN`, or the one beside this test's own build, brought up to date first. It is built together with
+/// the tests, because features of dependencies that only tests want would otherwise have them compiled twice.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| setting::executable().map_or_else(build, PathBuf::from))
@@ -26,7 +27,7 @@ fn build() -> PathBuf {
         .expect("profiles have plain names");
     let target = directory.parent().expect("a profile is in the target directory");
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", "host", "--bin", "svc", "--target-dir"])
+        .args(["build", "--quiet", "--workspace", "--tests", "--bin", "svc", "--target-dir"])
         .arg(target)
         .args(["--profile", if profile == "debug" { "dev" } else { profile }])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
