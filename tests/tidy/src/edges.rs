@@ -40,6 +40,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "plugin-host",
         ],
     ),
+    ("service", &["agent", "daemon"]),
     ("command", &["protocol", "transfer", "engine"]),
     ("get", &["command", "transfer", "transfer-http", "engine", "store"]),
     (
@@ -59,7 +60,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "aria2c",
-        &["command", "agent", "daemon", "engine", "transfer", "transfer-http"],
+        &[
+            "command",
+            "agent",
+            "daemon",
+            "engine",
+            "service",
+            "transfer",
+            "transfer-http",
+        ],
     ),
     (
         "author",
@@ -82,6 +91,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "cli",
             "aria2c",
             "author",
+            "service",
             "transfer",
             "egress",
             "transfer-http",
