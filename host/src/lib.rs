@@ -8,14 +8,19 @@
 //!
 //! # Layers
 //! - `executable`: the command line of `svc`, see [`executable::main`]
+//! - `host`: a whole service in the process of a program that embeds it
 //! - `plugins`
 
 pub mod executable;
+mod host;
 mod plugins;
 
 pub use agent;
 pub use daemon;
 pub use engine;
+pub use protocol;
 pub use store;
 pub use transfer;
 pub use transfer_http;
+
+pub use self::host::{Builder, Host, StartError};

@@ -20,7 +20,7 @@ use crate::{
     Refused,
     console::{self, Console, Level},
     hooks::Callers,
-    host::Host,
+    in_memory::InMemory,
     ledger::{KEYS, Ledger, Told},
     leftover::{self, Borrowed},
     plan::{Plan, Wanted},
@@ -62,8 +62,8 @@ pub(super) async fn drive(plan: Plan, mut console: Console) -> Result<u8, Refuse
     for warning in &plan.warnings {
         console.tell(Level::Warn, warning);
     }
-    let host = Host::start(&plan).await?;
-    let aria2 = host.agent.aria2();
+    let service = InMemory::start(&plan).await?;
+    let aria2 = service.agent().aria2();
     let mut drive = Drive {
         notices: aria2.notices(),
         aria2,
@@ -76,9 +76,9 @@ pub(super) async fn drive(plan: Plan, mut console: Console) -> Result<u8, Refuse
         last_summary: Instant::now(),
         last_save: Instant::now(),
     };
-    drive.begin(&host).await?;
-    drive.run(&host, &mut stop).await?;
-    drive.end(host, &mut stop).await
+    drive.begin(&service).await?;
+    drive.run(&service, &mut stop).await?;
+    drive.end(service, &mut stop).await
 }
 
 struct Drive {
@@ -97,7 +97,7 @@ struct Drive {
 
 impl Drive {
     /// Says what holds, adds the downloads, and lets clients in.
-    async fn begin(&mut self, host: &Host) -> Result<(), Refused> {
+    async fn begin(&mut self, service: &InMemory) -> Result<(), Refused> {
         let usual = self.plan.usual.clone().into_value();
         self.aria2
             .call::<String>("aria2.changeGlobalOption", vec![usual])
@@ -128,7 +128,7 @@ impl Drive {
             self.console
                 .tell(Level::Notice, &format!("Downloading {} item(s)", gids.len()));
         }
-        if let Some(session) = &host.session {
+        if let Some(session) = &service.session {
             session.began_with.get_or_init(|| gids);
         }
         if let Some(door) = &self.plan.door {
@@ -138,10 +138,10 @@ impl Drive {
                     "No --rpc-secret is set: every program of this machine can give orders.",
                 );
             }
-            let port = host.agent.local_addr().port();
+            let port = service.agent().local_addr().port();
             self.console
                 .tell(Level::Notice, &format!("IPv4 RPC: listening on TCP port {port}"));
-            host.agent.open();
+            service.agent().open();
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Drive {
         self.console.tell(Level::Error, &format!("{shown}: {why}"));
     }
 
-    async fn run(&mut self, host: &Host, stop: &mut StopRequests) -> Result<(), Refused> {
+    async fn run(&mut self, service: &InMemory, stop: &mut StopRequests) -> Result<(), Refused> {
         let mut tick = ticks();
         loop {
             if self.plan.door.is_none() && self.notices.is_caught_up() && self.stat().await?.unfinished() == 0 {
@@ -179,7 +179,7 @@ impl Drive {
             let happening = tokio::select! {
                 biased;
                 () = stop.next() => Happening::Asked,
-                _ending = host.agent.asked_to_end() => Happening::Asked,
+                _ending = service.agent().asked_to_end() => Happening::Asked,
                 told = self.notices.next() => Happening::Told(told),
                 _ = tick.tick() => Happening::Tick,
             };
@@ -197,7 +197,7 @@ impl Drive {
                         return Ok(());
                     }
                     self.show().await?;
-                    self.save_now_and_then(host).await;
+                    self.save_now_and_then(service).await;
                 }
             }
         }
@@ -303,8 +303,8 @@ impl Drive {
         self.aria2.call("aria2.tellActive", vec![json!(KEYS)]).await
     }
 
-    async fn save_now_and_then(&mut self, host: &Host) {
-        let Some(session) = &host.session else { return };
+    async fn save_now_and_then(&mut self, service: &InMemory) {
+        let Some(session) = &service.session else { return };
         if is_due(session.saving.every, self.last_save) {
             self.last_save = Instant::now();
             if let Err(why) = session.save().await {
@@ -314,18 +314,18 @@ impl Drive {
     }
 
     /// Takes stock, saves, ends everything, and tells the results.
-    async fn end(mut self, host: Host, stop: &mut StopRequests) -> Result<u8, Refused> {
+    async fn end(mut self, service: InMemory, stop: &mut StopRequests) -> Result<u8, Refused> {
         let unfinished = self.stat().await?.unfinished();
         for told in self.active().await? {
             self.ledger.ended(&told, Instant::now());
             self.incomplete(&told);
         }
-        let saved = match &host.session {
+        let saved = match &service.session {
             Some(session) => Some((session.saving.path.clone(), session.save().await)),
             None => None,
         };
         tokio::select! {
-            () = host.end() => {}
+            () = service.end() => {}
             () = stop.next() => {}
         }
         self.borrowed.iter().for_each(Borrowed::give_back);

@@ -9,7 +9,7 @@
 //!
 //! # Layers
 //! - `drive`: runs the downloads until all have ended
-//! - `host`: engine, daemon and agent in this process
+//! - `in_memory`: engine, daemon and agent in this process
 //! - `session`
 //! - `plan`: what a command line means
 //! - `ledger`: what became of each download
@@ -21,7 +21,7 @@ mod drive;
 mod expansion;
 mod help;
 mod hooks;
-mod host;
+mod in_memory;
 mod ledger;
 mod leftover;
 mod plan;

@@ -49,6 +49,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "plugin-host",
         ],
     ),
+    ("service", &["agent", "daemon"]),
     ("command", &["protocol", "transfer", "engine"]),
     ("get", &["command", "transfer", "transfer-http", "engine", "store"]),
     (
@@ -68,7 +69,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "aria2c",
-        &["command", "agent", "daemon", "engine", "transfer", "transfer-http"],
+        &[
+            "command",
+            "agent",
+            "daemon",
+            "engine",
+            "service",
+            "transfer",
+            "transfer-http",
+        ],
     ),
     (
         "author",
@@ -92,6 +101,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "cli",
             "aria2c",
             "author",
+            "service",
             "transfer",
             "egress",
             "transfer-http",

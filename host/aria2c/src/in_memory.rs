@@ -1,12 +1,12 @@
-//! Engine, daemon and agent in one process, with nothing on the disk but the downloads.
+//! Engine, daemon and agent in this process, with nothing on the disk but the downloads.
 
 use std::{sync::Arc, time::Duration};
 
-use agent::{AccessKey, Agent, ByteStream, Connect, ConnectError, Found, PresetKey, SessionFile};
+use agent::{AccessKey, Agent, PresetKey, SessionFile};
 use command::descriptors;
-use daemon::{Connector, Daemon};
+use daemon::Daemon;
 use engine::{ProxyMode, Settings};
-use futures_util::future::{BoxFuture, FutureExt as _};
+use service::Service;
 use transfer_http::HttpTransport;
 
 use crate::{Refused, plan::Plan, session::Session};
@@ -17,31 +17,14 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long answers may take that are under way at the end: the one to whoever asked for it is among them.
 const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
-/// The service, without a place of its own.
+/// A service that keeps nothing on the disk, and the session file that aria2's clients know.
 #[derive(Debug)]
-pub(super) struct Host {
-    daemon: Daemon,
-    pub(super) agent: Agent,
+pub(super) struct InMemory {
+    service: Service,
     pub(super) session: Option<Session>,
 }
 
-/// The way from the agent to the daemon beside it.
-struct Near {
-    found: Found,
-    connector: Connector,
-}
-
-impl Connect for Near {
-    fn find(&self) -> BoxFuture<'_, Result<Found, ConnectError>> {
-        std::future::ready(Ok(self.found.clone())).boxed()
-    }
-
-    fn dial<'a>(&'a self, _: &'a Found) -> BoxFuture<'a, std::io::Result<Box<dyn ByteStream>>> {
-        std::future::ready(Ok(Box::new(self.connector.connect()) as Box<dyn ByteStream>)).boxed()
-    }
-}
-
-impl Host {
+impl InMemory {
     /// Starts everything. Clients have to wait until [`Agent::open`].
     pub(super) async fn start(plan: &Plan) -> Result<Self, Refused> {
         let limit = descriptors::raise_limit();
@@ -78,21 +61,17 @@ impl Host {
             config.preset_key = door.secret.clone().map(AccessKey::agreed).map(PresetKey::Forced);
             config.allows_any_origin = door.allows_any_origin;
         }
-        let near = Near {
-            found: Found {
-                token: daemon.token().clone(),
-                port: 0,
-            },
-            connector: daemon.connector(),
-        };
-        let agent = Agent::start(config, near).await.map_err(Refused::of)?;
-        agent.connected().await;
-        Ok(Self { daemon, agent, session })
+        let service = Service::start(daemon, config, GRACE).await.map_err(Refused::of)?;
+        Ok(Self { service, session })
+    }
+
+    /// The part that clients talk to.
+    pub(super) fn agent(&self) -> &Agent {
+        self.service.agent()
     }
 
     /// Ends everything; what runs have is recorded beside their files.
     pub(super) async fn end(self) {
-        self.agent.leave(ANSWER_GRACE).await;
-        self.daemon.shutdown(GRACE).await;
+        self.service.shutdown(ANSWER_GRACE, GRACE).await;
     }
 }

@@ -1,0 +1,201 @@
+//! A whole service in the process of a program that embeds it.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use agent::{AccessKey, Agent, NoRandom, PresetKey};
+use daemon::Daemon;
+use engine::{Engine, SystemProxy};
+use service::Service;
+use transfer::{Failure, Transport};
+use transfer_http::HttpTransport;
+
+use crate::plugins;
+
+/// How long clients may take to get their last answers at the end.
+const ANSWER_GRACE: Duration = Duration::from_millis(500);
+
+/// How long runs may take to save what they have at the end.
+const RUN_GRACE: Duration = Duration::from_secs(10);
+
+/// A running service: engine, plugins and every API on one address.
+///
+/// It reads no environment and no configuration but what is in its data directory, changes nothing of its process, and
+/// leaves signals and the limit of open files to the program. It ends with [`Host::shutdown`]; a program that drops it
+/// instead loses nothing that was acknowledged, as after a crash.
+///
+/// This program is `examples/embed`:
+///
+/// ```ignore
+#[doc = include_str!("../../examples/embed/main.rs")]
+/// ```
+#[derive(Debug)]
+pub struct Host {
+    service: Service,
+}
+
+/// What a [`Host`] is started with.
+#[derive(Debug)]
+pub struct Builder {
+    data_dir: PathBuf,
+    save_dir: PathBuf,
+    address: SocketAddr,
+    access_key: Option<AccessKey>,
+    language: Option<String>,
+    system_proxy: SystemProxy,
+    http: transfer_http::Config,
+    transports: Vec<Arc<dyn Transport>>,
+    plugin_compiler: Option<PathBuf>,
+}
+
+/// Why a [`Host`] does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The HTTP transport cannot be configured like this.
+    #[error(transparent)]
+    Http(#[from] Failure),
+    /// The daemon does not start: its data directory is in use or cannot be used.
+    #[error(transparent)]
+    Daemon(#[from] daemon::StartError),
+    /// The agent does not start: its address is taken, or its directory cannot be used.
+    #[error(transparent)]
+    Agent(#[from] agent::StartError),
+    /// No access key was given or kept, and none can be made.
+    #[error(transparent)]
+    NoRandom(#[from] NoRandom),
+}
+
+impl Builder {
+    /// Where clients connect; a free port of the loopback unless said otherwise. Port 0 takes a free one.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// The access key that clients send. Without one, the key in the data directory is used; a new directory gets a random
+    /// one. See [`Host::access_key`].
+    #[must_use]
+    pub fn access_key(mut self, key: AccessKey) -> Self {
+        self.access_key = Some(key);
+        self
+    }
+
+    /// The language of user interfaces and plugins, such as `en`.
+    #[must_use]
+    pub fn language(mut self, language: impl Into<String>) -> Self {
+        self.language = Some(language.into());
+        self
+    }
+
+    /// The proxies of the system, for downloads whose settings say that they use them.
+    #[must_use]
+    pub fn system_proxy(mut self, proxy: SystemProxy) -> Self {
+        self.system_proxy = proxy;
+        self
+    }
+
+    /// How downloads over HTTP are made.
+    #[must_use]
+    pub fn http(mut self, config: transfer_http::Config) -> Self {
+        self.http = config;
+        self
+    }
+
+    /// Another transport beside HTTP.
+    #[must_use]
+    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
+        self.transports.push(transport);
+        self
+    }
+
+    /// Lets plugins be installed and run. Their code is compiled by processes of the `svc` executable at this path, so that
+    /// a defect of the compiler cannot harm the program.
+    #[must_use]
+    pub fn plugins(mut self, svc: impl Into<PathBuf>) -> Self {
+        self.plugin_compiler = Some(svc.into());
+        self
+    }
+
+    /// Starts the service. Once this returns, clients can connect, and downloads that were under way go on.
+    pub async fn start(self) -> Result<Host, StartError> {
+        let mut transports = self.transports;
+        transports.push(Arc::new(HttpTransport::new(self.http)?));
+        let mut config = daemon::Config::new(&self.data_dir, &self.save_dir);
+        config.engine.system_proxy = self.system_proxy;
+        config.market = plugins::market();
+        config.plugins = self.plugin_compiler.map(|svc| {
+            let cache_folder = command::directories::compiled_plugins(&self.data_dir);
+            let sandbox = plugins::sandbox_with(cache_folder, svc, self.language.as_deref());
+            Arc::new(sandbox) as Arc<dyn plugin_host::runtime::Runtime>
+        });
+        // Before the daemon, so that nothing has to be undone if it fails.
+        let key = match self.access_key {
+            Some(key) => PresetKey::Forced(key),
+            None => PresetKey::Initial(AccessKey::random()?),
+        };
+        let daemon = Daemon::start(config, transports).await?;
+        let directory = command::directories::agent(&self.data_dir);
+        let mut config = agent::Config::new(agent::Host::Headless, directory);
+        config.bind = Some(self.address);
+        config.preset_key = Some(key);
+        config.language = self.language;
+        let service = Service::start(daemon, config, RUN_GRACE).await?;
+        Ok(Host { service })
+    }
+}
+
+impl Host {
+    /// A service that keeps its state in `data_dir` and saves downloads in `save_dir`, unless a queue or task names another
+    /// directory. Both paths are absolute. Only one process at a time can use a data directory.
+    pub fn builder(data_dir: impl Into<PathBuf>, save_dir: impl Into<PathBuf>) -> Builder {
+        Builder {
+            data_dir: data_dir.into(),
+            save_dir: save_dir.into(),
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            access_key: None,
+            language: None,
+            system_proxy: SystemProxy::default(),
+            http: transfer_http::Config::default(),
+            transports: Vec::new(),
+            plugin_compiler: None,
+        }
+    }
+
+    /// Where it listens, with the port that was taken.
+    pub fn address(&self) -> SocketAddr {
+        self.service.agent().local_addr()
+    }
+
+    /// The access key, which clients send as `Authorization: Bearer KEY`.
+    pub fn access_key(&self) -> Option<AccessKey> {
+        self.service.agent().access_key()
+    }
+
+    /// The engine, for programs that watch or command downloads without going through an API.
+    pub fn engine(&self) -> &Engine {
+        self.service.daemon().engine()
+    }
+
+    /// The agent, for connections that need no socket.
+    pub fn agent(&self) -> &Agent {
+        self.service.agent()
+    }
+
+    /// Resolves once a client asked that the service ends; [`Host::shutdown`] is then the program's to call.
+    pub async fn asked_to_end(&self) {
+        tokio::select! {
+            _how_soon = self.service.agent().asked_to_end() => {}
+            () = self.service.daemon().asked_to_stop() => {}
+        }
+    }
+
+    /// Ends the service. When this returns, all its tasks have ended, everything is saved, and the data directory is free.
+    pub async fn shutdown(self) {
+        self.service.shutdown(ANSWER_GRACE, RUN_GRACE).await;
+    }
+}
