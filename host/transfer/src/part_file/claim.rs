@@ -4,7 +4,7 @@ use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{Mutex, OnceLock},
 };
 
 use crate::{
@@ -73,8 +73,8 @@ impl PartFile {
         claim: &Claim<'_>,
         mut announce: impl AsyncFnMut(&Path) -> Result<Recorded, Failure>,
     ) -> Result<Claimed, Failure> {
-        if !claim.directory.is_dir() {
-            fs::create_dir_all(claim.directory).map_err(|error| directory_failure(claim.directory, &error))?;
+        if !names::is_there(claim.directory) {
+            make_directory(claim.directory)?;
         }
         for name in claim.name.alternatives() {
             if let Some(claimed) = attempt(claim, name, &mut announce).await? {
@@ -95,6 +95,9 @@ impl PartFile {
     /// the name or one of its numbered alternatives in use.
     pub fn find_begun(claim: &Claim<'_>) -> Result<Option<(Self, Begun)>, Failure> {
         for name in claim.name.alternatives() {
+            if !names::may_have(claim.directory, &name) {
+                return Ok(None);
+            }
             let paths = Paths::new(claim.directory, &name);
             let is_target_there = fs::symlink_metadata(&paths.target).is_ok();
             match open_existing(&paths, Proof::None)? {
@@ -244,6 +247,7 @@ impl Paths {
             name,
             replaces,
             journal: Mutex::new(journal),
+            has_disk: OnceLock::new(),
         }
     }
 
@@ -298,8 +302,14 @@ async fn attempt(
             OnConflict::Overwrite | OnConflict::Rename => return Ok(None),
         }
     }
+    let mut is_clear = !names::may_have_leftovers(claim.directory, &name);
     loop {
-        let begun = match open_existing(&paths, Proof::None)? {
+        let existing = if is_clear {
+            Existing::Missing
+        } else {
+            open_existing(&paths, Proof::None)?
+        };
+        let begun = match existing {
             Existing::Missing => None,
             Existing::Free(file) if claim.may_continue(&paths) => Some(file),
             Existing::Held(holder) if claim.on_conflict != OnConflict::Rename => {
@@ -312,12 +322,15 @@ async fn attempt(
         }
         let file = match begun {
             Some(file) => return Ok(paths.begun_or_new(file, name, replaces, Proof::None)),
-            None => create_new(&paths.part)?,
+            None => create_new(&paths)?,
         };
         // Somebody who was quicker has it, and is looked at as whoever was there before.
-        let Some(file) = file else { continue };
+        let Some(file) = file else {
+            is_clear = false;
+            continue;
+        };
         file.try_lock().map_err(|error| lock_failure(&paths.part, &error))?;
-        if !paths.remove_stale_journals() {
+        if !is_clear && !paths.remove_stale_journals() {
             // What another user put there would be in the way of every journal of ours.
             let _nothing_in_it = fs::remove_file(&paths.part);
             return Ok(None);
@@ -336,13 +349,24 @@ impl Claim<'_> {
     }
 }
 
-/// `None` if something is there.
-fn create_new(path: &Path) -> Result<Option<File>, Failure> {
-    match os::create_own(path) {
+/// A new part file; `None` if something is there. The directory may have gone since it was last seen.
+fn create_new(paths: &Paths) -> Result<Option<File>, Failure> {
+    let created = match os::create_own(&paths.part) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_directory(&paths.directory)?;
+            os::create_own(&paths.part)
+        }
+        created => created,
+    };
+    match created {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(Failure::disk("create", path, &error)),
+        Err(error) => Err(Failure::disk("create", &paths.part, &error)),
     }
+}
+
+fn make_directory(directory: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|error| directory_failure(directory, &error))
 }
 
 fn open_existing(paths: &Paths, proof: Proof) -> Result<Existing, Failure> {

@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use crate::{
@@ -28,6 +28,7 @@ pub struct PartFile {
     pub(super) name: FileName,
     pub(super) replaces: bool,
     pub(super) journal: Mutex<Option<Journal>>,
+    pub(super) has_disk: OnceLock<bool>,
 }
 
 impl PartFile {
@@ -145,7 +146,13 @@ impl PartFile {
 
     /// Fails if the file system has no room for the rest of a file of `size` bytes.
     pub fn check_space(&self, size: u64) -> Result<(), Failure> {
-        let (Ok(free), Ok(held)) = (os::free_bytes(&self.directory), os::allocated_bytes(&self.file)) else {
+        let Ok(free) = os::free_bytes(&self.directory) else {
+            return Ok(());
+        };
+        if size.saturating_add(SPACE_MARGIN_BYTES) <= free {
+            return Ok(());
+        }
+        let Ok(held) = os::allocated_bytes(&self.file) else {
             return Ok(());
         };
         let needed = size.saturating_sub(held);
@@ -181,7 +188,7 @@ impl PartFile {
 
     /// Whether [`PartFile::finish`] and [`PartFile::sync`] have a disk to wait for.
     pub fn has_disk(&self) -> bool {
-        !os::is_in_memory(&self.file)
+        *self.has_disk.get_or_init(|| !os::is_in_memory(&self.file))
     }
 
     /// Removes the part file and its journal. Errors are not told: what stays is cleared by the next claim.

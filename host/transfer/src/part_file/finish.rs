@@ -54,7 +54,10 @@ impl PartFile {
                 .map_err(|error| failed("set the time of", &error))?;
         }
         os::make_usual(&self.file, &metadata).map_err(|error| failed("set the permissions of", &error))?;
-        self.file.sync_all().map_err(|error| failed("sync", &error))?;
+        let has_disk = self.has_disk();
+        if has_disk {
+            self.file.sync_all().map_err(|error| failed("sync", &error))?;
+        }
         let inode = os::inode(&metadata);
         let path = self.rename_to_final(|path| {
             announce(Landing {
@@ -63,7 +66,9 @@ impl PartFile {
                 size_bytes: size,
             })
         })?;
-        sync_directory(&self.directory).map_err(|error| Failure::disk("sync", &self.directory, &error))?;
+        if has_disk {
+            sync_directory(&self.directory).map_err(|error| Failure::disk("sync", &self.directory, &error))?;
+        }
         if let Some(journal) = self.journal().take() {
             // The file is there; a journal that stays behind is cleared by the next claim of its name.
             let _leftover = journal.remove();
