@@ -1,4 +1,4 @@
-//! From what a client asks for to what the engine takes.
+//! A task's options: as clients ask for them, and as the engine takes them. The one place that maps one to the other.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -19,100 +19,183 @@ use crate::{
 /// The proxy of a task that shall use none, whatever the settings say.
 const DIRECT: &str = "direct";
 
-/// The specification of a task, every field checked.
+/// The specification of a task, every field checked. An option that a request gets does not compile here until it is
+/// said what it means to the engine, and an option that the engine gets not until it is said where it comes from.
 pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Result<TaskSpec, RpcError> {
-    if request.torrent_b64.is_some() {
+    let CreateTaskRequest {
+        url,
+        mirrors,
+        file_name,
+        save_dir,
+        segments,
+        cookies,
+        referrer,
+        user_agent,
+        proxy_url,
+        queue_id,
+        checksum,
+        ignore_tls_errors,
+        headers,
+        torrent_b64,
+        method,
+        body: request_body,
+        audio_url,
+        start_paused,
+        http_user,
+        http_password,
+        // Saved beside the task: see `site_to_save`.
+        save_site_auth: _,
+        speed_limit_bytes,
+        file_exists_behavior,
+        max_connections,
+        min_split_bytes,
+        max_tries,
+        retry_wait_secs,
+        use_server_time,
+    } = request;
+    if torrent_b64.is_some() {
         return Err(unsupported("torrentB64", "this build downloads no torrents"));
     }
-    if request.audio_url.as_deref().is_some_and(|url| !url.trim().is_empty()) {
+    if audio_url.is_some_and(|url| !url.trim().is_empty()) {
         return Err(unsupported("audioUrl", "this build does not join audio and video"));
     }
-    let mut urls = TaskSpec::parse(&request.url).refused()?.urls;
-    for mirror in &request.mirrors {
+    let mut urls = TaskSpec::parse(&url).refused()?.urls;
+    for mirror in &mirrors {
         urls.push(SafeUrl::parse(mirror).map_err(|error| invalid("mirrors", error.to_string()))?);
     }
-    let segments = u16::try_from(request.segments).map_err(|_| invalid("segments", "segments must be 0 to 64"))?;
     Ok(TaskSpec {
         urls,
-        file_name: optional(&request.file_name).and_then(FileName::sanitise_or_none),
-        save_dir: optional(&request.save_dir).map(PathBuf::from),
-        segments,
-        proxy: proxy(&request.proxy_url)?,
-        ignore_tls_errors: request.ignore_tls_errors,
-        checksum: optional(&request.checksum)
+        file_name: optional(&file_name).and_then(FileName::sanitise_or_none),
+        save_dir: optional(&save_dir).map(PathBuf::from),
+        segments: u16::try_from(segments).map_err(|_| invalid("segments", "segments must be 0 to 64"))?,
+        proxy: proxy(&proxy_url)?,
+        ignore_tls_errors,
+        checksum: optional(&checksum)
             .map(str::parse::<Checksum>)
             .transpose()
             .map_err(|error| invalid("checksum", error.to_string()))?,
         promised_size: hint_bytes
             .and_then(|bytes| u64::try_from(bytes).ok())
             .filter(|bytes| *bytes > 0),
-        queue: optional(&request.queue_id)
+        queue: optional(&queue_id)
             .map(str::parse::<QueueId>)
             .transpose()
             .map_err(|error| invalid("queueId", error.to_string()))?,
-        start_paused: request.start_paused,
-        speed_limit_bytes: request.speed_limit_bytes,
-        on_conflict: on_conflict(&request.file_exists_behavior)?,
-        max_connections: request.max_connections,
-        min_split_bytes: request.min_split_bytes,
-        retry: retry(&request),
-        use_server_time: request.use_server_time,
-        request: options(request)?,
-        ..TaskSpec::default()
+        start_paused,
+        speed_limit_bytes,
+        on_conflict: on_conflict(&file_exists_behavior)?,
+        max_connections,
+        min_split_bytes,
+        retry: retry(max_tries, retry_wait_secs),
+        use_server_time,
+        request: RequestOptions {
+            method: method.filter(|method| !method.trim().is_empty()),
+            body: request_body.map(body).transpose()?,
+            headers: headers
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(name, value)| (name, Secret::new(value)))
+                .collect(),
+            cookies: Secret::new(cookies),
+            // It is shown and stored as it is, and never sent with more than that.
+            referrer: without_login_and_fragment(&referrer),
+            user_agent,
+            credentials: (!http_user.is_empty()).then(|| credentials(&http_user, &http_password)),
+        },
+        // No request names these: the caller, the engine or a group says them.
+        resolution: None,
+        given_by: GivenBy::User,
+        created_by: None,
+        promised_type: None,
+        group: None,
+        adopt: false,
     })
 }
 
 /// What is asked for of a task, as a request that asks for it. It holds the task's secrets.
 pub fn request(task: &Task) -> CreateTaskRequest {
-    let spec = task.spec();
-    let mut urls = spec.urls.iter().map(|url| url.expose().to_owned());
-    let options = &spec.request;
-    let (http_user, http_password) = match &options.credentials {
+    let TaskSpec {
+        urls,
+        file_name,
+        // Those of the task count; it is in a queue and a directory by now.
+        save_dir: _,
+        queue: _,
+        segments,
+        max_connections,
+        min_split_bytes,
+        request,
+        proxy,
+        ignore_tls_errors,
+        checksum,
+        speed_limit_bytes,
+        on_conflict,
+        retry,
+        use_server_time,
+        // What no request names.
+        resolution: _,
+        given_by: _,
+        created_by: _,
+        promised_size: _,
+        promised_type: _,
+        group: _,
+        start_paused: _,
+        adopt: _,
+    } = task.spec();
+    let RequestOptions {
+        // They stay with the task: a change of its options cannot name them.
+        method: _,
+        body: _,
+        headers,
+        cookies,
+        referrer,
+        user_agent,
+        credentials,
+    } = request;
+    let mut urls = urls.iter().map(|url| url.expose().to_owned());
+    let (http_user, http_password) = match &credentials {
         Some(pair) => (pair.user.clone(), pair.password.expose().to_owned()),
         None => (String::new(), String::new()),
     };
-    let headers = options
-        .headers
-        .iter()
-        .map(|(name, value)| (name.clone(), value.expose().to_owned()));
+    let exposed = |(name, value): (String, Secret)| (name, value.expose().to_owned());
     CreateTaskRequest {
         url: urls.next().unwrap_or_default(),
         mirrors: urls.collect(),
-        file_name: spec
-            .file_name
-            .as_ref()
-            .map(|name| name.as_str().to_owned())
-            .unwrap_or_default(),
+        file_name: file_name.map(|name| name.as_str().to_owned()).unwrap_or_default(),
         save_dir: task.save_dir.display().to_string(),
-        segments: spec.segments.into(),
-        cookies: options.cookies.expose().to_owned(),
-        referrer: options.referrer.clone(),
-        user_agent: options.user_agent.clone(),
-        proxy_url: match &spec.proxy {
+        segments: segments.into(),
+        cookies: cookies.expose().to_owned(),
+        referrer,
+        user_agent,
+        proxy_url: match &proxy {
             ProxyChoice::Settings => String::new(),
             ProxyChoice::Direct => DIRECT.to_owned(),
             ProxyChoice::Through(url) => url.expose().to_owned(),
         },
         queue_id: task.queue.to_string(),
-        checksum: spec.checksum.as_ref().map(ToString::to_string).unwrap_or_default(),
-        ignore_tls_errors: spec.ignore_tls_errors,
-        headers: (!options.headers.is_empty()).then(|| headers.collect()),
+        checksum: checksum.map(|checksum| checksum.to_string()).unwrap_or_default(),
+        ignore_tls_errors,
+        headers: (!headers.is_empty()).then(|| headers.into_iter().map(exposed).collect()),
         http_user,
         http_password,
-        speed_limit_bytes: spec.speed_limit_bytes,
-        file_exists_behavior: match spec.on_conflict {
+        speed_limit_bytes,
+        file_exists_behavior: match on_conflict {
             None => "",
             Some(OnConflict::Rename) => "rename",
             Some(OnConflict::Overwrite) => "overwrite",
             Some(OnConflict::Skip) => "skip",
         }
         .to_owned(),
-        max_connections: spec.max_connections,
-        min_split_bytes: spec.min_split_bytes,
-        max_tries: spec.retry.map(|retry| retry.attempts.unwrap_or(0)),
-        retry_wait_secs: spec.retry.map(wait_secs),
-        use_server_time: spec.use_server_time,
-        ..CreateTaskRequest::default()
+        max_connections,
+        min_split_bytes,
+        max_tries: retry.map(|retry| retry.attempts.unwrap_or(0)),
+        retry_wait_secs: retry.map(wait_secs),
+        use_server_time,
+        torrent_b64: None,
+        method: None,
+        body: None,
+        audio_url: None,
+        start_paused: false,
+        save_site_auth: false,
     }
 }
 
@@ -179,17 +262,15 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
     })
 }
 
-fn retry(request: &CreateTaskRequest) -> Option<RetryPolicy> {
+fn retry(max_tries: Option<u32>, retry_wait_secs: Option<u32>) -> Option<RetryPolicy> {
     let usual = RetryPolicy::default();
-    if request.max_tries.is_none() && request.retry_wait_secs.is_none() {
+    if max_tries.is_none() && retry_wait_secs.is_none() {
         return None;
     }
-    let wait = Duration::from_secs(request.retry_wait_secs.unwrap_or(0).into());
+    let wait = Duration::from_secs(retry_wait_secs.unwrap_or(0).into());
     let base = if wait.is_zero() { usual.base } else { wait };
     Some(RetryPolicy {
-        attempts: request
-            .max_tries
-            .map_or(usual.attempts, |tries| (tries > 0).then_some(tries)),
+        attempts: max_tries.map_or(usual.attempts, |tries| (tries > 0).then_some(tries)),
         base,
         cap: usual.cap.max(base),
     })
@@ -221,25 +302,6 @@ pub(crate) fn created_by(stranger: Option<&Stranger>) -> Option<Box<str>> {
 pub(crate) fn given_by(stranger: Option<&Stranger>) -> GivenBy {
     stranger.map_or(GivenBy::User, |stranger| GivenBy::Other {
         user_host: UserHost::visited(&stranger.user_host),
-    })
-}
-
-fn options(request: CreateTaskRequest) -> Result<RequestOptions, RpcError> {
-    let has_user = !request.http_user.is_empty();
-    Ok(RequestOptions {
-        method: request.method.filter(|method| !method.trim().is_empty()),
-        body: request.body.map(body).transpose()?,
-        headers: request
-            .headers
-            .unwrap_or_default()
-            .into_iter()
-            .map(|(name, value)| (name, Secret::new(value)))
-            .collect(),
-        cookies: Secret::new(request.cookies),
-        // It is shown and stored as it is, and never sent with more than that.
-        referrer: without_login_and_fragment(&request.referrer),
-        user_agent: request.user_agent,
-        credentials: has_user.then(|| credentials(&request.http_user, &request.http_password)),
     })
 }
 

@@ -36,7 +36,7 @@ use crate::{
         spec,
     },
     rows,
-    state::{Effect, Input, LimitScope, Reply, Resolve, Row, Start, State},
+    state::{Effect, Input, LimitScope, Loaded, Reply, Resolve, Row, Start, State},
 };
 
 /// Commands that may wait; whoever comes after waits to hand its command over.
@@ -84,9 +84,9 @@ struct Inbox {
 }
 
 /// Where rows go, and what seals the secrets among them.
-struct Storage {
-    store: Store,
-    vault: Arc<Vault>,
+pub(crate) struct Storage {
+    pub(crate) store: Store,
+    pub(crate) vault: Arc<Vault>,
 }
 
 /// The speed limits that several runs share.
@@ -97,7 +97,8 @@ struct Limits {
 
 struct Driver {
     config: Config,
-    storage: Storage,
+    /// None keeps nothing.
+    storage: Option<Storage>,
     transports: HashMap<&'static str, Arc<dyn Transport>>,
     state: State,
     inbox: Inbox,
@@ -117,15 +118,17 @@ struct Driver {
 /// Reads the rows, starts the loop, and waits until what a crash cut short is settled.
 pub(crate) async fn start(
     config: Config,
-    store: Store,
-    vault: Arc<Vault>,
+    storage: Option<Storage>,
     transports: Vec<Arc<dyn Transport>>,
 ) -> Result<Shared, StartError> {
     spec::validate_dir(&config.download_dir).map_err(StartError::DownloadDir)?;
     let transports = by_scheme(transports)?;
     let mut schemes: Vec<&'static str> = transports.keys().copied().collect();
     schemes.sort_unstable();
-    let loaded = rows::load(&store, &vault).await?;
+    let loaded = match &storage {
+        Some(Storage { store, vault }) => rows::load(store, vault).await?,
+        None => Loaded::default(),
+    };
     let mut effects = Vec::new();
     let state = State::load(&config.download_dir, config.system_proxy.clone(), loaded, &mut effects);
     let (message_sender, messages) = mpsc::channel(MESSAGE_BACKLOG);
@@ -152,7 +155,7 @@ pub(crate) async fn start(
             queues: HashMap::new(),
         },
         config,
-        storage: Storage { store, vault },
+        storage,
         transports,
         state,
         inbox: Inbox {
@@ -525,26 +528,35 @@ impl Driver {
         self.jobs.tracker.spawn(runner.conduct(job));
     }
 
-    /// Hands the rows of `batch` to the store, in order, and lets a job wait for the disk and answer the callers.
+    /// Hands the rows of `batch` to the store, in order, and lets a job wait for the disk and answer the callers. Without
+    /// a store nothing is waited for.
     async fn commit(&mut self, batch: Batch) {
         if batch.is_empty() {
             return;
         }
+        let Some(Storage { store, vault }) = &self.storage else {
+            batch::give(batch.receipts, Ok(()));
+            if !batch.work.is_empty() {
+                let (answers, work) = (batch.answers, batch.work);
+                let working = async move {
+                    let inputs = work.perform().await;
+                    drop(answers);
+                    inputs
+                };
+                self.jobs.spawn(working, None);
+            }
+            return;
+        };
         let saved: Arc<[Row]> = batch.rows.into();
-        let committed = self
-            .storage
-            .store
-            .enqueue(rows::save(Arc::clone(&saved), Arc::clone(&self.storage.vault)))
-            .await;
+        let committed = store.enqueue(rows::save(Arc::clone(&saved), Arc::clone(vault))).await;
         let (mut answers, receipts, work) = (batch.answers, batch.receipts, batch.work);
         let settling = async move {
             let durable = match committed {
                 Ok(committed) => committed.durable().await,
                 Err(error) => Err(error),
             };
-            match durable {
+            let inputs = match durable {
                 Ok(()) => {
-                    drop(answers);
                     batch::give(receipts, Ok(()));
                     work.perform().await
                 }
@@ -558,7 +570,9 @@ impl Driver {
                         .chain(work.give_up(&reason))
                         .collect()
                 }
-            }
+            };
+            drop(answers);
+            inputs
         };
         self.jobs.spawn(settling, None);
     }

@@ -11,7 +11,7 @@ use transfer::{Credentials, FileName, Progress, SafeUrl, Transport};
 
 use crate::{
     config::Config,
-    driver,
+    driver::{self, Storage},
     event::{Events, Snapshot},
     mailbox::{Message, Shared, ShutdownReport},
     model::{
@@ -61,7 +61,16 @@ impl Engine {
         vault: Arc<Vault>,
         transports: Vec<Arc<dyn Transport>>,
     ) -> Result<Self, StartError> {
-        driver::start(config, store, vault, transports)
+        let storage = Storage { store, vault };
+        driver::start(config, Some(storage), transports)
+            .await
+            .map(|shared| Self(Arc::new(shared)))
+    }
+
+    /// As [`Engine::start`], for a process that keeps nothing: tasks are forgotten with it, and commands are answered
+    /// without waiting for a disk.
+    pub async fn start_unsaved(config: Config, transports: Vec<Arc<dyn Transport>>) -> Result<Self, StartError> {
+        driver::start(config, None, transports)
             .await
             .map(|shared| Self(Arc::new(shared)))
     }

@@ -5,7 +5,6 @@ use std::{io, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use command::{Exit, stop::StopRequests};
 use engine::{Engine, Event, Events, FileFate, Settings, TaskId, TaskSpec};
-use store::{Store, Vault};
 use tokio::time::{Interval, MissedTickBehavior};
 use transfer::Transport;
 
@@ -30,11 +29,9 @@ const QUIET_INTERVAL: Duration = Duration::from_secs(1);
 /// Downloads what `plan` says and tells `screen`.
 pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Box<dyn Screen>) -> anyhow::Result<Exit> {
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
-    let store = Store::in_memory(&[engine::MIGRATIONS]).context("cannot start the store")?;
-    let vault = Arc::new(Vault::ephemeral().context("cannot make a key")?);
     let current_dir = std::env::current_dir().context("cannot find the current directory")?;
     let config = engine::Config::new(&current_dir);
-    let engine = Engine::start(config, store.clone(), vault, vec![transport])
+    let engine = Engine::start_unsaved(config, vec![transport])
         .await
         .context("cannot start the engine")?;
     engine.change_settings(None, settings(plan)).await?;
@@ -50,7 +47,6 @@ pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Bo
     let end = drive.run(&mut stop).await;
     drive.look();
     drive.save(&mut stop).await;
-    store.close().await;
     let totals = drive.ledger.totals();
     drive.screen.summary(&totals);
     let told = drive.screen.flush();

@@ -1,10 +1,12 @@
 //! The data directory and the lock that keeps a second process out of it.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::File,
     io::{self, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
 };
+
+use private_files::{FileError, Lock};
 
 /// Name of the file that is locked, inside the directory.
 const LOCK_FILE: &str = "lock";
@@ -29,49 +31,26 @@ pub enum LockError {
         holder: String,
     },
     /// It cannot be made, opened or locked.
-    #[error("cannot {act} {}", path.display())]
-    Io {
-        /// What was tried.
-        act: &'static str,
-        /// On which path.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 impl DataDir {
     /// Makes the directory if it is missing (readable by its owner only) and locks it.
     pub fn lock(path: impl Into<PathBuf>) -> Result<Self, LockError> {
         let path = path.into();
-        make_private_dir(&path).map_err(|source| LockError::Io {
-            act: "make",
-            path: path.clone(),
-            source,
-        })?;
+        private_files::make_directory(&path)?;
         let lock_path = path.join(LOCK_FILE);
-        let failed = |act| {
-            let path = lock_path.clone();
-            move |source| LockError::Io { act, path, source }
-        };
-        let mut file = private_options()
-            .create(true)
-            .truncate(false)
-            .open(&lock_path)
-            .map_err(failed("open"))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(LockError::Held {
-                    holder: holder(&mut file),
-                    path,
-                });
+        match private_files::lock(&lock_path)? {
+            Lock::Held(mut file) => Err(LockError::Held {
+                holder: holder(&mut file),
+                path,
+            }),
+            Lock::Ours(mut file) => {
+                write_pid(&mut file).map_err(FileError::at("write", &lock_path))?;
+                Ok(Self { path, _lock: file })
             }
-            Err(TryLockError::Error(source)) => return Err(failed("lock")(source)),
         }
-        write_pid(&mut file).map_err(failed("write"))?;
-        Ok(Self { path, _lock: file })
     }
 
     /// Waits until no process uses the directory at `path`. Blocks for as long as that takes.
@@ -84,17 +63,9 @@ impl DataDir {
     }
 
     /// Who uses the directory at `path`: `process 1234`, or `another process`; none if nobody does.
-    pub fn holder_of(path: &Path) -> io::Result<Option<String>> {
-        let mut file = match File::open(path.join(LOCK_FILE)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        match file.try_lock_shared() {
-            Ok(()) => Ok(None),
-            Err(TryLockError::WouldBlock) => Ok(Some(holder(&mut file))),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+    pub fn holder_of(path: &Path) -> Result<Option<String>, FileError> {
+        let held = private_files::held(&path.join(LOCK_FILE))?;
+        Ok(held.map(|mut file| holder(&mut file)))
     }
 
     /// The directory.
@@ -122,31 +93,10 @@ fn write_pid(file: &mut File) -> io::Result<()> {
     writeln!(file, "{}", std::process::id())
 }
 
-/// Options that open for reading and writing and make files that only their owner may read.
-pub(crate) fn private_options() -> fs::OpenOptions {
-    let mut options = fs::OpenOptions::new();
-    options.read(true).write(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options
-}
-
-fn make_private_dir(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    builder.create(path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

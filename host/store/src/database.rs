@@ -11,7 +11,6 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::{
-    data_dir::private_options,
     migration::{MigrationError, MigrationSet, migrate},
     writer::{Order, Work, execute, serve},
 };
@@ -140,7 +139,9 @@ impl Store {
     /// Opens the database at `path`, makes it if it is missing, and migrates it. Blocks; call it while starting.
     pub fn open(path: impl Into<PathBuf>, migrations: &[MigrationSet]) -> Result<Self, OpenError> {
         let path = path.into();
-        private_options()
+        private_files::options()
+            .read(true)
+            .write(true)
             .create(true)
             .truncate(false)
             .open(&path)

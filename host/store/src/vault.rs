@@ -1,17 +1,18 @@
 //! Seals secrets before they become rows, so that a copy of the database gives none of them away.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read as _, Write as _},
-    path::{Path, PathBuf},
+    fs::File,
+    io::{self, Read as _},
+    path::PathBuf,
 };
 
 use chacha20poly1305::{
     ChaCha20Poly1305, KeyInit as _, Nonce,
     aead::{Aead as _, Payload},
 };
+use private_files::FileError;
 
-use crate::data_dir::{DataDir, private_options};
+use crate::data_dir::DataDir;
 
 /// Name of the key file in the data directory.
 const KEY_FILE: &str = "vault.key";
@@ -31,16 +32,8 @@ pub struct Vault(ChaCha20Poly1305);
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
     /// The key file cannot be read or made.
-    #[error("cannot {act} the key file {}", path.display())]
-    Io {
-        /// What was tried.
-        act: &'static str,
-        /// The key file.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The key file is no key.
     #[error("the key file {} has {found} bytes instead of {KEY_BYTES}; restore it from a backup", path.display())]
     Damaged {
@@ -72,12 +65,12 @@ impl Vault {
         let path = dir.join(KEY_FILE);
         match File::open(&path) {
             Ok(file) => Self::read(file, path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(&path),
-            Err(source) => Err(VaultError::Io {
-                act: "open",
-                path,
-                source,
-            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let key = random_key()?;
+                private_files::replace(&path, &key)?;
+                Ok(Self::with_key(&key))
+            }
+            Err(error) => Err(FileError::at("open", &path)(error).into()),
         }
     }
 
@@ -123,43 +116,11 @@ impl Vault {
         let limit = KEY_BYTES as u64 + 1;
         file.take(limit)
             .read_to_end(&mut bytes)
-            .map_err(|source| VaultError::Io {
-                act: "read",
-                path: path.clone(),
-                source,
-            })?;
+            .map_err(FileError::at("read", &path))?;
         let key = <[u8; KEY_BYTES]>::try_from(bytes.as_slice()).map_err(|_| VaultError::Damaged {
             path,
             found: bytes.len(),
         })?;
-        Ok(Self::with_key(&key))
-    }
-
-    /// Writes the key under another name first: a crash never leaves half a key under the name that counts.
-    fn create(path: &Path) -> Result<Self, VaultError> {
-        let key = random_key()?;
-        let staged = path.with_extension("new");
-        let failed = |act| {
-            move |source| VaultError::Io {
-                act,
-                path: path.to_owned(),
-                source,
-            }
-        };
-        if let Err(error) = fs::remove_file(&staged)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(failed("clear the way for")(error));
-        }
-        let mut file = private_options()
-            .create_new(true)
-            .open(&staged)
-            .map_err(failed("make"))?;
-        file.write_all(&key)
-            .and_then(|()| file.sync_all())
-            .map_err(failed("write"))?;
-        fs::rename(&staged, path).map_err(failed("name"))?;
-        sync_parent(path).map_err(failed("sync the directory of"))?;
         Ok(Self::with_key(&key))
     }
 }
@@ -176,16 +137,10 @@ fn random_key() -> Result<[u8; KEY_BYTES], VaultError> {
     Ok(key)
 }
 
-fn sync_parent(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        #[cfg(unix)]
-        Some(parent) => File::open(parent)?.sync_all(),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn dir() -> (tempfile::TempDir, DataDir) {

@@ -55,18 +55,27 @@ impl Place {
             return Ok(None);
         }
         let Some((part, begun)) = PartFile::find_begun(&claim)? else {
-            if let Some(why) = PartFile::not_ours(claim.directory, claim.name) {
-                self.reporter.event(RunEvent::Notice(why)).await;
-            }
             return Ok(None);
         };
         self.reserve(&part.final_path(), total).await?;
         Ok(Some(Claimed::Begun(part, begun)))
     }
 
-    /// Claims the part file of `name`.
+    /// Claims the part file of `name`. If another name had to be taken because a part file there may be another user's,
+    /// that is told.
     pub(crate) async fn claim(&self, name: &FileName, total: Option<u64>) -> Result<Claimed, Failure> {
-        PartFile::claim(&self.claim_of(name), async |path| self.reserve(path, total).await).await
+        let claim = self.claim_of(name);
+        let claimed = PartFile::claim(&claim, async |path| self.reserve(path, total).await).await?;
+        let (Claimed::New(part) | Claimed::Begun(part, _)) = &claimed else {
+            return Ok(claimed);
+        };
+        if self.target.adopt
+            && part.final_path() != claim.directory.join(name.as_str())
+            && let Some(why) = PartFile::not_ours(claim.directory, name)
+        {
+            self.reporter.event(RunEvent::Notice(why)).await;
+        }
+        Ok(claimed)
     }
 
     /// Gives the proved part file, `size` bytes long, its name.

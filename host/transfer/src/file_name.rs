@@ -4,10 +4,20 @@ use std::fmt;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::part_file::{JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX};
-
 /// The longest name in bytes. Below the 255 that file systems allow, so that suffixes still fit.
 pub const MAX_NAME_BYTES: usize = 200;
+
+/// What is added to a name for its part file.
+pub const PART_SUFFIX: &str = ".svcpart";
+
+/// What is added to a name for the journal of its part file.
+pub const JOURNAL_SUFFIX: &str = ".svcpart.journal";
+
+/// What is added to a name for a journal that is being written, before it takes the place of the one there.
+pub const NEW_JOURNAL_SUFFIX: &str = ".svcpart.journal-new";
+
+/// The last number tried in `name (n).ext` before a name is given up.
+pub(crate) const LAST_NUMBER: u32 = 9999;
 
 /// The name a file gets when nothing better is known.
 const FALLBACK: &str = "download";
@@ -51,6 +61,12 @@ impl FileName {
             return Some(Self(format!("{}_", cut(&short, MAX_NAME_BYTES - 1))));
         }
         Some(Self(short))
+    }
+
+    /// This name, and then its numbered alternatives.
+    pub(crate) fn alternatives(&self) -> impl Iterator<Item = Self> {
+        let numbered = (1..=LAST_NUMBER).map(|number| self.numbered(number));
+        std::iter::once(self.clone()).chain(numbered)
     }
 
     /// The name.

@@ -6,8 +6,9 @@
 
 use std::{
     collections::HashMap,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use tokio_util::task::LocalPoolHandle;
@@ -20,11 +21,22 @@ const MAX_DEVICES: usize = 32;
 /// Threads per file system. More than this many transfers share them; a transfer itself runs on one.
 const MAX_LANES: usize = 4;
 
+/// How long it is believed which file system a directory lies on. A transfer on the lanes of another one is no error; it
+/// waits when that one does.
+const DEVICE_AGE: Duration = Duration::from_secs(5);
+
 /// The lanes of all file systems, made when first used. Clones share them.
 #[derive(Clone)]
 pub struct Lanes {
     per_device: usize,
-    pools: Arc<Mutex<HashMap<Option<u64>, LocalPoolHandle>>>,
+    pools: Arc<Mutex<Pools>>,
+}
+
+#[derive(Default)]
+struct Pools {
+    by_device: HashMap<Option<u64>, LocalPoolHandle>,
+    /// Where the last transfer went, and which file system that is: many files in a row go to one directory.
+    last: Option<(PathBuf, Option<u64>, Instant)>,
 }
 
 /// The work on a lane panicked; the panic itself has been reported where it happened.
@@ -66,17 +78,30 @@ impl Lanes {
     }
 
     fn pool(&self, directory: &Path) -> LocalPoolHandle {
-        let device = directory.ancestors().find_map(os::device);
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = if pools.contains_key(&device) || pools.len() < MAX_DEVICES {
+        let known = match &self.lock().last {
+            Some((last, device, at)) if last == directory && at.elapsed() < DEVICE_AGE => Some(*device),
+            _ => None,
+        };
+        // Not under the lock: a disk that does not answer holds up its own transfers only.
+        let device = known.unwrap_or_else(|| directory.ancestors().find_map(os::device));
+        let mut pools = self.lock();
+        if known.is_none() {
+            pools.last = Some((directory.to_owned(), device, Instant::now()));
+        }
+        let key = if pools.by_device.contains_key(&device) || pools.by_device.len() < MAX_DEVICES {
             device
         } else {
             None
         };
         pools
+            .by_device
             .entry(key)
             .or_insert_with(|| LocalPoolHandle::new(self.per_device))
             .clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pools> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,8 +1,18 @@
 //! What is to be moved: a file, everywhere it can be had from, and how to ask for it.
 
+pub mod checksum;
+pub mod safe_url;
+mod secret;
+pub mod validator;
+
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use crate::{checksum::Checksum, range_set::ByteRange, safe_url::SafeUrl};
+use crate::{
+    range_set::ByteRange,
+    source::{checksum::Checksum, safe_url::SafeUrl},
+};
+
+pub use secret::{Credentials, Secret};
 
 /// Headers of the user that say nothing about who they are. Only these may reach another origin than the one that a
 /// request was made for; `Referer` is shortened for it, see [`referrer`].
@@ -23,42 +33,6 @@ pub fn is_harmless_header(name: &str) -> bool {
     HARMLESS_HEADERS
         .iter()
         .any(|harmless| name.eq_ignore_ascii_case(harmless))
-}
-
-/// A secret that prints as `***` and is only read where it is used.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps `text`.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The secret itself, for the place that sends or seals it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-/// A user name and password for HTTP Basic or a proxy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Credentials {
-    /// The user name.
-    pub user: String,
-    /// The password.
-    pub password: Secret,
 }
 
 /// The body of a request that is not a plain GET.

@@ -6,20 +6,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    failure::Failure, file_name::FileName, part_file::Landing, rate::RateLimits, retry::RetryPolicy, source::Source,
+    failure::Failure,
+    file_name::FileName,
+    part_file::{Landing, OnConflict, Recorded},
+    rate::RateLimits,
+    retry::RetryPolicy,
+    source::Source,
 };
-
-/// What to do when the name that a file should get is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum OnConflict {
-    /// Take `stem (1).ext`, `stem (2).ext`, …
-    #[default]
-    Rename,
-    /// Replace the finished file of that name, once the new one is proved. Never a part file or a directory.
-    Overwrite,
-    /// Move nothing and end as [`Outcome::Skipped`].
-    Skip,
-}
 
 /// Where a file goes and what it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,15 +185,6 @@ impl Receipt {
     pub fn give(self, recorded: Result<Recorded, Failure>) {
         let _run_ended = self.0.send(recorded);
     }
-}
-
-/// What became of something that a run told to be recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
-    /// It is on the disk, as far as anybody keeps records.
-    Done,
-    /// It was not recorded: the path is another task's.
-    Taken,
 }
 
 /// Events a run may be ahead of its reader; past that it waits.

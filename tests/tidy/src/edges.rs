@@ -9,7 +9,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("transfer", &[]),
     ("egress", &["transfer"]),
     ("transfer-http", &["transfer", "egress"]),
-    ("store", &[]),
+    ("private-files", &[]),
+    ("store", &["private-files"]),
     ("engine", &["transfer", "store"]),
     (
         "plugin-host",
@@ -41,6 +42,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "daemon",
         &[
             "admission",
+            "private-files",
             "protocol",
             "engine",
             "store",

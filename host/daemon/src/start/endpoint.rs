@@ -1,11 +1,8 @@
 //! The two files by which an agent finds its daemon.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::PathBuf};
 
+use private_files::FileError;
 use protocol::{
     endpoint::{ENDPOINT_FILE, Endpoint, TOKEN_CHARS, TOKEN_FILE},
     proof::Token,
@@ -16,27 +13,14 @@ use store::DataDir;
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// One of them cannot be read or written.
-    #[error("cannot {act} {}", path.display())]
-    Io {
-        /// What was tried.
-        act: &'static str,
-        /// With which file.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The token file is no token.
     #[error("{} is damaged: it must hold 64 hexadecimal digits; delete it and start again", .0.display())]
     Damaged(PathBuf),
     /// The operating system gives no random numbers.
     #[error(transparent)]
     NoRandom(#[from] protocol::proof::NoRandom),
-}
-
-fn failed(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EndpointError {
-    let path = path.to_owned();
-    move |source| EndpointError::Io { act, path, source }
 }
 
 /// The long-term token; made at the first start.
@@ -50,17 +34,17 @@ pub(crate) fn token(dir: &DataDir) -> Result<Token, EndpointError> {
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let token = Token::random()?;
-            write(&path, token.expose().as_bytes())?;
+            private_files::replace(&path, token.expose().as_bytes())?;
             Ok(token)
         }
-        Err(error) => Err(failed("read", &path)(error)),
+        Err(error) => Err(FileError::at("read", &path)(error).into()),
     }
 }
 
 /// Says where the daemon listens.
 pub(crate) fn publish(dir: &DataDir, endpoint: &Endpoint) -> Result<(), EndpointError> {
     let text = serde_json::to_string(endpoint).expect("our records always encode");
-    write(&dir.join(ENDPOINT_FILE), text.as_bytes())
+    Ok(private_files::replace(&dir.join(ENDPOINT_FILE), text.as_bytes())?)
 }
 
 /// Says that the daemon no longer listens.
@@ -71,28 +55,6 @@ pub(crate) fn withdraw(dir: &DataDir) {
     {
         tracing::warn!(path = %path.display(), %error, "cannot remove the file that says where the daemon listens");
     }
-}
-
-/// Writes a file that only its owner may read, whole or not at all. The data directory's lock keeps others out.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), EndpointError> {
-    let staged = path.with_extension("new");
-    if let Err(error) = fs::remove_file(&staged)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(failed("remove", &staged)(error));
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    let mut file: File = options.open(&staged).map_err(failed("make", &staged))?;
-    file.write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .map_err(failed("write", &staged))?;
-    fs::rename(&staged, path).map_err(failed("name", path))
 }
 
 #[cfg(test)]

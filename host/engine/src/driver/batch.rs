@@ -36,7 +36,7 @@ impl Batch {
 }
 
 impl FileWork {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.deletions.is_empty() && self.renames.is_empty()
     }
 

@@ -6,7 +6,8 @@ use data_encoding::BASE64;
 use jiff::civil::{DateTime, Time};
 use serde::{Deserialize, Serialize};
 use transfer::{
-    Credentials, FileName, GivenBy, Landing, OnConflict, RequestBody, RetryPolicy, SafeUrl, Secret, UserHost,
+    Credentials, FileName, GivenBy, Landing, OnConflict, RequestBody, RequestOptions, RetryPolicy, SafeUrl, Secret,
+    UserHost,
 };
 
 use crate::model::{
@@ -147,46 +148,71 @@ impl RareRecord {
         } else {
             asked.urls.get(1..).unwrap_or(&[])
         };
+        let TaskSpec {
+            // In columns of the task's own, or in the task itself.
+            urls: _,
+            file_name: _,
+            save_dir: _,
+            segments: _,
+            queue: _,
+            group: _,
+            start_paused: _,
+            max_connections,
+            min_split_bytes,
+            request,
+            proxy,
+            ignore_tls_errors,
+            resolution,
+            given_by,
+            created_by,
+            checksum,
+            promised_size,
+            promised_type,
+            speed_limit_bytes,
+            on_conflict,
+            retry,
+            adopt,
+            use_server_time,
+        } = spec;
         let record = Self {
             mirrors: mirrors.iter().map(|url| url.expose().to_owned()).collect(),
-            max_connections: spec.max_connections,
-            min_split_bytes: spec.min_split_bytes,
-            method: spec.request.method.clone(),
-            referrer: spec.request.referrer.clone(),
-            user_agent: spec.request.user_agent.clone(),
-            is_direct: spec.proxy == ProxyChoice::Direct,
-            ignore_tls_errors: spec.ignore_tls_errors,
-            checksum: spec.checksum.as_ref().map(ToString::to_string),
-            resolver: spec.resolution.as_ref().map(|it| it.resolver.to_string()),
-            item: spec
-                .resolution
+            max_connections: *max_connections,
+            min_split_bytes: *min_split_bytes,
+            method: request.method.clone(),
+            referrer: request.referrer.clone(),
+            user_agent: request.user_agent.clone(),
+            is_direct: *proxy == ProxyChoice::Direct,
+            ignore_tls_errors: *ignore_tls_errors,
+            checksum: checksum.as_ref().map(ToString::to_string),
+            resolver: resolution.as_ref().map(|it| it.resolver.to_string()),
+            item: resolution
                 .as_ref()
                 .and_then(|it| it.item.as_ref())
                 .map(ToString::to_string),
-            given_by_other: StrangerRecord::of(&spec.given_by),
-            created_by: spec.created_by.clone(),
-            promised_size: spec.promised_size,
-            promised_type: spec.promised_type.clone(),
-            speed_limit_bytes: spec.speed_limit_bytes,
-            on_conflict: spec.on_conflict.map(|rule| match rule {
+            given_by_other: StrangerRecord::of(given_by),
+            created_by: created_by.clone(),
+            promised_size: *promised_size,
+            promised_type: promised_type.clone(),
+            speed_limit_bytes: *speed_limit_bytes,
+            on_conflict: on_conflict.map(|rule| match rule {
                 OnConflict::Rename => ConflictRecord::Rename,
                 OnConflict::Overwrite => ConflictRecord::Overwrite,
                 OnConflict::Skip => ConflictRecord::Skip,
             }),
-            retry: spec.retry.map(|policy| RetryRecord {
+            retry: retry.map(|policy| RetryRecord {
                 attempts: policy.attempts,
                 base_ms: millis(policy.base),
                 cap_ms: millis(policy.cap),
             }),
-            adopt: spec.adopt,
-            use_server_time: spec.use_server_time,
+            adopt: *adopt,
+            use_server_time: *use_server_time,
         };
         (record != Self::default()).then_some(record)
     }
 
     /// The specification, without its first URL and its secrets.
     pub(super) fn into_spec(self) -> Result<TaskSpec, String> {
-        let mut spec = TaskSpec {
+        Ok(TaskSpec {
             urls: parse_urls(&self.mirrors)?,
             max_connections: self.max_connections,
             min_split_bytes: self.min_split_bytes,
@@ -219,12 +245,24 @@ impl RareRecord {
             }),
             adopt: self.adopt,
             use_server_time: self.use_server_time,
-            ..TaskSpec::default()
-        };
-        spec.request.method = self.method;
-        spec.request.referrer = self.referrer;
-        spec.request.user_agent = self.user_agent;
-        Ok(spec)
+            request: RequestOptions {
+                method: self.method,
+                referrer: self.referrer,
+                user_agent: self.user_agent,
+                // Sealed: see `SecretRecord`.
+                headers: Vec::new(),
+                cookies: Secret::default(),
+                credentials: None,
+                body: None,
+            },
+            // In columns of the task's own, or in the task itself.
+            file_name: None,
+            save_dir: None,
+            segments: 0,
+            queue: None,
+            group: None,
+            start_paused: false,
+        })
     }
 }
 

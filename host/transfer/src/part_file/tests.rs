@@ -1,8 +1,19 @@
-use std::{cell::RefCell, io::Read as _};
+use std::{
+    cell::RefCell,
+    fs::{self, OpenOptions},
+    io::Read as _,
+    path::Path,
+    time::SystemTime,
+};
 
 use futures_util::FutureExt as _;
 
 use super::*;
+use crate::{
+    failure::{Failure, FailureKind},
+    file_name::FileName,
+    range_set::ByteRange,
+};
 
 struct Place {
     directory: tempfile::TempDir,

@@ -17,10 +17,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     os,
-    part_file::Begun,
     range_set::{ByteRange, RangeSet},
-    safe_url::SafeUrl,
-    validator,
+    source::{safe_url::SafeUrl, validator},
 };
 
 /// First bytes of a journal; the digit is the format's version.
@@ -69,6 +67,17 @@ pub struct Mark {
     pub end: u64,
     /// Names the segments that these bytes are, all of them whole.
     pub segments: u64,
+}
+
+/// What an earlier run left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// What the bytes are a part of.
+    pub origin: Origin,
+    /// The bytes that are there.
+    pub done: RangeSet,
+    /// The last mark of a file that is joined, if its bytes are there.
+    pub mark: Option<Mark>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -4,6 +4,8 @@ use std::fmt;
 
 use url::Url;
 
+use crate::source::secret::{Credentials, Secret};
+
 /// The longest URL accepted, in bytes. Servers and browsers stop between 8 KiB and 64 KiB; signed links reach 4 KiB.
 pub const MAX_URL_BYTES: usize = 32 * 1024;
 
@@ -72,15 +74,15 @@ impl SafeUrl {
     }
 
     /// The user name and password in the URL, percent-decoded, if it has a user name.
-    pub fn credentials(&self) -> Option<crate::source::Credentials> {
+    pub fn credentials(&self) -> Option<Credentials> {
         let decode = |text: &str| {
             percent_encoding::percent_decode_str(text)
                 .decode_utf8_lossy()
                 .into_owned()
         };
-        (!self.0.username().is_empty()).then(|| crate::source::Credentials {
+        (!self.0.username().is_empty()).then(|| Credentials {
             user: decode(self.0.username()),
-            password: crate::source::Secret::new(decode(self.0.password().unwrap_or(""))),
+            password: Secret::new(decode(self.0.password().unwrap_or(""))),
         })
     }
 

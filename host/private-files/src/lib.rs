@@ -1,0 +1,173 @@
+//! Files and directories that only their owner may read, and locks that the operating system takes back.
+//!
+//! *Owns* how such a file is made (for its owner from its first moment, not closed to others afterwards), how it is
+//! replaced (after a crash there is the old one or the new one), and the error that says what was tried with which path.
+//!
+//! *Never* knows what is in them.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// What could not be done, and with which path.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {act} {}", path.display())]
+pub struct FileError {
+    /// What was tried, as it stands behind "cannot".
+    pub act: &'static str,
+    /// With which path.
+    pub path: PathBuf,
+    /// Why not.
+    #[source]
+    pub source: io::Error,
+}
+
+impl FileError {
+    /// Makes the error of an act on `path` of an [`io::Error`]; for `map_err`.
+    pub fn at<'a>(act: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self {
+            act,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+/// Options under which a file that is made is its owner's alone. One that is there keeps its permissions.
+pub fn options() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "permissions are something else there"))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes a directory that only its owner may look into, with those above it. One that is there stays as it is.
+pub fn make_directory(path: &Path) -> Result<(), FileError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(FileError::at("make", path))
+}
+
+/// Writes a file under another name first, then gives it its own: after a crash there is the old one or the new one,
+/// whole. On the disk when this returns. Two processes must not do this with one path at once.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let staged = path.with_extension("new");
+    if let Err(error) = fs::remove_file(&staged)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(FileError::at("remove", &staged)(error));
+    }
+    let mut file = options()
+        .write(true)
+        .create_new(true)
+        .open(&staged)
+        .map_err(FileError::at("make", &staged))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(FileError::at("write", &staged))?;
+    fs::rename(&staged, path).map_err(FileError::at("name", path))?;
+    match path.parent() {
+        #[cfg(unix)]
+        Some(parent) => File::open(parent)
+            .and_then(|directory| directory.sync_all())
+            .map_err(FileError::at("sync the directory of", path)),
+        _ => Ok(()),
+    }
+}
+
+/// What became of an attempt to lock a file.
+#[derive(Debug)]
+pub enum Lock {
+    /// It is ours until the file is closed. The operating system takes it back from a process that ends, however it ends.
+    Ours(File),
+    /// Another process has it; what that wrote into the file can be read.
+    Held(File),
+}
+
+/// Locks the file at `path`, which is made if it is missing. Does not wait.
+pub fn lock(path: &Path) -> Result<Lock, FileError> {
+    let file = options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(FileError::at("open", path))?;
+    held_or(file, path, File::try_lock)
+}
+
+/// The file at `path` if a process has it locked, to read who that is; none if nobody has, or if it is missing.
+pub fn held(path: &Path) -> Result<Option<File>, FileError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(FileError::at("open", path)(error)),
+    };
+    match held_or(file, path, File::try_lock_shared)? {
+        Lock::Ours(_) => Ok(None),
+        Lock::Held(file) => Ok(Some(file)),
+    }
+}
+
+fn held_or(file: File, path: &Path, lock: impl FnOnce(&File) -> Result<(), TryLockError>) -> Result<Lock, FileError> {
+    match lock(&file) {
+        Ok(()) => Ok(Lock::Ours(file)),
+        Err(TryLockError::WouldBlock) => Ok(Lock::Held(file)),
+        Err(TryLockError::Error(error)) => Err(FileError::at("lock", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_what_a_crash_left_is_cleared() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("deep/er/key.bin");
+        make_directory(path.parent().unwrap()).unwrap();
+        fs::write(path.with_extension("new"), "half").unwrap();
+        replace(&path, b"one").unwrap();
+        replace(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert!(!path.with_extension("new").exists());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode(&path), 0o600);
+            assert_eq!(mode(path.parent().unwrap()), 0o700);
+        }
+    }
+
+    #[test]
+    fn a_lock_is_held_until_its_file_is_closed() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("lock");
+        assert!(held(&path).unwrap().is_none());
+        let Lock::Ours(ours) = lock(&path).unwrap() else {
+            panic!("nobody else has it");
+        };
+        assert!(held(&path).unwrap().is_some());
+        assert!(matches!(lock(&path).unwrap(), Lock::Held(_)));
+        drop(ours);
+        assert!(held(&path).unwrap().is_none());
+    }
+
+    #[test]
+    fn an_error_says_what_was_tried_with_which_path() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = make_directory(&file.join("below")).unwrap_err().to_string();
+        assert!(
+            error.starts_with("cannot make") && error.contains("file/below"),
+            "{error}"
+        );
+    }
+}

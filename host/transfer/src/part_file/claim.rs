@@ -1,0 +1,430 @@
+//! Claiming a name: its part file is made anew, or one that was begun before is continued.
+
+use std::{
+    fs::{self, File, Metadata, OpenOptions, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, OnceLock},
+};
+
+use crate::{
+    failure::{Failure, FailureKind},
+    file_name::{FileName, JOURNAL_SUFFIX, LAST_NUMBER, PART_SUFFIX},
+    os::{self, Stranger},
+    part_file::{
+        file::PartFile,
+        journal::{Begun, Journal, Origin},
+        names,
+    },
+    range_set::{ByteRange, RangeSet},
+};
+
+/// What to do when the name that a file should get is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum OnConflict {
+    /// Take `stem (1).ext`, `stem (2).ext`, …
+    #[default]
+    Rename,
+    /// Replace the finished file of that name, once the new one is proved. Never a part file or a directory.
+    Overwrite,
+    /// Move nothing and end as [`crate::Outcome::Skipped`].
+    Skip,
+}
+
+/// What became of something that a run told to be recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is on the disk, as far as anybody keeps records.
+    Done,
+    /// It was not recorded: the path is another task's.
+    Taken,
+}
+
+/// A name that somebody wants for a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// The directory; made if it does not exist.
+    pub directory: &'a Path,
+    /// The name.
+    pub name: &'a FileName,
+    /// What to do if it is taken.
+    pub on_conflict: OnConflict,
+    /// [`Origin::source`] of who claims.
+    pub source: &'a str,
+    /// Whether a part file of the same source that nobody holds is continued.
+    pub adopt: bool,
+}
+
+/// What a claim came to.
+#[derive(Debug)]
+pub enum Claimed {
+    /// A part file, new and empty.
+    New(PartFile),
+    /// A part file that was begun before, and what of it is there.
+    Begun(PartFile, Begun),
+    /// The name is taken and the rule is [`OnConflict::Skip`].
+    Exists(PathBuf),
+}
+
+impl PartFile {
+    /// Claims a name: creates its part file anew, continues one that may be continued, or takes the next name. Each
+    /// final path is announced before anything is made for it; the next name is taken if that says so.
+    pub async fn claim(
+        claim: &Claim<'_>,
+        mut announce: impl AsyncFnMut(&Path) -> Result<Recorded, Failure>,
+    ) -> Result<Claimed, Failure> {
+        if !names::is_there(claim.directory) {
+            make_directory(claim.directory)?;
+        }
+        for name in claim.name.alternatives() {
+            if let Some(claimed) = attempt(claim, name, &mut announce).await? {
+                return Ok(claimed);
+            }
+        }
+        Err(Failure::new(
+            FailureKind::Exists,
+            format!(
+                "{} and {LAST_NUMBER} numbered alternatives exist in {}",
+                claim.name,
+                claim.directory.display()
+            ),
+        ))
+    }
+
+    /// Continues a part file of the same source that nobody holds, if [`Claim::adopt`] allows it and there is one under
+    /// the name or one of its numbered alternatives in use.
+    pub fn find_begun(claim: &Claim<'_>) -> Result<Option<(Self, Begun)>, Failure> {
+        for name in claim.name.alternatives() {
+            if !names::may_have(claim.directory, &name) {
+                return Ok(None);
+            }
+            let paths = Paths::new(claim.directory, &name);
+            let is_target_there = fs::symlink_metadata(&paths.target).is_ok();
+            match open_existing(&paths, Proof::None)? {
+                Existing::Free(file) if claim.adopt => {
+                    let is_ours = matches!(paths.journal(Proof::None), Ok(Some((_, begun))) if begun.origin.source == claim.source);
+                    let replaces = is_target_there && claim.on_conflict == OnConflict::Overwrite;
+                    if is_ours
+                        && let Some(Claimed::Begun(part, begun)) = paths.begun_or_new(file, name, replaces, Proof::None)
+                    {
+                        return Ok(Some((part, begun)));
+                    }
+                }
+                Existing::Missing if !is_target_there => return Ok(None),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why the part file of `name` in `directory` is not continued although there is one: it may be another user's.
+    pub fn not_ours(directory: &Path, name: &FileName) -> Option<String> {
+        let paths = Paths::new(directory, name);
+        let about = |path: &Path| {
+            let metadata = fs::symlink_metadata(path).ok()?;
+            let why = match os::strangers_access(&metadata)? {
+                Stranger::NoFile => "it is no ordinary file",
+                Stranger::SeveralNames => "it has several names",
+                Stranger::Owns => "it does not belong to you",
+                Stranger::MayWrite => "other users may write it",
+            };
+            Some(format!("{} is not continued, since {why}", path.display()))
+        };
+        about(&paths.part).or_else(|| about(&paths.journal))
+    }
+
+    /// Makes the file at `path`, which another program left unfinished, a part file of this origin: a run that adopts goes
+    /// on with what is `done`. As nothing is known of the version that it is a part of, the run compares the last of its
+    /// bytes with the server's first. Blocks.
+    pub fn take_over(path: &Path, origin: &Origin, done: &RangeSet) -> io::Result<()> {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let paths = Paths::new(directory, &FileName::sanitise(&name.to_string_lossy()));
+        if paths.target != path || fs::symlink_metadata(&paths.part).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let file = os::open_in_place(OpenOptions::new().read(true).write(true), path)?;
+        match os::strangers_access(&file.metadata()?) {
+            None => {}
+            // It is to be a part file, which nobody but its owner writes.
+            Some(Stranger::MayWrite) => os::make_own(&file)?,
+            Some(Stranger::NoFile | Stranger::SeveralNames | Stranger::Owns) => {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+        }
+        file.sync_all()?;
+        Journal::create(&paths.journal, origin, done)?;
+        os::rename_new(path, &paths.part)
+    }
+
+    /// Takes up the part file of `path`, which an earlier run reserved. If it is gone, the name is claimed again.
+    pub async fn reclaim(
+        path: &Path,
+        claim: &Claim<'_>,
+        announce: impl AsyncFnMut(&Path) -> Result<Recorded, Failure>,
+    ) -> Result<Claimed, Failure> {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Self::claim(claim, announce).await;
+        };
+        let name = FileName::sanitise(&name.to_string_lossy());
+        let claim = Claim {
+            directory,
+            name: &name,
+            ..*claim
+        };
+        let paths = Paths::new(directory, &name);
+        match open_existing(&paths, Proof::Reserved)? {
+            Existing::Free(file) => {
+                let replaces = claim.on_conflict == OnConflict::Overwrite;
+                match paths.begun_or_new(file, name.clone(), replaces, Proof::Reserved) {
+                    Some(claimed) => Ok(claimed),
+                    None => Self::claim(&claim, announce).await,
+                }
+            }
+            Existing::Held(holder) => Err(in_use(&paths.part, holder)),
+            Existing::Missing | Existing::Foreign => Self::claim(&claim, announce).await,
+        }
+    }
+}
+
+/// The three paths of one name.
+struct Paths {
+    directory: PathBuf,
+    target: PathBuf,
+    part: PathBuf,
+    journal: PathBuf,
+}
+
+/// What lies at a part file's path.
+enum Existing {
+    Missing,
+    /// An ordinary file, now locked by us.
+    Free(File),
+    /// Locked by somebody else: by this process, if the system tells.
+    Held(Option<u32>),
+    /// Something that is no part file of ours, such as a link, a directory or another user's file.
+    Foreign,
+}
+
+/// What says that a part file is ours, beside the file itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// Nothing: anybody who can make files in the directory may have planted it.
+    None,
+    /// The record of a run that reserved this path.
+    Reserved,
+}
+
+impl Proof {
+    /// Whether a file with this metadata in `directory` may be ours.
+    fn accepts(self, metadata: &Metadata, directory: &Path) -> bool {
+        match os::strangers_access(metadata) {
+            None => true,
+            Some(Stranger::NoFile | Stranger::SeveralNames) => false,
+            // Files are made so that only their owner can write, so he allowed it, or the file system cannot forbid it.
+            Some(Stranger::MayWrite) => self == Self::Reserved,
+            Some(Stranger::Owns) => self == Self::Reserved && !os::keeps_owners(directory),
+        }
+    }
+}
+
+impl Paths {
+    fn new(directory: &Path, name: &FileName) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            target: directory.join(name.as_str()),
+            part: directory.join(name.with_suffix(PART_SUFFIX)),
+            journal: directory.join(name.with_suffix(JOURNAL_SUFFIX)),
+        }
+    }
+
+    fn part_file(self, file: File, name: FileName, replaces: bool, journal: Option<Journal>) -> PartFile {
+        PartFile {
+            file,
+            part: self.part,
+            directory: self.directory,
+            name,
+            replaces,
+            journal: Mutex::new(journal),
+            has_disk: OnceLock::new(),
+        }
+    }
+
+    /// Removes the journals that an earlier part file of the name left. Returns whether none is there now.
+    fn remove_stale_journals(&self) -> bool {
+        let new_journal = self.journal.with_extension("journal-new");
+        [&self.journal, &new_journal]
+            .into_iter()
+            .all(|path| match fs::remove_file(path) {
+                Ok(()) => true,
+                Err(error) => error.kind() == io::ErrorKind::NotFound,
+            })
+    }
+
+    /// The journal, if there is one that can be believed.
+    fn journal(&self, proof: Proof) -> io::Result<Option<(Journal, Begun)>> {
+        Journal::open(&self.journal, |metadata| proof.accepts(metadata, &self.directory))
+    }
+
+    /// The part file in `file` with what its journal says, emptied if that says nothing. `None` if something is in the
+    /// way of a journal of ours: nobody could go on from a part file without one.
+    fn begun_or_new(self, file: File, name: FileName, replaces: bool, proof: Proof) -> Option<Claimed> {
+        let Ok(Some((journal, mut begun))) = self.journal(proof) else {
+            if !self.remove_stale_journals() {
+                return None;
+            }
+            let _emptied = file.set_len(0);
+            return Some(Claimed::New(self.part_file(file, name, replaces, None)));
+        };
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        begun.done.remove(ByteRange::new(length, u64::MAX));
+        begun.mark = begun.mark.filter(|mark| mark.end <= length);
+        Some(Claimed::Begun(
+            self.part_file(file, name, replaces, Some(journal)),
+            begun,
+        ))
+    }
+}
+
+/// Tries to claim one name; `None` if it is taken.
+async fn attempt(
+    claim: &Claim<'_>,
+    name: FileName,
+    announce: &mut impl AsyncFnMut(&Path) -> Result<Recorded, Failure>,
+) -> Result<Option<Claimed>, Failure> {
+    let paths = Paths::new(claim.directory, &name);
+    let mut replaces = false;
+    if names::is_taken(claim.directory, name.as_str()) {
+        match claim.on_conflict {
+            OnConflict::Skip => return Ok(Some(Claimed::Exists(paths.target))),
+            OnConflict::Overwrite if is_plain_file(&paths.target) => replaces = true,
+            OnConflict::Overwrite | OnConflict::Rename => return Ok(None),
+        }
+    }
+    let mut is_clear = !names::may_have_leftovers(claim.directory, &name);
+    loop {
+        let existing = if is_clear {
+            Existing::Missing
+        } else {
+            open_existing(&paths, Proof::None)?
+        };
+        let begun = match existing {
+            Existing::Missing => None,
+            Existing::Free(file) if claim.may_continue(&paths) => Some(file),
+            Existing::Held(holder) if claim.on_conflict != OnConflict::Rename => {
+                return Err(in_use(&paths.part, holder));
+            }
+            _ => return Ok(None),
+        };
+        if announce(&paths.target).await? == Recorded::Taken {
+            return Ok(None);
+        }
+        let file = match begun {
+            Some(file) => return Ok(paths.begun_or_new(file, name, replaces, Proof::None)),
+            None => create_new(&paths)?,
+        };
+        // Somebody who was quicker has it, and is looked at as whoever was there before.
+        let Some(file) = file else {
+            is_clear = false;
+            continue;
+        };
+        file.try_lock().map_err(|error| lock_failure(&paths.part, &error))?;
+        if !is_clear && !paths.remove_stale_journals() {
+            // What another user put there would be in the way of every journal of ours.
+            let _nothing_in_it = fs::remove_file(&paths.part);
+            return Ok(None);
+        }
+        names::add(claim.directory, name.as_str());
+        return Ok(Some(Claimed::New(paths.part_file(file, name, replaces, None))));
+    }
+}
+
+impl Claim<'_> {
+    /// Whether the part file at `paths`, which nobody holds, may be continued.
+    fn may_continue(&self, paths: &Paths) -> bool {
+        let is_other =
+            || matches!(paths.journal(Proof::None), Ok(Some((_, begun))) if begun.origin.source != self.source);
+        self.adopt && !is_other()
+    }
+}
+
+/// A new part file; `None` if something is there. The directory may have gone since it was last seen.
+fn create_new(paths: &Paths) -> Result<Option<File>, Failure> {
+    let created = match os::create_own(&paths.part) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_directory(&paths.directory)?;
+            os::create_own(&paths.part)
+        }
+        created => created,
+    };
+    match created {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(Failure::disk("create", &paths.part, &error)),
+    }
+}
+
+fn make_directory(directory: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|error| directory_failure(directory, &error))
+}
+
+fn open_existing(paths: &Paths, proof: Proof) -> Result<Existing, Failure> {
+    match fs::symlink_metadata(&paths.part) {
+        Ok(metadata) if !proof.accepts(&metadata, &paths.directory) => return Ok(Existing::Foreign),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Existing::Missing),
+        Err(error) => return Err(Failure::disk("open", &paths.part, &error)),
+    }
+    let file = match os::open_in_place(OpenOptions::new().read(true).write(true), &paths.part) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Existing::Missing),
+        Err(error) => return Err(Failure::disk("open", &paths.part, &error)),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(Existing::Held(os::lock_holder(&file))),
+        Err(TryLockError::Error(error)) => return Err(Failure::disk("lock", &paths.part, &error)),
+    }
+    // Between looking, opening and locking its holder may have finished it, or another file may have come into its place.
+    match (file.metadata(), fs::symlink_metadata(&paths.part)) {
+        (Ok(opened), Ok(named)) if named.is_file() && os::inode(&opened) == os::inode(&named) => {
+            Ok(if proof.accepts(&opened, &paths.directory) {
+                Existing::Free(file)
+            } else {
+                Existing::Foreign
+            })
+        }
+        _ => Ok(Existing::Missing),
+    }
+}
+
+fn is_plain_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+fn directory_failure(directory: &Path, error: &io::Error) -> Failure {
+    let mut failure = Failure::disk("make the directory", directory, error);
+    if matches!(failure.kind, FailureKind::Exists | FailureKind::DiskIo) {
+        failure.kind = FailureKind::Directory;
+    }
+    failure
+}
+
+fn lock_failure(path: &Path, error: &TryLockError) -> Failure {
+    match error {
+        TryLockError::WouldBlock => in_use(path, None),
+        TryLockError::Error(error) => Failure::disk("lock", path, error),
+    }
+}
+
+fn in_use(path: &Path, holder: Option<u32>) -> Failure {
+    let who = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    Failure::new(
+        FailureKind::InUse,
+        format!(
+            "{} is in use by {who}; wait until that ends, or choose another name",
+            path.display()
+        ),
+    )
+}

@@ -1,0 +1,230 @@
+//! An open part file: bytes go to positions, and what was written goes on record.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use crate::{
+    failure::{Failure, FailureKind},
+    file_name::{FileName, JOURNAL_SUFFIX},
+    os::{self, CarryError, KernelPipe},
+    part_file::journal::{Checkpoint, Journal, Mark, Origin},
+    range_set::{ByteRange, RangeSet},
+};
+
+/// Space left free on the disk when a download is checked against it, so that the system itself can go on.
+const SPACE_MARGIN_BYTES: u64 = 1024 * 1024;
+
+/// A locked part file. Bytes are written at positions, from one thread or several; what was written is told to
+/// [`PartFile::record`].
+#[derive(Debug)]
+pub struct PartFile {
+    pub(super) file: File,
+    pub(super) part: PathBuf,
+    pub(super) directory: PathBuf,
+    pub(super) name: FileName,
+    pub(super) replaces: bool,
+    pub(super) journal: Mutex<Option<Journal>>,
+    pub(super) has_disk: OnceLock<bool>,
+}
+
+impl PartFile {
+    /// The path that the file will have, unless somebody takes it meanwhile.
+    pub fn final_path(&self) -> PathBuf {
+        self.directory.join(self.name.as_str())
+    }
+
+    /// The part file's own path.
+    pub fn path(&self) -> &Path {
+        &self.part
+    }
+
+    /// Starts the journal, if none is there, so that a later run can go on from what is recorded from now on. A part
+    /// file without one starts over.
+    pub fn begin_journal(&self, origin: &Origin) -> Result<(), Failure> {
+        let mut journal = self.journal();
+        if journal.is_none() {
+            let path = self.journal_path();
+            let created = Journal::create(&path, origin, &RangeSet::new());
+            *journal = Some(created.map_err(|error| Failure::disk("write", &path, &error))?);
+        }
+        Ok(())
+    }
+
+    /// Writes the journal anew: `synced` is on the disk, `written` is in the part file.
+    pub fn rewrite_journal(&self, origin: &Origin, synced: &RangeSet, written: &RangeSet) -> Result<(), Failure> {
+        let path = self.journal_path();
+        let rewritten = Journal::create(&path, origin, synced).and_then(|mut journal| {
+            written.iter().try_for_each(|range| journal.written(range))?;
+            Ok(journal)
+        });
+        *self.journal() = Some(rewritten.map_err(|error| Failure::disk("write", &path, &error))?);
+        Ok(())
+    }
+
+    /// Writes the journal of a file that is joined anew; what `mark` says is on the disk.
+    pub fn rewrite_joined_journal(&self, origin: &Origin, mark: Mark) -> Result<(), Failure> {
+        let path = self.journal_path();
+        let rewritten = Journal::create_joined(&path, origin, mark);
+        *self.journal() = Some(rewritten.map_err(|error| Failure::disk("write", &path, &error))?);
+        Ok(())
+    }
+
+    /// Whether a journal has been started.
+    pub fn has_journal(&self) -> bool {
+        self.journal().is_some()
+    }
+
+    /// Whether the journal has grown so long that [`PartFile::rewrite_journal`] should follow the next sync.
+    pub fn is_journal_long(&self) -> bool {
+        self.journal().as_ref().is_some_and(Journal::is_long)
+    }
+
+    /// Writes `bytes` at `offset`. Blocks.
+    pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), Failure> {
+        os::write_all_at(&self.file, bytes, offset).map_err(|error| Failure::disk("write", &self.part, &error))
+    }
+
+    /// Moves up to `limit` bytes from a socket to `offset` through the kernel; see [`KernelPipe::carry`]. Blocks on the
+    /// disk only.
+    #[cfg(target_os = "linux")]
+    pub fn carry_at(
+        &self,
+        pipe: &KernelPipe,
+        socket: std::os::fd::BorrowedFd<'_>,
+        offset: u64,
+        limit: usize,
+    ) -> Result<usize, CarryError> {
+        pipe.carry(socket, &self.file, offset, limit)
+    }
+
+    /// The failure that a disk error of [`PartFile::carry_at`] means.
+    pub fn write_failure(&self, error: &io::Error) -> Failure {
+        Failure::disk("write", &self.part, error)
+    }
+
+    /// Reads the bytes at `offset`, as many as `bytes` holds. Blocks.
+    pub fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), Failure> {
+        let mut reader = PartReader { part: self, at: offset };
+        io::Read::read_exact(&mut reader, bytes).map_err(|error| Failure::disk("read", &self.part, &error))
+    }
+
+    /// A reader over the part file from its start. Blocks.
+    pub fn reader(&self) -> impl io::Read + '_ {
+        PartReader { part: self, at: 0 }
+    }
+
+    /// Records in the journal, if there is one, that `range` has been written.
+    pub fn record(&self, range: ByteRange) -> Result<(), Failure> {
+        self.append(|journal| journal.written(range))
+    }
+
+    /// Records in the journal, if there is one, how far a file that is joined has come.
+    pub fn record_joined(&self, mark: Mark) -> Result<(), Failure> {
+        self.append(|journal| journal.joined(mark))
+    }
+
+    /// Records in the journal, if there is one, that the bytes of `range` are no longer believed.
+    pub fn distrust(&self, range: ByteRange) -> Result<(), Failure> {
+        self.append(|journal| journal.dropped(range))
+    }
+
+    /// Forgets all bytes, for a file that changed at its source.
+    pub fn start_over(&self) -> Result<(), Failure> {
+        if let Some(journal) = self.journal().take() {
+            journal
+                .remove()
+                .map_err(|error| Failure::disk("remove", &self.journal_path(), &error))?;
+        }
+        self.file
+            .set_len(0)
+            .map_err(|error| Failure::disk("empty", &self.part, &error))
+    }
+
+    /// Fails if the file system has no room for the rest of a file of `size` bytes.
+    pub fn check_space(&self, size: u64) -> Result<(), Failure> {
+        let Ok(free) = os::free_bytes(&self.directory) else {
+            return Ok(());
+        };
+        if size.saturating_add(SPACE_MARGIN_BYTES) <= free {
+            return Ok(());
+        }
+        let Ok(held) = os::allocated_bytes(&self.file) else {
+            return Ok(());
+        };
+        let needed = size.saturating_sub(held);
+        if needed == 0 || needed.saturating_add(SPACE_MARGIN_BYTES) <= free {
+            return Ok(());
+        }
+        Err(Failure::new(
+            FailureKind::DiskFull,
+            format!(
+                "{} needs {needed} more bytes, but {} has only {free} free; free some space and resume",
+                self.name,
+                self.directory.display()
+            ),
+        ))
+    }
+
+    /// Reserves room for `size` bytes without writing them, or makes a sparse file where that cannot be done. May block
+    /// for long on some file systems, so it is called off the lanes, while bytes already arrive.
+    pub fn reserve(&self, size: u64) -> Result<(), Failure> {
+        os::reserve(&self.file, size).map_err(|error| Failure::disk("reserve space for", &self.part, &error))
+    }
+
+    /// Puts what has been recorded so far on the disk: first the bytes, then the word that they are there. Blocks for
+    /// long. After a failure nothing that was recorded since the last success may be believed.
+    pub fn sync(&self) -> Result<(), Failure> {
+        let checkpoint = self.journal().as_mut().map(Journal::checkpoint).transpose();
+        let synced = checkpoint.and_then(|checkpoint| {
+            self.file.sync_data()?;
+            checkpoint.map_or(Ok(()), Checkpoint::commit)
+        });
+        synced.map_err(|error| Failure::disk("sync", &self.part, &error))
+    }
+
+    /// Whether [`PartFile::finish`] and [`PartFile::sync`] have a disk to wait for.
+    pub fn has_disk(&self) -> bool {
+        *self.has_disk.get_or_init(|| !os::is_in_memory(&self.file))
+    }
+
+    /// Removes the part file and its journal. Errors are not told: what stays is cleared by the next claim.
+    pub fn discard(&self) {
+        if let Some(journal) = self.journal().take() {
+            let _leftover = journal.remove();
+        }
+        let _leftover = fs::remove_file(&self.part);
+    }
+
+    fn append(&self, act: impl FnOnce(&mut Journal) -> io::Result<()>) -> Result<(), Failure> {
+        match self.journal().as_mut() {
+            Some(journal) => act(journal).map_err(|error| Failure::disk("write", &self.journal_path(), &error)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn journal(&self) -> MutexGuard<'_, Option<Journal>> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn journal_path(&self) -> PathBuf {
+        self.directory.join(self.name.with_suffix(JOURNAL_SUFFIX))
+    }
+}
+
+/// Reads a part file without moving its cursor.
+struct PartReader<'a> {
+    pub(super) part: &'a PartFile,
+    at: u64,
+}
+
+impl io::Read for PartReader<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = os::read_at(&self.part.file, bytes, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}

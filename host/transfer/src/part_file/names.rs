@@ -1,0 +1,124 @@
+//! Which names a directory has, whatever their case: two names that differ only in case are one file on many systems,
+//! and a download must replace neither.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::{LazyLock, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::file_name::{FileName, JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX};
+
+/// How long a listing is used. Within that time another process could add a name that differs from ours in case only;
+/// an equal name is never missed, because files are created anew or not at all.
+const LISTING_AGE: Duration = Duration::from_secs(5);
+
+/// Directories whose listing is kept; past that all are forgotten.
+const MAX_LISTINGS: usize = 64;
+
+struct Listing {
+    read_at: Instant,
+    /// Whether there is such a directory.
+    is_there: bool,
+    names: HashSet<String>,
+    /// The names of part files and journals among them; mostly there are none.
+    leftovers: HashSet<String>,
+}
+
+impl Listing {
+    fn read(directory: &Path) -> Self {
+        let entries = std::fs::read_dir(directory);
+        let is_there = entries.is_ok();
+        let names: HashSet<String> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| fold(&entry.file_name().to_string_lossy()))
+            .collect();
+        let is_leftover = |name: &&String| {
+            let suffixes = [PART_SUFFIX, JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX];
+            suffixes.iter().any(|suffix| name.ends_with(suffix))
+        };
+        Self {
+            read_at: Instant::now(),
+            is_there,
+            leftovers: names.iter().filter(is_leftover).cloned().collect(),
+            names,
+        }
+    }
+
+    fn has_leftovers_of(&self, name: &FileName) -> bool {
+        let has = |suffix| self.leftovers.contains(&fold(&name.with_suffix(suffix)));
+        !self.leftovers.is_empty() && (has(PART_SUFFIX) || has(JOURNAL_SUFFIX) || has(NEW_JOURNAL_SUFFIX))
+    }
+}
+
+static LISTINGS: LazyLock<Mutex<HashMap<PathBuf, Listing>>> = LazyLock::new(Mutex::default);
+
+/// Asks a listing of `directory` that is new enough and that `is_good_enough`, else a new one.
+fn ask<T>(directory: &Path, is_good_enough: impl Fn(&Listing) -> bool, question: impl Fn(&Listing) -> T) -> T {
+    let mut listings = LISTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let listing = listings
+        .get(directory)
+        .filter(|listing| listing.read_at.elapsed() < LISTING_AGE && is_good_enough(listing));
+    if let Some(listing) = listing {
+        return question(listing);
+    }
+    if listings.len() >= MAX_LISTINGS {
+        listings.clear();
+    }
+    let listing = Listing::read(directory);
+    let answer = question(&listing);
+    listings.insert(directory.to_owned(), listing);
+    answer
+}
+
+/// Whether `directory` has `name` in any case.
+pub(super) fn is_taken(directory: &Path, name: &str) -> bool {
+    let folded = fold(name);
+    // The name may have gone since, so a hit is looked up anew.
+    ask(
+        directory,
+        |listing| !listing.names.contains(&folded),
+        |listing| listing.names.contains(&folded),
+    )
+}
+
+/// Whether `directory` may have a part file or a journal of `name`. One that another process made in the last seconds is
+/// missed: creating the part file anew shows it.
+pub(super) fn may_have_leftovers(directory: &Path, name: &FileName) -> bool {
+    ask(directory, |_| true, |listing| listing.has_leftovers_of(name))
+}
+
+/// Whether `directory` may have a file of `name`, a part file of it or a journal.
+pub(super) fn may_have(directory: &Path, name: &FileName) -> bool {
+    let folded = fold(name.as_str());
+    ask(
+        directory,
+        |_| true,
+        |listing| listing.names.contains(&folded) || listing.has_leftovers_of(name),
+    )
+}
+
+/// Whether `directory` was there within the last seconds.
+pub(super) fn is_there(directory: &Path) -> bool {
+    ask(directory, |listing| listing.is_there, |listing| listing.is_there)
+}
+
+/// Notes that `directory` now has `name`, so that the next claim sees it without reading the directory.
+pub(super) fn add(directory: &Path, name: &str) {
+    let mut listings = LISTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(listing) = listings.get_mut(directory) {
+        listing.names.insert(fold(name));
+    }
+}
+
+fn fold(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    name.nfc().collect::<String>().to_lowercase()
+}
