@@ -181,7 +181,7 @@ impl Shared {
         let admitted = self.health.admit(plugin, ask.capability());
         admitted.map_err(|pause| refused(CallFailure::Resting(pause)))?;
         let call = self.prepare(plugin, &loaded, manifest, given, wall);
-        call.secrets.tell_all().await;
+        call.secrets.register_all().await;
         let (id, hosts, capture) = (call.id, call.hosts.clone(), Capture::of(&call));
         let calling = self.run_call(make(Arc::clone(&running.guest), call), wall);
         let called = tokio::select! {
@@ -195,7 +195,7 @@ impl Shared {
             &running.guest,
             called.result.as_ref().err(),
         );
-        self.write_down(plugin, id, &ask, &called);
+        self.record_call(plugin, id, &ask, &called);
         self.capture(&loaded, capture, &ask, called.result.as_ref().err());
         let denied = called.report.denied.iter();
         let grantable: BTreeSet<_> = denied.filter_map(|denial| hosts.grantable_for(denial)).collect();
@@ -206,7 +206,7 @@ impl Shared {
         })
     }
 
-    fn write_down<T>(&self, plugin: &Identity, call: CallId, ask: &Ask, called: &Called<T>) {
+    fn record_call<T>(&self, plugin: &Identity, call: CallId, ask: &Ask, called: &Called<T>) {
         for denial in called.report.denied.iter().cloned() {
             self.journal.record(plugin, Event::Denied { call, denial });
         }
@@ -242,7 +242,7 @@ impl Shared {
         let world = match &loaded.installation.source {
             Source::Development(_) => {
                 let watch = watch();
-                watch.keep_what_was(given);
+                watch.redact_given(given);
                 World::Watched(Arc::new(watch))
             }
             Source::File | Source::Bundled | Source::Market(_) => World::Live,
@@ -256,7 +256,7 @@ impl Shared {
             settings: Arc::new(loaded.values.effective(&manifest.settings)),
             secrets: self
                 .secrets(plugin, loaded, manifest)
-                .told_to(world.redactor().cloned()),
+                .with_redactor(world.redactor().cloned()),
             storage: Storage::new(self.store.clone(), plugin.clone(), storage_bytes),
             world,
             wall,
@@ -277,7 +277,8 @@ impl Shared {
         Some(self.secrets(plugin, &loaded, manifest))
     }
 
-    /// Draws what follows from a call's end. What another version did long ago says nothing about this one.
+    /// Updates breaker and site health after a call, and switches the plugin off or rolls it back if they say so. The result
+    /// of a call of another version does not count.
     fn learn(
         self: &Arc<Self>,
         plugin: &Identity,

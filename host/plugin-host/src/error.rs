@@ -1,4 +1,4 @@
-//! Why plugins refuse.
+//! The errors of this crate. They stand below the modules that return them, so that commands can carry all of them.
 
 use std::{io, path::PathBuf};
 
@@ -138,7 +138,7 @@ pub enum CommandError {
         /// What it is.
         found: Identity,
     },
-    /// The package is signed by somebody else than it should be, or not whole.
+    /// The package is signed with another key than it should be, or a file of it was changed.
     #[error(transparent)]
     Signature(#[from] market::PackageError),
     /// The package is not what its source says that it is.
@@ -273,7 +273,7 @@ impl CallFailure {
     }
 }
 
-/// An error with its causes, for somebody who reads one line.
+/// An error and its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -241,7 +241,7 @@ pub(crate) async fn record(
     let plain = settings.iter().filter(|(key, _)| !is_secret(key));
     let settings = plain.map(|(key, value)| (key.clone(), value.clone())).collect();
     Ok(Recorded {
-        fixture: written_down(&watch, call, input, settings, &played.found)?,
+        fixture: to_fixture(&watch, call, input, settings, &played.found)?,
         report: played.report,
         lines: played.lines,
     })
@@ -260,7 +260,7 @@ pub(crate) fn watch() -> Watch {
 }
 
 /// The fixture of a call that is over. `found` is what it gave, in the words of fixtures.
-pub(crate) fn written_down(
+pub(crate) fn to_fixture(
     watch: &Watch,
     call: FixtureCall,
     input: Input,
@@ -355,7 +355,7 @@ impl Stage<'_> {
         let url = Url::parse(&input.url).map_err(|_| RecordError::Url(input.url.clone()))?;
         let given = Given::by_user(url).with_login_apart();
         if let World::Watched(watch) = &self.world {
-            watch.keep_what_was(&given);
+            watch.redact_given(&given);
         }
         let grant = everything(manifest, &**self.guest);
         let hosts = all_hosts(&grant, manifest, &given);
@@ -373,7 +373,7 @@ impl Stage<'_> {
             given,
             hosts,
             settings: Arc::new(self.values.effective(&manifest.settings)),
-            secrets: secrets.told_to(self.world.redactor().cloned()),
+            secrets: secrets.with_redactor(self.world.redactor().cloned()),
             storage: Storage::new(store, manifest.identity.clone(), manifest.permissions.storage_bytes),
             log: journal.of_call(manifest.identity.clone(), id),
             wall: ask.wall(manifest).ok_or(RecordError::Incapable)?,

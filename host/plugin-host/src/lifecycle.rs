@@ -125,7 +125,7 @@ impl Source {
     }
 }
 
-/// Whether a plugin may run.
+/// Whether calls are allowed, by the user or the breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Switch {
     /// It may.
@@ -136,7 +136,7 @@ pub(crate) enum Switch {
     Tripped,
 }
 
-/// What a plugin is to its user.
+/// The state of a plugin as interfaces show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
     /// It is called for its URLs.
@@ -151,7 +151,7 @@ pub enum Status {
     Revoked,
 }
 
-/// What happens to a plugin.
+/// An input of the state machine.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
     /// A version was unpacked that the user wants.
@@ -179,17 +179,17 @@ pub(crate) enum Input {
     Uninstall,
 }
 
-/// What is to be done, once what is installed is saved.
+/// What is to be done once the new state is committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Load what is to run now.
     Load,
     /// Forget what failed so far.
     ForgetFaults,
-    /// Packages may be unused.
+    /// Remove packages that no installation uses any more.
     Collect,
-    /// Write down what happened.
-    Tell(Event),
+    /// Append to the journal.
+    Record(Event),
 }
 
 impl Installation {
@@ -207,7 +207,7 @@ impl Installation {
         }
     }
 
-    /// What it is to its user.
+    /// The state that interfaces show.
     pub(crate) fn status(&self) -> Status {
         match self.switch {
             Switch::Off => Status::Disabled,
@@ -308,7 +308,7 @@ impl Installation {
             self.staged = Some(release);
             self.staged_source = None;
             self.folder = None;
-            // What runs goes on running, from where it came from.
+            // The active version keeps running, and its source still answers for it.
             if self.active.is_some() && self.source != source || self.is_development() {
                 self.staged_source = Some(source);
             } else {
@@ -316,7 +316,7 @@ impl Installation {
             }
             vec![Effect::Load, Effect::Collect]
         };
-        effects.push(Effect::Tell(Event::Installed { version }));
+        effects.push(Effect::Record(Event::Installed { version }));
         Ok(effects)
     }
 
@@ -327,7 +327,7 @@ impl Installation {
         }
         if let Some(folder) = self.folder.take() {
             let mut effects = self.develop(folder.path);
-            effects.push(Effect::Tell(Event::Consented));
+            effects.push(Effect::Record(Event::Consented));
             return Ok(effects);
         }
         let staged = self.staged.take().ok_or(Refusal::NothingPending)?;
@@ -337,7 +337,7 @@ impl Installation {
             self.source = source;
         }
         let mut effects = self.activate(staged);
-        effects.push(Effect::Tell(Event::Consented));
+        effects.push(Effect::Record(Event::Consented));
         Ok(effects)
     }
 
@@ -358,7 +358,7 @@ impl Installation {
         }
         let version = folder.version.to_string();
         self.folder = Some(folder);
-        vec![Effect::Tell(Event::Installed { version })]
+        vec![Effect::Record(Event::Installed { version })]
     }
 
     fn roll_back(&mut self, by_user: bool) -> Result<Vec<Effect>, Refusal> {
@@ -369,7 +369,7 @@ impl Installation {
             self.switch = Switch::On;
         }
         let event = Event::RolledBack { by_user };
-        Ok(vec![Effect::Load, Effect::ForgetFaults, Effect::Tell(event)])
+        Ok(vec![Effect::Load, Effect::ForgetFaults, Effect::Record(event)])
     }
 
     fn apply(&mut self, input: Input) -> Result<Vec<Effect>, Refusal> {
@@ -386,7 +386,7 @@ impl Installation {
                     HostChoice::Always => drop(self.grant.optional.insert(host.clone(), true)),
                     HostChoice::Never => drop(self.grant.optional.insert(host.clone(), false)),
                 }
-                vec![Effect::Tell(Event::HostChosen {
+                vec![Effect::Record(Event::HostChosen {
                     host: host.to_string(),
                     choice: choice.name(),
                 })]
@@ -405,11 +405,11 @@ impl Installation {
                         is_on: switch == Switch::On,
                     },
                 };
-                vec![Effect::ForgetFaults, Effect::Tell(event)]
+                vec![Effect::ForgetFaults, Effect::Record(event)]
             }
             Input::Pin(is_pinned) => {
                 self.is_pinned = is_pinned;
-                vec![Effect::Tell(Event::Pinned { is_pinned })]
+                vec![Effect::Record(Event::Pinned { is_pinned })]
             }
             Input::RollBack { by_user } => self.roll_back(by_user)?,
             Input::Uninstall => unreachable!("it leaves nothing to apply it to"),
@@ -423,7 +423,11 @@ pub(crate) fn apply(now: Option<Installation>, input: Input) -> Result<(Option<I
         (Input::Uninstall, Some(_)) => {
             return Ok((
                 None,
-                vec![Effect::ForgetFaults, Effect::Collect, Effect::Tell(Event::Uninstalled)],
+                vec![
+                    Effect::ForgetFaults,
+                    Effect::Collect,
+                    Effect::Record(Event::Uninstalled),
+                ],
             ));
         }
         // Uninstalling what is not there is what was wanted.

@@ -1,4 +1,4 @@
-//! What others hold of the plugins: commands, and questions about what there is.
+//! The public handle: commands, queries, and how it is opened and closed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,13 +35,13 @@ mod summary;
 
 pub use summary::{Pending, PluginSummary};
 
-/// How many hosts the user may choose about for one plugin: by hand, one by one, nobody gets there.
+/// How many hosts the user may decide about for one plugin; more than anybody does by hand.
 const MAX_CHOSEN_HOSTS: usize = 256;
 
 impl Plugins {
-    /// Opens the plugins of `store`, with their packages in `folder`. Their URLs are theirs when this returns; their code
-    /// is loaded from then on, which takes long if it was not compiled before. One that does not load is listed with its
-    /// reason. What an installation left behind when it was cut off is removed.
+    /// Opens the plugins of `store`, with their packages in `folder`. When this returns, the URL patterns of all installed
+    /// plugins are registered; their code loads in the background, which takes seconds if it was not compiled before. A
+    /// plugin that does not load is listed with its reason. What an interrupted installation left on the disk is removed.
     pub async fn open(
         store: Store,
         vault: Arc<Vault>,
@@ -241,8 +241,8 @@ impl Plugins {
         .await
     }
 
-    /// Runs a command to its end, also when whoever asked goes away: between the commit and the new version being in
-    /// service there is no good moment to stop.
+    /// Runs a command to its end, also when its caller is cancelled: it must not stop between the commit and the moment
+    /// at which the new version is in service.
     async fn run<T, F>(&self, command: impl FnOnce(Arc<Shared>) -> F) -> Result<T, CommandError>
     where
         T: Send + 'static,

@@ -196,7 +196,7 @@ impl Secrets {
     }
 
     /// The same secrets; whatever is used or captured is told to `redactor`.
-    pub(crate) fn told_to(self, redactor: Option<Redactor>) -> Self {
+    pub(crate) fn with_redactor(self, redactor: Option<Redactor>) -> Self {
         Self { redactor, ..self }
     }
 
@@ -206,8 +206,8 @@ impl Secrets {
         }
     }
 
-    /// Tells whoever writes the call down all secrets that there are: a site may show also those that are not sent.
-    pub(crate) async fn tell_all(&self) {
+    /// Registers all secrets with the redactor of a recorded call: a site may show also those that are not sent.
+    pub(crate) async fn register_all(&self) {
         if self.redactor.is_none() {
             return;
         }

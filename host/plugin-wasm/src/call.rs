@@ -1,13 +1,19 @@
 //! What the host tells a call.
 
-use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use data_encoding::BASE64;
 use plugin_host::{BoundSecret, Grants, LogLevel, Proxies, RequestLine};
-use transfer::{RequestOptions, Secret};
+use transfer::Secret;
 use url::Url;
 
-use crate::http::{Exchange, Exchanged, Network, NetworkError, Profile, header};
+use crate::{
+    http::{
+        Exchange, Exchanged, Network, NetworkError, Profile, TaskSite,
+        session::{Access, Session},
+    },
+    limits::HttpLimits,
+    outside::{LogSink, Pending, Storage, Vault},
+};
 
 /// Everything around one call that is not its argument.
 #[derive(Debug, Clone)]
@@ -52,6 +58,20 @@ impl CallContext {
             storage: Arc::new(Nowhere),
             log: Arc::new(Nowhere),
         }
+    }
+
+    /// The requests of a call with all this around it.
+    pub(crate) fn session(&self, limits: HttpLimits) -> Session {
+        let access = Access {
+            network: self.network.clone(),
+            grants: self.grants.clone(),
+            task: self.task.clone(),
+            proxies: self.proxies.clone(),
+            vault: self.vault.clone(),
+            profile: self.profile.clone(),
+            log: self.log.clone(),
+        };
+        Session::new(access, limits)
     }
 }
 
@@ -113,56 +133,6 @@ impl LogSink for Nowhere {
     fn exchanged(&self, _: RequestLine) {}
 }
 
-/// What the user gave for a task's own site. It goes there, and the plugin never sees it.
-#[derive(Debug, Clone)]
-pub struct TaskSite {
-    url: Url,
-    request: RequestOptions,
-}
-
-impl TaskSite {
-    /// What goes along with requests to the site of `url`; nothing, if the user gave nothing.
-    pub fn new(url: Url, request: RequestOptions) -> Self {
-        Self { url, request }
-    }
-
-    /// The cookies and fields for a request to `url`: nothing unless that is on the task's own host, over a connection
-    /// no less safe.
-    pub(crate) fn fields_for(&self, url: &Url) -> (Option<&str>, Vec<(String, String)>) {
-        let is_upgrade = url.scheme() == "https"
-            && self.url.scheme() == "http"
-            && url.host() == self.url.host()
-            && url.port().is_none()
-            && self.url.port().is_none();
-        if url.origin() != self.url.origin() && !is_upgrade {
-            return (None, Vec::new());
-        }
-        let given = self.request.headers.iter();
-        let given = given.filter(|(name, value)| header::guest_may_send(name) && header::is_value(value.expose()));
-        let mut fields: Vec<_> = given
-            .map(|(name, value)| (name.to_ascii_lowercase(), value.expose().to_owned()))
-            .collect();
-        if let Some(login) = &self.request.credentials {
-            fields.retain(|(name, _)| name != "authorization");
-            let pair = BASE64.encode(format!("{}:{}", login.user, login.password.expose()).as_bytes());
-            fields.push(("authorization".to_owned(), format!("Basic {pair}")));
-        }
-        let known = [
-            ("referer", &self.request.referrer),
-            ("user-agent", &self.request.user_agent),
-        ];
-        let known = known
-            .into_iter()
-            .filter(|(_, value)| !value.is_empty() && header::is_value(value));
-        fields.extend(known.map(|(name, value)| (name.to_owned(), value.clone())));
-        let cookies = self.request.cookies.expose();
-        (
-            Some(cookies).filter(|cookies| !cookies.is_empty() && header::is_value(cookies)),
-            fields,
-        )
-    }
-}
-
 /// Where a plugin's time and randomness come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ambient {
@@ -175,43 +145,4 @@ pub enum Ambient {
         /// Decides all random bytes.
         seed: u64,
     },
-}
-
-/// An answer to come.
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// What a plugin remembers between calls: its own values and nobody else's, within limits of its own.
-pub trait Storage: Send + Sync + fmt::Debug {
-    /// The value of `key`, unless it has expired.
-    fn get(&self, key: String) -> Pending<'_, Option<Vec<u8>>>;
-    /// Sets a value, for ever or for a time; tells why it cannot.
-    fn set(&self, key: String, value: Vec<u8>, lifetime: Option<Duration>) -> Pending<'_, Result<(), String>>;
-    /// Forgets a value.
-    fn remove(&self, key: String) -> Pending<'_, ()>;
-    /// The keys that begin with `prefix`, in order.
-    fn keys(&self, prefix: String) -> Pending<'_, Vec<String>>;
-}
-
-/// The secrets and cookies of a plugin, which the host uses for it.
-pub trait Vault: Send + Sync + fmt::Debug {
-    /// The secret of this name, and where it may go.
-    fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>>;
-    /// Keeps a value that was in a response from `url`; tells why it cannot.
-    fn capture(&self, name: String, value: Secret, url: Url) -> Pending<'_, Result<(), String>>;
-    /// Forgets a captured value.
-    fn forget(&self, name: String) -> Pending<'_, ()>;
-    /// The cookies that were kept last.
-    fn cookies(&self) -> Pending<'_, Option<Vec<u8>>>;
-    /// Keeps cookies instead of those before.
-    fn keep_cookies(&self, cookies: Vec<u8>) -> Pending<'_, ()>;
-}
-
-/// Where a plugin's messages go. It is called often and must not wait.
-pub trait LogSink: Send + Sync + fmt::Debug {
-    /// A line as the plugin wrote it, whatever is in it.
-    fn write(&self, level: LogLevel, message: &str);
-    /// How far the call has come.
-    fn progress(&self, done: u32, total: Option<u32>, note: &str);
-    /// A request that it sent, for the user to read.
-    fn exchanged(&self, line: RequestLine);
 }

@@ -1,15 +1,17 @@
 //! The functions that plugins import, one file for each capability.
 
+pub(crate) mod bindings;
 mod env;
 mod http;
 pub(crate) mod later;
-pub(crate) mod listing;
+mod listing;
 mod log;
+pub(crate) mod state;
 mod storage;
 mod text;
 mod vault;
 
-use crate::{bindings::svc::plugin::types, state::CallState};
+use crate::capability::{bindings::svc::plugin::types, state::CallState};
 
 /// Optional behaviour that a plugin can ask for with `env.has-feature`.
 const FEATURES: &[&str] = &[];

@@ -6,11 +6,12 @@ use std::{
     time::Instant,
 };
 
+use tokio::sync::Semaphore;
 use wasmtime::{
     Config, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmFeatures,
 };
 
-use crate::meter::TICK;
+use crate::limits::meter::{Share, TICK};
 
 /// Instances at once: the calls that the caller lets run, and the one that is tried out.
 #[expect(clippy::cast_possible_truncation, reason = "it is below a hundred")]
@@ -98,6 +99,24 @@ fn pool() -> PoolingAllocationConfig {
         .linear_memory_keep_resident(RESIDENT_MEMORY_BYTES)
         .table_keep_resident(RESIDENT_TABLE_BYTES);
     pool
+}
+
+/// What all calls share.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) version: String,
+    /// Linear memory of all calls.
+    pub(crate) memory: Arc<Share>,
+    /// Threads that search long texts for plugins at once.
+    pub(crate) searches: Arc<Semaphore>,
+}
+
+/// What calls run on. Clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Machine {
+    pub(crate) engine: Engine,
+    pub(crate) ticker: Arc<Ticker>,
+    pub(crate) host: Arc<Host>,
 }
 
 /// Interrupts running guests every [`TICK`], from a thread of its own, which sleeps while no call runs.

@@ -6,15 +6,32 @@ mod pace;
 pub(crate) mod profile;
 pub(crate) mod secret;
 pub(crate) mod session;
+mod task_site;
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use plugin_host::METHODS;
+use plugin_host::{Denial, METHODS};
 use url::Url;
 
 pub use network::{Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError};
 pub use profile::Profile;
+pub use task_site::TaskSite;
+
+/// Why a request got no response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FetchError {
+    /// The host, or one that a redirect leads to, was not granted.
+    Denied(Denial),
+    /// A secret may not go there.
+    Secret(String),
+    /// The call has made all the requests it may make.
+    TooManyRequests,
+    /// The request cannot be sent, or the redirects lead nowhere.
+    Invalid(String),
+    /// The network failed.
+    Network(NetworkError),
+}
 
 /// A request as a plugin has put it together. What is wrong with it is kept until it is sent, because the functions that
 /// build it answer nothing.

@@ -7,36 +7,47 @@
 //! anything of the engine show outside, so that it can be exchanged.
 //!
 //! Start reading at [`Runtime`], which loads, and [`Loaded`], which calls; [`LazyRuntime`] is what `plugin-host` knows of
-//! them. `capability` has what a guest can ask for; `meter`, `listing` and `http::session` are the pure parts where the
-//! rules are.
+//! them. `capability` has what a guest can ask for; `limits::meter`, `listing` and `http::session` are the pure parts where
+//! the rules are.
+//!
+//! # Layers
+//! - `lazy`: the runtime that starts with the first plugin
+//! - `guest`: a loaded plugin as `plugin-host` calls it
+//! - `runtime`: plugins are loaded: screened, compiled, linked
+//! - `loaded`: one call on a fresh instance
+//! - `capability`: the functions that guests import, and the state that they work on
+//! - `call`: everything around one call that is not its argument
+//! - `listing`: the checks of what a guest hands out
+//! - `http`: requests, to granted hosts only
+//! - `error`: why plugins are not loaded
+//! - `code`: from the bytes of a plugin to what the engine runs
+//! - `engine`: how guests are compiled and where they run
+//! - `limits`, `outside`: what a call may use; what outlives it
 
-mod adapter;
-mod bindings;
-mod cache;
 mod call;
 mod capability;
-mod compile;
+mod code;
 mod engine;
+mod error;
+mod guest;
 mod http;
-mod interface;
+mod lazy;
 mod limits;
 mod listing;
 mod loaded;
-mod meter;
-mod outcome;
-mod recording;
+mod outside;
 mod runtime;
-mod screen;
-mod script;
-mod state;
 
-pub use adapter::{LazyConfig, LazyRuntime};
-pub use cache::ContentHash;
-pub use call::{Ambient, CallContext, LogSink, Pending, Storage, TaskSite, Vault};
-pub use compile::{CompileError, CompilerCommand, compile_child_main};
-pub use http::{Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError, Profile};
+pub use call::{Ambient, CallContext};
+pub use code::cache::ContentHash;
+pub use code::compile::{CompileError, CompilerCommand, compile_child_main};
+pub use code::screen::{MAX_PLUGIN_BYTES, ScreenError};
+pub use error::{LoadError, MAX_SCRIPT_BYTES, ScriptError, StartError};
+pub use http::{
+    Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError, Profile, TaskSite,
+};
+pub use lazy::{LazyConfig, LazyRuntime};
 pub use limits::{HttpLimits, Limits, OutputLimits};
 pub use loaded::{Loaded, Wanted};
-pub use runtime::{LoadError, Runtime, RuntimeConfig, StartError, componentise};
-pub use screen::{MAX_PLUGIN_BYTES, ScreenError};
-pub use script::{MAX_SCRIPT_BYTES, ScriptError};
+pub use outside::{LogSink, Pending, Storage, Vault};
+pub use runtime::{Runtime, RuntimeConfig, componentise};

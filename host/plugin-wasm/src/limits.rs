@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+pub(crate) mod meter;
+
 /// Everything that is bounded about one call. The constructors give what each kind of call gets unless its manifest was
 /// allowed something else.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,30 +12,38 @@ use wasmtime::{
 };
 
 use crate::{
-    bindings::{
-        exports::svc::{
-            plugin::{previewer, resolver},
-            script::script as scripting,
-        },
-        svc::plugin::types::PluginError,
-    },
-    cache::ContentHash,
     call::CallContext,
-    capability::listing::ListingHandle,
-    limits::Limits,
-    meter::{Share, TICK},
-    outcome,
-    runtime::{LoadError, Runtime},
-    script::{self, Script, ScriptError},
-    state::CallState,
+    capability::{
+        bindings::{
+            exports::svc::{
+                plugin::{previewer, resolver},
+                script::script as scripting,
+            },
+            svc::plugin::types::PluginError,
+        },
+        state::CallState,
+    },
+    code::cache::ContentHash,
+    engine::Machine,
+    error::{LoadError, ScriptError},
+    limits::{
+        Limits,
+        meter::{Share, TICK},
+    },
+    listing::ListingHandle,
 };
+
+mod outcome;
+pub(crate) mod script;
+
+use script::Script;
 
 /// A loaded plugin. Clones share everything; a call keeps what it needs alive, so that unloading never waits for calls.
 #[derive(Debug, Clone)]
 pub struct Loaded(Arc<Inner>);
 
 struct Inner {
-    runtime: Runtime,
+    machine: Machine,
     guest: Arc<Guest>,
     /// What the guest runs, if it is the engine that runs scripts.
     script: Option<Script>,
@@ -91,9 +99,9 @@ pub struct Wanted<'a> {
 impl Loaded {
     /// A plugin that is a component. Makes an instance and looks at the types of its functions, which nothing else
     /// does before the first call.
-    pub(crate) async fn of_component(runtime: Runtime, guest: Arc<Guest>) -> Result<Self, LoadError> {
+    pub(crate) async fn of_component(machine: Machine, guest: Arc<Guest>) -> Result<Self, LoadError> {
         let inner = Inner {
-            runtime,
+            machine,
             script: None,
             hash: guest.hash,
             interface: guest.interface.clone(),
@@ -123,9 +131,9 @@ impl Loaded {
 
     /// A plugin that is a script. Its top level is run, which shows whether it can be parsed and which functions it
     /// has. It can reach whatever its engine can: what a script calls cannot be seen from outside.
-    pub(crate) async fn of_script(runtime: Runtime, engine: Arc<Guest>, script: Script) -> Result<Self, LoadError> {
+    pub(crate) async fn of_script(machine: Machine, engine: Arc<Guest>, script: Script) -> Result<Self, LoadError> {
         let mut inner = Inner {
-            runtime,
+            machine,
             hash: ContentHash::of(script.text().as_bytes()),
             interface: engine.interface.clone(),
             memory: Share::of(PLUGIN_MEMORY_BYTES),
@@ -278,7 +286,7 @@ impl Inner {
         limits: Limits,
         work: impl AsyncFnOnce(&mut Store<CallState>, Instance) -> wasmtime::Result<Answer<T>>,
     ) -> (Result<T, PluginFault>, CallState, Report) {
-        let _ticking = self.runtime.0.ticker.run();
+        let _ticking = self.machine.ticker.run();
         let (profile, vault) = (Arc::clone(&context.profile), Arc::clone(&context.vault));
         profile.load(&*vault).await;
         let mut store = self.store(context, limits);
@@ -310,9 +318,9 @@ impl Inner {
 
     fn store(&self, context: CallContext, limits: Limits) -> Store<CallState> {
         let host_call_bytes = limits.host_call_bytes;
-        let shared = &self.runtime.0;
-        let state = CallState::new(context, limits, shared.host.clone(), self.memory.clone());
-        let mut store = Store::new(&shared.engine, state);
+        let machine = &self.machine;
+        let state = CallState::new(context, limits, machine.host.clone(), self.memory.clone());
+        let mut store = Store::new(&machine.engine, state);
         store.limiter(|state| state);
         store.set_hostcall_fuel(host_call_bytes);
         store.set_epoch_deadline(1);

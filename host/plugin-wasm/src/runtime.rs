@@ -1,16 +1,10 @@
 //! Loading plugins: screened, compiled elsewhere, linked to what they may have.
 
-use std::{fmt, io, path::PathBuf, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc};
 
-use plugin_host::{
-    PluginFault,
-    runtime::{Interface, Language},
-};
+use plugin_host::runtime::{Interface, Language};
 use rustix::mm::{Advice, madvise};
-use tokio::{
-    sync::{OnceCell, Semaphore},
-    task::JoinError,
-};
+use tokio::sync::{OnceCell, Semaphore};
 use wasmparser::Parser;
 use wasmtime::{
     Engine,
@@ -18,23 +12,30 @@ use wasmtime::{
 };
 
 use crate::{
-    bindings::{
-        Sandbox,
-        exports::svc::{
-            plugin::{previewer, resolver},
-            script::script as scripting,
+    capability::{
+        bindings::{
+            Sandbox,
+            exports::svc::{
+                plugin::{previewer, resolver},
+                script::script as scripting,
+            },
         },
+        later,
+        state::CallState,
     },
-    cache::{Cache, Code, ContentHash},
-    capability::later,
-    compile::{CompileError, CompilerCommand, compile},
-    engine::{self, Ticker},
-    interface,
-    loaded::{Guest, Loaded},
-    meter::Share,
-    screen::{Kind, ScreenError, screen},
-    script::{self, Script, ScriptError},
-    state::{CallState, Host},
+    code::{
+        cache::{Cache, Code, ContentHash},
+        compile::{CompilerCommand, compile},
+        interface,
+        screen::{Kind, screen},
+    },
+    engine::{self, Host, Machine, Ticker},
+    error::{LoadError, StartError},
+    limits::meter::Share,
+    loaded::{
+        Guest, Loaded,
+        script::{self, Script},
+    },
 };
 
 /// Searches through long texts that run at once. One leaves room for others on two processors.
@@ -65,63 +66,12 @@ impl fmt::Debug for RuntimeConfig {
     }
 }
 
-/// Why there is no runtime.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The engine cannot run on this machine.
-    #[error("plugins cannot run on this machine: {0}")]
-    Engine(String),
-    /// A thread could not be started.
-    #[error("cannot start the thread that counts the time of plugins")]
-    Thread(#[source] io::Error),
-}
-
-/// Why a plugin was not loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// Its bytes are not a plugin's.
-    #[error(transparent)]
-    Screen(#[from] ScreenError),
-    /// A core module, where only components are taken, or one that does not fit the contract.
-    #[error("it is not a component: {0}")]
-    NotComponent(String),
-    /// It is no script, or its top level fails.
-    #[error(transparent)]
-    Script(#[from] ScriptError),
-    /// It could not be compiled.
-    #[error(transparent)]
-    Compile(#[from] CompileError),
-    /// It was made for another contract.
-    #[error("it does not fit this host: {reason}")]
-    Abi {
-        /// The interface that does not fit, where one can be named.
-        interface: Option<String>,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// It already fails when it is started.
-    #[error("it does not start")]
-    TryOut(#[from] PluginFault),
-    /// The host failed; the plugin is not to blame.
-    #[error("the host failed while loading it")]
-    Host(#[source] JoinError),
-}
-
-impl LoadError {
-    pub(crate) fn abi(interface: Option<String>, error: &wasmtime::Error) -> Self {
-        let reason = format!("{error:#}");
-        Self::Abi { interface, reason }
-    }
-}
-
 /// Runs plugins. Clones share everything.
 #[derive(Debug, Clone)]
-pub struct Runtime(pub(crate) Arc<Shared>);
+pub struct Runtime(Arc<Shared>);
 
-pub(crate) struct Shared {
-    pub(crate) engine: Engine,
-    pub(crate) ticker: Ticker,
-    pub(crate) host: Arc<Host>,
+struct Shared {
+    machine: Machine,
     linker: Linker<CallState>,
     cache: Cache,
     compiler: CompilerCommand,
@@ -146,47 +96,54 @@ impl Runtime {
         let engine = engine::runner().map_err(failed)?;
         let linker = linker(&engine).map_err(failed)?;
         Ok(Self(Arc::new(Shared {
-            ticker: Ticker::start(engine.weak()).map_err(StartError::Thread)?,
-            host: Arc::new(Host {
-                version: config.host_version,
-                memory: Share::of(ALL_MEMORY_BYTES),
-                searches: Arc::new(Semaphore::new(SEARCHES)),
-            }),
+            machine: Machine {
+                ticker: Arc::new(Ticker::start(engine.weak()).map_err(StartError::Thread)?),
+                host: Arc::new(Host {
+                    version: config.host_version,
+                    memory: Share::of(ALL_MEMORY_BYTES),
+                    searches: Arc::new(Semaphore::new(SEARCHES)),
+                }),
+                engine: engine.clone(),
+            },
             cache: Cache::new(&config.cache_folder, &config.cache_key, &engine),
             compiler: config.compiler,
             loading: Semaphore::new(1),
             scripting: OnceCell::new(),
             linker,
-            engine,
         })))
     }
 
     /// Loads a plugin from its bytes. The first time, it is compiled in a process of its own.
     pub async fn load(&self, bytes: Vec<u8>, language: Language) -> Result<Loaded, LoadError> {
         let _turn = self.0.loading.acquire().await.expect("it is never closed");
-        if language == Language::Script {
-            let script = Script::new(bytes)?;
-            let engine = || async {
-                let engine = self.guest(script::ENGINE.to_vec(), Language::CoreModule).await;
-                engine.map(Arc::new)
-            };
-            let engine = self.0.scripting.get_or_try_init(engine).await?;
-            return Loaded::of_script(self.clone(), Arc::clone(engine), script).await;
-        }
-        let guest = self.guest(bytes, language).await?;
-        Loaded::of_component(self.clone(), Arc::new(guest)).await
+        let guest = match language {
+            Language::Component => self.guest(bytes, Form::Component).await?,
+            Language::CoreModule => self.guest(bytes, Form::CoreModule).await?,
+            Language::Script => return self.load_script(bytes).await,
+        };
+        Loaded::of_component(self.0.machine.clone(), Arc::new(guest)).await
+    }
+
+    async fn load_script(&self, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
+        let script = Script::new(bytes)?;
+        let engine = || async {
+            let engine = self.guest(script::ENGINE.to_vec(), Form::CoreModule).await;
+            engine.map(Arc::new)
+        };
+        let engine = self.0.scripting.get_or_try_init(engine).await?;
+        Loaded::of_script(self.0.machine.clone(), Arc::clone(engine), script).await
     }
 
     /// The component that `bytes` are, compiled and linked.
-    async fn guest(&self, bytes: Vec<u8>, language: Language) -> Result<Guest, LoadError> {
+    async fn guest(&self, bytes: Vec<u8>, form: Form) -> Result<Guest, LoadError> {
         let shared = self.0.clone();
         let (hash, found) = blocking(move || {
             let hash = ContentHash::of(&bytes);
             // What is in the cache was screened before it was compiled.
-            let may_be_cached = language == Language::CoreModule || Parser::is_component(&bytes);
+            let may_be_cached = form == Form::CoreModule || Parser::is_component(&bytes);
             let found = match may_be_cached.then(|| shared.cache.load(hash)).flatten() {
                 Some(code) => Found::Code(code),
-                None => Found::Component(component(bytes, language)?),
+                None => Found::Component(component(bytes, form)?),
             };
             Ok::<_, LoadError>((hash, found))
         })
@@ -224,7 +181,7 @@ impl Runtime {
         reason = "deserialised code is native code; this is what the compiler wrote, proved by the cache's tag"
     )]
     fn component(&self, code: &Code) -> wasmtime::Result<Component> {
-        let engine = &self.0.engine;
+        let engine = &self.0.machine.engine;
         let file = match code {
             // SAFETY: they came out of our compiler's process just now, or the cache has checked their tag in memory.
             Code::Bytes(bytes) => return unsafe { Component::deserialize(engine, bytes) },
@@ -253,7 +210,7 @@ impl Runtime {
     }
 
     fn link(&self, code: &Code, hash: ContentHash) -> Result<Guest, LoadError> {
-        let engine = &self.0.engine;
+        let engine = &self.0.machine.engine;
         let component = self.component(code).map_err(|error| LoadError::abi(None, &error))?;
         let interface = interface::of(engine, &component);
         let mut linker = self.0.linker.clone();
@@ -274,6 +231,15 @@ impl Runtime {
     }
 }
 
+/// What code may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A component.
+    Component,
+    /// That, or a core module that becomes one.
+    CoreModule,
+}
+
 /// What there is of a plugin before it is linked.
 enum Found {
     Code(Code),
@@ -287,18 +253,17 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// The component that a core module becomes; a component stays what it is.
 pub fn componentise(code: Vec<u8>) -> Result<Vec<u8>, LoadError> {
-    component(code, Language::CoreModule)
+    component(code, Form::CoreModule)
 }
 
 /// The component that `bytes` are, or become.
-fn component(bytes: Vec<u8>, language: Language) -> Result<Vec<u8>, LoadError> {
+fn component(bytes: Vec<u8>, form: Form) -> Result<Vec<u8>, LoadError> {
     let off = engine::features_off();
     let kind = screen(&bytes, off)?;
-    match (language, kind) {
-        (Language::Component | Language::CoreModule, Kind::Component) => Ok(bytes),
-        (Language::Component, Kind::Module) => Err(LoadError::NotComponent("it is a core module".to_owned())),
-        (Language::Script, _) => unreachable!("scripts are loaded by their engine"),
-        (Language::CoreModule, Kind::Module) => {
+    match (form, kind) {
+        (_, Kind::Component) => Ok(bytes),
+        (Form::Component, Kind::Module) => Err(LoadError::NotComponent("it is a core module".to_owned())),
+        (Form::CoreModule, Kind::Module) => {
             let encoded = wit_component::ComponentEncoder::default()
                 .module(&bytes)
                 .and_then(|mut encoder| encoder.encode())

@@ -53,7 +53,7 @@ impl Shared {
         let found = fixture::failed(fault);
         let (folder, id) = (folder.clone(), capture.id);
         self.tasks.spawn_blocking(move || {
-            let written = fixture::written_down(&watch, call, input, settings, &found)
+            let written = fixture::to_fixture(&watch, call, input, settings, &found)
                 .map_err(io::Error::other)
                 .and_then(|fixture| keep(&folder, id, &serde_json::to_vec_pretty(&fixture)?));
             if let Err(error) = written {

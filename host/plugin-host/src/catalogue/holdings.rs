@@ -72,9 +72,9 @@ pub(crate) struct Holdings {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
     pub(crate) catalogue: watch::Sender<Arc<Catalogue>>,
-    /// The bundled packages, opened when somebody asks for them first.
+    /// The bundled packages, opened on first use.
     pub(crate) bundled: OnceCell<Arc<[BundledPlugin]>>,
-    /// Held while rows of sources are written and by whoever counts on their staying: what is remembered of a source and
+    /// Held while rows of sources are written or must not change: what is remembered of a source and
     /// which plugins came from it change in one transaction.
     pub(crate) writing: Mutex<()>,
     pub(crate) downloads: Semaphore,

@@ -21,7 +21,7 @@ use crate::{
     lifecycle::{Installation, Source},
 };
 
-/// How often a source is asked for news by itself: its word counts for days, and revocations should not wait for them.
+/// How often a source is refreshed unattended: what it says is valid for days, but revocations should arrive sooner.
 const INTERVAL: SignedDuration = SignedDuration::from_hours(6);
 
 /// How soon after a failure.
@@ -55,7 +55,7 @@ pub(crate) struct Known {
     pub(crate) state: SourceState,
     /// What of it must not run, read once.
     pub(crate) revocations: Arc<Revocations>,
-    /// Held by whoever asks it for news.
+    /// Held during a refresh.
     pub(crate) turn: Arc<Mutex<()>>,
 }
 

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn the_version_of_the_interface_is_that_of_its_description() {
         let description = include_str!("../../../../plugin-sdk/wit/plugin.wit");
-        assert!(description.starts_with(&format!("package svc:plugin@{}.", ABI)));
+        assert!(description.starts_with(&format!("package svc:plugin@{ABI}.")));
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Shared {
                 Effect::Load => self.load(plugin).await,
                 Effect::ForgetFaults => self.health.start_afresh(plugin),
                 Effect::Collect => self.collect().await,
-                Effect::Tell(event) => {
+                Effect::Record(event) => {
                     if *event == Event::Uninstalled {
                         self.journal.forget(plugin);
                         self.health.remove(plugin);

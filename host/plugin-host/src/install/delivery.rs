@@ -1,4 +1,4 @@
-//! An archive on its way to being installed, and what whoever brings it promises about it.
+//! An archive to install, and what its source promised about it.
 
 use bytes::Bytes;
 use market::{Digest, Identity, VerifiedPackage};

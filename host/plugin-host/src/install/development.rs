@@ -131,7 +131,7 @@ fn look_at_code(folder: &Path, path: PathBuf, known: Option<&Code>) -> io::Resul
 }
 
 impl Shared {
-    /// Loads a folder again. If that fails, what ran before goes on. Loading takes its time, in which the plugin can be
+    /// Loads a folder again. If that fails, what ran before keeps running. Meanwhile the plugin can be
     /// changed or uninstalled.
     async fn reload(&self, plugin: &Identity, folder: &Path) {
         let loading = load::load_folder(&*self.runtime, folder)

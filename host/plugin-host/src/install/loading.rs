@@ -1,6 +1,6 @@
-//! Loading what was installed before the start. Code that was compiled by another version is compiled again, which takes
-//! seconds: nobody waits for it who does not call it, and who does is served first. Another version of the host may also
-//! run a plugin differently, so what its author recorded is played again: better it is told now than by a download.
+//! Loads at start what was installed before. Code that another version compiled is compiled again, which takes seconds;
+//! loading blocks only callers of that plugin, and a plugin that is called is loaded next. Another version of the host may
+//! also run a plugin differently, so its recorded calls are played again: a failure shows here and not in a download.
 
 use std::sync::Arc;
 

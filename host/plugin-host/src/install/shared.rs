@@ -1,4 +1,4 @@
-//! What everything that concerns plugins shares, and what the handle to it is.
+//! The state behind the handle [`Plugins`], shared by every command, call and background task.
 
 use std::sync::{Arc, atomic::AtomicU64};
 
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) changes: Keyed<Mutex<()>>,
     /// One load of a plugin at a time, of those that wait for it since the start.
     pub(crate) loads: Keyed<Mutex<()>>,
-    /// Shared by whoever makes packages and rows for them, alone for whoever removes packages without a row.
+    /// Read-locked while a package and its row are written, write-locked while packages without a row are removed.
     pub(crate) packages: RwLock<()>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,

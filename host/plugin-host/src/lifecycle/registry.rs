@@ -23,7 +23,7 @@ pub(crate) struct Loaded {
     /// What runs, or why nothing does.
     pub(crate) running: Result<Running, Idle>,
     pub(crate) values: Arc<Values>,
-    /// Why the folder's present state does not run; what ran before goes on.
+    /// Why the folder's present state does not run; what was loaded before still does.
     pub(crate) development_error: Option<DevelopmentError>,
     /// What its market says of it; the registry sees to it.
     pub(crate) revocation: Option<Revocation>,

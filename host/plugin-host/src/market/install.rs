@@ -44,7 +44,7 @@ fn installation<'s>(snapshot: &'s Snapshot, plugin: &Identity) -> Option<&'s Ins
 impl Market {
     /// Everything that is offered, the bundled plugins first.
     pub async fn list(&self) -> Result<Vec<Offer>, MarketError> {
-        self.see_to_news().await;
+        self.refresh_if_old().await;
         let (shelf, now) = (self.shared.shelf().await?, self.shared.market.clock.now());
         let snapshot = self.shared.registry.snapshot();
         let offers = shelf.offers(|plugin| installation(&snapshot, plugin), &host(), now);
@@ -80,7 +80,7 @@ impl Market {
             version,
             source,
         };
-        self.see_to_news().await;
+        self.refresh_if_old().await;
         let (shared, proxies) = (Arc::clone(&self.shared), self.proxies.clone());
         let installing = self.shared.tasks.spawn(async move {
             let delivery = shared.fetch_wish(&wish, &proxies).await?;

@@ -1,5 +1,4 @@
-//! Asking sources for news: when somebody wants to know, and by itself. Each source is on its own; what is wrong with one
-//! has no effect on another.
+//! Refreshing sources: on demand, and by a timer. Sources are independent: an error of one has no effect on another.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,19 +25,19 @@ use crate::{
 const REFRESH_TIME: Duration = Duration::from_mins(5);
 
 /// Sources that are asked at the same time.
-const SIDE_BY_SIDE: usize = 4;
+const CONCURRENT_REFRESHES: usize = 4;
 
-/// What somebody looks at is not older than this, if the source answers.
+/// On demand, a source is asked again when what is known of it is older than this.
 pub(super) const ON_DEMAND_AGE: SignedDuration = SignedDuration::from_mins(10);
 
-/// How long somebody who looks waits for news. What comes later is there the next time.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a request for the list waits for a refresh; the refresh goes on, and its result is there the next time.
+const MAX_WAIT_FOR_NEWS: Duration = Duration::from_secs(20);
 
-/// How soon after a start sources are asked at the earliest: whoever starts a service wants something else first.
-const FIRST: Duration = Duration::from_secs(30);
+/// The delay of the first refresh after a start, which has more urgent work.
+const FIRST_REFRESH: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether something is due, at least: clocks are set, and machines sleep.
-const LOOK: Duration = Duration::from_mins(15);
+/// The longest pause between two checks of what is due: clocks are set, and machines sleep.
+const MAX_POLL_INTERVAL: Duration = Duration::from_mins(15);
 
 impl Market {
     /// Asks one source for news, or all of them, and gives back what there is now.
@@ -51,18 +50,18 @@ impl Market {
         let (shared, proxies) = (Arc::clone(&self.shared), self.proxies.clone());
         let refreshing = async move { shared.refresh(asked, SignedDuration::ZERO, &proxies).await };
         let refreshing = self.shared.tasks.spawn(refreshing);
-        // Whoever closes the plugins ends it.
+        // Closing the plugins cancels it.
         let _ended = refreshing.await;
         Ok(self.sources())
     }
 
-    /// Sees to it that what is known is not old, as far as that takes a moment only.
-    pub(super) async fn see_to_news(&self) {
+    /// Refreshes sources that were last asked longer than [`ON_DEMAND_AGE`] ago, waiting at most [`MAX_WAIT_FOR_NEWS`].
+    pub(super) async fn refresh_if_old(&self) {
         let (shared, proxies) = (Arc::clone(&self.shared), self.proxies.clone());
         let all = self.shared.market.catalogue().known.keys().cloned().collect();
         let refreshing = async move { shared.refresh(all, ON_DEMAND_AGE, &proxies).await };
         let refreshing = self.shared.tasks.spawn(refreshing);
-        let _too_slow = tokio::time::timeout(PATIENCE, refreshing).await;
+        let _too_slow = tokio::time::timeout(MAX_WAIT_FOR_NEWS, refreshing).await;
     }
 }
 
@@ -72,19 +71,19 @@ impl Plugins {
     pub fn keep_current(&self, settings: impl Fn() -> Option<Settings> + Send + Sync + 'static) {
         let shared = Arc::clone(&self.0);
         self.0.spawn(async move {
-            let mut pause = FIRST;
+            let mut pause = FIRST_REFRESH;
             loop {
                 tokio::time::sleep(pause).await;
                 let Some(settings) = settings() else { return };
-                pause = shared.look(&settings).await;
+                pause = shared.poll_sources(&settings).await;
             }
         });
     }
 }
 
 impl Shared {
-    /// Does what is due, and says when to look again.
-    pub(crate) async fn look(self: &Arc<Self>, settings: &Settings) -> Duration {
+    /// Refreshes what is due and installs updates; returns the pause until the next check.
+    pub(crate) async fn poll_sources(self: &Arc<Self>, settings: &Settings) -> Duration {
         let due = self.market.catalogue().due(self.market.clock.now());
         self.refresh(due, SignedDuration::ZERO, &settings.proxies).await;
         if settings.updates_itself {
@@ -95,18 +94,22 @@ impl Shared {
         let until = until
             .and_then(|until| Duration::try_from(until).ok())
             .unwrap_or_default();
-        if next.is_some() { until.clamp(FIRST, LOOK) } else { LOOK }
+        if next.is_some() {
+            until.clamp(FIRST_REFRESH, MAX_POLL_INTERVAL)
+        } else {
+            MAX_POLL_INTERVAL
+        }
     }
 
     async fn refresh(&self, sources: Vec<SourceId>, if_older: SignedDuration, proxies: &Proxies) {
         let refreshes = sources.into_iter().map(|id| self.refresh_one(id, if_older, proxies));
         stream::iter(refreshes)
-            .buffer_unordered(SIDE_BY_SIDE)
+            .buffer_unordered(CONCURRENT_REFRESHES)
             .collect::<()>()
             .await;
     }
 
-    /// Asks a source for news, unless somebody did within `if_older`.
+    /// Refreshes a source, unless it was asked within `if_older`.
     async fn refresh_one(&self, id: SourceId, if_older: SignedDuration, proxies: &Proxies) {
         let known = || self.market.catalogue().known.get(&id).cloned();
         let Some(turn) = known().map(|known| Arc::clone(&known.turn)) else {
@@ -125,13 +128,13 @@ impl Shared {
         if let Err(trouble) = &fetched {
             tracing::warn!(source = %id, %trouble, "a source of plugins gave no news");
         }
-        if let Err(error) = self.take_in(&id, fetched, now).await {
+        if let Err(error) = self.save_refresh(&id, fetched, now).await {
             tracing::warn!(source = %id, %error, "what a source of plugins said could not be saved");
         }
     }
 
-    /// Saves what became of a refresh, in one step, and stops what must not run.
-    async fn take_in(
+    /// Saves the result of a refresh in one transaction and stops plugins that are revoked now.
+    async fn save_refresh(
         &self,
         id: &SourceId,
         fetched: Result<Refreshed, Trouble>,
@@ -163,11 +166,11 @@ impl Shared {
             .await?;
         self.market.put(id, Some(next));
         self.apply_revocations();
-        self.tell_of_authors(id, authors);
+        self.record_author_changes(id, authors);
         Ok(())
     }
 
-    /// Stops what sources say must not run, and tells of what they warn of. The caller holds the market's rows.
+    /// Stops revoked plugins and records warnings in the journal. The caller holds `Holdings::writing`.
     pub(super) fn apply_revocations(&self) {
         for (plugin, revocation) in self.registry.revoke(self.market.revocations()) {
             let event = Event::Revoked {
@@ -178,7 +181,7 @@ impl Shared {
         }
     }
 
-    fn tell_of_authors(&self, id: &SourceId, changes: Vec<AuthorChange>) {
+    fn record_author_changes(&self, id: &SourceId, changes: Vec<AuthorChange>) {
         let source = Source::Market(id.clone());
         for change in changes {
             let loaded = self.registry.get(&change.identity);

@@ -253,7 +253,7 @@ impl World {
             proxies: Proxies::none(),
             updates_itself: true,
         };
-        self.plugins.0.look(&settings).await;
+        self.plugins.0.poll_sources(&settings).await;
     }
 
     /// Sources remember exactly the plugins that came from them, and one of their packages that is there.

@@ -138,7 +138,7 @@ impl FromStr for Permission {
 pub struct Permissions(BTreeSet<Permission>);
 
 impl Permissions {
-    /// What a version needs. The code has the last word: hosts and secrets are nothing to somebody who imports no
+    /// What a version needs. The code decides: hosts and secrets mean nothing to a plugin that imports no
     /// function to send, and functions that reveal secrets or compute from them are asked about whatever the manifest says.
     pub fn needed(manifest: &Manifest, interface: &Interface) -> Self {
         let asked = &manifest.permissions;

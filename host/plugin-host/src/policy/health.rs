@@ -14,20 +14,20 @@ use super::{
     fault::PluginFault,
 };
 
-/// What breaks as one.
+/// The unit of a breaker: its calls are paused together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Capability {
     Resolver,
     Preview,
 }
 
-/// How plugins fare. Kept in memory: after a restart everybody starts afresh.
+/// The health of all plugins. Kept in memory only: a restart clears it.
 #[derive(Debug, Default)]
-pub(crate) struct Health(Mutex<HashMap<Identity, Fare>>);
+pub(crate) struct Health(Mutex<HashMap<Identity, PluginHealth>>);
 
-/// How one plugin fares.
+/// The recent calls of one plugin.
 #[derive(Debug, Default)]
-struct Fare {
+struct PluginHealth {
     breakers: BTreeMap<Capability, Breaker>,
     site: SiteHealth,
     /// How the last calls of the version before went.
@@ -48,14 +48,14 @@ pub(crate) struct Verdict {
 }
 
 impl Health {
-    fn fares(&self) -> MutexGuard<'_, HashMap<Identity, Fare>> {
+    fn by_plugin(&self) -> MutexGuard<'_, HashMap<Identity, PluginHealth>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn admit(&self, plugin: &Identity, capability: Capability) -> Result<(), Duration> {
-        let mut fares = self.fares();
-        let fare = fares.entry(plugin.clone()).or_default();
-        let breaker = fare.breakers.entry(capability).or_default();
+        let mut by_plugin = self.by_plugin();
+        let health = by_plugin.entry(plugin.clone()).or_default();
+        let breaker = health.breakers.entry(capability).or_default();
         breaker.admit(Instant::now().into_std())
     }
 
@@ -66,53 +66,56 @@ impl Health {
         url: &str,
         fault: Option<&PluginFault>,
     ) -> Verdict {
-        let mut fares = self.fares();
-        let fare = fares.entry(plugin.clone()).or_default();
-        fare.calls += 1;
-        fare.site
+        let mut by_plugin = self.by_plugin();
+        let health = by_plugin.entry(plugin.clone()).or_default();
+        health.calls += 1;
+        health
+            .site
             .record(url, fault.is_some_and(PluginFault::counts_against_site));
         let is_fault = fault.is_some_and(PluginFault::counts_against_plugin);
-        let breaker = fare.breakers.entry(capability).or_default();
+        let breaker = health.breakers.entry(capability).or_default();
         Verdict {
             change: breaker.record(Instant::now().into_std(), is_fault),
-            is_worse: fare.site.is_worse_than(&fare.before),
-            calls: fare.calls,
+            is_worse: health.site.is_worse_than(&health.before),
+            calls: health.calls,
         }
     }
 
     /// Forgets what failed: another version, or the user, gives it another chance.
     pub(crate) fn start_afresh(&self, plugin: &Identity) {
-        let mut fares = self.fares();
-        let before = fares.remove(plugin).map(|fare| fare.site).unwrap_or_default();
-        let fresh = Fare {
+        let mut by_plugin = self.by_plugin();
+        let before = by_plugin.remove(plugin).map(|health| health.site).unwrap_or_default();
+        let fresh = PluginHealth {
             before,
-            ..Fare::default()
+            ..PluginHealth::default()
         };
-        fares.insert(plugin.clone(), fresh);
+        by_plugin.insert(plugin.clone(), fresh);
     }
 
     /// Forgets a plugin that is gone.
     pub(crate) fn remove(&self, plugin: &Identity) {
-        self.fares().remove(plugin);
+        self.by_plugin().remove(plugin);
     }
 
     pub(crate) fn is_site_broken(&self, plugin: &Identity) -> bool {
-        self.fares().get(plugin).is_some_and(|fare| fare.site.is_broken())
+        self.by_plugin()
+            .get(plugin)
+            .is_some_and(|health| health.site.is_broken())
     }
 
     pub(crate) fn grant_once(&self, plugin: &Identity, host: HostPattern) {
-        let mut fares = self.fares();
-        let once = &mut fares.entry(plugin.clone()).or_default().once;
+        let mut by_plugin = self.by_plugin();
+        let once = &mut by_plugin.entry(plugin.clone()).or_default().once;
         if !once.contains(&host) {
             once.push(host);
         }
     }
 
     pub(crate) fn take_once(&self, plugin: &Identity) -> Vec<HostPattern> {
-        let mut fares = self.fares();
-        fares
+        let mut by_plugin = self.by_plugin();
+        by_plugin
             .get_mut(plugin)
-            .map(|fare| std::mem::take(&mut fare.once))
+            .map(|health| std::mem::take(&mut health.once))
             .unwrap_or_default()
     }
 }

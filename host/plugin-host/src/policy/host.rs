@@ -58,7 +58,7 @@ impl InputHost {
         }
     }
 
-    /// The host of a URL that came from somebody else: it must be a public one.
+    /// The host of a URL from a feed, a page or another plugin: it must be a public one.
     pub fn found(url: Url) -> Self {
         Self {
             url,

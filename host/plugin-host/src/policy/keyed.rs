@@ -1,4 +1,4 @@
-//! One thing per plugin, for as long as somebody uses it.
+//! One shared value per plugin, dropped when its last user drops it.
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,7 @@ use std::{
 
 use market::Identity;
 
-/// Things by plugin. One that nobody holds is forgotten.
+/// Values by plugin. The map holds weak references only.
 #[derive(Debug)]
 pub(crate) struct Keyed<T>(Mutex<HashMap<Identity, Weak<T>>>);
 
@@ -18,7 +18,7 @@ impl<T> Default for Keyed<T> {
 }
 
 impl<T> Keyed<T> {
-    /// The thing of `plugin`, made if nobody holds it.
+    /// The value of `plugin`; made, if none is in use.
     pub(crate) fn of(&self, plugin: &Identity, make: impl FnOnce() -> T) -> Arc<T> {
         let mut things = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thing) = things.get(plugin).and_then(Weak::upgrade) {

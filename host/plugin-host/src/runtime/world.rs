@@ -110,7 +110,7 @@ impl Watch {
     }
 
     /// Keeps to itself what the user gave for the site of the call's URL.
-    pub(crate) fn keep_what_was(&self, given: &Given) {
+    pub(crate) fn redact_given(&self, given: &Given) {
         let request = &given.request;
         self.keep_cookies(request.cookies.expose());
         for (name, value) in &request.headers {
@@ -380,7 +380,7 @@ mod tests {
             }),
             ..RequestOptions::default()
         };
-        watch.keep_what_was(&given);
+        watch.redact_given(&given);
         // As base64, "me:in-login".
         let body = "1 in-field in-cookie in-login bWU6aW4tbG9naW4=";
         let response = Response::new(200, BTreeMap::new(), body.as_bytes().to_vec());

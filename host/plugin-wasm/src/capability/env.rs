@@ -7,7 +7,10 @@ use ring::digest::{SHA256, digest};
 use super::FEATURES;
 use plugin_host::PluginFault;
 
-use crate::{bindings::svc::plugin::env, call::Ambient, state::CallState};
+use crate::{
+    call::Ambient,
+    capability::{bindings::svc::plugin::env, state::CallState},
+};
 
 /// The most random bytes given at once.
 const MAX_RANDOM_BYTES: u32 = 1024;

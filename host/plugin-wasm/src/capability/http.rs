@@ -9,16 +9,17 @@ use wasmtime::component::Resource;
 
 use super::text::nodes;
 use crate::{
-    bindings::svc::plugin::{
-        http::{self, HttpError},
-        types::Node,
+    capability::{
+        bindings::svc::plugin::{
+            http::{self, HttpError},
+            types::Node,
+        },
+        state::CallState,
     },
     http::{
-        Cookies, NetworkError, Request, Response,
+        Cookies, FetchError, NetworkError, Request, Response,
         secret::{Capture, Place},
-        session::FetchError,
     },
-    state::CallState,
 };
 
 /// The URL, the fields, and what is to be filled in or taken out may each be as long as the fields of a request.

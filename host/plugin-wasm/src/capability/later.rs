@@ -7,7 +7,7 @@ use wasmtime::{
     component::{Component, Linker, LinkerInstance, ResourceType, types::ComponentItem},
 };
 
-use crate::{interface, state::CallState};
+use crate::{capability::state::CallState, code::interface};
 
 /// Interfaces of our package, and what they stand for.
 const LATER: &[(&str, &str)] = &[

@@ -4,14 +4,9 @@ use plugin_host::{FileKind, PluginFault};
 use wasmtime::component::Resource;
 
 use crate::{
-    bindings::svc::plugin::listing,
-    listing::{LinkBuilder, Place},
-    state::CallState,
+    capability::{bindings::svc::plugin::listing, state::CallState},
+    listing::{LinkBuilder, ListingHandle, Place},
 };
-
-/// The listing of the call; there is one.
-#[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
-pub struct ListingHandle;
 
 impl listing::Host for CallState {}
 

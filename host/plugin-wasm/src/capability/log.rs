@@ -2,7 +2,7 @@
 
 use plugin_host::LogLevel;
 
-use crate::{bindings::svc::plugin::log, state::CallState};
+use crate::capability::{bindings::svc::plugin::log, state::CallState};
 
 impl log::Host for CallState {
     fn write(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {

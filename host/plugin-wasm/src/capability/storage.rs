@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{bindings::svc::plugin::storage, state::CallState};
+use crate::capability::{bindings::svc::plugin::storage, state::CallState};
 
 impl storage::Host for CallState {
     async fn get(&mut self, key: String) -> wasmtime::Result<Option<Vec<u8>>> {

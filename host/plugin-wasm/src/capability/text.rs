@@ -3,7 +3,7 @@
 use svc_plugin_text as search;
 use transfer::FileName;
 
-use crate::{
+use crate::capability::{
     bindings::svc::plugin::{
         text::{self, UrlParts},
         types::Node,

@@ -8,7 +8,10 @@ use ring::hmac;
 use svc_plugin_text as search;
 use transfer::Secret;
 
-use crate::{bindings::svc::plugin::vault, call::Vault, state::CallState};
+use crate::{
+    capability::{bindings::svc::plugin::vault, state::CallState},
+    outside::Vault,
+};
 
 /// What is answered to who may not compute from secrets.
 const NOT_ALLOWED: &str = "the user did not agree that this plugin computes from secrets (secrets:derive); users are asked when it is installed, if \

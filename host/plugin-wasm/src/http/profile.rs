@@ -15,7 +15,7 @@ use tokio::{sync::OnceCell, time::Instant};
 use url::Url;
 
 use super::Response;
-use crate::call::Vault;
+use crate::outside::Vault;
 
 /// The longest cookie, as in browsers.
 const MAX_COOKIE_BYTES: usize = 4096;

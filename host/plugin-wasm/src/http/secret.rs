@@ -12,8 +12,8 @@ use svc_plugin_text as search;
 use transfer::Secret;
 use url::Url;
 
-use super::{Answer, Request, header, session::FetchError};
-use crate::call::Vault;
+use super::{Answer, FetchError, Request, header};
+use crate::outside::Vault;
 
 /// The most secret fields, and the most captures, of one request.
 const MAX_FIELDS: usize = 32;

@@ -14,41 +14,33 @@ use transfer::SafeUrl;
 use url::{Url, form_urlencoded};
 
 use super::{
-    Answer, Cookies, Exchange, Network, NetworkError, Profile, Request, Response, header,
+    Answer, Cookies, Exchange, FetchError, Network, NetworkError, Profile, Request, Response, header,
     profile::{CacheKey, cache_key},
     secret::{Place, Unlocked},
 };
 use crate::{
-    call::{CallContext, LogSink, TaskSite, Vault},
+    http::TaskSite,
     limits::HttpLimits,
+    outside::{LogSink, Vault},
 };
 
-/// Why a request got no response.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FetchError {
-    /// The host, or one that a redirect leads to, was not granted.
-    Denied(Denial),
-    /// A secret may not go there.
-    Secret(String),
-    /// The call has made all the requests it may make.
-    TooManyRequests,
-    /// The request cannot be sent, or the redirects lead nowhere.
-    Invalid(String),
-    /// The network failed.
-    Network(NetworkError),
+/// What the requests of a call go through, and what they may have with them.
+#[derive(Debug)]
+pub(crate) struct Access {
+    pub(crate) network: Arc<dyn Network>,
+    pub(crate) grants: Grants,
+    pub(crate) task: Option<TaskSite>,
+    pub(crate) proxies: Proxies,
+    pub(crate) vault: Arc<dyn Vault>,
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) log: Arc<dyn LogSink>,
 }
 
 /// What one call does over the network.
 #[derive(Debug)]
 pub(crate) struct Session {
-    network: Arc<dyn Network>,
-    grants: Grants,
+    access: Access,
     limits: HttpLimits,
-    task: Option<TaskSite>,
-    proxies: Proxies,
-    vault: Arc<dyn Vault>,
-    profile: Arc<Profile>,
-    log: Arc<dyn LogSink>,
     /// What this call has seen of the names that the user gave.
     pins: Arc<Pins>,
     /// A lock, because requests of one call run side by side; it is never held while waiting.
@@ -76,16 +68,10 @@ struct Hop {
 }
 
 impl Session {
-    pub(crate) fn new(context: &CallContext, limits: HttpLimits) -> Self {
+    pub(crate) fn new(access: Access, limits: HttpLimits) -> Self {
         Self {
-            network: context.network.clone(),
-            grants: context.grants.clone(),
+            access,
             limits,
-            task: context.task.clone(),
-            proxies: context.proxies.clone(),
-            vault: context.vault.clone(),
-            profile: context.profile.clone(),
-            log: context.log.clone(),
             pins: Arc::default(),
             ledger: Mutex::default(),
         }
@@ -130,23 +116,23 @@ impl Session {
     }
 
     async fn fetch(&self, request: &Request, url: Url) -> Result<Response, FetchError> {
-        let mut unlocked = Unlocked::of(request, &url, &*self.vault).await?;
+        let mut unlocked = Unlocked::of(request, &url, &*self.access.vault).await?;
         let key = self.cache_key(request, &url);
-        let cached = key.as_ref().and_then(|key| self.profile.cached(key));
+        let cached = key.as_ref().and_then(|key| self.access.profile.cached(key));
         if let Some(cached) = cached.filter(|cached| self.may_still_reach(&url, cached)) {
             return Ok(cached);
         }
         let (mut answer, mut url) = self.follow(request, url, &unlocked).await?;
         let (from, since) = ((&answer, &url), Instant::now());
-        unlocked.capture(&request.captures, from, &*self.vault).await?;
+        unlocked.capture(&request.captures, from, &*self.access.vault).await?;
         unlocked.scrub(&mut answer, &mut url).await;
         if !request.secrets.is_empty() || !request.captures.is_empty() {
             self.ledger().computed += since.elapsed();
         }
         let mut response = Response::new(answer, url);
-        response.shows_cookies = self.grants.reads_cookies;
+        response.shows_cookies = self.access.grants.reads_cookies;
         if let Some(key) = key.filter(|_| response.status < 400) {
-            self.profile.keep(key, &response, request.cached_for);
+            self.access.profile.keep(key, &response, request.cached_for);
         }
         Ok(response)
     }
@@ -165,7 +151,7 @@ impl Session {
 
     /// What was granted may have been taken back since the response was kept.
     fn may_still_reach(&self, url: &Url, cached: &Response) -> bool {
-        self.grants.check(url).is_ok() && self.grants.check(&cached.final_url).is_ok()
+        self.access.grants.check(url).is_ok() && self.access.grants.check(&cached.final_url).is_ok()
     }
 
     fn check_size(&self, request: &Request) -> Result<(), FetchError> {
@@ -214,7 +200,7 @@ impl Session {
     }
 
     async fn exchange(&self, request: &Request, hop: &Hop, unlocked: &Unlocked) -> Result<Answer, FetchError> {
-        let reach = self.grants.check(&hop.url).map_err(|denial| self.deny(denial))?;
+        let reach = self.access.grants.check(&hop.url).map_err(|denial| self.deny(denial))?;
         let proxy = SafeUrl::parse(hop.url.as_str()).ok();
         let mut exchange = Exchange {
             method: hop.method.clone(),
@@ -223,13 +209,13 @@ impl Session {
             body: hop.body.clone(),
             reach,
             pins: Arc::clone(&self.pins),
-            proxy: proxy.and_then(|url| self.proxies.for_url(&url)),
+            proxy: proxy.and_then(|url| self.access.proxies.for_url(&url)),
             max_bytes: self.reserve(request)?,
         };
         put_secrets(&mut exchange, request, hop, unlocked)?;
         let started = Instant::now();
-        let answer = self.network.exchange(exchange).await;
-        self.log.exchanged(line(hop, &answer, started.elapsed()));
+        let answer = self.access.network.exchange(exchange).await;
+        self.access.log.exchanged(line(hop, &answer, started.elapsed()));
         let answer = answer.map_err(FetchError::Network)?;
         self.account(request, &hop.url, &answer)?;
         Ok(answer)
@@ -271,7 +257,7 @@ impl Session {
                 .iter()
                 .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
             for (_, cookie) in fields {
-                self.profile.set_cookie(cookie, url);
+                self.access.profile.set_cookie(cookie, url);
             }
         }
         Ok(())
@@ -281,10 +267,10 @@ impl Session {
     fn with_site_fields(&self, mode: Cookies, url: &Url, mut headers: Vec<(String, String)>) -> Vec<(String, String)> {
         let mut cookies = Vec::new();
         if mode != Cookies::None {
-            cookies = self.profile.cookies_for(url);
+            cookies = self.access.profile.cookies_for(url);
         }
         if mode == Cookies::JarAndTask
-            && let Some(task) = &self.task
+            && let Some(task) = &self.access.task
         {
             let (of_task, fields) = task.fields_for(url);
             cookies.extend(of_task.map(str::to_owned));

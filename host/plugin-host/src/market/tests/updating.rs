@@ -112,7 +112,7 @@ async fn nothing_comes_by_itself_if_the_user_does_not_want_that() {
     };
     for _ in 0..3 {
         outside.pass(hours(25));
-        let pause = world.plugins.0.look(&settings).await;
+        let pause = world.plugins.0.poll_sources(&settings).await;
         assert!(pause >= Duration::from_secs(30) && pause <= Duration::from_hours(1));
     }
     assert_eq!(world.version("acme").as_deref(), Some("1.0.0"));

@@ -7,9 +7,10 @@ use plugin_host::{BoundSecret, InputHost};
 use transfer::{Credentials, RequestOptions, Secret};
 
 use super::*;
+use crate::call::CallContext;
 use crate::{
-    call::Pending,
     http::{Exchanged, secret::Capture},
+    outside::Pending,
 };
 
 /// Sites that answer from a table, and what they were asked.
@@ -93,7 +94,7 @@ fn bench(sites: Sites, limits: HttpLimits) -> Bench {
         task: Some(TaskSite::new(task, request)),
         ..CallContext::isolated()
     };
-    let session = Session::new(&context, limits);
+    let session = context.session(limits);
     Bench {
         sites,
         session,
@@ -333,14 +334,14 @@ async fn a_cached_response_is_not_asked_for_again() {
     assert_eq!(bench.asked().len(), 2);
 
     // The plugin's next call, and one that may no longer reach the host.
-    let next = Session::new(&bench.context, HttpLimits::default());
+    let next = bench.context.session(HttpLimits::default());
     next.send(request()).await.unwrap();
     assert_eq!(bench.asked().len(), 2);
     let context = CallContext {
         grants: Grants::default(),
         ..bench.context.clone()
     };
-    let denied = Session::new(&context, HttpLimits::default()).send(request()).await;
+    let denied = context.session(HttpLimits::default()).send(request()).await;
     assert!(matches!(denied, Err(FetchError::Denied(_))));
 }
 
@@ -350,7 +351,7 @@ async fn cookies_are_there_in_the_next_call() {
         .answer("https://a.example/", 200, &[("set-cookie", "s=1")], "")
         .page("https://a.example/again", ""));
     bench.get("https://a.example/").await.unwrap();
-    let next = Session::new(&bench.context, HttpLimits::default());
+    let next = bench.context.session(HttpLimits::default());
     next.send(Request::new("GET", "https://a.example/again")).await.unwrap();
     assert_eq!(bench.header(1, "cookie").as_deref(), Some("s=1"));
 }
@@ -361,7 +362,7 @@ async fn who_may_read_cookies_is_shown_them() {
     let bench = of(sites);
     let mut context = bench.context.clone();
     context.grants.reads_cookies = true;
-    let session = Session::new(&context, HttpLimits::default());
+    let session = context.session(HttpLimits::default());
     let response = session.send(Request::new("GET", "https://a.example/")).await.unwrap();
     assert_eq!(response.header_all("set-cookie"), ["s=1"]);
 }

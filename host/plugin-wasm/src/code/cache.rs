@@ -29,7 +29,7 @@ use ring::{
 use rustix::process::geteuid;
 use wasmtime::Engine;
 
-use crate::compile::MAX_WALL;
+use crate::code::compile::MAX_WALL;
 
 /// How old a file is at least that is removed: who goes back to the version before does so soon.
 const MIN_AGE: Duration = Duration::from_hours(24);

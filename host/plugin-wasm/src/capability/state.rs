@@ -19,10 +19,13 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::{
     call::CallContext,
+    engine::Host,
     http::session::Session,
-    limits::Limits,
+    limits::{
+        Limits,
+        meter::{Meter, Share, Taken},
+    },
     listing::ListingBuilder,
-    meter::{Meter, Share, Taken},
 };
 
 /// Searches through texts up to this size are done on the spot; going to another thread would take longer.
@@ -50,16 +53,6 @@ pub(crate) struct CallState {
     pub(crate) log_lines: u32,
     pub(crate) random_blocks: u64,
     wasi: WasiCtx,
-}
-
-/// What all calls share.
-#[derive(Debug)]
-pub(crate) struct Host {
-    pub(crate) version: String,
-    /// Linear memory of all calls.
-    pub(crate) memory: Arc<Share>,
-    /// Threads that search long texts for plugins at once.
-    pub(crate) searches: Arc<Semaphore>,
 }
 
 /// Tells a search whose call has ended, in whatever way, that nobody waits for it.
@@ -118,7 +111,7 @@ impl CallState {
     pub(crate) fn new(context: CallContext, limits: Limits, host: Arc<Host>, memory: Arc<Share>) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
-        let http = Session::new(&context, limits.http.clone());
+        let http = context.session(limits.http.clone());
         Self {
             meter: Meter::new(limits.cpu, limits.memory_bytes, limits.table_elements),
             memory: Taken::nothing([memory, host.memory.clone()]),

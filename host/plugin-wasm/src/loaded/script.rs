@@ -4,46 +4,19 @@
 use std::{fmt, sync::Arc};
 
 use plugin_host::PluginFault;
-use transfer::ByteCount;
 use wasmtime::{Store, component::Instance};
 
 use crate::{
-    bindings::{exports::svc::script::script as scripting, svc::script::answer},
-    outcome::clipped,
-    state::CallState,
+    capability::{
+        bindings::{exports::svc::script::script as scripting, svc::script::answer},
+        state::CallState,
+    },
+    error::{MAX_SCRIPT_BYTES, ScriptError},
+    loaded::outcome::clipped,
 };
 
 /// The engine that runs scripts, as a core module; built from its sources by a script beside it.
-pub(crate) const ENGINE: &[u8] = include_bytes!("../../../plugins/js-runtime/js-runtime.wasm");
-
-/// The largest script. It is read in every call; a megabyte takes some 20 ms.
-pub const MAX_SCRIPT_BYTES: usize = 1024 * 1024;
-
-/// Why a text is not a plugin.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ScriptError {
-    /// It is too long.
-    #[error("it is longer than {}", ByteCount(MAX_SCRIPT_BYTES as u64))]
-    TooLong,
-    /// It is no text.
-    #[error("it is not UTF-8")]
-    NotText,
-    /// It cannot be parsed, or its top level fails.
-    #[error("{}", place(*line, *column, message))]
-    Mistake {
-        /// What is wrong.
-        message: String,
-        /// In which line, from 1.
-        line: Option<u32>,
-        /// In which column, from 1.
-        column: Option<u32>,
-    },
-}
-
-fn place(line: Option<u32>, column: Option<u32>, message: &str) -> String {
-    let number = |number: Option<u32>| number.map(|number| format!(":{number}")).unwrap_or_default();
-    format!("plugin.js{}{}: {message}", number(line), number(column))
-}
+pub(crate) const ENGINE: &[u8] = include_bytes!("../../../../plugins/js-runtime/js-runtime.wasm");
 
 impl From<scripting::Mistake> for ScriptError {
     fn from(mistake: scripting::Mistake) -> Self {

@@ -47,7 +47,7 @@ wasmtime::component::bindgen!({
     with: {
         "svc:plugin/http.request": crate::http::Request,
         "svc:plugin/http.response": crate::http::Response,
-        "svc:plugin/listing.listing": crate::capability::listing::ListingHandle,
+        "svc:plugin/listing.listing": crate::listing::ListingHandle,
         "svc:plugin/listing.entry": crate::listing::Place,
         "svc:plugin/listing.link": crate::listing::LinkBuilder,
     },

@@ -15,7 +15,7 @@ use tokio::{
     process::Command,
 };
 
-use crate::{engine, screen::MAX_PLUGIN_BYTES};
+use crate::{code::screen::MAX_PLUGIN_BYTES, engine};
 
 /// The longest a compilation takes. It steps back behind everything else, so on a busy machine it waits.
 pub(crate) const MAX_WALL: Duration = Duration::from_secs(90);

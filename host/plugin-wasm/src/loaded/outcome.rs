@@ -5,7 +5,10 @@ use std::time::Duration;
 use plugin_host::{Exceeded, GuestError, PluginFault};
 use wasmtime::{Trap, WasmBacktrace, component::ResourceTableError};
 
-use crate::{bindings::svc::plugin::types::PluginError, limits::Limits, meter::Meter};
+use crate::{
+    capability::bindings::svc::plugin::types::PluginError,
+    limits::{Limits, meter::Meter},
+};
 
 /// The longest text of an error that is kept.
 const MAX_TEXT_BYTES: usize = 4096;

@@ -1,0 +1,87 @@
+//! Why plugins are not loaded, and why there is no runtime.
+
+use std::io;
+
+use plugin_host::PluginFault;
+use tokio::task::JoinError;
+use transfer::ByteCount;
+
+use crate::code::{compile::CompileError, screen::ScreenError};
+
+/// The largest script. It is read in every call; a megabyte takes some 20 ms.
+pub const MAX_SCRIPT_BYTES: usize = 1024 * 1024;
+
+/// Why there is no runtime.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The engine cannot run on this machine.
+    #[error("plugins cannot run on this machine: {0}")]
+    Engine(String),
+    /// A thread could not be started.
+    #[error("cannot start the thread that counts the time of plugins")]
+    Thread(#[source] io::Error),
+}
+
+/// Why a plugin was not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Its bytes are not a plugin's.
+    #[error(transparent)]
+    Screen(#[from] ScreenError),
+    /// A core module, where only components are taken, or one that does not fit the contract.
+    #[error("it is not a component: {0}")]
+    NotComponent(String),
+    /// It is no script, or its top level fails.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// It could not be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// It was made for another contract.
+    #[error("it does not fit this host: {reason}")]
+    Abi {
+        /// The interface that does not fit, where one can be named.
+        interface: Option<String>,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It already fails when it is started.
+    #[error("it does not start")]
+    TryOut(#[from] PluginFault),
+    /// The host failed; the plugin is not to blame.
+    #[error("the host failed while loading it")]
+    Host(#[source] JoinError),
+}
+
+impl LoadError {
+    pub(crate) fn abi(interface: Option<String>, error: &wasmtime::Error) -> Self {
+        let reason = format!("{error:#}");
+        Self::Abi { interface, reason }
+    }
+}
+
+/// Why a text is not a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScriptError {
+    /// It is too long.
+    #[error("it is longer than {}", ByteCount(MAX_SCRIPT_BYTES as u64))]
+    TooLong,
+    /// It is no text.
+    #[error("it is not UTF-8")]
+    NotText,
+    /// It cannot be parsed, or its top level fails.
+    #[error("{}", place(*line, *column, message))]
+    Mistake {
+        /// What is wrong.
+        message: String,
+        /// In which line, from 1.
+        line: Option<u32>,
+        /// In which column, from 1.
+        column: Option<u32>,
+    },
+}
+
+fn place(line: Option<u32>, column: Option<u32>, message: &str) -> String {
+    let number = |number: Option<u32>| number.map(|number| format!(":{number}")).unwrap_or_default();
+    format!("plugin.js{}{}: {message}", number(line), number(column))
+}
