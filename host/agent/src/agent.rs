@@ -10,18 +10,21 @@ use tokio::{io::DuplexStream, net::TcpListener};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    aria2::{Aria2, Dialect, Ending},
-    config::{Config, DEFAULT_PORT, Host},
-    connect::Connect,
-    daemon::Daemon,
+    access::key::{AccessKey, NoRandom, SetupCode},
+    capture::pending::Pending,
     gate::Gate,
-    hub::Hub,
-    key::{AccessKey, NoRandom, SetupCode},
-    rest::App,
+    link::{connect::Connect, daemon::Daemon},
+    projection::hub::Hub,
     serve::Acceptor,
-    settings::{Listening, Settings},
-    takeover::Pending,
-    vault::{DirectoryError, Vault},
+    settings::{
+        config::{Config, DEFAULT_PORT, Host},
+        switches::{Listening, Settings},
+        vault::{DirectoryError, Vault},
+    },
+    surface::{
+        aria2::{Aria2, Dialect, Ending},
+        state::App,
+    },
 };
 
 /// A port is free again soon after its last owner ended: how often and how long apart it is tried.

@@ -9,38 +9,27 @@
 //! Start reading at [`Agent`] (what runs), then `gate` (who comes in), then `hub` and `session` (what is known of the
 //! daemon, and how).
 
+mod access;
 mod agent;
-pub mod aria2;
-mod budget;
-mod config;
-mod connect;
-mod daemon;
+mod capture;
 mod gate;
-mod hub;
-mod key;
-mod lexicon;
-mod mcp;
+mod link;
 mod metrics;
-mod peer_user;
 mod problem;
 mod projection;
-mod rest;
-mod rpc;
 mod serve;
-mod session;
 mod settings;
-mod shelf;
-mod socket;
-mod takeover;
-mod throttle;
-mod ticket;
-mod vault;
+mod surface;
 
+pub use access::key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
 pub use agent::{Agent, StartError};
-pub use aria2::Ending;
-pub use config::{Config, DEFAULT_PORT, Host, PresetKey, SessionFile};
-pub use connect::{ByteStream, Connect, ConnectError, Found};
-pub use key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
-pub use mcp::mcp_tools;
-pub use rest::openapi;
-pub use vault::{DirectoryError, Holder, Stored, holder, stored};
+pub use link::connect::{ByteStream, Connect, ConnectError, Found};
+pub use settings::{
+    config::{Config, DEFAULT_PORT, Host, PresetKey, SessionFile},
+    vault::{DirectoryError, Holder, Stored, holder, stored},
+};
+pub use surface::{
+    aria2::{self, Ending},
+    mcp::mcp_tools,
+    routes::openapi,
+};

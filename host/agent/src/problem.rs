@@ -14,7 +14,10 @@ use utoipa::{
     openapi::{Content, Ref, RefOr, Response as Described, ResponseBuilder},
 };
 
-use crate::session::CallError;
+use crate::{access::budget::Exhausted, link::session::CallError};
+
+/// The answer to a path that there is not, or that is switched off.
+pub(crate) const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
 
 /// An acknowledgement or a refusal.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -71,6 +74,12 @@ impl IntoResponse for Problem {
         let Self { status, message } = self;
         let success = false;
         (status, Json(ResultMessage { success, message })).into_response()
+    }
+}
+
+impl From<Exhausted> for Problem {
+    fn from(error: Exhausted) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
     }
 }
 

@@ -25,16 +25,12 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    peer_user::Peer,
-    rest::{self, App},
-    throttle::Source,
+    access::{Seat, peer_user::Peer, throttle::Source},
+    surface::{routes, state::App},
 };
 
-/// The seat of a connection of this listener; every request carries it.
-pub(crate) type Seat = admission::Seat<Source>;
-
 /// Connections of clients that have not authenticated. With [`HEAD_BYTES`] and
-/// [`FREE_BODY_BYTES`](crate::budget::FREE_BODY_BYTES) each, they cost 48 MiB.
+/// [`FREE_BODY_BYTES`](crate::access::budget::FREE_BODY_BYTES) each, they cost 48 MiB.
 const MAX_UNAUTHENTICATED: usize = 512;
 
 /// The part of those that one address may have. A household behind one address, or a proxy that is not trusted, needs
@@ -77,7 +73,7 @@ impl Acceptor {
             unauthenticated_per_source: MAX_UNAUTHENTICATED_PER_SOURCE.min(unauthenticated.div_ceil(2)),
         };
         Self {
-            service: TowerToHyperService::new(rest::router(app.clone())),
+            service: TowerToHyperService::new(routes::router(app.clone())),
             tracker: app.tracker.clone(),
             stop: app.stop.clone(),
             cut: app.cut.clone(),
