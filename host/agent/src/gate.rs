@@ -1,5 +1,5 @@
-//! Who may come in. Every request passes here before any route sees it: what is decided is decided in [`verdict`], from facts
-//! alone; here the facts are collected, and wrong keys counted.
+//! Authorization of requests. Every request passes this layer before any route sees it. [`verdict`] decides, from facts alone;
+//! here the facts are collected, keys are compared and wrong ones counted.
 
 pub(crate) mod credentials;
 pub(crate) mod sender;
@@ -278,7 +278,7 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
     let id = request_id(request.headers());
     let span = tracing::info_span!("request", id, surface = area.name());
     let method = request.method().clone();
-    let mut response = judged(&gate, area, request, next).instrument(span.clone()).await;
+    let mut response = guard(&gate, area, request, next).instrument(span.clone()).await;
     let (status, elapsed) = (response.status().as_u16(), began.elapsed());
     // Neither path nor query: both may hold what is nobody's business.
     span.in_scope(|| tracing::debug!(%method, status, ?elapsed, "answered"));
@@ -301,7 +301,7 @@ fn request_id(headers: &HeaderMap) -> String {
     }
 }
 
-async fn judged(gate: &Gate, area: Area, mut request: Request, next: Next) -> Response {
+async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Response {
     let settings = gate.vault.settings();
     let headers = request.headers();
     let peer = request.extensions().get::<Peer>().cloned();
@@ -359,12 +359,12 @@ async fn judged(gate: &Gate, area: Area, mut request: Request, next: Next) -> Re
         request.extensions_mut().insert(sender);
         next.run(request).await
     };
-    dress(&mut response, &settings);
+    add_headers(&mut response, &settings);
     response
 }
 
 /// What every answer carries.
-fn dress(response: &mut Response, settings: &Settings) {
+fn add_headers(response: &mut Response, settings: &Settings) {
     let status = response.status();
     let is_json = response
         .headers()
@@ -391,7 +391,7 @@ fn dress(response: &mut Response, settings: &Settings) {
 
 fn preflight(settings: &Settings, asked_headers: Option<HeaderValue>) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    dress(&mut response, settings);
+    add_headers(&mut response, settings);
     let headers = response.headers_mut();
     headers.insert(header::ALLOW, HeaderValue::from_static(METHODS));
     if settings.cors {

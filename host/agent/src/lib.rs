@@ -19,17 +19,15 @@ mod problem;
 mod projection;
 mod serve;
 mod settings;
+mod shutdown;
 mod surface;
 
 pub use access::key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
 pub use agent::{Agent, StartError};
+pub use aria2::Ending;
 pub use link::connect::{ByteStream, Connect, ConnectError, Found};
 pub use settings::{
-    config::{Config, DEFAULT_PORT, Host, PresetKey, SessionFile},
+    config::{Config, DEFAULT_PORT, Host, PresetKey},
     vault::{DirectoryError, Holder, Stored, holder, stored},
 };
-pub use surface::{
-    aria2::{self, Ending},
-    mcp::mcp_tools,
-    routes::openapi,
-};
+pub use surface::{mcp::mcp_tools, routes::openapi};

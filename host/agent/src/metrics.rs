@@ -1,5 +1,5 @@
-//! What the service does, in numbers, for Prometheus. Counted where it happens, without a lock; written when somebody
-//! asks. Labels are closed sets: no URL, no name, no id.
+//! Counters of requests and of calls to the daemon, for Prometheus. Counted where it happens, without a lock; written when
+//! they are scraped. Labels are closed sets: no URL, no name, no id.
 
 use std::{
     fmt::Write as _,

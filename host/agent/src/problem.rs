@@ -14,7 +14,7 @@ use utoipa::{
     openapi::{Content, Ref, RefOr, Response as Described, ResponseBuilder},
 };
 
-use crate::{access::budget::Exhausted, link::session::CallError};
+use crate::{access::budget::Exhausted, link::error::CallError};
 
 /// The answer to a path that there is not, or that is switched off.
 pub(crate) const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
@@ -53,8 +53,7 @@ impl Problem {
 }
 
 impl Problem {
-    /// As it is told where whatever does not come about is the request's failure: a package that is not there, cannot be
-    /// had or is not believed.
+    /// For routes where a missing, unavailable or untrusted package is the request's failure: 400, not 404, 409 or 503.
     pub(crate) fn refused(error: CallError) -> Self {
         let is_outcome = |error: &RpcError| match error.application_code() {
             Some(ErrorCode::NotFound | ErrorCode::Conflict) => true,
@@ -63,7 +62,7 @@ impl Problem {
             _ => false,
         };
         match error {
-            CallError::Refused(error) if is_outcome(&error) => Self::invalid(told(error)),
+            CallError::Refused(error) if is_outcome(&error) => Self::invalid(message_of(error)),
             error => error.into(),
         }
     }
@@ -104,7 +103,7 @@ impl From<RpcError> for Problem {
             };
             return Self::new(status, error.message);
         };
-        let message = told(error);
+        let message = message_of(error);
         let status = match kind {
             ErrorCode::NotFound => return Self::not_found(),
             ErrorCode::InvalidArgument | ErrorCode::Unsupported => StatusCode::BAD_REQUEST,
@@ -120,7 +119,7 @@ impl From<RpcError> for Problem {
 }
 
 /// What a refusal says, with the field that it is about.
-fn told(error: RpcError) -> String {
+fn message_of(error: RpcError) -> String {
     match error.data.and_then(|data| data.field) {
         Some(field) if !error.message.contains(&field) => format!("{field}: {}", error.message),
         _ => error.message,

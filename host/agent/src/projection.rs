@@ -1,7 +1,8 @@
 //! What is known of the daemon without asking it: [`tasks`] is its state, kept current by its events; [`hub`] is what
-//! clients read and follow.
+//! clients read and follow, [`feed`] what subscribers within the process are told.
 
+pub(crate) mod feed;
 pub(crate) mod hub;
-pub(crate) mod lexicon;
-pub(crate) mod shelf;
+mod packed;
+pub(crate) mod task_list;
 pub(crate) mod tasks;

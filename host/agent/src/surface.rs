@@ -1,6 +1,6 @@
 //! The interfaces that clients speak. Peers of each other: what they share is below them, in [`state`] and [`http`].
 
-pub mod aria2;
+pub(crate) mod aria2;
 pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod rest;

@@ -27,7 +27,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("market", &["transfer", "egress"]),
     ("market-tool", &["market"]),
     ("admission", &[]),
-    ("agent", &["admission", "protocol"]),
+    ("aria2", &["admission", "protocol"]),
+    ("agent", &["admission", "aria2", "protocol"]),
     (
         "daemon",
         &[
@@ -51,6 +52,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "protocol",
             "daemon",
             "agent",
+            "aria2",
             "plugin-host",
             "plugin-wasm",
             "market",

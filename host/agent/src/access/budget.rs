@@ -22,16 +22,13 @@ pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// What an answer may have without a reservation.
 pub(crate) const FREE_ANSWER_BYTES: usize = 64 * 1024;
 
-/// The largest tree that one JSON text may become. See [`tree_bytes`].
-pub(crate) const MAX_TREE_BYTES: usize = 16 * 1024 * 1024;
-
 /// All large bodies together.
 const BODIES_BYTES: usize = 4 * MAX_BODY_BYTES;
 
 /// All large answers together: one of the largest, and some beside it.
 const ANSWERS_BYTES: usize = MAX_ANSWER_BYTES + MAX_ANSWER_BYTES / 2;
 
-/// Large requests that are worked on at once, each with a tree of [`MAX_TREE_BYTES`] at most.
+/// Large requests that are worked on at once, each with a tree of [`admission::json::MAX_TREE_BYTES`] at most.
 const LARGE_AT_ONCE: u32 = 2;
 
 /// The unit in which is counted.
@@ -135,66 +132,9 @@ pub(crate) fn with_share(bytes: impl AsRef<[u8]> + Send + 'static, share: Share)
     })
 }
 
-/// How much memory a JSON text takes at most when it is read into a tree, without its texts, which are no longer than the
-/// text itself: a value in a list has 32 bytes, a list room for four, a map nodes of eleven members. Only brackets and
-/// commas count, so this is far cheaper than to read it. Text that is not JSON gives a number, too.
-pub(crate) fn tree_bytes(json: &[u8]) -> usize {
-    const MEMBER: usize = 64;
-    const LIST: usize = 160;
-    const MAP: usize = 700;
-    let (mut bytes, mut is_text, mut is_escaped) = (0_usize, false, false);
-    for byte in json {
-        if is_text {
-            match byte {
-                _ if is_escaped => is_escaped = false,
-                b'\\' => is_escaped = true,
-                b'"' => is_text = false,
-                _ => {}
-            }
-        } else {
-            bytes += match byte {
-                b'"' => {
-                    is_text = true;
-                    0
-                }
-                b',' => MEMBER,
-                b'[' => LIST,
-                b'{' => MAP,
-                _ => 0,
-            };
-        }
-    }
-    bytes
-}
-
-/// Refuses what would become too large a tree. Small texts cannot, and cost no look.
-pub(crate) fn check_tree(json: &[u8]) -> Result<(), TooMany> {
-    /// A map of one member, the worst there is, takes eight bytes of text.
-    const HARMLESS_BYTES: usize = 16 * 1024;
-    if json.len() > HARMLESS_BYTES && tree_bytes(json) > MAX_TREE_BYTES {
-        return Err(TooMany);
-    }
-    Ok(())
-}
-
-/// A text has too many values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it has too many lists, objects or values (more than {} MiB of them); send it in parts", MAX_TREE_BYTES >> 20)]
-pub(crate) struct TooMany;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_multiplies_in_memory_is_refused_and_what_is_merely_long_is_not() {
-        let many = |part: &str| format!("[{}0]", part.repeat(4 * 1024 * 1024 / part.len()));
-        for bomb in ["0,", "[],", "{\"\":0},", "\"\","] {
-            assert_eq!(check_tree(many(bomb).as_bytes()), Err(TooMany), "{bomb}");
-        }
-        let long = format!("[\"{}\"]", ",[{\\\"".repeat(600_000));
-        assert_eq!(check_tree(long.as_bytes()), Ok(()));
-    }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_held_is_free_again_when_it_was_sent() {

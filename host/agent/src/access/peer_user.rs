@@ -17,7 +17,7 @@ pub(crate) enum PeerUser {
     /// The user with this id.
     Id(u32),
     /// This operating system does not tell.
-    Untold,
+    Unavailable,
     /// It could not be found out, so it may be any user.
     Unknown,
 }
@@ -27,7 +27,7 @@ impl PeerUser {
     pub(crate) fn is_own(self) -> bool {
         match self {
             Self::Id(id) => Some(id) == system::own_user(),
-            Self::Untold => true,
+            Self::Unavailable => true,
             Self::Unknown => false,
         }
     }
@@ -60,7 +60,7 @@ impl Peer {
 
     /// A client in this process, at this address.
     pub(crate) fn in_process(address: SocketAddr) -> Self {
-        let user = system::own_user().map_or(PeerUser::Untold, PeerUser::Id);
+        let user = system::own_user().map_or(PeerUser::Unavailable, PeerUser::Id);
         Self {
             address,
             local: None,
@@ -236,6 +236,6 @@ mod system {
     }
 
     pub(super) fn find(_: SocketAddr, _: SocketAddr) -> PeerUser {
-        PeerUser::Untold
+        PeerUser::Unavailable
     }
 }

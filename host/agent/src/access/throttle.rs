@@ -1,4 +1,4 @@
-//! Who sends wrong keys has to wait. Pure: the time comes in.
+//! Rate limit for wrong keys, by source. Pure: the time is a parameter.
 //!
 //! Wrong keys are counted by the form in which they come, because a web page can send some forms from the browser of
 //! somebody who merely visits it. Such forms close themselves only; header keys close every form.

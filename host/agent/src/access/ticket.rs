@@ -1,4 +1,4 @@
-//! Tickets: one download without the access key in its address.
+//! Tickets: a URL of one file that a browser can open without the access key, once and for a minute.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! Downloads that wait for their user's word: in memory only, because cookies are among them, few, and not for long.
+//! Downloads that wait for their user's decision: in memory only, because cookies are among them, few, and not for long.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -36,9 +36,9 @@ struct Waiting {
     until: Instant,
 }
 
-/// The questions. Whoever watches is told of every change.
+/// The waiting downloads. Every change is published as `pendingCapturesChanged`.
 pub(crate) struct Pending {
-    /// Looked at for a moment. The hub is told while it is held, so that changes are told in their order.
+    /// Held while a change is published, so that changes are published in their order.
     table: Mutex<Vec<Waiting>>,
     hub: Arc<Hub>,
     added: Notify,
@@ -75,7 +75,7 @@ impl Pending {
             bytes,
             until: Instant::now() + WAITING_TIME,
         });
-        self.tell(&table);
+        self.publish(&table);
         self.added.notify_one();
         Ok(id)
     }
@@ -90,7 +90,7 @@ impl Pending {
         let mut table = self.table();
         let place = table.iter().position(|waiting| waiting.shown.transaction_id == id)?;
         table.remove(place);
-        self.tell(&table);
+        self.publish(&table);
         Some(())
     }
 
@@ -122,13 +122,13 @@ impl Pending {
                 count = before - table.len(),
                 "nobody confirmed downloads that a browser handed over"
             );
-            self.tell(&table);
+            self.publish(&table);
         }
     }
 
-    fn tell(&self, table: &[Waiting]) {
+    fn publish(&self, table: &[Waiting]) {
         self.hub
-            .pending_changed(table.iter().map(|waiting| waiting.shown.clone()).collect());
+            .publish_pending(table.iter().map(|waiting| waiting.shown.clone()).collect());
     }
 
     fn table(&self) -> MutexGuard<'_, Vec<Waiting>> {

@@ -7,9 +7,6 @@ use crate::access::{
     throttle::{Form, Source},
 };
 
-/// The answer to a browser without a key that asks for more than downloads of its own.
-pub(crate) const KEY_FIRST: &str = "set an access key first";
-
 /// By what right a request passed the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {

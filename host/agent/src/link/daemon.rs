@@ -6,19 +6,19 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use protocol::{Method, RuntimeStats};
+use protocol::Method;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio::{sync::watch, time::Instant};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::task::TaskTracker;
 
-use crate::{
-    link::{
-        connect::Connect,
-        session::{self, Begun, CallError, Session, SessionError},
-    },
-    projection::hub::Hub,
+use super::{
+    connect::Connect,
+    error::{CallError, SessionError},
+    handshake::open,
+    session::{self, Begun, Session},
 };
+use crate::{projection::hub::Hub, shutdown::Shutdown};
 
 /// The first pause before the daemon is sought again. A killed one is back within a second.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -51,25 +51,20 @@ impl std::fmt::Debug for Daemon {
 }
 
 impl Daemon {
-    /// Begins to look for the daemon, until `stop`; what is spawned for it is `tracker`'s.
-    pub(crate) fn start(
-        connect: Arc<dyn Connect>,
-        hub: Arc<Hub>,
-        version: String,
-        stop: CancellationToken,
-        tracker: &TaskTracker,
-    ) -> Self {
+    /// Begins to look for the daemon, until its release at shutdown.
+    pub(crate) fn start(connect: Arc<dyn Connect>, hub: Arc<Hub>, version: String, shutdown: &Shutdown) -> Self {
         let (session_tx, session) = watch::channel(Err("the daemon is still being looked for".into()));
         let daemon = Self {
             connect,
             hub,
             session,
-            tracker: tracker.clone(),
+            tracker: shutdown.tracker.clone(),
         };
         let held = daemon.clone();
-        tracker.spawn(async move {
+        let release = shutdown.release_daemon.clone();
+        shutdown.tracker.spawn(async move {
             let supervise = supervise(&*held.connect, &held.hub, &version, &session_tx);
-            stop.run_until_cancelled(supervise).await;
+            release.run_until_cancelled(supervise).await;
             drop(session_tx.send_replace(Err("app shutting down".into())));
             held.hub.disconnected();
         });
@@ -91,10 +86,7 @@ impl Daemon {
 
     /// The directory of downloads that name none; empty until the daemon has reported its configuration.
     pub(crate) fn save_dir(&self) -> Result<String, CallError> {
-        let stats = self
-            .known()?
-            .look(|daemon| serde_json::from_str::<RuntimeStats>(daemon.stats()));
-        Ok(stats.unwrap_or_default().save_dir)
+        Ok(self.known()?.with_tasks(|daemon| daemon.stats().save_dir.clone()))
     }
 
     /// Resolves once there is a session.
@@ -107,7 +99,11 @@ impl Daemon {
     }
 
     /// Hands a call over, in order.
-    pub(crate) async fn begin(&self, method: Method, params: Option<&RawValue>) -> Result<Begun, CallError> {
+    pub(crate) async fn begin<P: Serialize + Sync>(
+        &self,
+        method: Method,
+        params: Option<&P>,
+    ) -> Result<Begun, CallError> {
         self.session()?.begin(method, params).await
     }
 
@@ -117,10 +113,18 @@ impl Daemon {
         method: Method,
         params: &(impl Serialize + Sync),
     ) -> Result<R, CallError> {
-        let params = serde_json::value::to_raw_value(params).map_err(|_| CallError::Unreadable)?;
-        let begun = self.begin(method, Some(&params)).await?;
-        let result = begun.finish(&self.hub).await?;
+        let result = self.call_raw(method, params).await?;
         serde_json::from_str(result.get()).map_err(|_| CallError::Unreadable)
+    }
+
+    /// The same; the result stays text.
+    pub(crate) async fn call_raw(
+        &self,
+        method: Method,
+        params: &(impl Serialize + Sync),
+    ) -> Result<Box<RawValue>, CallError> {
+        let begun = self.begin(method, Some(params)).await?;
+        begun.finish(&self.hub).await
     }
 
     /// An HTTP request on a connection of its own, with the Bearer of the present session.
@@ -159,7 +163,7 @@ impl Daemon {
         if self.session().is_err() {
             return;
         }
-        let asked = match session::open(&*self.connect, version).await {
+        let asked = match open(&*self.connect, version).await {
             Ok(opened) => opened.ask_to_stop().await,
             Err(error) => Err(error),
         };
@@ -173,14 +177,13 @@ async fn supervise(connect: &dyn Connect, hub: &Hub, version: &str, session_tx: 
     let mut pause = FIRST_PAUSE;
     loop {
         let began = Instant::now();
-        let error = match session::open(connect, version).await {
+        let error = match open(connect, version).await {
             Ok(opened) => {
-                opened
-                    .run(hub, |session| {
-                        tracing::info!("the daemon is there");
-                        drop(session_tx.send_replace(Ok(session)));
-                    })
-                    .await
+                let ready = |session| {
+                    tracing::info!("the daemon is there");
+                    drop(session_tx.send_replace(Ok(session)));
+                };
+                session::run(opened, hub, ready).await
             }
             Err(error) => error,
         };

@@ -1,15 +1,16 @@
 //! What all clients of the agent see: the projection of the daemon, the agent's own state, and the events of both, each
-//! encoded once for all connections.
+//! encoded once for all connections. A snapshot belongs to exactly one event, so a client that reads on from it misses
+//! nothing.
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak},
     time::Duration,
 };
 
 use bytes::Bytes;
 use protocol::{
-    EventBody, PendingCaptureDto, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams,
+    EventBody, PendingCaptureDto, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams, TaskRuntimeDto,
     agent::{GatewayStatusDto, Preferences},
     encode_notification,
 };
@@ -17,11 +18,12 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::watch;
 
-use crate::{
-    metrics::Metrics,
-    projection::tasks::{Listing, Projection},
-    surface::aria2::Board,
+use super::{
+    feed::Feed,
+    task_list::Task,
+    tasks::{Change, Listing, Projection},
 };
+use crate::metrics::Metrics;
 
 /// Events kept for readers that are behind; ten thousand tasks made one by one fit.
 const MAX_EVENTS: usize = 16 * 1024;
@@ -32,7 +34,7 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes of events that one reader holds at once, unless one event has more.
 const MAX_BYTES_AT_ONCE: usize = 64 * 1024;
 
-/// A larger new snapshot is not sent to everybody: its readers are told of a gap and fetch it when they are ready.
+/// A larger new snapshot is not sent as an event: its readers get a gap, and fetch it when they are ready.
 const MAX_SNAPSHOT_EVENT_BYTES: usize = 1024 * 1024;
 
 /// How long a write's answer waits for the projection. Longer than it takes to fetch a large snapshot anew.
@@ -51,7 +53,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Resolves once there are events that it was not told of. Cancel-safe.
+    /// Resolves once there are events after its last one. Cancel-safe.
     pub(crate) async fn changed(&mut self) {
         let _hub_is_gone = self.newest.changed().await;
     }
@@ -60,15 +62,15 @@ impl Reader {
 /// How far the projection is, in the daemon's counting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reached {
-    pub(crate) epoch: String,
+    pub(crate) epoch: Arc<str>,
     pub(crate) sequence: u64,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     projection: Projection,
-    /// The same tasks in the orders of aria2's clients.
-    board: Board,
+    /// Subscribers within the process.
+    feeds: Vec<Weak<Feed>>,
     is_connected: bool,
     gateway: GatewayStatusDto,
     preferences: Preferences,
@@ -78,6 +80,32 @@ struct Inner {
     newest: u64,
 }
 
+impl Inner {
+    fn feed(&mut self, changes: &[Change]) {
+        self.feeds.retain(|feed| {
+            let feed = feed.upgrade();
+            feed.inspect(|feed| feed.push(changes)).is_some()
+        });
+    }
+}
+
+/// What a subscriber is given.
+pub(crate) enum Taken {
+    /// What changed, in order.
+    Changes(Vec<Change>),
+    /// All there is.
+    Everything {
+        /// By place, oldest first.
+        tasks: Vec<(u64, Arc<Task>)>,
+        /// What the live runs said last.
+        runs: Vec<Arc<TaskRuntimeDto>>,
+        /// By id, in order.
+        queues: Vec<String>,
+        /// Whether changes before were lost because there were too many.
+        is_gap: bool,
+    },
+}
+
 /// The state and its events. Cheap reads from every handler, one writer at a time, nothing awaited while it is held:
 /// a lock, because a snapshot must belong to exactly one event.
 #[derive(Debug)]
@@ -85,8 +113,6 @@ pub(crate) struct Hub {
     epoch: String,
     inner: RwLock<Inner>,
     newest: watch::Sender<u64>,
-    /// The number of the newest notice of the board.
-    noticed: watch::Sender<u64>,
     reached: watch::Sender<Reached>,
     pub(crate) metrics: Arc<Metrics>,
 }
@@ -114,7 +140,6 @@ impl Hub {
             epoch: uuid::Uuid::new_v4().to_string(),
             inner: RwLock::new(inner),
             newest: watch::Sender::new(0),
-            noticed: watch::Sender::new(0),
             reached: watch::Sender::default(),
             metrics: Arc::default(),
         }
@@ -133,94 +158,96 @@ impl Hub {
         &self.epoch
     }
 
-    /// Reads from the projection.
-    pub(crate) fn look<T>(&self, read: impl FnOnce(&Projection) -> T) -> T {
+    /// Reads from the projection, as of one moment.
+    pub(crate) fn with_tasks<T>(&self, read: impl FnOnce(&Projection) -> T) -> T {
         read(&self.read().projection)
     }
 
-    /// Reads from the projection and its orders, as of the same moment.
-    pub(crate) fn look_at_board<T>(&self, read: impl FnOnce(&Projection, &Board) -> T) -> T {
+    /// Begins to keep the changes of the tasks for a subscriber, as long as that holds them.
+    pub(crate) fn subscribe(&self) -> Arc<Feed> {
+        let feed = Arc::new(Feed::default());
+        self.write().feeds.push(Arc::downgrade(&feed));
+        feed
+    }
+
+    /// What has changed since the subscriber asked last.
+    pub(crate) fn take(&self, feed: &Feed) -> Taken {
+        if let Some(changes) = feed.take() {
+            return Taken::Changes(changes);
+        }
         let inner = self.read();
-        read(&inner.projection, &inner.board)
+        let is_gap = feed.renewed();
+        Taken::Everything {
+            tasks: inner.projection.placed().collect(),
+            runs: inner.projection.runs().cloned().collect(),
+            queues: inner.projection.queue_ids(),
+            is_gap,
+        }
     }
 
-    /// Changes what is remembered beyond the tasks.
-    pub(crate) fn change_board<T>(&self, change: impl FnOnce(&mut Board) -> T) -> T {
-        change(&mut self.write().board)
-    }
-
-    /// Follows the number of the board's newest notice.
-    pub(crate) fn follow_notices(&self) -> watch::Receiver<u64> {
-        self.noticed.subscribe()
-    }
-
-    /// The daemon's state anew.
+    /// Replaces the daemon's state, after a new connection or a gap.
     pub(crate) fn replace(&self, projection: Projection, reached: Reached) {
         let text = (self.has_readers() && projection.len() < MAX_SNAPSHOT_EVENT_BYTES / 512)
             .then(|| projection.snapshot(String::new(), "]}").whole());
         let text = text.filter(|text| text.len() < MAX_SNAPSHOT_EVENT_BYTES);
         let mut inner = self.write();
-        inner.board.renew(&projection);
-        self.noticed.send_replace(inner.board.newest_notice());
         inner.projection = projection;
+        inner.feed(&[Change::All]);
         match text.and_then(|text| RawValue::from_string(text).ok()) {
-            Some(snapshot) => self.tell(&mut inner, &AgentEvent::DaemonSnapshotReplaced(&snapshot)),
-            None => self.break_off(&mut inner),
+            Some(snapshot) => self.publish(&mut inner, &AgentEvent::DaemonSnapshotReplaced(&snapshot)),
+            None => self.drop_events(&mut inner),
         }
         if !inner.is_connected {
             inner.is_connected = true;
-            self.tell(&mut inner, &AgentEvent::DaemonConnectionChanged(true));
+            self.publish(&mut inner, &AgentEvent::DaemonConnectionChanged(true));
         }
         drop(inner);
         self.reached.send_replace(reached);
     }
 
-    /// An event of the daemon.
+    /// Takes in an event of the daemon and passes it on to clients as it is.
     pub(crate) fn apply(&self, event: &EventBody, reached: Reached) -> Result<(), serde_json::Error> {
         let mut inner = self.write();
-        let Inner { projection, board, .. } = &mut *inner;
-        let changed = projection.apply(event)?;
-        if board.take(&changed, projection) {
-            self.noticed.send_replace(board.newest_notice());
-        }
-        self.tell(&mut inner, &AgentEvent::Daemon(event));
+        let changes = inner.projection.apply(event)?;
+        inner.feed(&changes);
+        self.publish(&mut inner, &AgentEvent::Daemon(event));
         drop(inner);
         self.reached.send_replace(reached);
         Ok(())
     }
 
-    /// The daemon is gone for now.
+    /// Sends `daemonConnectionChanged`: there is no session until the next [`replace`](Self::replace).
     pub(crate) fn disconnected(&self) {
         let mut inner = self.write();
         if inner.is_connected {
             inner.is_connected = false;
-            self.tell(&mut inner, &AgentEvent::DaemonConnectionChanged(false));
+            self.publish(&mut inner, &AgentEvent::DaemonConnectionChanged(false));
         }
     }
 
-    /// The switches or preferences are others now.
-    pub(crate) fn own_changed(&self, gateway: GatewayStatusDto, preferences: &Preferences) {
+    /// Sends `gatewayChanged` and `preferencesChanged` for what differs from the last published values.
+    pub(crate) fn publish_settings(&self, gateway: GatewayStatusDto, preferences: &Preferences) {
         let mut inner = self.write();
         if inner.gateway != gateway {
-            self.tell(&mut inner, &AgentEvent::GatewayChanged(&gateway));
+            self.publish(&mut inner, &AgentEvent::GatewayChanged(&gateway));
             inner.gateway = gateway;
         }
         if inner.preferences != *preferences {
-            self.tell(&mut inner, &AgentEvent::PreferencesChanged(preferences));
+            self.publish(&mut inner, &AgentEvent::PreferencesChanged(preferences));
             inner.preferences = preferences.clone();
         }
     }
 
-    /// Other downloads wait for their user's word now.
-    pub(crate) fn pending_changed(&self, pending: Vec<PendingCaptureDto>) {
+    /// Sends `pendingCapturesChanged`: the downloads that wait for their user's decision.
+    pub(crate) fn publish_pending(&self, pending: Vec<PendingCaptureDto>) {
         let mut inner = self.write();
-        self.tell(&mut inner, &AgentEvent::PendingCapturesChanged(&pending));
+        self.publish(&mut inner, &AgentEvent::PendingCapturesChanged(&pending));
         inner.pending = pending;
     }
 
-    /// What was handed over is these tasks now.
-    pub(crate) fn captured(&self, tasks: &[String]) {
-        self.tell(&mut self.write(), &AgentEvent::CaptureTasksStarted(tasks));
+    /// Sends `captureTasksStarted`: these tasks were made of a download that a browser handed over.
+    pub(crate) fn publish_captured(&self, tasks: &[String]) {
+        self.publish(&mut self.write(), &AgentEvent::CaptureTasksStarted(tasks));
     }
 
     /// Without any, events need not be written: whoever comes later begins with a snapshot.
@@ -228,9 +255,9 @@ impl Hub {
         self.newest.receiver_count() > 0
     }
 
-    fn tell(&self, inner: &mut Inner, event: &AgentEvent<'_>) {
+    fn publish(&self, inner: &mut Inner, event: &AgentEvent<'_>) {
         if !self.has_readers() {
-            return self.break_off(inner);
+            return self.drop_events(inner);
         }
         let params = ServiceEventParams {
             epoch: self.epoch.clone(),
@@ -241,7 +268,7 @@ impl Hub {
             },
         };
         let Ok(text) = encode_notification(SERVICE_EVENT, &params) else {
-            return self.break_off(inner);
+            return self.drop_events(inner);
         };
         inner.newest += 1;
         inner.bytes += text.len();
@@ -254,7 +281,7 @@ impl Hub {
     }
 
     /// Makes every reader miss an event.
-    fn break_off(&self, inner: &mut Inner) {
+    fn drop_events(&self, inner: &mut Inner) {
         inner.events.clear();
         inner.bytes = 0;
         inner.newest += 1;
@@ -304,8 +331,12 @@ impl Hub {
 
     /// Waits until the projection holds what a write did.
     pub(crate) async fn caught_up(&self, write: &Reached) {
-        let mut reached = self.reached.subscribe();
         let is_there = |now: &Reached| now.epoch != write.epoch || now.sequence >= write.sequence;
+        // A reply comes after its events, so this is how it is unless everything is being fetched anew.
+        if is_there(&self.reached.borrow()) {
+            return;
+        }
+        let mut reached = self.reached.subscribe();
         let waited = tokio::time::timeout(MAX_CATCH_UP, reached.wait_for(is_there)).await;
         if waited.is_err() {
             tracing::warn!(sequence = write.sequence, "the projection is behind a write");

@@ -1,6 +1,7 @@
 //! The daemon's state as the agent knows it: its last snapshot, kept current by events. Pure.
 //!
-//! What the daemon wrote is kept and passed on as it is; only the members that lists are filtered by are looked at.
+//! What the daemon wrote is kept and passed on as it is. Only the members that lists are filtered by are parsed, once, when
+//! the event comes; a read of a task parses nothing.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -8,13 +9,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use protocol::{EventBody, TaskDto, TaskIdParams, TaskRuntimeDto, TaskStatus};
+use protocol::{EventBody, QueueDto, RuntimeStats, TaskIdParams, TaskRuntimeDto, TaskStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::projection::{
-    lexicon::{Lexicon, Words},
-    shelf::{Shelf, Task},
+use super::{
+    packed::{LiveBytes, Packer},
+    task_list::{Task, TaskList},
 };
 
 /// Names of queues and groups from which on those that no task has any more are forgotten.
@@ -23,24 +24,41 @@ const MANY_NAMES: usize = 1024;
 /// Room for the task that makes a piece full, so that it is not moved for its sake.
 const ROOM_BYTES: usize = 2 * 1024;
 
+/// Room for one task.
+const TASK_BYTES: usize = 1536;
+
 /// What of a long text is written at once. Small, because a thousand readers have one each.
 pub(crate) const PIECE_BYTES: usize = 8 * 1024;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Members {
-    task_id: String,
-    #[serde(default)]
+/// What of a task is looked at.
+#[derive(Default)]
+struct Index {
+    task_id: Option<String>,
     queue_id: String,
-    #[serde(default)]
     group_id: String,
-    status: TaskStatus,
-    #[serde(default)]
-    created_at: String,
-    #[serde(default)]
-    completed_at: String,
-    #[serde(default)]
+    status: Option<TaskStatus>,
+    created_at: u64,
+    completed_at: u64,
     queue_order: u32,
+}
+
+impl Index {
+    /// Takes a member of a task's record.
+    fn take(&mut self, name: &str, value: &RawValue) -> Result<(), serde_json::Error> {
+        let seconds =
+            |value: &RawValue| serde_json::from_str::<&str>(value.get()).map(|text| text.parse().unwrap_or(0));
+        match name {
+            "taskId" => self.task_id = Some(serde_json::from_str(value.get())?),
+            "queueId" => self.queue_id = serde_json::from_str(value.get())?,
+            "groupId" => self.group_id = serde_json::from_str(value.get())?,
+            "status" => self.status = Some(serde_json::from_str(value.get())?),
+            "createdAt" => self.created_at = seconds(value)?,
+            "completedAt" => self.completed_at = seconds(value)?,
+            "queueOrder" => self.queue_order = serde_json::from_str(value.get())?,
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// What is not tasks, as the daemon wrote it.
@@ -101,21 +119,17 @@ pub(crate) struct Page {
     pub(crate) next: Option<String>,
 }
 
-/// A task that came, went, or is another now.
-#[derive(Debug)]
-pub(crate) struct Change {
-    pub(crate) place: u64,
-    pub(crate) before: Option<Arc<Task>>,
-    pub(crate) after: Option<Arc<Task>>,
-}
-
-/// What an event changed of what is ordered by it.
-#[derive(Debug)]
-pub(crate) enum Changed {
-    /// These tasks, maybe none.
-    Tasks(Vec<Change>),
-    /// The queues.
-    Queues,
+/// Something that changed, for who keeps an order of the tasks.
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
+    /// The task at this place came, or is another now.
+    Task(u64, Arc<Task>),
+    /// The task of this id is gone.
+    Deleted(Arc<str>),
+    /// What a live run said.
+    Progress(Arc<TaskRuntimeDto>),
+    /// The queues, by id, in order.
+    Queues(Vec<String>),
     /// Everything.
     All,
 }
@@ -124,17 +138,35 @@ pub(crate) enum Changed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BadCursor;
 
+/// What a live run said last.
+#[derive(Debug)]
+struct Sample {
+    /// As the daemon wrote it.
+    text: Box<str>,
+    record: Arc<TaskRuntimeDto>,
+}
+
+impl Sample {
+    fn live(&self) -> LiveBytes {
+        LiveBytes {
+            downloaded: self.record.downloaded_bytes,
+            total: self.record.total_bytes,
+        }
+    }
+}
+
 /// The daemon's state.
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
-    shelf: Shelf,
+    list: TaskList,
     places: HashMap<Arc<str>, u64>,
-    lexicon: Lexicon,
+    packer: Packer,
     /// What the live runs said last, by task.
     runtime: Arc<Runtime>,
     /// One text for each queue and group, not one for each task.
     names: HashSet<Arc<str>>,
     next_place: u64,
+    stats: RuntimeStats,
     rest: Rest,
 }
 
@@ -146,24 +178,27 @@ impl Projection {
             rest: serde_json::from_str(snapshot)?,
             ..Self::default()
         };
+        if let Some(stats) = &projection.rest.runtime_stats {
+            projection.stats = serde_json::from_str(stats.get()).unwrap_or_default();
+        }
         for task in tasks {
             projection.put(task.get())?;
         }
-        for (id, sample) in task_runtime {
-            projection.sample(id, sample.get());
+        for sample in task_runtime.into_values() {
+            projection.sample(sample.get())?;
         }
         Ok(projection)
     }
 
     /// Brings in an event. Kinds that are not known change nothing.
-    pub(crate) fn apply(&mut self, event: &EventBody) -> Result<Changed, serde_json::Error> {
+    pub(crate) fn apply(&mut self, event: &EventBody) -> Result<Vec<Change>, serde_json::Error> {
         let data = event.data.get();
         let text = || Some(event.data.clone());
         let mut changes = Vec::new();
         match event.kind.as_str() {
             "snapshotReplaced" => {
                 *self = Self::read(data)?;
-                return Ok(Changed::All);
+                changes.push(Change::All);
             }
             "taskChanged" => changes.push(self.put(data)?),
             "tasksSnapshot" => {
@@ -171,66 +206,72 @@ impl Projection {
                 for task in tasks {
                     changes.push(self.put(task.get())?);
                 }
-                for id in deleted {
-                    changes.extend(self.remove(&id));
-                }
+                changes.extend(deleted.iter().filter_map(|id| self.remove(id)));
             }
             "taskDeleted" => changes.extend(self.remove(&serde_json::from_str::<TaskIdParams>(data)?.task_id)),
-            "taskRuntimeChanged" => self.sample(serde_json::from_str::<TaskIdParams>(data)?.task_id, data),
+            "taskRuntimeChanged" => changes.extend(self.sample(data)?),
             "queuesChanged" => {
                 self.rest.queues = text();
-                return Ok(Changed::Queues);
+                changes.push(Change::Queues(self.queue_ids()));
             }
             "groupsChanged" => self.rest.groups = text(),
             "pluginsChanged" => self.rest.plugins = text(),
             "configChanged" => self.rest.config = text(),
             "siteAuthChanged" => self.rest.site_auth = text(),
             "priorityChanged" => self.rest.priority = text(),
-            "runtimeStatsChanged" => self.rest.runtime_stats = text(),
+            "runtimeStatsChanged" => {
+                self.stats = serde_json::from_str(data).unwrap_or_default();
+                self.rest.runtime_stats = text();
+            }
             _ => {}
         }
-        Ok(Changed::Tasks(changes))
+        Ok(changes)
     }
 
     fn put(&mut self, json: &str) -> Result<Change, serde_json::Error> {
-        let members: Members = serde_json::from_str(json)?;
-        let packed = self.lexicon.pack(json)?;
-        if !matches!(members.status, TaskStatus::Downloading | TaskStatus::Preparing) {
-            self.forget_sample(&members.task_id);
+        let mut index = Index::default();
+        let packed = self.packer.pack(json, |name, value| index.take(name, value))?;
+        let missing = serde::de::Error::missing_field;
+        let id = index.task_id.ok_or_else(|| missing("taskId"))?;
+        let status = index.status.ok_or_else(|| missing("status"))?;
+        if !matches!(status, TaskStatus::Downloading | TaskStatus::Preparing) {
+            self.forget_sample(&id);
         }
-        let known = self.places.get_key_value(members.task_id.as_str());
+        let known = self.places.get_key_value(id.as_str());
         let (id, place) = if let Some((id, place)) = known {
             (Arc::clone(id), *place)
         } else {
             self.next_place += 1;
-            let id: Arc<str> = members.task_id.into();
+            let id: Arc<str> = id.into();
             self.places.insert(Arc::clone(&id), self.next_place);
             (id, self.next_place)
         };
-        let task = Task {
+        let task = Arc::new(Task {
             packed,
-            queue: self.name(members.queue_id),
-            group: self.name(members.group_id),
+            queue: self.name(index.queue_id),
+            group: self.name(index.group_id),
             id,
-            status: members.status,
-            created_at: members.created_at.parse().unwrap_or(0),
-            completed_at: members.completed_at.parse().unwrap_or(0),
-            queue_order: members.queue_order,
-        };
-        let before = self.shelf.get(place).cloned();
-        let task = Arc::new(task);
-        self.shelf.put(place, Arc::clone(&task));
-        Ok(Change {
-            place,
-            before,
-            after: Some(task),
-        })
+            status,
+            created_at: index.created_at,
+            completed_at: index.completed_at,
+            queue_order: index.queue_order,
+        });
+        self.list.put(place, Arc::clone(&task));
+        Ok(Change::Task(place, task))
     }
 
-    fn sample(&mut self, id: String, json: &str) {
-        if self.places.contains_key(id.as_str()) {
-            Arc::make_mut(&mut self.runtime).insert(id, json.into());
+    fn sample(&mut self, json: &str) -> Result<Option<Change>, serde_json::Error> {
+        let record: TaskRuntimeDto = serde_json::from_str(json)?;
+        if !self.places.contains_key(record.task_id.as_str()) {
+            return Ok(None);
         }
+        let record = Arc::new(record);
+        let sample = Sample {
+            text: json.into(),
+            record: Arc::clone(&record),
+        };
+        Arc::make_mut(&mut self.runtime).insert(record.task_id.clone(), Arc::new(sample));
+        Ok(Some(Change::Progress(record)))
     }
 
     fn forget_sample(&mut self, id: &str) {
@@ -253,61 +294,33 @@ impl Projection {
 
     fn remove(&mut self, id: &str) -> Option<Change> {
         self.forget_sample(id);
-        let place = self.places.remove(id)?;
-        let before = self.shelf.get(place).cloned();
-        self.shelf.remove(place);
-        Some(Change {
-            place,
-            before,
-            after: None,
-        })
+        let (id, place) = self.places.remove_entry(id)?;
+        self.list.remove(place);
+        Some(Change::Deleted(id))
     }
 
     /// A task, with what its run said last.
     pub(crate) fn task(&self, id: &str) -> Option<String> {
-        let task = self.shelf.get(*self.places.get(id)?)?;
-        let mut text = Vec::new();
-        self.reader().write(task, &mut text);
+        let task = self.list.get(*self.places.get(id)?)?;
+        let mut text = Vec::with_capacity(TASK_BYTES);
+        write(task, &self.runtime, &mut text);
         Some(String::from_utf8(text).expect("a task is packed as text"))
-    }
-
-    /// A task as it was, in this or an earlier state.
-    pub(crate) fn text_of(&self, task: &Task) -> String {
-        let mut text = Vec::new();
-        self.lexicon.words().unpack(&task.packed, &mut text);
-        String::from_utf8(text).expect("a task is packed as text")
-    }
-
-    /// The task at a place.
-    pub(crate) fn at(&self, place: u64) -> Option<&Arc<Task>> {
-        self.shelf.get(place)
     }
 
     /// All tasks with their places, oldest first.
     pub(crate) fn placed(&self) -> impl Iterator<Item = (u64, Arc<Task>)> + use<> {
-        self.shelf.clone().before(u64::MAX)
-    }
-
-    /// What its run said last of a task.
-    pub(crate) fn runtime_of(&self, id: &str) -> Option<Arc<str>> {
-        self.runtime.get(id).cloned()
-    }
-
-    /// What tasks are read with, as of now.
-    pub(crate) fn words(&self) -> Words {
-        self.lexicon.words().clone()
+        self.list.clone().before(u64::MAX)
     }
 
     /// The sums over the tasks.
-    pub(crate) fn stats(&self) -> &str {
-        text_or(self.rest.runtime_stats.as_deref(), "{}")
+    pub(crate) fn stats(&self) -> &RuntimeStats {
+        &self.stats
     }
 
-    fn reader(&self) -> Reader {
-        Reader {
-            words: self.lexicon.words().clone(),
-            runtime: Arc::clone(&self.runtime),
-        }
+    /// The queues, by id, in order.
+    pub(crate) fn queue_ids(&self) -> Vec<String> {
+        let queues: Vec<QueueDto> = serde_json::from_str(self.queues()).unwrap_or_default();
+        queues.into_iter().map(|queue| queue.queue_id).collect()
     }
 
     /// Tasks newest first, at most `limit`, after the cursor. If the cursor's task is gone meanwhile, tasks of its
@@ -317,7 +330,7 @@ impl Projection {
             None => u64::MAX,
             Some(cursor) => self.place_of(cursor)?,
         };
-        let newest_first = self.shelf.clone().before(before).rev().map(|(_, task)| task);
+        let newest_first = self.list.clone().before(before).rev().map(|(_, task)| task);
         let mut found = newest_first.filter(move |task| filter.admits(task));
         let Some(limit) = limit else {
             let tasks = self.listing("[".to_owned(), found, "]");
@@ -332,7 +345,7 @@ impl Projection {
 
     /// All tasks, newest first, between `head` and `tail`, which begins with the list's own `]`.
     pub(crate) fn list(&self, head: String, tail: &'static str) -> Listing {
-        let newest_first = self.shelf.clone().before(u64::MAX).rev().map(|(_, task)| task);
+        let newest_first = self.list.clone().before(u64::MAX).rev().map(|(_, task)| task);
         self.listing(head + "[", newest_first, tail)
     }
 
@@ -346,7 +359,7 @@ impl Projection {
             text: head.into_bytes(),
             is_first: true,
             tasks: Box::new(tasks),
-            reader: self.reader(),
+            runtime: Arc::clone(&self.runtime),
             tail: Some(tail),
         }
     }
@@ -357,7 +370,7 @@ impl Projection {
         if let Some(place) = self.places.get(id) {
             return Ok(*place);
         }
-        let mut newest_first = self.shelf.clone().before(u64::MAX).rev();
+        let mut newest_first = self.list.clone().before(u64::MAX).rev();
         let not_newer = newest_first.find(|(_, task)| task.created_at <= created_at);
         Ok(not_newer.map_or(0, |(place, _)| place + 1))
     }
@@ -365,16 +378,15 @@ impl Projection {
     /// Numbers of tasks, by the number of their status.
     pub(crate) fn by_status(&self) -> [u64; TaskStatus::ALL.len()] {
         let mut counts = [0; TaskStatus::ALL.len()];
-        for (_, task) in self.shelf.clone().before(u64::MAX) {
+        for (_, task) in self.list.clone().before(u64::MAX) {
             counts[task.status as usize] += 1;
         }
         counts
     }
 
     /// What the live runs said last.
-    pub(crate) fn runs(&self) -> Vec<TaskRuntimeDto> {
-        let samples = self.runtime.values();
-        samples.filter_map(|sample| serde_json::from_str(sample).ok()).collect()
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &Arc<TaskRuntimeDto>> {
+        self.runtime.values().map(|sample| &sample.record)
     }
 
     /// Number of tasks.
@@ -429,10 +441,10 @@ impl Projection {
         for (number, (id, sample)) in self.runtime.iter().enumerate() {
             text.push_str(if number == 0 { "" } else { "," });
             text.push_str(&serde_json::Value::from(id.as_str()).to_string());
-            text.extend([":", sample]);
+            text.extend([":", &*sample.text]);
         }
         text.push_str("},\"tasks\":[");
-        let oldest_first = self.shelf.clone().before(u64::MAX).map(|(_, task)| task);
+        let oldest_first = self.list.clone().before(u64::MAX).map(|(_, task)| task);
         self.listing(text, oldest_first, tail)
     }
 }
@@ -441,33 +453,12 @@ fn text_or<'a>(text: Option<&'a RawValue>, fallback: &'a str) -> &'a str {
     text.map_or(fallback, |text| text.get())
 }
 
-type Runtime = BTreeMap<String, Arc<str>>;
+type Runtime = BTreeMap<String, Arc<Sample>>;
 
-/// What tasks are written with, as of one moment.
-struct Reader {
-    words: Words,
-    runtime: Arc<Runtime>,
-}
-
-impl Reader {
-    /// Writes a task, with what its run said last.
-    fn write(&self, task: &Task, text: &mut Vec<u8>) {
-        let start = text.len();
-        self.words.unpack(&task.packed, text);
-        let merge = || -> Option<Vec<u8>> {
-            let sample: TaskRuntimeDto = serde_json::from_str(self.runtime.get(&*task.id)?).ok()?;
-            let mut dto: TaskDto = serde_json::from_slice(&text[start..]).ok()?;
-            dto.downloaded_bytes = sample.downloaded_bytes;
-            if sample.total_bytes > 0 {
-                dto.total_bytes = sample.total_bytes;
-            }
-            serde_json::to_vec(&dto).ok()
-        };
-        if let Some(merged) = merge() {
-            text.truncate(start);
-            text.extend(merged);
-        }
-    }
+/// Writes a task, with what its run said last.
+fn write(task: &Task, runtime: &Runtime, text: &mut Vec<u8>) {
+    let live = runtime.get(&*task.id).map(|sample| sample.live());
+    task.packed.write(live, text);
 }
 
 /// A text with many tasks in it, written piece by piece while it is sent. Whatever happens meanwhile, it is as of the
@@ -477,7 +468,8 @@ pub(crate) struct Listing {
     text: Vec<u8>,
     is_first: bool,
     tasks: Box<dyn Iterator<Item = Arc<Task>> + Send>,
-    reader: Reader,
+    /// What the live runs had said at that moment.
+    runtime: Arc<Runtime>,
     /// What follows the tasks; none once it was given out.
     tail: Option<&'static str>,
 }
@@ -496,7 +488,7 @@ impl Iterator for Listing {
             if !std::mem::replace(&mut self.is_first, false) {
                 self.text.push(b',');
             }
-            self.reader.write(&task, &mut self.text);
+            write(&task, &self.runtime, &mut self.text);
         }
         let next = Vec::with_capacity(PIECE_BYTES + ROOM_BYTES);
         Some(std::mem::replace(&mut self.text, next).into())
@@ -513,7 +505,7 @@ impl Listing {
 
 #[cfg(test)]
 mod tests {
-    use protocol::DaemonSnapshot;
+    use protocol::{DaemonSnapshot, TaskDto};
 
     use super::*;
 

@@ -6,9 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::future::BoxFuture;
+use aria2::{SessionFile, option::Options};
 
-use crate::{access::key::AccessKey, surface::aria2::option::Options};
+use crate::access::key::AccessKey;
 
 /// The port of both hosts unless somebody says otherwise.
 pub const DEFAULT_PORT: u16 = 17800;
@@ -21,10 +21,10 @@ const MAX_CONNECTIONS: usize = 4096;
 pub enum Host {
     /// For the person at this machine: loopback unless the user opens it, port and exposure are settings.
     Desktop,
-    /// A server: listens where it is told to, set up by the first visitor who may.
+    /// A server: listens on the configured address, set up by the first visitor who may.
     Headless,
     /// In the place of another program of aria2's dialect: offers nothing else, needs no key unless it is given one, and
-    /// listens only where it is told to.
+    /// listens only on a configured address.
     DropIn,
 }
 
@@ -53,22 +53,16 @@ pub struct Config {
     pub trusted_proxies: Vec<IpAddr>,
     /// The program's version.
     pub version: String,
-    /// The language that user interfaces begin with, told by `/ping`.
+    /// The language that user interfaces begin with; `/ping` reports it.
     pub language: Option<String>,
     /// Pages of any origin may send calls (drop-in; elsewhere that is a setting).
     pub allows_any_origin: bool,
-    /// What it was started with, as clients that ask for aria2's options are told (drop-in).
+    /// What it was started with, reported to clients that ask for aria2's options (drop-in).
     pub started_with: Options,
     /// Connections at once. Fewer than the process may have descriptors: files and the way to the daemon need some, too.
     pub max_connections: usize,
     /// What writes the session file that aria2's clients ask for; none where there is no such file.
     pub session_file: Option<Arc<dyn SessionFile>>,
-}
-
-/// Writes aria2's session file. Where that is and what is in it, is `app`'s business.
-pub trait SessionFile: std::fmt::Debug + Send + Sync {
-    /// Writes it anew; fails with aria2's words.
-    fn save(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
 impl Config {

@@ -150,7 +150,7 @@ impl Vault {
     }
 
     /// Says in the lock where the agent listens; none as soon as it no longer does, because others may then.
-    pub(crate) async fn tell_address(&self, address: Option<SocketAddr>) -> Result<(), DirectoryError> {
+    pub(crate) async fn publish_address(&self, address: Option<SocketAddr>) -> Result<(), DirectoryError> {
         let Some(Place { directory, lock }) = &self.place else {
             return Ok(());
         };
@@ -190,7 +190,7 @@ impl Vault {
                 if let Some(place) = &vault.place {
                     write(&place.directory, &next).map_err(ChangeError::NotStored)?;
                 }
-                tell(&now, &next);
+                log_switches(&now, &next);
                 vault.settings.send_replace(Arc::clone(&next));
             }
             Ok(next)
@@ -202,7 +202,7 @@ impl Vault {
 }
 
 /// Logs which switches are on now.
-fn tell(before: &Settings, now: &Settings) {
+fn log_switches(before: &Settings, now: &Settings) {
     let Settings {
         takeover,
         jsonrpc,
@@ -419,7 +419,7 @@ mod tests {
             Some("[::]:81".parse().unwrap()),
             None,
         ] {
-            vault.tell_address(address).await.unwrap();
+            vault.publish_address(address).await.unwrap();
             let found = holder(&path).unwrap().expect("it runs");
             assert_eq!((found.process, found.address), (process, address));
             assert_eq!(found.pass.map(|pass| pass.digest()), Some(vault.pass()));

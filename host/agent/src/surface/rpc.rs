@@ -1,4 +1,5 @@
-//! `/rpc` for browsers and tools: reads are answered here, the rest goes on to the daemon, events come to everybody.
+//! `/rpc` for browsers and tools: a WebSocket with a snapshot, the events that change it, and calls. Reads are answered from
+//! the projection; all other calls are forwarded to the daemon, in order.
 
 use std::sync::Arc;
 
@@ -65,16 +66,16 @@ pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) ->
     let (response, upgrade) = socket::accept(&mut request);
     let Some(upgrade) = upgrade else { return response };
     let key = request.extensions().get::<Client>().and_then(|sender| sender.key);
-    let (tracker, cut) = (app.tracker.clone(), app.cut.clone());
+    let shutdown = app.shutdown.clone();
     // The connection counts for as long as it is open.
     let seat = seat(&request);
-    tracker.spawn(cut.run_until_cancelled_owned(async move {
+    shutdown.spawn_connection(async move {
         let _seat = seat;
         match upgrade.await {
             Ok(upgraded) => serve(app, upgraded, key).await,
             Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
         }
-    }));
+    });
     response
 }
 
@@ -96,7 +97,7 @@ struct Connection {
 
 async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
     let (sender, mut frames) = socket::open(upgraded).await;
-    let stop = app.stop.clone();
+    let drain = app.shutdown.drain.clone();
     let mut settings = app.gate.vault.follow();
     // The key may have changed since the gate looked at it.
     settings.mark_changed();
@@ -115,7 +116,7 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
         // Events before replies: who reads a reply has what it did.
         let step = tokio::select! {
             biased;
-            () = stop.cancelled() => Err(End::Close(close::GOING_AWAY, close::SERVICE_QUIT_REASON)),
+            () = drain.cancelled() => Err(End::Close(close::GOING_AWAY, close::SERVICE_QUIT_REASON)),
             () = changed(&mut connection.reader) => connection.send_events().await,
             Some((reply, is_slow)) = connection.calls.next() => connection.answer(&reply, is_slow).await,
             frame = frames.next(), if has_room => connection.take(frame).await,
@@ -230,7 +231,7 @@ impl Connection {
             _ if method.is_agents_own() => self.own(method, request).await,
             Method::TaskList => {
                 let hub = self.known()?;
-                return Ok(Answered::Listing(hub.look(|daemon| daemon.list(head(id), "]}"))));
+                return Ok(Answered::Listing(hub.with_tasks(|daemon| daemon.list(head(id), "]}"))));
             }
             _ => match self.read(method, request)? {
                 Some(text) => RawValue::from_string(text).map_err(|error| RpcError::internal(error.to_string())),
@@ -271,14 +272,14 @@ impl Connection {
         let text = match method {
             Method::TaskGet => {
                 let TaskIdParams { task_id } = request.params()?;
-                let task = self.known()?.look(|daemon| daemon.task(&task_id));
+                let task = self.known()?.with_tasks(|daemon| daemon.task(&task_id));
                 task.ok_or_else(|| RpcError::application(ErrorCode::NotFound, "not found"))?
             }
-            Method::QueueList => self.known()?.look(|daemon| daemon.queues().to_owned()),
-            Method::GroupList => self.known()?.look(|daemon| daemon.groups().to_owned()),
-            Method::PluginList => self.known()?.look(|daemon| daemon.plugins().to_owned()),
-            Method::ConfigGet => self.known()?.look(|daemon| daemon.config().to_owned()),
-            Method::SiteAuthList => self.known()?.look(|daemon| daemon.sites().to_owned()),
+            Method::QueueList => self.known()?.with_tasks(|daemon| daemon.queues().to_owned()),
+            Method::GroupList => self.known()?.with_tasks(|daemon| daemon.groups().to_owned()),
+            Method::PluginList => self.known()?.with_tasks(|daemon| daemon.plugins().to_owned()),
+            Method::ConfigGet => self.known()?.with_tasks(|daemon| daemon.config().to_owned()),
+            Method::SiteAuthList => self.known()?.with_tasks(|daemon| daemon.sites().to_owned()),
             _ => return Ok(None),
         };
         Ok(Some(text))
@@ -294,7 +295,7 @@ impl Connection {
         let begun = self
             .app
             .daemon
-            .begin(method, request.params.as_deref())
+            .begin(method, request.params.as_ref())
             .await
             .map_err(RpcError::from)?;
         self.slow_calls += usize::from(is_slow);

@@ -1,8 +1,8 @@
 //! What handlers work with.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use aria2::Dialect;
 
 use crate::{
     access::{budget::Budget, key::SetupCode},
@@ -10,25 +10,38 @@ use crate::{
     gate::Gate,
     link::daemon::Daemon,
     settings::switches::Listening,
-    surface::aria2::Dialect,
+    shutdown::Shutdown,
 };
 
-/// What handlers work with.
+/// What handlers work with. Every request has a clone, so it is one reference.
 #[derive(Debug, Clone)]
-pub(crate) struct App {
+pub(crate) struct App(Arc<State>);
+
+/// The parts of the agent that requests need.
+#[derive(Debug)]
+pub(crate) struct State {
     pub(crate) gate: Arc<Gate>,
     pub(crate) daemon: Daemon,
     pub(crate) pending: Arc<Pending>,
-    pub(crate) budget: Arc<Budget>,
+    pub(crate) budget: Budget,
     pub(crate) aria2: Arc<Dialect>,
     pub(crate) setup_code: Option<SetupCode>,
     pub(crate) listening: Listening,
     pub(crate) version: Arc<str>,
     pub(crate) language: Option<Arc<str>>,
-    /// Cancelled when the agent ends.
-    pub(crate) stop: CancellationToken,
-    /// Cancelled to cut off who does not go.
-    pub(crate) cut: CancellationToken,
-    /// Owns the connections of `/rpc`.
-    pub(crate) tracker: TaskTracker,
+    pub(crate) shutdown: Shutdown,
+}
+
+impl From<State> for App {
+    fn from(state: State) -> Self {
+        Self(Arc::new(state))
+    }
+}
+
+impl Deref for App {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
 }

@@ -1,6 +1,7 @@
-//! Downloads that browsers hand over. A server makes tasks of them at once; a desktop asks its user first, unless it was
-//! told not to.
+//! Downloads that browsers hand over. A server makes tasks of them at once; a desktop asks its user first, unless the
+//! preferences say that nobody is to be asked.
 
+use aria2::{KEY_FIRST, check_directory};
 use axum::{Extension, Json, extract::State, http::StatusCode};
 use protocol::{
     CaptureResolved, CaptureResult, CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks,
@@ -12,14 +13,14 @@ use crate::{
         pending::Full,
         request::{self, Batch, Download},
     },
-    gate::sender::{KEY_FIRST, Sender, Standing},
-    link::session::CallError,
+    gate::sender::{Sender, Standing},
+    link::error::CallError,
     problem::{Gated, Problem, ResultMessage, Sent},
     settings::{
         config::Host,
         switches::{self, Settings},
     },
-    surface::{aria2::visitor, http::extract::Body, state::App},
+    surface::{http::extract::Body, state::App},
 };
 
 /// The preferences by which a desktop's user says that nothing is to be asked.
@@ -92,7 +93,7 @@ fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Prob
     for request in download.requests() {
         if !request.save_dir.trim().is_empty() {
             let save_dir = app.daemon.save_dir()?;
-            let checked = visitor::check_directory(request.save_dir.trim(), &save_dir);
+            let checked = check_directory(request.save_dir.trim(), &save_dir);
             checked.map_err(|what| Problem::new(StatusCode::FORBIDDEN, format!("{KEY_FIRST}: without one, {what}")))?;
         }
     }
@@ -216,7 +217,7 @@ async fn create(app: &App, download: Download, giver: Giver, id: Option<&str>) -
             ids.extend(task_ids);
         }
     }
-    app.daemon.hub.captured(&ids);
+    app.daemon.hub.publish_captured(&ids);
     Ok(ids)
 }
 

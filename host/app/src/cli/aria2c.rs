@@ -25,7 +25,7 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use agent::aria2::option::{Options, Refusal};
+use aria2::option::{Options, Refusal};
 use tracing_subscriber::filter::LevelFilter;
 
 use self::{arguments::Asked, console::Console, plan::Plan};

@@ -1,6 +1,6 @@
 //! `svc export`: prints what a service has left to do as another program reads it.
 
-use agent::aria2::option::{self, Row};
+use aria2::option::{self, Row};
 use protocol::{CreateTaskRequest, ErrorCode, Method, TaskDto, TaskIdParams, TaskStatus};
 
 use super::{

@@ -1,7 +1,8 @@
-//! What comes in with a request, refused in one way.
+//! Extractors: bodies and query parameters, with the same refusals for every route.
 
 use std::{sync::Arc, time::Duration};
 
+use admission::json::check_tree;
 use axum::body::HttpBody as _;
 use axum::{
     body::{self, Bytes},
@@ -14,8 +15,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
-use crate::surface::state::App;
 use crate::access::budget::MAX_BODY_BYTES;
+use crate::surface::state::App;
 use crate::{
     access::{
         Seat,
@@ -56,7 +57,7 @@ pub(crate) fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String
     if !bytes.trim_ascii_start().starts_with(b"{") {
         return Err("invalid body: it must be a JSON object".to_owned());
     }
-    budget::check_tree(bytes).map_err(|error| format!("invalid body: {error}"))?;
+    check_tree(bytes).map_err(|error| format!("invalid body: {error}"))?;
     protocol::from_json(bytes).map_err(|misfit| format!("invalid body: {misfit}"))
 }
 

@@ -36,7 +36,7 @@ use crate::{gate::credentials::RPC_PROTOCOL, problem::Problem, projection::tasks
 /// Buffers of one socket. Connections are many and mostly silent.
 const BUFFER_BYTES: usize = 8 * 1024;
 
-/// How long a reader may leave its socket full. One that is merely slow reads on before and is told of its gap.
+/// How long a reader may leave its socket full. One that is merely slow reads on before, and gets a gap.
 const SEND_TIME: Duration = Duration::from_mins(1);
 
 /// How long the other side may take to answer a close frame.

@@ -29,7 +29,7 @@ type Ack = Result<Json<ResultMessage>, Problem>;
     (status = 200, body = Vec<GroupDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn group_list(State(app): State<App>) -> Result<Response, Problem> {
     Ok(answer::json(
-        app.daemon.known()?.look(|daemon| daemon.groups().to_owned()),
+        app.daemon.known()?.with_tasks(|daemon| daemon.groups().to_owned()),
     ))
 }
 

@@ -1,4 +1,4 @@
-//! The metrics of this moment, for Prometheus.
+//! `GET /metrics`: the counters, and what is running now, as Prometheus reads them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use axum::{
     http::header,
     response::{IntoResponse as _, Response},
 };
-use protocol::{DiagnosticsResult, Method, RuntimeStats, TaskStatus};
+use protocol::{DiagnosticsResult, Method, TaskStatus};
 
 use crate::{
     metrics::{gauge, head, line},
@@ -39,7 +39,9 @@ pub(crate) async fn metrics_view(State(app): State<App>) -> Result<Response, Pro
         u64::from(is_connected),
     );
     if is_connected {
-        app.daemon.hub.look(|projection| write_tasks(&mut text, projection));
+        app.daemon
+            .hub
+            .with_tasks(|projection| write_tasks(&mut text, projection));
         // One that has no time for this is measured by the rest.
         let nothing = serde_json::Map::new();
         let asked = app.daemon.call(Method::DiagnosticsDescribe, &nothing);
@@ -116,14 +118,13 @@ fn write_tasks(text: &mut String, projection: &Projection) {
     for (status, count) in TaskStatus::ALL.iter().zip(projection.by_status()) {
         line(text, format_args!("svc_tasks{{status=\"{}\"}} {count}", status.name()));
     }
-    let runs = projection.runs();
-    let (connections, done) = runs.iter().fold((0, 0), |(connections, done), run| {
+    let (connections, done) = projection.runs().fold((0, 0), |(connections, done), run| {
         (
             connections + u64::from(run.active_transfers.unwrap_or(0)),
             done + run.downloaded_bytes,
         )
     });
-    let stats: RuntimeStats = serde_json::from_str(projection.stats()).unwrap_or_default();
+    let stats = projection.stats();
     for (name, help, value) in [
         ("svc_connections", "Connections of running tasks.", connections),
         (
@@ -145,7 +146,7 @@ fn write_tasks(text: &mut String, projection: &Projection) {
     }
 }
 
-/// The agent's memory. Where the system does not say it in this way it is not told.
+/// The agent's memory; none on systems without `/proc`.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -32,7 +32,7 @@ type Ack = Result<Json<ResultMessage>, Problem>;
     (status = 200, body = Vec<PluginDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn plugin_list(State(app): State<App>) -> Result<Response, Problem> {
     Ok(answer::json(
-        app.daemon.known()?.look(|daemon| daemon.plugins().to_owned()),
+        app.daemon.known()?.with_tasks(|daemon| daemon.plugins().to_owned()),
     ))
 }
 

@@ -16,6 +16,6 @@ use crate::{
     (status = 200, body = Vec<QueueDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn queue_list(State(app): State<App>) -> Result<Response, Problem> {
     Ok(answer::json(
-        app.daemon.known()?.look(|daemon| daemon.queues().to_owned()),
+        app.daemon.known()?.with_tasks(|daemon| daemon.queues().to_owned()),
     ))
 }

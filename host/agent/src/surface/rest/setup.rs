@@ -40,7 +40,7 @@ pub(crate) async fn setup_status(
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Response {
-    if app.stop.is_cancelled() {
+    if app.shutdown.drain.is_cancelled() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "app shutting down");
     }
     let setup_required = app.gate.vault.settings().key.is_none();
@@ -66,7 +66,7 @@ pub(crate) async fn setup_create(
     Extension(peer): Extension<Peer>,
     request: Request,
 ) -> Response {
-    if app.stop.is_cancelled() {
+    if app.shutdown.drain.is_cancelled() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "app shutting down");
     }
     if app.gate.vault.settings().key.is_some() {

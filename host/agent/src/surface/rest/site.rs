@@ -22,7 +22,7 @@ use crate::{
     (status = 200, body = Vec<SiteAuthEntryDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn site_list(State(app): State<App>) -> Result<Response, Problem> {
     Ok(answer::json(
-        app.daemon.known()?.look(|daemon| daemon.sites().to_owned()),
+        app.daemon.known()?.with_tasks(|daemon| daemon.sites().to_owned()),
     ))
 }
 

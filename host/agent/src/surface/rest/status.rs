@@ -1,4 +1,4 @@
-//! Who answers, and what can be asked.
+//! `/ping` and `/api/v1/info`: whether the service runs, and its version.
 
 use axum::{Json, extract::State};
 use serde::Serialize;

@@ -49,7 +49,7 @@ pub(crate) async fn task_list(State(app): State<App>, Params(params): Params<Lis
         }
         None => None,
     };
-    let page = hub.look(|daemon| daemon.page(filter, limit, params.cursor.as_deref()));
+    let page = hub.with_tasks(|daemon| daemon.page(filter, limit, params.cursor.as_deref()));
     let Page { tasks, next } = page.map_err(|_| Problem::invalid("cursor must come from X-Next-Cursor"))?;
     let mut response = answer::list(tasks);
     if let Some(next) = next.and_then(|next| HeaderValue::try_from(next).ok()) {
@@ -107,7 +107,7 @@ pub(crate) async fn task_continue_all(State(app): State<App>) -> Ack {
 #[utoipa::path(get, path = "/api/v1/tasks/{id}", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = TaskDto), Gated, (status = 400, body = ResultMessage), (status = 503, body = ResultMessage)))]
 pub(crate) async fn task_view(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
-    let task = app.daemon.known()?.look(|daemon| daemon.task(&id));
+    let task = app.daemon.known()?.with_tasks(|daemon| daemon.task(&id));
     task.map(answer::json).ok_or_else(Problem::not_found)
 }
 

@@ -5,10 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent::{
-    SessionFile as _,
-    aria2::{Aria2, Kind, Notices, option::Refusal},
-};
+use aria2::{Aria2, Kind, Notices, SessionFile as _, option::Refusal};
 use data_encoding::BASE64;
 use jiff::Zoned;
 use serde::Deserialize;

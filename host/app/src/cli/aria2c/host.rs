@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent::{AccessKey, Agent, ByteStream, Connect, ConnectError, Found, PresetKey, SessionFile};
+use agent::{AccessKey, Agent, ByteStream, Connect, ConnectError, Found, PresetKey};
+use aria2::SessionFile;
 use daemon::{Connector, Daemon};
 use engine::{ProxyMode, Settings};
 use futures_util::future::{BoxFuture, FutureExt as _};

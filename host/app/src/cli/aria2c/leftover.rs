@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use agent::aria2::option::Options;
+use aria2::option::Options;
 use transfer::{
     ByteRange, Origin, PartFile, RangeSet, SafeUrl,
     part_file::{JOURNAL_SUFFIX, PART_SUFFIX},

@@ -7,9 +7,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use agent::{
+use aria2::{
     SessionFile,
-    aria2::option::{self, Options, Row},
+    option::{self, Options, Row},
 };
 use engine::{Engine, Phase, Task};
 use futures_util::future::{BoxFuture, FutureExt as _};

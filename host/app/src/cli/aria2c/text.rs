@@ -1,6 +1,6 @@
 //! The files that aria2 reads: `aria2.conf`, and lists of downloads, which its session files are as well. Pure.
 
-use agent::aria2::option::{Options, Row};
+use aria2::option::{Options, Row};
 
 use super::Refused;
 
@@ -54,7 +54,7 @@ pub(in crate::cli) fn list(text: &str) -> Vec<Entry> {
         }
         // Options above the first URI are nobody's.
         let Some(entry) = entries.last_mut() else { continue };
-        match option(line.trim()).filter(|(row, _)| row.is_of_download()) {
+        match option(line.trim()).filter(|(row, _)| row.allowed_in_input_file()) {
             Some((row, value)) => match row.read_at_start(value) {
                 Ok(value) => entry.options.put(row, value, true),
                 Err(refusal) => entry.refused.push(refusal.into()),
