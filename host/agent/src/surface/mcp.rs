@@ -7,6 +7,7 @@
 mod call;
 mod envelope;
 mod progress;
+mod record;
 mod schema;
 mod tool;
 

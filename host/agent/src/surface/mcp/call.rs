@@ -4,12 +4,15 @@ use protocol::{
     CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method, OkResult, ResolvePreviewRequest,
     ResolvePreviewResponse, RpcError, TaskIdParams, TaskStatus,
 };
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::tool::Tool;
+use super::{
+    record::{ALL, Add, List, Nothing, One, Preview, Remove},
+    tool::Tool,
+};
 use crate::{
-    link::session::CallError,
+    link::error::CallError,
     projection::tasks::{Filter, Page},
     surface::state::App,
 };
@@ -44,53 +47,6 @@ pub(super) async fn call(app: App, tool: Tool, arguments: Map<String, Value>) ->
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Add {
-    url: String,
-    file_name: Option<String>,
-    save_dir: Option<String>,
-    segments: Option<i64>,
-    proxy_url: Option<String>,
-    cookies: Option<String>,
-    referrer: Option<String>,
-    user_agent: Option<String>,
-    queue_id: Option<String>,
-    checksum: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct List {
-    status: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct One {
-    task_id: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Remove {
-    task_id: String,
-    delete_files: Option<bool>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Preview {
-    url: String,
-    cookies: Option<String>,
-    referrer: Option<String>,
-    user_agent: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Failed> {
     protocol::from_value(Value::Object(arguments)).map_err(|misfit| Failed(format!("invalid arguments: {misfit}")))
 }
@@ -102,7 +58,7 @@ async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Val
         Tool::DownloadList => list(app, &read(arguments)?),
         Tool::DownloadGet => {
             let One { task_id } = read(arguments)?;
-            let task = daemon.known()?.look(|daemon| daemon.task(&task_id));
+            let task = daemon.known()?.with_tasks(|daemon| daemon.task(&task_id));
             let task = task.ok_or_else(|| Failed(format!("task not found: {task_id}")))?;
             Ok(json!({ "task": parsed(&task) }))
         }
@@ -128,12 +84,12 @@ async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Val
         }
         Tool::QueueList => {
             let Nothing {} = read(arguments)?;
-            Ok(json!({ "queues": daemon.known()?.look(|daemon| parsed(daemon.queues())) }))
+            Ok(json!({ "queues": daemon.known()?.with_tasks(|daemon| parsed(daemon.queues())) }))
         }
         Tool::ResolvePreview => preview(app, read(arguments)?).await,
         Tool::PluginList => {
             let Nothing {} = read(arguments)?;
-            Ok(json!({ "plugins": daemon.known()?.look(|daemon| parsed(daemon.plugins())) }))
+            Ok(json!({ "plugins": daemon.known()?.with_tasks(|daemon| parsed(daemon.plugins())) }))
         }
     }
 }
@@ -166,7 +122,7 @@ async fn add(app: &App, add: Add) -> Result<Value, Failed> {
 
 fn list(app: &App, list: &List) -> Result<Value, Failed> {
     let status = match list.status.as_deref() {
-        None | Some("all" | "") => None,
+        None | Some(ALL | "") => None,
         Some(name) => {
             let found = TaskStatus::ALL.into_iter().find(|status| status.name() == name);
             Some(found.ok_or_else(|| Failed(format!("invalid arguments: there is no status \"{name}\"")))?)
@@ -176,7 +132,7 @@ fn list(app: &App, list: &List) -> Result<Value, Failed> {
         status,
         ..Filter::default()
     };
-    let (page, counts) = app.daemon.known()?.look(|daemon| {
+    let (page, counts) = app.daemon.known()?.with_tasks(|daemon| {
         let page = daemon.page(filter, Some(MAX_LISTED), None);
         (page, daemon.by_status())
     });

@@ -1,10 +1,9 @@
 //! One message as it comes in: what is asked, in which revision of the protocol, and whether its parts agree. Pure.
 
+use admission::json::check_tree;
 use axum::http::{HeaderMap, StatusCode};
 use data_encoding::BASE64;
 use serde_json::{Map, Value, json};
-
-use crate::access::budget;
 
 pub(super) const PARSE_ERROR: i64 = -32700;
 pub(super) const INVALID_REQUEST: i64 = -32600;
@@ -92,7 +91,7 @@ pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Message, Refusal>
             "the body must be one JSON-RPC object; several at once are not taken",
         ));
     }
-    budget::check_tree(body).map_err(|error| invalid(&format!("the body is too large: {error}")))?;
+    check_tree(body).map_err(|error| invalid(&format!("the body is too large: {error}")))?;
     let message: Value =
         serde_json::from_slice(body).map_err(|error| refusal(Value::Null, PARSE_ERROR, format!("no JSON: {error}")))?;
     let Value::Object(mut message) = message else {

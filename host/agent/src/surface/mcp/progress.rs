@@ -23,7 +23,8 @@ struct Telling<F> {
     answering: Pin<Box<dyn Future<Output = Value> + Send>>,
     finish: F,
     token: Value,
-    told: u64,
+    /// How many were reported, one a second.
+    seconds: u64,
 }
 
 /// Tells the seconds that have passed, then the result. A client that hangs up waits no more.
@@ -36,19 +37,19 @@ pub(super) fn events(
         answering: Box::pin(answering),
         finish,
         token,
-        told: 0,
+        seconds: 0,
     };
     let events = stream::unfold(Some(telling), async |telling| {
         let mut telling = telling?;
-        let result = match telling.told {
+        let result = match telling.seconds {
             0 => None,
             _ => timeout(TELL_EVERY, telling.answering.as_mut()).await.ok(),
         };
         let (message, rest) = if let Some(result) = result {
             ((telling.finish)(result), None)
         } else {
-            let progress = telling.told;
-            telling.told += 1;
+            let progress = telling.seconds;
+            telling.seconds += 1;
             let params = json!({ "progressToken": telling.token, "progress": progress,
                 "message": format!("{progress} s") });
             let notice = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });

@@ -11,6 +11,17 @@ pub(super) fn object(required: &[&str], properties: &Value) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
+/// What a tool takes: the record, of which everything is said that may be left out.
+pub(super) fn taken<T: ToSchema>() -> Value {
+    let mut schema = whole::<T>();
+    for (name, empty) in [("properties", json!({})), ("required", json!([]))] {
+        if schema.get(name).is_none() {
+            schema[name] = empty;
+        }
+    }
+    schema
+}
+
 /// An object with the member `name`, made of `T` by `shape`, beside what `more` describes.
 pub(super) fn with_record<T: ToSchema>(name: &str, shape: impl FnOnce(Value) -> Value, more: Value) -> Value {
     let (record, definitions) = record::<T>();

@@ -3,7 +3,10 @@
 use protocol::{PluginDto, QueueDto, ResolvePreviewResponse, TaskDto};
 use serde_json::{Value, json};
 
-use super::schema::{object, whole, with_record};
+use super::{
+    record::{Add, List, Nothing, One, Preview, Remove},
+    schema::{object, taken, whole, with_record},
+};
 
 macro_rules! tools {
     ($($tool:ident = $name:literal, $title:literal, $effect:ident;)+) => {
@@ -116,55 +119,13 @@ impl Tool {
     }
 
     fn input(self) -> Value {
-        let text = |description: &str| json!({ "type": "string", "description": description });
         match self {
-            Self::DownloadAdd => object(
-                &["url"],
-                &json!({
-                    "url": { "type": "string", "minLength": 1, "description": "What to download." },
-                    "fileName": text("The file's name; else the server's or the URL's."),
-                    "saveDir": text("An absolute directory on the machine of the service; else the queue's or the default one."),
-                    "segments": { "type": "integer", "minimum": 0, "maximum": 64,
-                        "description": "Connections to use at once; 0 is automatic." },
-                    "proxyUrl": text("A proxy of http, https, socks4 or socks5; \"direct\" is none."),
-                    "cookies": text("The value of a Cookie header."),
-                    "referrer": text("The page that links to it."),
-                    "userAgent": text("The User-Agent to show."),
-                    "queueId": text("The queue; else the default one."),
-                    "checksum": text("What the file must hash to, as algorithm=hex, for example sha-256=…"),
-                }),
-            ),
-            Self::DownloadList => object(
-                &[],
-                &json!({ "status": {
-                    "type": "string",
-                    "enum": ["all", "pending", "downloading", "paused", "completed", "error", "preparing"],
-                    "description": "Only downloads of this status.",
-                } }),
-            ),
-            Self::DownloadGet | Self::DownloadPause | Self::DownloadResume => {
-                object(&["taskId"], &json!({ "taskId": text("The download's id.") }))
-            }
-            Self::DownloadRemove => object(
-                &["taskId"],
-                &json!({
-                    "taskId": text("The download's id."),
-                    "deleteFiles": { "type": "boolean", "default": false,
-                        "description": "Delete the finished file, too." },
-                }),
-            ),
-            Self::DownloadPauseAll | Self::DownloadResumeAll | Self::QueueList | Self::PluginList => {
-                object(&[], &json!({}))
-            }
-            Self::ResolvePreview => object(
-                &["url"],
-                &json!({
-                    "url": { "type": "string", "minLength": 1, "description": "What to look behind." },
-                    "cookies": text("The value of a Cookie header."),
-                    "referrer": text("The page that links to it."),
-                    "userAgent": text("The User-Agent to show."),
-                }),
-            ),
+            Self::DownloadAdd => taken::<Add>(),
+            Self::DownloadList => taken::<List>(),
+            Self::DownloadGet | Self::DownloadPause | Self::DownloadResume => taken::<One>(),
+            Self::DownloadRemove => taken::<Remove>(),
+            Self::DownloadPauseAll | Self::DownloadResumeAll | Self::QueueList | Self::PluginList => taken::<Nothing>(),
+            Self::ResolvePreview => taken::<Preview>(),
         }
     }
 
