@@ -174,13 +174,13 @@ impl Gate {
 
     /// Whether a request shows what only programs of this agent's user can know. No page ever does.
     fn is_own(&self, request: &Request, area: Area, sender: &Sender) -> bool {
-        let is_shown = || shown_key(request, area).is_some_and(|shown| self.is_pass(&shown, sender));
-        is_shown()
+        let is_near = sender.is_local && !sender.is_browser;
+        is_near && shown_key(request, area).is_some_and(|shown| self.is_pass(KeyDigest::of(&shown), sender))
     }
 
     /// Whether `shown` is the pass of the agent's own user, and this sender may use it.
-    pub(crate) fn is_pass(&self, shown: &str, sender: &Sender) -> bool {
-        sender.is_local && !sender.is_browser && KeyDigest::of(shown) == self.vault.pass()
+    pub(crate) fn is_pass(&self, shown: KeyDigest, sender: &Sender) -> bool {
+        sender.is_local && !sender.is_browser && shown == self.vault.pass()
     }
 
     /// What a request may do that comes without a key because there is none, or why it may do nothing. What a proxy

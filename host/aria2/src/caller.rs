@@ -9,8 +9,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     board::Board,
     dialect::Dialect,
-    service::{Client, CommandError, Rights},
-    vocabulary::fault::Fault,
+    service::{Client, Rights},
+    vocabulary::fault::{CommandError, Fault},
 };
 
 /// Somebody who calls. Cheap to clone.

@@ -9,7 +9,7 @@
 //!
 //! Start reading at [`Caller::answer`] (a message comes in), then `call` (what a method does) and `board` (the orders).
 //!
-//! # Storeys
+//! # Layers
 //! - `client`: the dialect for whoever shares the process
 //! - `call`: messages, and what each method does
 //! - `notices`: what happens to downloads, for one reader
@@ -42,10 +42,10 @@ pub use caller::Caller;
 pub use client::Aria2;
 pub use dialect::{Dialect, Ending, Saving, SessionFile, Setup};
 pub use notices::{Notice, Notices};
-pub use service::{Change, Client, CommandError, Rights, Room, Service, Snapshot, Subscription, Task};
+pub use service::{Change, Client, Rights, Room, Service, Snapshot, Subscription, Task};
 pub use visitor::{KEY_FIRST, check_directory};
 pub use vocabulary::{
-    fault::Fault,
+    fault::{CommandError, Fault},
     method::{FEATURES, VERSION},
 };
 pub use wire::{json, xml_rpc};

@@ -4,10 +4,10 @@
 use std::{fmt::Debug, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use protocol::{ConfigSnapshot, Method, RpcError, RuntimeStats, TaskRuntimeDto, TaskStatus};
+use protocol::{ConfigSnapshot, Method, RuntimeStats, TaskRuntimeDto, TaskStatus};
 use serde_json::value::RawValue;
 
-use crate::vocabulary::fault::Fault;
+use crate::vocabulary::fault::{CommandError, Fault};
 
 /// A task as it was when something happened to it.
 pub trait Task: Debug + Send + Sync {
@@ -97,15 +97,6 @@ pub trait Service: Debug + Send + Sync {
 
     /// The settings.
     fn config(&self) -> Result<ConfigSnapshot, CommandError>;
-}
-
-/// Why a command has no result.
-#[derive(Debug, Clone)]
-pub enum CommandError {
-    /// The service answered that it does not do it.
-    Refused(RpcError),
-    /// There is no answer; nobody knows whether it was done.
-    Failed(String),
 }
 
 /// What a call may do.

@@ -44,6 +44,8 @@ pub enum WeakKey {
 #[serde(try_from = "String", into = "String")]
 pub struct AccessKey {
     text: String,
+    /// Every request is compared with it.
+    digest: KeyDigest,
 }
 
 impl AccessKey {
@@ -58,14 +60,16 @@ impl AccessKey {
                 Err(WeakKey::NoLetter)
             }
             MIN_KEY_CHARS..=MAX_KEY_CHARS if !text.bytes().any(|byte| byte.is_ascii_digit()) => Err(WeakKey::NoDigit),
-            MIN_KEY_CHARS..=MAX_KEY_CHARS => Ok(Self { text: text.to_owned() }),
+            MIN_KEY_CHARS..=MAX_KEY_CHARS => Ok(Self::agreed(text)),
             _ => Err(WeakKey::Long),
         }
     }
 
     /// A secret that was agreed on elsewhere, whatever it is like.
     pub fn agreed(text: impl Into<String>) -> Self {
-        Self { text: text.into() }
+        let text = text.into();
+        let digest = KeyDigest::of(&text);
+        Self { text, digest }
     }
 
     /// A new random one.
@@ -85,7 +89,7 @@ impl AccessKey {
     }
 
     pub(crate) fn digest(&self) -> KeyDigest {
-        KeyDigest::of(&self.text)
+        self.digest
     }
 }
 

@@ -11,8 +11,11 @@ use super::outcome::{Outcome, json};
 use crate::{
     caller::Caller,
     option::{self, Given, Options},
-    service::CommandError,
-    vocabulary::{fault::Fault, gid::Gid, params::Params},
+    vocabulary::{
+        fault::{CommandError, Fault},
+        gid::Gid,
+        params::Params,
+    },
     wire::metalink::{self, File, Preference},
 };
 

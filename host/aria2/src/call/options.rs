@@ -14,8 +14,10 @@ use crate::{
     caller::Caller,
     dialect::Saving,
     option::{self, Given, Options},
-    service::CommandError,
-    vocabulary::{fault::Fault, params::Params},
+    vocabulary::{
+        fault::{CommandError, Fault},
+        params::Params,
+    },
 };
 
 /// How often a change of the settings is tried anew because somebody else changed them at the same time.

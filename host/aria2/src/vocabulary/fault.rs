@@ -2,8 +2,6 @@
 
 use protocol::RpcError;
 
-use crate::service::CommandError;
-
 /// The code of everything that a method refuses.
 const REFUSED: i64 = 1;
 
@@ -55,6 +53,15 @@ impl Fault {
             "We encountered a problem while processing the option '--{name}'."
         ))
     }
+}
+
+/// Why a command has no result.
+#[derive(Debug, Clone)]
+pub enum CommandError {
+    /// The service answered that it does not do it.
+    Refused(RpcError),
+    /// There is no answer; nobody knows whether it was done.
+    Failed(String),
 }
 
 /// Why an option or a download is not taken, in aria2's words where it has some.

@@ -9,8 +9,20 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use futures_util::stream;
+use protocol::{Method, OkResult};
+use serde::Serialize;
 
-use crate::{problem::ResultMessage, projection::tasks::Listing};
+use crate::{
+    problem::{Problem, ResultMessage},
+    projection::tasks::Listing,
+    surface::state::App,
+};
+
+/// Has the daemon do something that has no result, and answers that it is done.
+pub(crate) async fn done(app: &App, method: Method, params: &(impl Serialize + Sync)) -> Result<Json<ResultMessage>, Problem> {
+    let OkResult { .. } = app.daemon.call(method, params).await?;
+    Ok(ok())
+}
 
 /// It is done.
 pub(crate) fn ok() -> Json<ResultMessage> {

@@ -6,7 +6,7 @@ use axum::{
     response::Response,
 };
 use protocol::{
-    CreateGroupRequest, CreateGroupResponse, GroupDeleteParams, GroupDto, GroupIdParams, Method, OkResult,
+    CreateGroupRequest, CreateGroupResponse, GroupDeleteParams, GroupDto, GroupIdParams, Method,
     ResolvePreviewRequest, ResolvePreviewResponse,
 };
 
@@ -70,8 +70,7 @@ pub(crate) async fn group_delete(
     Params(DeleteParams { delete_files }): Params<DeleteParams>,
 ) -> Ack {
     let params = GroupDeleteParams { group_id, delete_files };
-    let _: OkResult = app.daemon.call(Method::GroupDelete, &params).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::GroupDelete, &params).await
 }
 
 /// Pause the downloads of a group.
@@ -80,8 +79,7 @@ pub(crate) async fn group_delete(
 #[utoipa::path(put, path = "/api/v1/groups/{id}/pause", params(("id" = String, Path, description = "The group's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn group_pause(State(app): State<App>, Path(group_id): Path<String>) -> Ack {
-    let _: OkResult = app.daemon.call(Method::GroupPause, &GroupIdParams { group_id }).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::GroupPause, &GroupIdParams { group_id }).await
 }
 
 /// Continue the downloads of a group.
@@ -90,9 +88,5 @@ pub(crate) async fn group_pause(State(app): State<App>, Path(group_id): Path<Str
 #[utoipa::path(put, path = "/api/v1/groups/{id}/continue", params(("id" = String, Path, description = "The group's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn group_continue(State(app): State<App>, Path(group_id): Path<String>) -> Ack {
-    let _: OkResult = app
-        .daemon
-        .call(Method::GroupResume, &GroupIdParams { group_id })
-        .await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::GroupResume, &GroupIdParams { group_id }).await
 }

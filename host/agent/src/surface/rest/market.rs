@@ -7,7 +7,7 @@ use axum::{
 };
 use protocol::{
     InstalledPlugin, MarketEntryDto, MarketInstallRequest, MarketRefreshRequest, MarketSourceAddRequest,
-    MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, Method, OkResult,
+    MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, Method,
 };
 use serde_json::{Map, value::RawValue};
 
@@ -95,6 +95,5 @@ pub(crate) async fn source_delete(
     Path(source): Path<String>,
 ) -> Result<Json<ResultMessage>, Problem> {
     let params = MarketSourceParams { source };
-    let _: OkResult = app.daemon.call(Method::PluginMarketSourceRemove, &params).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::PluginMarketSourceRemove, &params).await
 }

@@ -9,7 +9,7 @@ use axum::{
 };
 use protocol::{
     ChoosePluginHostParams, ChoosePluginHostRequest, InstallPluginDevRequest, InstallPluginParams, InstalledPlugin,
-    Method, OkResult, PluginDto, PluginJournalDto, PluginParams, SetPluginEnabledParams, SetPluginEnabledRequest,
+    Method, PluginDto, PluginJournalDto, PluginParams, SetPluginEnabledParams, SetPluginEnabledRequest,
     SetPluginPinnedParams, SetPluginPinnedRequest, UpdatePluginSettingsParams,
 };
 
@@ -75,11 +75,7 @@ pub(crate) async fn plugin_install_dev(
 #[utoipa::path(delete, path = "/api/v1/plugins/{identity}", params(("identity" = String, Path, description = "The plugin: `name@author`")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn plugin_delete(State(app): State<App>, Path(identity): Path<String>) -> Ack {
-    let _: OkResult = app
-        .daemon
-        .call(Method::PluginUninstall, &PluginParams { identity })
-        .await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::PluginUninstall, &PluginParams { identity }).await
 }
 
 /// Switch a plugin on or off, or agree to what it asks for.
@@ -99,8 +95,7 @@ pub(crate) async fn plugin_set_enabled(
         enabled,
         consent,
     };
-    let _: OkResult = app.daemon.call(Method::PluginSetEnabled, &params).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::PluginSetEnabled, &params).await
 }
 
 /// Change settings of a plugin.
@@ -115,8 +110,7 @@ pub(crate) async fn plugin_update_settings(
     Body(entries): Body<BTreeMap<String, String>>,
 ) -> Ack {
     let params = UpdatePluginSettingsParams { identity, entries };
-    let _: OkResult = app.daemon.call(Method::PluginUpdateSettings, &params).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::PluginUpdateSettings, &params).await
 }
 
 /// Go back to the version of a plugin before.
@@ -125,11 +119,7 @@ pub(crate) async fn plugin_update_settings(
 #[utoipa::path(post, path = "/api/v1/plugins/{identity}/rollback", params(("identity" = String, Path, description = "The plugin: `name@author`")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn plugin_roll_back(State(app): State<App>, Path(identity): Path<String>) -> Ack {
-    let _: OkResult = app
-        .daemon
-        .call(Method::PluginRollBack, &PluginParams { identity })
-        .await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::PluginRollBack, &PluginParams { identity }).await
 }
 
 /// Let a plugin contact another host, or do not.
@@ -145,8 +135,7 @@ pub(crate) async fn plugin_choose_host(
     Body(ChoosePluginHostRequest { host, choice }): Body<ChoosePluginHostRequest>,
 ) -> Ack {
     let params = ChoosePluginHostParams { identity, host, choice };
-    let _: OkResult = app.daemon.call(Method::PluginChooseHost, &params).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::PluginChooseHost, &params).await
 }
 
 /// Show what a plugin did.
@@ -174,6 +163,5 @@ pub(crate) async fn plugin_set_pinned(
     Body(SetPluginPinnedRequest { pinned }): Body<SetPluginPinnedRequest>,
 ) -> Ack {
     let params = SetPluginPinnedParams { identity, pinned };
-    let _: OkResult = app.daemon.call(Method::PluginSetPinned, &params).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::PluginSetPinned, &params).await
 }

@@ -7,7 +7,7 @@ use axum::{
     response::Response,
 };
 use protocol::{
-    ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method, OkResult,
+    ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method,
     RenameTaskParams, TaskDto, TaskIdParams, TaskStatus,
 };
 use serde::Deserialize;
@@ -87,8 +87,7 @@ pub(crate) async fn task_create(
 #[utoipa::path(put, path = "/api/v1/tasks/pause", responses(
     (status = 200, body = ResultMessage), Gated, Called))]
 pub(crate) async fn task_pause_all(State(app): State<App>) -> Ack {
-    let _: OkResult = app.daemon.call(Method::TaskPauseAll, &serde_json::Map::new()).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::TaskPauseAll, &serde_json::Map::new()).await
 }
 
 /// Continue all paused and failed downloads.
@@ -97,8 +96,7 @@ pub(crate) async fn task_pause_all(State(app): State<App>) -> Ack {
 #[utoipa::path(put, path = "/api/v1/tasks/continue", responses(
     (status = 200, body = ResultMessage), Gated, Called))]
 pub(crate) async fn task_continue_all(State(app): State<App>) -> Ack {
-    let _: OkResult = app.daemon.call(Method::TaskResumeAll, &serde_json::Map::new()).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::TaskResumeAll, &serde_json::Map::new()).await
 }
 
 /// Show one download.
@@ -122,8 +120,7 @@ pub(crate) async fn task_delete(
     Params(DeleteParams { delete_files }): Params<DeleteParams>,
 ) -> Ack {
     let params = DeleteTaskParams { task_id, delete_files };
-    let _: OkResult = app.daemon.call(Method::TaskDelete, &params).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::TaskDelete, &params).await
 }
 
 /// Pause a download.
@@ -132,8 +129,7 @@ pub(crate) async fn task_delete(
 #[utoipa::path(put, path = "/api/v1/tasks/{id}/pause", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn task_pause(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
-    let _: OkResult = app.daemon.call(Method::TaskPause, &TaskIdParams { task_id }).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::TaskPause, &TaskIdParams { task_id }).await
 }
 
 /// Continue a paused or failed download.
@@ -142,8 +138,7 @@ pub(crate) async fn task_pause(State(app): State<App>, Path(task_id): Path<Strin
 #[utoipa::path(put, path = "/api/v1/tasks/{id}/continue", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn task_continue(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
-    let _: OkResult = app.daemon.call(Method::TaskResume, &TaskIdParams { task_id }).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::TaskResume, &TaskIdParams { task_id }).await
 }
 
 /// Give a download's file another name.
@@ -157,8 +152,7 @@ pub(crate) async fn task_rename(
     Body(RenameBody { file_name }): Body<RenameBody>,
 ) -> Ack {
     let params = RenameTaskParams { task_id, file_name };
-    let _: OkResult = app.daemon.call(Method::TaskRename, &params).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::TaskRename, &params).await
 }
 
 /// Give a download another URL.
@@ -191,8 +185,7 @@ pub(crate) async fn task_change_url(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn task_ignore_plugin_retry(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
     let params = TaskIdParams { task_id };
-    let _: OkResult = app.daemon.call(Method::PluginIgnoreRetry, &params).await?;
-    Ok(answer::ok())
+    answer::done(&app, Method::PluginIgnoreRetry, &params).await
 }
 
 /// Which tasks, and how many.
