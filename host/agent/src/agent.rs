@@ -156,7 +156,7 @@ impl Agent {
         self.accepting.send_replace(true);
     }
 
-    /// aria2's dialect, for whoever shares the process with the agent.
+    /// aria2's dialect, for the program that embeds the agent.
     pub fn aria2(&self) -> Aria2 {
         Aria2::new(Arc::clone(&self.app.aria2))
     }

@@ -184,7 +184,7 @@ impl Gate {
     }
 
     /// What a request may do that comes without a key because there is none, or why it may do nothing. What a proxy
-    /// passes on is not its own user's, whoever runs the proxy.
+    /// passes on is not its own user's, no matter who runs the proxy.
     async fn keyless(
         &self,
         peer: Option<&Peer>,
@@ -204,7 +204,7 @@ impl Gate {
         }
     }
 
-    /// Whether whoever sets the first key must know the code: everybody but the service's own user and root at this
+    /// Whether a client must know the code to set the first key: everybody but the service's own user and root at this
     /// machine. An extension is none of them.
     pub(crate) async fn needs_code(&self, peer: &Peer, sender: &Sender, headers: &HeaderMap) -> bool {
         let is_by_extension = text(headers, header::ORIGIN).is_some_and(is_extension);
@@ -280,7 +280,7 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
     let method = request.method().clone();
     let mut response = guard(&gate, area, request, next).instrument(span.clone()).await;
     let (status, elapsed) = (response.status().as_u16(), began.elapsed());
-    // Neither path nor query: both may hold what is nobody's business.
+    // Neither path nor query: both may hold secrets.
     span.in_scope(|| tracing::debug!(%method, status, ?elapsed, "answered"));
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);

@@ -21,7 +21,7 @@ const MAX_NOTICES: usize = 64 * 1024;
 /// Removed downloads that are remembered; aria2's own number.
 const MAX_REMOVED: usize = 1000;
 
-/// What aria2's clients are told of a download.
+/// The kinds of notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// It became active.
@@ -275,7 +275,7 @@ impl Board {
         }
     }
 
-    /// All tasks anew. What is known of them keeps its order, and what became of it meanwhile is told.
+    /// All tasks anew. What is known of them keeps its order; what became of it meanwhile gives notices.
     fn renew(&mut self, snapshot: Snapshot) {
         if snapshot.is_gap {
             self.break_off();
@@ -326,7 +326,7 @@ impl Board {
         let was = was.map(|class| match class {
             Class::Active => TaskStatus::Downloading,
             Class::Waiting => TaskStatus::Pending,
-            // It does not matter how: a stopped task that stays so is told no second time.
+            // It does not matter how: a stopped task that stays so gives no second notice.
             Class::Stopped if Class::of(is) == Class::Stopped => is,
             Class::Stopped => TaskStatus::Error,
         });

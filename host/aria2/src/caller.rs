@@ -1,4 +1,4 @@
-//! Somebody who calls, for one message or one connection.
+//! A client of the dialect, for one message or one connection: its rights, and the commands that its calls give.
 
 use std::sync::{Arc, RwLockReadGuard};
 
@@ -13,7 +13,7 @@ use crate::{
     vocabulary::fault::{CommandError, Fault},
 };
 
-/// Somebody who calls. Cheap to clone.
+/// A client of the dialect. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub(crate) dialect: Arc<Dialect>,
@@ -25,7 +25,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Somebody who is judged by `client`.
+    /// A client whose rights `client` decides.
     pub fn new(dialect: Arc<Dialect>, client: Arc<dyn Client>) -> Self {
         Self {
             dialect,
@@ -52,7 +52,7 @@ impl Caller {
         self.rights(None).is_ok()
     }
 
-    /// Whether a call of somebody who is not known is one of somebody who is, with this token.
+    /// Whether this token gives rights to a caller that has none without.
     pub(crate) fn is_right(&self, token: Option<&str>) -> bool {
         token.is_some_and(|token| self.rights(Some(token)).is_ok())
     }

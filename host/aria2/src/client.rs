@@ -1,4 +1,4 @@
-//! The dialect for whoever shares the process with the service: its calls without HTTP, and what happens to downloads.
+//! The dialect within the process of the service: calls without HTTP, and notifications. Used by `svc aria2c`.
 
 use std::sync::Arc;
 

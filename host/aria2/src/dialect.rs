@@ -1,5 +1,5 @@
-//! What is known of this dialect as long as the process lives: the board, options for downloads to come, lists that were
-//! asked for before.
+//! The state of the dialect, for as long as the process lives: the board, the options for downloads to come, and a cache of
+//! list answers.
 
 use std::{
     collections::HashMap,
@@ -61,7 +61,7 @@ pub enum Saving {
 /// How the dialect is served.
 #[derive(Debug)]
 pub struct Setup {
-    /// What the program was started with, as far as clients are told.
+    /// Options that the program was started with, reported by `getGlobalOption`. Without secrets.
     pub started_with: Options,
     /// What `saveSession` does.
     pub saving: Saving,
@@ -78,7 +78,7 @@ pub(crate) struct Question {
     pub(crate) keys: Keys,
 }
 
-/// The answers to lists, each with the revision of the board that it is of. Changed for a moment by whoever asks.
+/// The answers to lists, each with the revision of the board that it is of. Locked for a look-up only.
 #[derive(Debug, Default)]
 pub(crate) struct Answers(Mutex<HashMap<Question, (u64, Bytes)>>);
 

@@ -4,17 +4,17 @@
 //! *Owns* the orders in which aria2's clients know downloads (active, waiting, stopped), GIDs, and the options for downloads
 //! to come.
 //!
-//! *Never* opens a connection, knows a key or keeps a task: whoever uses it implements [`Service`] (tasks and commands),
+//! *Never* opens a connection, knows a key or keeps a task: the program implements [`Service`] (tasks and commands),
 //! [`Subscription`] (what happens to tasks), [`Client`] (what a token allows) and [`Room`] (memory for answers).
 //!
 //! Start reading at [`Caller::answer`] (a message comes in), then `call` (what a method does) and `board` (the orders).
 //!
 //! # Layers
-//! - `client`: the dialect for whoever shares the process
+//! - `client`: the dialect within the process of the service
 //! - `call`: messages, and what each method does
 //! - `notices`: what happens to downloads, for one reader
 //! - `visitor`: whose downloads a call may see, and what a browser without a key may do
-//! - `caller`: somebody who calls
+//! - `caller`: a client of the dialect, and its commands
 //! - `dialect`: what lives as long as the process
 //! - `status`: a download as aria2 describes it
 //! - `board`: the orders and the notices

@@ -1,4 +1,4 @@
-//! What happens to downloads, for one reader: once and in order, or the reader is told that it missed something.
+//! Notifications for one reader: each once and in order, or [`Missed`] if it fell too far behind.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Those that `caller` is told of.
+    /// Those that `caller` may see, from now on.
     pub fn of(caller: &Caller) -> Self {
         let mut newest = caller.dialect.follow_notices();
         let cursor = *newest.borrow_and_update();
@@ -69,8 +69,8 @@ impl Notices {
         drop(self.newest.wait_for(|newest| *newest > self.cursor).await);
     }
 
-    /// Waits for what happened next: what, and the GID of the download. Empty if some of it is lost, because nobody asked
-    /// for too long. Cancel-safe.
+    /// Waits for what happened next: what, and the GID of the download. Empty if some of it is lost because the
+    /// reader fell too far behind. Cancel-safe.
     pub async fn next(&mut self) -> Vec<(Kind, String)> {
         loop {
             self.changed().await;

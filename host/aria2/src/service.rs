@@ -62,8 +62,8 @@ pub struct Snapshot {
     pub progress: Vec<Arc<TaskRuntimeDto>>,
     /// The ids of the queues, in order.
     pub queues: Vec<String>,
-    /// Whether changes before it were dropped because nobody took them in time: who follows must not believe that it was
-    /// told of everything.
+    /// Whether changes before it were dropped because they were not taken in time. Readers of notices must then learn that
+    /// they missed some.
     pub is_gap: bool,
 }
 
@@ -108,7 +108,7 @@ pub enum Rights {
     Visitor(Arc<str>),
 }
 
-/// Somebody who calls, as the service knows them.
+/// A client, as the service authenticates it.
 pub trait Client: Debug + Send + Sync {
     /// What a call with this token may do now.
     fn rights(&self, token: Option<&str>) -> Result<Rights, Fault>;

@@ -308,7 +308,7 @@ impl<'t> Status<'t> {
         text.push(b']');
     }
 
-    /// The server that its bytes come from. Which mirror gives how much of them is not told here.
+    /// The server that its bytes come from. The record does not say how much each mirror gives.
     pub(crate) fn write_servers(&self, text: &mut Vec<u8>) {
         text.push(b'[');
         let mut file = Object::begin(text);
@@ -346,7 +346,7 @@ impl<'t> Status<'t> {
             (Some(progress), _) => spans(&progress.segments)
                 .into_iter()
                 .for_each(|(start, end)| mark(start, end)),
-            // Which bytes those are that a download has that stands still, is not told.
+            // The record of a download that does not run says how many bytes there are, not which.
             (None, status)
                 if self.done_bytes() == 0 && status != TaskStatus::Pending && status != TaskStatus::Paused => {}
             (None, _) => return None,

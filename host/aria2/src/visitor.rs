@@ -44,7 +44,7 @@ impl Caller {
         self.visitor.as_deref().is_none_or(|visitor| is_of(visitor, task))
     }
 
-    /// The refusal of a download that is not the visitor's, or not there: which of the two, is not told.
+    /// The refusal of a download that is not the visitor's, or not there. Which of the two is not disclosed.
     pub(crate) fn not_seen(&self, fault: Fault) -> Fault {
         if self.visitor.is_some() {
             refused("a program reads and changes only the downloads that it added itself")

@@ -147,7 +147,7 @@ impl fmt::Debug for KeyDigest {
     }
 }
 
-/// What somebody who is not at the machine must know to set the first key: it is shown where the server was started.
+/// The code that a remote visitor must know to set the first key; it is printed where the server was started.
 #[derive(Clone)]
 pub struct SetupCode(String);
 

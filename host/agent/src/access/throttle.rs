@@ -18,12 +18,12 @@ const WINDOW: Duration = Duration::from_mins(1);
 /// Sources that are remembered. Beyond it the one that began longest ago is forgotten.
 const MAX_SOURCES: usize = 4096;
 
-/// Where a request comes from, as far as one sender can be told from another.
+/// Where a request comes from, as far as senders can be distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Source(IpAddr);
 
 impl Source {
-    /// An address; of IPv6 the network, because whoever has one address has all of it.
+    /// An address; of IPv6 the network, because a host usually has all of it.
     pub(crate) fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),

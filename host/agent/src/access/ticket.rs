@@ -18,7 +18,7 @@ struct Ticket {
     made: Instant,
 }
 
-/// The tickets that nobody used yet. Held for a look-up only.
+/// The unused tickets. Locked for a look-up only.
 #[derive(Debug, Default)]
 pub(crate) struct Tickets(Mutex<HashMap<String, Ticket>>);
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::{capture::request::Download, projection::hub::Hub};
 
-/// How long a question waits for its answer. Somebody who comes back from lunch still finds it.
+/// How long a download waits for its user's decision: long enough for a lunch break.
 const WAITING_TIME: Duration = Duration::from_hours(1);
 
 /// Questions at once. A page that asks without end is not to fill the memory, nor the screen.
@@ -99,7 +99,7 @@ impl Pending {
         self.table().iter().map(|waiting| waiting.shown.clone()).collect()
     }
 
-    /// Drops what nobody answers, for ever.
+    /// Removes expired entries, for ever.
     pub(crate) async fn expire(&self) {
         loop {
             let next = self.table().first().map(|waiting| waiting.until);
@@ -169,7 +169,7 @@ fn shown(download: &Download) -> PendingCaptureDto {
     }
 }
 
-/// What a page sends, for somebody to read who is to agree with it.
+/// The body as the user reads it before agreeing to send it.
 fn body_text(body: &RequestBody) -> String {
     match body {
         RequestBody::FormData { fields } => {

@@ -22,13 +22,13 @@ pub(crate) enum Standing {
     Free,
 }
 
-/// Who sent a request, for whoever counts or trusts senders.
+/// Who sent a request: what rate limits count and interfaces decide on.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     pub(crate) source: Source,
     /// In which form it brings a key, if it brings one.
     pub(crate) form: Form,
-    /// Whether somebody at this machine sent it, to this machine's own name, past no proxy.
+    /// Whether it came from this machine, for this machine's own name, through no proxy.
     pub(crate) is_local: bool,
     /// Whether a browser sent it, as far as it says so.
     pub(crate) is_browser: bool,

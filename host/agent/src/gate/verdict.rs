@@ -67,7 +67,7 @@ pub(super) fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, setti
     }
     let key = settings.key_digest();
     let is_takeover = facts.area == Area::Takeover;
-    // A server is nobody's before its set-up.
+    // Before its set-up a server has no owner.
     if facts.is_own && (host == Host::Desktop || key.is_some()) {
         match facts.area {
             Area::Takeover if !facts.has_client => return Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT),
@@ -78,7 +78,7 @@ pub(super) fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, setti
     let Some(key) = key else {
         return match facts.area {
             Area::Page | Area::Health | Area::Setup | Area::Description => Verdict::Pass,
-            // Whoever started it gave it none.
+            // It was started without a secret.
             _ if host == Host::DropIn => Verdict::Pass,
             _ if host == Host::Headless => Verdict::Refused(StatusCode::FORBIDDEN, SETUP_REQUIRED),
             area if needs_key(area) => Verdict::Refused(StatusCode::FORBIDDEN, NO_KEY),
@@ -118,7 +118,7 @@ fn is_offered(area: Area, host: Host, settings: &Settings) -> bool {
 fn needs_key(area: Area) -> bool {
     match area {
         Area::Management | Area::Rpc | Area::Web | Area::Mcp | Area::Metrics => true,
-        // A desktop that nobody else can reach takes over without one.
+        // A desktop that only its own user reaches takes downloads over without one.
         Area::Takeover => false,
         // aria2's calls say their key themselves.
         Area::Page | Area::Health | Area::Setup | Area::Description | Area::Jsonrpc => false,

@@ -176,7 +176,7 @@ async fn write(
     while let Some((id, text, answer)) = calls.recv().await {
         {
             let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
-            // Whoever gave up waiting is forgotten here.
+            // Calls that are no longer waited for are dropped here.
             if pending.len() >= MAX_CALLS {
                 pending.retain(|_, answer| !answer.is_closed());
             }
@@ -216,7 +216,7 @@ async fn read(
                 if let Some(Id::Number(id)) = reply.id
                     && let Some(answer) = pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)
                 {
-                    // Whoever gave up waiting does not take it.
+                    // A caller that is gone does not take it.
                     let _gone = answer.send(reply);
                 }
                 cursor

@@ -1,5 +1,5 @@
-//! Changes for one subscriber within the process, kept until it takes them. The hub brings them in, so that whoever waited for
-//! a change finds it here.
+//! Changes for one subscriber within the process, kept until it takes them. The hub queues a change before the call that made
+//! it is answered, so that a subscriber which looks first reads its own writes.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,

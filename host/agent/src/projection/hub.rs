@@ -44,7 +44,7 @@ const MAX_CATCH_UP: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gap;
 
-/// How far somebody has read the events. They are kept only while there is a reader.
+/// How far a client has read the events. They are kept only while there is a reader.
 #[derive(Debug)]
 pub(crate) struct Reader {
     /// The last event that it has.
@@ -250,7 +250,7 @@ impl Hub {
         self.publish(&mut self.write(), &AgentEvent::CaptureTasksStarted(tasks));
     }
 
-    /// Without any, events need not be written: whoever comes later begins with a snapshot.
+    /// Without any, events need not be encoded: a later reader begins with a snapshot.
     fn has_readers(&self) -> bool {
         self.newest.receiver_count() > 0
     }

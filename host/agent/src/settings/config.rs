@@ -10,7 +10,7 @@ use aria2::{SessionFile, option::Options};
 
 use crate::access::key::AccessKey;
 
-/// The port of both hosts unless somebody says otherwise.
+/// The default port of both hosts.
 pub const DEFAULT_PORT: u16 = 17800;
 
 /// Connections at once unless the program says less: a thousand subscribers and the requests beside them.

@@ -77,7 +77,7 @@ pub enum DirectoryError {
 pub(crate) enum ChangeError {
     #[error(transparent)]
     Refused(#[from] PatchError),
-    /// Somebody else was first.
+    /// Another client set it first.
     #[error("there is a key already")]
     KeyExists,
     #[error("the settings could not be stored")]
@@ -89,7 +89,7 @@ fn io_error(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Directo
     move |source| DirectoryError::Io { act, path, source }
 }
 
-/// Owns the settings. Whoever holds it may change them; everybody sees the change at once.
+/// Owns the settings. Changes are made one after the other, stored, and then visible to every reader.
 #[derive(Debug)]
 pub(crate) struct Vault {
     /// None keeps everything in memory.
@@ -176,7 +176,7 @@ impl Vault {
         self.settings.subscribe()
     }
 
-    /// Stores what `next` makes of the settings, then shows it. What was begun is ended, even if nobody waits any more.
+    /// Stores what `next` makes of the settings, then publishes it. A change that was begun is completed even if its caller is gone.
     pub(crate) async fn change(
         self: &Arc<Self>,
         next: impl FnOnce(&Settings) -> Result<Settings, ChangeError> + Send + 'static,
@@ -286,7 +286,7 @@ impl Holder {
     }
 }
 
-/// Who runs an agent on the directory; none if nobody does. Blocks.
+/// The agent that runs on the directory, if there is one. Blocks.
 pub fn holder(directory: &Path) -> Result<Option<Holder>, DirectoryError> {
     let path = directory.join(LOCK_FILE);
     let file = match File::open(&path) {

@@ -202,6 +202,7 @@ impl Connection {
             Err(error) => self.refuse(Some(id), error).await,
             Ok(Answered::Later) => Ok(()),
             Ok(Answered::Listing(listing)) => self.reply_with(listing).await,
+            Ok(Answered::Text(result)) => self.sender.send([&head(&id), &*result, "}"].concat()).await,
             Ok(Answered::Now(result)) => {
                 let reply = Reply {
                     id: Some(id),
@@ -234,7 +235,7 @@ impl Connection {
                 return Ok(Answered::Listing(hub.with_tasks(|daemon| daemon.list(head(id), "]}"))));
             }
             _ => match self.read(method, request)? {
-                Some(text) => RawValue::from_string(text).map_err(|error| RpcError::internal(error.to_string())),
+                Some(text) => return Ok(Answered::Text(text)),
                 None => return self.forward(id.clone(), method, request).await,
             },
         };
@@ -360,6 +361,8 @@ impl Connection {
 /// How a call is answered.
 enum Answered {
     Now(Box<RawValue>),
+    /// By a result that is JSON, as the daemon wrote it.
+    Text(String),
     /// By a whole reply, piece by piece.
     Listing(Listing),
     /// The daemon has it.

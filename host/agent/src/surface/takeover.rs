@@ -106,9 +106,9 @@ fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Prob
 enum Giver {
     /// The user, who has the key.
     User,
-    /// Somebody else. Nothing that comes with the download says which private host the user would allow.
+    /// Another. Nothing that comes with the download says which private host the user would allow.
     Stranger,
-    /// Somebody else, and the user agreed to each URL as it was shown: to its host, and no other.
+    /// Another, and the user agreed to each URL as it was shown: to its host, and no other.
     Confirmed,
 }
 
@@ -124,7 +124,7 @@ impl Giver {
     }
 }
 
-/// Whether nobody is asked before tasks are made.
+/// Whether tasks are made without asking the user.
 fn makes_at_once(app: &App, is_silent: bool) -> bool {
     app.listening.host == Host::Headless || is_silent
 }

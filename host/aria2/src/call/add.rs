@@ -154,7 +154,7 @@ impl Caller {
             match self.command::<CreatedTasks>(Method::TaskCreateMany, &many).await {
                 Ok(made) => return made.task_ids.iter().map(|id| gid(id)).collect(),
                 Err(CommandError::Refused(_)) => {}
-                // Nobody knows whether they were made.
+                // They may have been made or not; another try could make them twice.
                 Err(error) => return requests.iter().map(|_| Err(error.clone().into())).collect(),
             }
         }

@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// How often a change of the settings is tried anew because somebody else changed them at the same time.
+/// How often a change of the settings is tried anew because another client changed them at the same time.
 const MAX_TRIES: usize = 5;
 
 /// Options for all downloads to come. A text that is given again replaces the one before, so this bounds all of them.

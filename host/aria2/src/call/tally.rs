@@ -10,7 +10,7 @@ const RESULT_BYTES: usize = 64;
 pub(crate) struct Tally<'r> {
     /// None has no bounds, for callers within the process.
     room: Option<&'r mut dyn Room>,
-    /// What they may have without room, and so as long as nobody knows who sent the message.
+    /// What they may have without room, and so as long as the sender has not authenticated.
     free: usize,
     most: usize,
     /// The same once a call of the message has shown the key.
@@ -62,7 +62,7 @@ impl<'r> Tally<'r> {
             Err(fault) => fault.message.len(),
         };
         let Some(room) = &mut self.room else { return outcome };
-        // What changes something has a short result, which is told even if it is the last one.
+        // What changes something has a short result, which is written even if it is the last one.
         if length > self.free && self.bytes + length > self.most {
             self.is_over = true;
             return Err(self.too_long());

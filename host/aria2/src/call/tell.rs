@@ -55,6 +55,8 @@ impl Listing {
             }
         }
         text.push(b']');
+        // It may be kept.
+        text.shrink_to_fit();
         Some(text.into())
     }
 

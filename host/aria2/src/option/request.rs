@@ -127,7 +127,7 @@ fn headers(options: &Options, request: &mut CreateTaskRequest) {
 }
 
 /// The URL of the proxy that the option `name` names, with the user and password that go with it; empty if there shall be
-/// none, none if nobody says.
+/// none, none if the option is not given.
 pub fn proxy(options: &Options, name: &str) -> Result<Option<String>, Refusal> {
     let Some(proxy) = options.get(name) else {
         return Ok(None);

@@ -91,7 +91,7 @@ impl Row {
         self.name
     }
 
-    /// Its value if nobody says anything; none is a setting, or nothing.
+    /// Its default; none if the service's settings decide, or if there is none.
     pub fn default(&self) -> Option<&'static str> {
         self.default
     }

@@ -60,7 +60,7 @@ impl Fault {
 pub enum CommandError {
     /// The service answered that it does not do it.
     Refused(RpcError),
-    /// There is no answer; nobody knows whether it was done.
+    /// There is no answer; it may have been done or not.
     Failed(String),
 }
 

@@ -19,14 +19,14 @@ impl Gid {
         Some(Self(high))
     }
 
-    /// A whole GID, as somebody chose it. Zero is none.
+    /// A GID that a client chose: all sixteen digits, and not zero.
     pub(crate) fn chosen(text: &str) -> Option<Self> {
         let digits = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u64::from_str_radix(text, 16).ok()?;
         (digits && number != 0).then_some(Self(number))
     }
 
-    /// The id of the task that gets this GID because somebody chose it.
+    /// The id of a task that is created with this chosen GID.
     pub(crate) fn task_id(self) -> String {
         uuid::Uuid::from_u64_pair(self.0, CHOSEN).to_string()
     }

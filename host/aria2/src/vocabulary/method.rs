@@ -23,7 +23,7 @@ enum For {
     All,
     /// Browsers without a key, too: it looks at whose download it is about.
     Visitors,
-    /// Only whoever has all rights.
+    /// Only callers with [`Rights::Full`](crate::Rights::Full).
     Owners,
 }
 

@@ -19,7 +19,11 @@ use crate::{
 };
 
 /// Has the daemon do something that has no result, and answers that it is done.
-pub(crate) async fn done(app: &App, method: Method, params: &(impl Serialize + Sync)) -> Result<Json<ResultMessage>, Problem> {
+pub(crate) async fn done(
+    app: &App,
+    method: Method,
+    params: &(impl Serialize + Sync),
+) -> Result<Json<ResultMessage>, Problem> {
     let OkResult { .. } = app.daemon.call(method, params).await?;
     Ok(ok())
 }

@@ -162,7 +162,7 @@ fn unsupported(id: Value, requested: &str) -> Refusal {
 }
 
 /// A request without a session says its revision and what its client can do; its headers repeat what it asks, so that
-/// whoever routes by them and whoever reads the body see the same.
+/// proxies that route by them and the server that reads the body see the same.
 fn check_stateless(headers: &HeaderMap, request: &Request) -> Result<(), Refusal> {
     let meta = request.params.get("_meta").and_then(Value::as_object);
     let own = |key: &str| meta.and_then(|meta| meta.get(key));

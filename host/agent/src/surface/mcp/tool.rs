@@ -1,4 +1,4 @@
-//! The tools: their names, what they are told to be, and what they take and give.
+//! The tools: names, descriptions, and the schemas of what they take and give.
 
 use protocol::{PluginDto, QueueDto, ResolvePreviewResponse, TaskDto};
 use serde_json::{Value, json};

@@ -27,7 +27,7 @@ const ASSETS: [(&str, &str, &[u8]); 2] = [
     ),
 ];
 
-/// The page's own parts and no others; it talks to nobody but this server. The pictures are in the style sheet.
+/// The page's own parts and no others; it talks to this server only. The pictures are in the style sheet.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "default-src 'none'; style-src 'self' '{}'; script-src 'self' '{}'; img-src data:; connect-src 'self'; \

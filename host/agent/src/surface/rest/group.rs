@@ -6,8 +6,8 @@ use axum::{
     response::Response,
 };
 use protocol::{
-    CreateGroupRequest, CreateGroupResponse, GroupDeleteParams, GroupDto, GroupIdParams, Method,
-    ResolvePreviewRequest, ResolvePreviewResponse,
+    CreateGroupRequest, CreateGroupResponse, GroupDeleteParams, GroupDto, GroupIdParams, Method, ResolvePreviewRequest,
+    ResolvePreviewResponse,
 };
 
 use super::task::DeleteParams;

@@ -20,7 +20,7 @@ const NEXT_PART: &str = "<!-- next part -->\n";
 /// The longest name of a host with its port that the page repeats: DNS names have 253 characters at most.
 const MAX_HOST_CHARS: usize = 260;
 
-/// Only the page's own style and script, which talks to nobody but this server. Nothing is loaded, nobody frames it.
+/// Only the page's own style and script, which talks to this server only. Nothing else is loaded, and no page may frame it.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; base-uri 'none'; form-action 'none'; \

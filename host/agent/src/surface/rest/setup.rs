@@ -116,7 +116,7 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<SetupBody, String> {
     read_object(&bytes)
 }
 
-/// Refuses whoever does not know the code. Wrong codes close nothing but this.
+/// Refuses clients that do not know the code. Wrong codes are counted apart from wrong keys.
 fn check_code(app: &App, sender: &Sender, code: Option<&str>) -> Option<Response> {
     if let Some(seconds) = app.gate.wait(sender.source, Form::Code) {
         return Some(gate::too_many(seconds));
