@@ -1,11 +1,12 @@
 //! What a connection may cost a listener before its client has authenticated, and while its client reads nothing.
 //!
 //! *Owns* the count of open connections ([`Seats`]), the choice of the one that is closed when there are too many, and the
-//! byte stream that enforces both limits ([`Guarded`]).
+//! byte stream that enforces both limits ([`Guarded`]), and what a JSON text may cost that is not read yet ([`json`]).
 //!
 //! *Never* decides whether a client is authenticated: the listener calls [`Seat::authenticate`] once it is.
 
 mod guarded;
+pub mod json;
 mod seats;
 
 pub use guarded::{Guarded, STALL_TIME};

@@ -6,22 +6,30 @@ use std::{
     time::Duration,
 };
 
-use tokio::{io::DuplexStream, net::TcpListener};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use aria2::{Aria2, Dialect, Ending, Saving, Setup};
+use tokio::{io::DuplexStream, net::TcpListener, sync::watch};
 
 use crate::{
-    aria2::{Aria2, Dialect, Ending},
-    config::{Config, DEFAULT_PORT, Host},
-    connect::Connect,
-    daemon::Daemon,
+    access::{
+        budget::Budget,
+        key::{AccessKey, NoRandom, SetupCode},
+    },
+    capture::pending::Pending,
     gate::Gate,
-    hub::Hub,
-    key::{AccessKey, NoRandom, SetupCode},
-    rest::App,
+    link::{connect::Connect, daemon::Daemon},
+    projection::hub::Hub,
     serve::Acceptor,
-    settings::{Listening, Settings},
-    takeover::Pending,
-    vault::{DirectoryError, Vault},
+    settings::{
+        config::{Config, DEFAULT_PORT, Host},
+        switches::{Listening, Settings},
+        vault::{DirectoryError, Vault},
+    },
+    shutdown::Shutdown,
+    surface::{
+        aria2::service::Changes,
+        routes,
+        state::{App, State},
+    },
 };
 
 /// A port is free again soon after its last owner ended: how often and how long apart it is tried.
@@ -61,16 +69,9 @@ pub struct Agent {
     app: App,
     acceptor: Acceptor,
     version: String,
-    /// Owns everything that was spawned.
-    tracker: TaskTracker,
-    /// Cancelled when clients are let in.
-    doors: CancellationToken,
-    /// Cancelled when no more connections are taken and clients are told.
-    stop: CancellationToken,
-    /// Cancelled when the daemon is no longer needed.
-    leave: CancellationToken,
-    /// Cancelled to cut off who does not go.
-    cut: CancellationToken,
+    /// Connections that are open are served once this is `true`.
+    accepting: watch::Sender<bool>,
+    shutdown: Shutdown,
 }
 
 impl Agent {
@@ -86,82 +87,78 @@ impl Agent {
             None => None,
         };
         let address = listener.as_ref().map_or(NOWHERE, |(_, address)| *address);
-        vault.tell_address(Some(address)).await?;
-        let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
-        let (leave, cut) = (CancellationToken::new(), CancellationToken::new());
+        vault.publish_address(Some(address)).await?;
+        let shutdown = Shutdown::default();
         let host = config.host;
         let listening = Listening { host, address };
         let hub = Arc::new(Hub::new(settings.status(listening), settings.preferences.clone()));
         let pending = Arc::new(Pending::new(Arc::clone(&hub)));
         let waiting = Arc::clone(&pending);
-        tracker.spawn(
-            stop.clone()
-                .run_until_cancelled_owned(async move { waiting.expire().await }),
-        );
-        let aria2 = Arc::new(Dialect::new(hub.epoch(), config.started_with, config.session_file));
-        let daemon = Daemon::start(
-            Arc::new(connect),
-            Arc::clone(&hub),
-            config.version.clone(),
-            leave.clone(),
-            &tracker,
-        );
-        tracker.spawn(
-            stop.clone()
-                .run_until_cancelled_owned(follow(Arc::clone(&vault), hub, listening)),
-        );
-        let doors = doors(host);
+        shutdown.spawn_until_drain(async move { waiting.expire().await });
+        // The dialect follows the tasks from before there are any.
+        let changes = Changes::of(Arc::clone(&hub));
+        let daemon = Daemon::start(Arc::new(connect), Arc::clone(&hub), config.version.clone(), &shutdown);
+        let aria2 = Arc::new(Dialect::new(
+            hub.epoch(),
+            dialect(&config),
+            Arc::new(daemon.clone()),
+            Box::new(changes),
+        ));
+        let following = Arc::clone(&aria2);
+        shutdown.spawn_until_drain(async move { following.follow().await });
+        shutdown.spawn_until_drain(follow(Arc::clone(&vault), hub, listening));
         let is_new_server = host == Host::Headless && settings.key.is_none();
-        let app = App {
+        let trusted_proxies: Vec<IpAddr> = config.trusted_proxies.iter().map(IpAddr::to_canonical).collect();
+        let app = App::from(State {
             gate: Arc::new(Gate::new(
                 vault,
                 // A client with the key may come through a proxy that sends another host name.
                 listening.is_loopback_only() && (host == Host::Desktop || settings.key.is_none()),
-                config.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
+                trusted_proxies.clone(),
                 Arc::clone(&daemon.hub.metrics),
             )),
             daemon,
             pending,
-            budget: Arc::default(),
+            budget: Budget::default(),
             aria2,
             listening,
             setup_code: is_new_server.then(SetupCode::random).transpose()?,
             version: config.version.clone().into(),
             language: config.language.map(Into::into),
-            stop: stop.clone(),
-            cut: cut.clone(),
-            tracker: tracker.clone(),
-        };
-        let acceptor = Acceptor::new(&app, config.max_connections);
+            shutdown: shutdown.clone(),
+        });
+        let router = routes::router(app.clone());
+        let acceptor = Acceptor::new(router, config.max_connections, trusted_proxies, shutdown.clone());
+        // A drop-in has its options before anybody calls.
+        let accepting = watch::Sender::new(host != Host::DropIn);
         if let Some((listener, _)) = listener {
-            let (listen, doors) = (acceptor.clone().listen(listener), doors.clone());
-            tracker.spawn(stop.clone().run_until_cancelled_owned(async move {
-                doors.cancelled().await;
-                listen.await;
-            }));
+            let (listen, mut accepting) = (acceptor.clone().listen(listener), accepting.subscribe());
+            shutdown.spawn_until_drain(async move {
+                if accepting.wait_for(|is_accepting| *is_accepting).await.is_ok() {
+                    listen.await;
+                }
+            });
         }
-        tracker.close();
+        shutdown.tracker.close();
         Ok(Self {
             address,
             app,
             acceptor,
             version: config.version,
-            tracker,
-            doors,
-            stop,
-            leave,
-            cut,
+            accepting,
+            shutdown,
         })
     }
 
-    /// Lets clients in; a drop-in has its options first. Those that came before have waited.
+    /// Begins to accept connections. Only a drop-in waits for this: its options are set first; connections that came earlier
+    /// wait in the listener's queue.
     pub fn open(&self) {
-        self.doors.cancel();
+        self.accepting.send_replace(true);
     }
 
-    /// aria2's dialect, for whoever shares the process with the agent.
+    /// aria2's dialect, for the program that embeds the agent.
     pub fn aria2(&self) -> Aria2 {
-        Aria2::new(self.app.clone())
+        Aria2::new(Arc::clone(&self.app.aria2))
     }
 
     /// Where it listens.
@@ -201,7 +198,7 @@ impl Agent {
         self.app.aria2.asked_to_end().await
     }
 
-    /// Ends: no new connections, clients told, answers finished within `grace`, the daemon asked to end as well.
+    /// Ends: no new connections, a close frame to every client, answers finished within `grace`, the daemon asked to end as well.
     pub async fn shutdown(self, grace: Duration) {
         self.stop_listening().await;
         let asking = self.app.daemon.ask_to_stop(&self.version);
@@ -218,28 +215,32 @@ impl Agent {
     }
 
     async fn stop_listening(&self) {
-        if let Err(error) = self.app.gate.vault.tell_address(None).await {
+        if let Err(error) = self.app.gate.vault.publish_address(None).await {
             tracing::warn!(%error, "other programs may look for the agent where it no longer is");
         }
-        self.stop.cancel();
+        self.shutdown.drain.cancel();
     }
 
     async fn end(self, grace: Duration) {
-        self.leave.cancel();
-        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
-            self.cut.cancel();
-            self.tracker.wait().await;
+        self.shutdown.release_daemon.cancel();
+        if tokio::time::timeout(grace, self.shutdown.tracker.wait()).await.is_err() {
+            self.shutdown.force_close.cancel();
+            self.shutdown.tracker.wait().await;
         }
     }
 }
 
-/// Where clients are let in at once, unless they have to wait for what the host was started with.
-fn doors(host: Host) -> CancellationToken {
-    let doors = CancellationToken::new();
-    if host != Host::DropIn {
-        doors.cancel();
+/// How aria2's dialect is served by a host of this kind.
+fn dialect(config: &Config) -> Setup {
+    Setup {
+        started_with: config.started_with.clone(),
+        saving: match &config.session_file {
+            Some(file) => Saving::File(Arc::clone(file)),
+            None if config.host == Host::DropIn => Saving::Refused,
+            None => Saving::Needless,
+        },
+        allows_shutdown: config.host != Host::Desktop,
     }
-    doors
 }
 
 fn address(config: &Config, settings: &Settings) -> Option<SocketAddr> {
@@ -276,6 +277,6 @@ async fn follow(vault: Arc<Vault>, hub: Arc<Hub>, listening: Listening) {
     let mut settings = vault.follow();
     while settings.changed().await.is_ok() {
         let now = Arc::clone(&settings.borrow_and_update());
-        hub.own_changed(now.status(listening), &now.preferences);
+        hub.publish_settings(now.status(listening), &now.preferences);
     }
 }

@@ -1,5 +1,9 @@
-//! Who may come in. Every request passes here before any route sees it, and what is decided is decided in `judge`, from
-//! facts alone.
+//! Authorization of requests. Every request passes this layer before any route sees it. [`verdict`] decides, from facts alone;
+//! here the facts are collected, keys are compared and wrong ones counted.
+
+pub(crate) mod credentials;
+pub(crate) mod sender;
+mod verdict;
 
 use std::{
     collections::BTreeSet,
@@ -14,40 +18,33 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use data_encoding::BASE64URL_NOPAD;
 use tracing::Instrument as _;
 
+use self::{
+    credentials::{header_key, query, shown_key, text},
+    sender::{Sender, Standing},
+    verdict::{Facts, Verdict, is_extension, is_loopback_name, is_same_origin, is_unambiguous, judge},
+};
 use crate::{
-    config::Host,
-    key::KeyDigest,
+    access::{
+        Seat,
+        area::Area,
+        key::KeyDigest,
+        peer_user::{Peer, PeerUser, PeerUsers},
+        throttle::{Form, Source, Throttle},
+        ticket::Tickets,
+    },
     metrics::Metrics,
-    peer_user::{Peer, PeerUser, PeerUsers},
     problem::Problem,
-    serve::Seat,
-    settings::Settings,
-    throttle::{Form, Source, Throttle},
-    vault::Vault,
+    settings::{switches::Settings, vault::Vault},
 };
 
-/// What browsers and tools offer on `/rpc`, and what is chosen.
-pub(crate) const RPC_PROTOCOL: &str = "svc.rpc.v1";
-
-/// Before the access key in a sub-protocol.
-const RPC_TOKEN_PREFIX: &str = "svc.token.";
-
-const SETUP_REQUIRED: &str = "setup required: set the access key first";
-const NO_CLIENT: &str = "missing X-Svc-Client header";
 const WRONG_TOKEN: &str = "invalid or missing token";
-const EXPOSED: &str = "set an access key first: others can reach this service";
 const OTHER_USER: &str =
     "set an access key first: without one only programs of the user who runs this service may call";
 const FROM_ELSEWHERE: &str = "set an access key first: without one nothing is taken that a proxy passes on";
 const UNKNOWN_USER: &str =
     "set an access key first: without one the user of a program must be known, and /proc/net/tcp does not tell it";
-/// The answer to a browser without a key that asks for more than downloads of its own.
-pub(crate) const KEY_FIRST: &str = "set an access key first";
-const NO_KEY: &str = "management API requires a token; set an access key first";
-pub(crate) const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
 const REQUEST_ID: &str = "x-request-id";
 /// The longest name of a request that is taken from outside; a UUID has 36.
 const MAX_REQUEST_ID: usize = 64;
@@ -67,265 +64,6 @@ const FORWARDED: [&str; 8] = [
     "true-client-ip",
     "cf-connecting-ip",
 ];
-const EXTENSIONS: [&str; 3] = ["chrome-extension", "moz-extension", "safari-web-extension"];
-
-/// What a path belongs to. Paths that belong to nothing never reach a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Surface {
-    Page,
-    Health,
-    Setup,
-    Description,
-    Management,
-    Rpc,
-    Web,
-    Takeover,
-    Jsonrpc,
-    Mcp,
-    Metrics,
-    Nothing,
-}
-
-impl Surface {
-    pub(crate) const ALL: [Self; 12] = [
-        Self::Page,
-        Self::Health,
-        Self::Setup,
-        Self::Description,
-        Self::Management,
-        Self::Rpc,
-        Self::Web,
-        Self::Takeover,
-        Self::Jsonrpc,
-        Self::Mcp,
-        Self::Metrics,
-        Self::Nothing,
-    ];
-
-    /// As it is called where requests are counted.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Page => "page",
-            Self::Health => "health",
-            Self::Setup => "setup",
-            Self::Description => "description",
-            Self::Management => "management",
-            Self::Rpc => "rpc",
-            Self::Web => "web",
-            Self::Takeover => "takeover",
-            Self::Jsonrpc => "jsonrpc",
-            Self::Mcp => "mcp",
-            Self::Metrics => "metrics",
-            Self::Nothing => "nothing",
-        }
-    }
-
-    pub(crate) fn of(method: &Method, path: &str) -> Self {
-        match path {
-            "/" => Self::Page,
-            "/ping" => Self::Health,
-            "/api/v1/setup" | "/api/v1/setup/status" => Self::Setup,
-            "/api/v1/openapi.json" | "/api/v1/docs" => Self::Description,
-            _ if path.starts_with("/api/v1/docs/") => Self::Description,
-            // XML-RPC of aria2's clients; our own RPC is a WebSocket.
-            "/rpc" if method == Method::POST => Self::Jsonrpc,
-            "/rpc" => Self::Rpc,
-            "/download" | "/download/batch" => Self::Takeover,
-            "/jsonrpc" => Self::Jsonrpc,
-            "/mcp" => Self::Mcp,
-            "/metrics" => Self::Metrics,
-            _ if path.starts_with("/api/v1/") => Self::Management,
-            _ if path.starts_with("/api/web/") => Self::Web,
-            _ => Self::Nothing,
-        }
-    }
-
-    fn is_offered(self, host: Host, settings: &Settings) -> bool {
-        if host == Host::DropIn {
-            return self == Self::Jsonrpc;
-        }
-        match self {
-            Self::Page | Self::Health | Self::Rpc => true,
-            Self::Setup | Self::Web => host == Host::Headless,
-            Self::Description | Self::Management | Self::Metrics => settings.api,
-            Self::Takeover => settings.takeover,
-            Self::Jsonrpc => settings.jsonrpc,
-            Self::Mcp => settings.mcp,
-            Self::Nothing => false,
-        }
-    }
-
-    fn needs_key(self) -> bool {
-        match self {
-            Self::Management | Self::Rpc | Self::Web | Self::Mcp | Self::Metrics => true,
-            // A desktop that nobody else can reach takes over without one.
-            Self::Takeover => false,
-            // aria2's calls say their key themselves.
-            Self::Page | Self::Health | Self::Setup | Self::Description | Self::Jsonrpc => false,
-            Self::Nothing => false,
-        }
-    }
-}
-
-/// What is known of a request.
-#[derive(Debug)]
-struct Facts<'a> {
-    surface: Surface,
-    method: &'a Method,
-    host: Option<&'a str>,
-    forwarded_host: Option<&'a str>,
-    /// An origin that is no text is as foreign as `null`.
-    origin: Option<&'a str>,
-    /// Whether it says who hands over.
-    has_client: bool,
-    /// Whether a program of the agent's own user sent it, from this machine.
-    is_own: bool,
-}
-
-/// What becomes of a request.
-#[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    /// Goes on to its route.
-    Pass,
-    /// Goes on: it shows the pass of the agent's own user.
-    Own,
-    /// Goes on if a process of the agent's own user sent it: there is no key that it could show.
-    OwnUser,
-    /// Goes on if it has this key.
-    NeedsKey(KeyDigest),
-    /// Goes on unless too many wrong keys came from there; its calls bring the key themselves.
-    OwnKeys,
-    /// A question of a browser, answered here.
-    Preflight,
-    Refused(StatusCode, &'static str),
-}
-
-fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, settings: &Settings) -> Verdict {
-    if is_loopback_only && !facts.host.is_some_and(is_loopback_name) {
-        return Verdict::Refused(StatusCode::FORBIDDEN, "host not allowed");
-    }
-    if facts.method == Method::OPTIONS {
-        return Verdict::Preflight;
-    }
-    if !facts.surface.is_offered(host, settings) {
-        return Verdict::Refused(StatusCode::NOT_FOUND, UNKNOWN_ENDPOINT);
-    }
-    if !passes_origin(facts, settings) {
-        return Verdict::Refused(StatusCode::FORBIDDEN, "origin not allowed");
-    }
-    let key = settings.key_digest();
-    let is_takeover = facts.surface == Surface::Takeover;
-    // A server is nobody's before its set-up.
-    if facts.is_own && (host == Host::Desktop || key.is_some()) {
-        match facts.surface {
-            Surface::Takeover if !facts.has_client => return Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT),
-            surface if surface.needs_key() || is_takeover || surface == Surface::Jsonrpc => return Verdict::Own,
-            _ => {}
-        }
-    }
-    let Some(key) = key else {
-        return match facts.surface {
-            Surface::Page | Surface::Health | Surface::Setup | Surface::Description => Verdict::Pass,
-            // Whoever started it gave it none.
-            _ if host == Host::DropIn => Verdict::Pass,
-            _ if host == Host::Headless => Verdict::Refused(StatusCode::FORBIDDEN, SETUP_REQUIRED),
-            surface if surface.needs_key() => Verdict::Refused(StatusCode::FORBIDDEN, NO_KEY),
-            _ if !is_loopback_only || settings.cors => Verdict::Refused(StatusCode::FORBIDDEN, EXPOSED),
-            Surface::Takeover if !facts.has_client => Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT),
-            Surface::Takeover | Surface::Jsonrpc => Verdict::OwnUser,
-            _ => Verdict::Pass,
-        };
-    };
-    if is_takeover && !facts.has_client {
-        return Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT);
-    }
-    match facts.surface {
-        Surface::Jsonrpc => Verdict::OwnKeys,
-        surface if surface.needs_key() || is_takeover => Verdict::NeedsKey(key),
-        _ => Verdict::Pass,
-    }
-}
-
-fn passes_origin(facts: &Facts<'_>, settings: &Settings) -> bool {
-    let Some(origin) = facts.origin else { return true };
-    let is_same = || {
-        [facts.host, facts.forwarded_host]
-            .into_iter()
-            .flatten()
-            .any(|host| is_same_origin(origin, host))
-    };
-    match facts.surface {
-        Surface::Takeover | Surface::Jsonrpc | Surface::Mcp => {
-            settings.cors || is_extension(origin) || facts.host.is_some_and(|host| is_same_origin(origin, host))
-        }
-        Surface::Setup if facts.method == Method::POST => {
-            is_extension(origin) || facts.host.is_some_and(|host| is_same_origin(origin, host))
-        }
-        Surface::Rpc => is_same(),
-        _ => true,
-    }
-}
-
-pub(crate) fn is_extension(origin: &str) -> bool {
-    let extension = origin.split_once("://");
-    extension.is_some_and(|(scheme, rest)| EXTENSIONS.contains(&scheme) && !rest.is_empty())
-}
-
-fn is_same_origin(origin: &str, host: &str) -> bool {
-    let (authority, default_port) = match origin.split_once("://") {
-        Some(("http", authority)) => (authority, ":80"),
-        Some(("https", authority)) => (authority, ":443"),
-        _ => return false,
-    };
-    let plain = |text: &str| text.strip_suffix(default_port).unwrap_or(text).to_ascii_lowercase();
-    !authority.is_empty() && plain(authority) == plain(host)
-}
-
-/// Whether a `Host` names this machine itself.
-pub(crate) fn is_loopback_name(host: &str) -> bool {
-    let (name, port) = match host.rsplit_once(':') {
-        Some((name, port)) if !host.ends_with(']') => (name, port),
-        _ => (host, "0"),
-    };
-    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    is_port && (name == "127.0.0.1" || name == "[::1]" || name.eq_ignore_ascii_case("localhost"))
-}
-
-/// Whether a `Host` is an address, or this machine's own name: a page whose name was made to lead here has neither.
-fn is_unambiguous(host: &str) -> bool {
-    let is_address = || host.parse::<SocketAddr>().is_ok() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-    is_loopback_name(host) || is_address()
-}
-
-/// By what right a request passed the gate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// The route asks for nothing, or its calls bring the key themselves.
-    Open,
-    /// It showed the access key, or the pass of the agent's own user.
-    Keyed,
-    /// No key is set, and a program of the desktop's own user sent it.
-    OwnUser,
-    /// No key is set, and a browser of the desktop's own user sent it: for whom, an extension most likely.
-    Visitor(Arc<str>),
-    /// No key is set where none has to be.
-    Free,
-}
-
-/// Who sent a request, for whoever counts or trusts senders.
-#[derive(Debug, Clone)]
-pub(crate) struct Sender {
-    pub(crate) source: Source,
-    /// In which form it brings a key, if it brings one.
-    pub(crate) form: Form,
-    /// Whether somebody at this machine sent it, to this machine's own name, past no proxy.
-    pub(crate) is_local: bool,
-    /// Whether a browser sent it, as far as it says so.
-    pub(crate) is_browser: bool,
-    /// The key that let it in; none where none is needed, and for programs of the agent's own user.
-    pub(crate) key: Option<KeyDigest>,
-    pub(crate) standing: Standing,
-}
 
 /// The gate, and what it remembers.
 #[derive(Debug)]
@@ -339,7 +77,7 @@ pub(crate) struct Gate {
     /// Names with which the right key came. Looked at for a moment.
     names: Mutex<BTreeSet<String>>,
     peers: PeerUsers,
-    pub(crate) tickets: crate::ticket::Tickets,
+    pub(crate) tickets: Tickets,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -357,7 +95,7 @@ impl Gate {
             throttle: Mutex::default(),
             names: Mutex::default(),
             peers: PeerUsers::default(),
-            tickets: crate::ticket::Tickets::default(),
+            tickets: Tickets::default(),
             metrics,
         }
     }
@@ -399,9 +137,9 @@ impl Gate {
     fn form(&self, request: &Request, facts: &Facts<'_>) -> Form {
         let headers = request.headers();
         let is_get = request.method() == Method::GET;
-        let is_query = match facts.surface {
-            Surface::Web => header_key(headers, facts.surface).is_none(),
-            Surface::Jsonrpc => is_get && !headers.contains_key(header::UPGRADE),
+        let is_query = match facts.area {
+            Area::Web => header_key(headers, facts.area).is_none(),
+            Area::Jsonrpc => is_get && !headers.contains_key(header::UPGRADE),
             _ => false,
         };
         if is_query {
@@ -435,18 +173,18 @@ impl Gate {
     }
 
     /// Whether a request shows what only programs of this agent's user can know. No page ever does.
-    fn is_own(&self, request: &Request, surface: Surface, sender: &Sender) -> bool {
-        let is_shown = || shown_key(request, surface).is_some_and(|shown| self.is_pass(&shown, sender));
-        is_shown()
+    fn is_own(&self, request: &Request, area: Area, sender: &Sender) -> bool {
+        let is_near = sender.is_local && !sender.is_browser;
+        is_near && shown_key(request, area).is_some_and(|shown| self.is_pass(KeyDigest::of(&shown), sender))
     }
 
     /// Whether `shown` is the pass of the agent's own user, and this sender may use it.
-    pub(crate) fn is_pass(&self, shown: &str, sender: &Sender) -> bool {
-        sender.is_local && !sender.is_browser && KeyDigest::of(shown) == self.vault.pass()
+    pub(crate) fn is_pass(&self, shown: KeyDigest, sender: &Sender) -> bool {
+        sender.is_local && !sender.is_browser && shown == self.vault.pass()
     }
 
     /// What a request may do that comes without a key because there is none, or why it may do nothing. What a proxy
-    /// passes on is not its own user's, whoever runs the proxy.
+    /// passes on is not its own user's, no matter who runs the proxy.
     async fn keyless(
         &self,
         peer: Option<&Peer>,
@@ -466,7 +204,7 @@ impl Gate {
         }
     }
 
-    /// Whether whoever sets the first key must know the code: everybody but the service's own user and root at this
+    /// Whether a client must know the code to set the first key: everybody but the service's own user and root at this
     /// machine. An extension is none of them.
     pub(crate) async fn needs_code(&self, peer: &Peer, sender: &Sender, headers: &HeaderMap) -> bool {
         let is_by_extension = text(headers, header::ORIGIN).is_some_and(is_extension);
@@ -491,9 +229,9 @@ impl Gate {
         }
     }
 
-    fn check_key(&self, request: &Request, surface: Surface, key: KeyDigest, sender: &Sender) -> Option<Response> {
+    fn check_key(&self, request: &Request, area: Area, key: KeyDigest, sender: &Sender) -> Option<Response> {
         // Only a client with the key gets a ticket; no page can lock its owner out by guessing one.
-        if surface == Surface::Web
+        if area == Area::Web
             && request.method() == Method::GET
             && query(request, "ticket").is_some_and(|ticket| self.tickets.take(&ticket, request.uri().path()))
         {
@@ -502,7 +240,7 @@ impl Gate {
         if let Some(seconds) = self.wait(sender.source, sender.form) {
             return Some(too_many(seconds));
         }
-        let shown = shown_key(request, surface);
+        let shown = shown_key(request, area);
         let is_right = shown.as_deref().is_some_and(|shown| KeyDigest::of(shown) == key);
         if shown.is_some() {
             self.count(sender.source, sender.form, is_right);
@@ -510,14 +248,14 @@ impl Gate {
         if is_right {
             self.learn(text(request.headers(), header::HOST));
         }
-        (!is_right).then(|| unauthorized(surface))
+        (!is_right).then(|| unauthorized(area))
     }
 }
 
 /// The answer to a wrong key, or none.
-fn unauthorized(surface: Surface) -> Response {
-    let message = match surface {
-        Surface::Takeover => WRONG_TOKEN,
+fn unauthorized(area: Area) -> Response {
+    let message = match area {
+        Area::Takeover => WRONG_TOKEN,
         _ => "unauthorized",
     };
     let mut response = Problem::new(StatusCode::UNAUTHORIZED, message).into_response();
@@ -533,60 +271,21 @@ pub(crate) fn too_many(seconds: u64) -> Response {
     response
 }
 
-pub(crate) fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<&str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
-}
-
-fn query(request: &Request, name: &str) -> Option<String> {
-    let pairs = url::form_urlencoded::parse(request.uri().query()?.as_bytes());
-    let mut found = pairs.filter(|(key, _)| key == name);
-    found.next().map(|(_, value)| value.into_owned())
-}
-
-/// The key that a request brings, in the forms its surface takes. An empty one is none.
-fn shown_key(request: &Request, surface: Surface) -> Option<String> {
-    let in_query = || query(request, "token").filter(|key| surface == Surface::Web && !key.is_empty());
-    header_key(request.headers(), surface).or_else(in_query)
-}
-
-/// The same, of its headers alone.
-fn header_key(headers: &HeaderMap, surface: Surface) -> Option<String> {
-    let bearer = text(headers, header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-    let own = text(headers, "x-svc-token");
-    let shown = match surface {
-        Surface::Rpc => bearer.map(ToOwned::to_owned).or_else(|| protocol_key(headers)),
-        Surface::Takeover | Surface::Jsonrpc => own.map(ToOwned::to_owned),
-        Surface::Web => bearer.map(ToOwned::to_owned),
-        _ => bearer.or(own).map(ToOwned::to_owned),
-    };
-    shown.filter(|key| !key.is_empty())
-}
-
-/// The key among the sub-protocols, if the protocol itself is offered as well.
-fn protocol_key(headers: &HeaderMap) -> Option<String> {
-    let lists = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
-    let lists: Vec<&str> = lists.filter_map(|value| value.to_str().ok()).collect();
-    let offered = || lists.iter().flat_map(|list| list.split(',')).map(str::trim);
-    offered().find(|protocol| *protocol == RPC_PROTOCOL)?;
-    let encoded = offered().find_map(|protocol| protocol.strip_prefix(RPC_TOKEN_PREFIX))?;
-    String::from_utf8(BASE64URL_NOPAD.decode(encoded.as_bytes()).ok()?).ok()
-}
-
 /// The layer around all routes: names the request, lets it in or not, and counts its answer.
 pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
-    let surface = Surface::of(request.method(), request.uri().path());
+    let area = Area::of(request.method(), request.uri().path());
     let id = request_id(request.headers());
-    let span = tracing::info_span!("request", id, surface = surface.name());
+    let span = tracing::info_span!("request", id, surface = area.name());
     let method = request.method().clone();
-    let mut response = judged(&gate, surface, request, next).instrument(span.clone()).await;
+    let mut response = guard(&gate, area, request, next).instrument(span.clone()).await;
     let (status, elapsed) = (response.status().as_u16(), began.elapsed());
-    // Neither path nor query: both may hold what is nobody's business.
+    // Neither path nor query: both may hold secrets.
     span.in_scope(|| tracing::debug!(%method, status, ?elapsed, "answered"));
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
-    gate.metrics.answered(surface, elapsed, status);
+    gate.metrics.answered(area, elapsed, status);
     response
 }
 
@@ -602,14 +301,14 @@ fn request_id(headers: &HeaderMap) -> String {
     }
 }
 
-async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next) -> Response {
+async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Response {
     let settings = gate.vault.settings();
     let headers = request.headers();
     let peer = request.extensions().get::<Peer>().cloned();
     let address = peer.as_ref().map(|peer| peer.address);
     let forwarded = text(headers, "x-forwarded-host").and_then(|hosts| hosts.split(',').next());
     let mut facts = Facts {
-        surface,
+        area,
         method: request.method(),
         host: text(headers, header::HOST),
         forwarded_host: forwarded.map(str::trim),
@@ -620,12 +319,12 @@ async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next)
         is_own: false,
     };
     let mut sender = gate.sender(address.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))), &request, &facts);
-    facts.is_own = gate.is_own(&request, surface, &sender);
+    facts.is_own = gate.is_own(&request, area, &sender);
     let visitor = sender.is_browser.then(|| facts.origin.unwrap_or(ANY_BROWSER).into());
     let asked_headers = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let refused = match judge(&facts, gate.vault.host(), gate.is_loopback_only, &settings) {
         Verdict::Pass => {
-            if surface == Surface::Jsonrpc {
+            if area == Area::Jsonrpc {
                 sender.standing = Standing::Free;
             }
             None
@@ -645,7 +344,7 @@ async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next)
         Verdict::NeedsKey(key) => {
             sender.key = Some(key);
             sender.standing = Standing::Keyed;
-            gate.check_key(&request, surface, key, &sender)
+            gate.check_key(&request, area, key, &sender)
         }
         Verdict::Preflight => return preflight(&settings, asked_headers),
         Verdict::Refused(status, message) => Some(Problem::new(status, message).into_response()),
@@ -660,12 +359,12 @@ async fn judged(gate: &Gate, surface: Surface, mut request: Request, next: Next)
         request.extensions_mut().insert(sender);
         next.run(request).await
     };
-    dress(&mut response, &settings);
+    add_headers(&mut response, &settings);
     response
 }
 
 /// What every answer carries.
-fn dress(response: &mut Response, settings: &Settings) {
+fn add_headers(response: &mut Response, settings: &Settings) {
     let status = response.status();
     let is_json = response
         .headers()
@@ -692,7 +391,7 @@ fn dress(response: &mut Response, settings: &Settings) {
 
 fn preflight(settings: &Settings, asked_headers: Option<HeaderValue>) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    dress(&mut response, settings);
+    add_headers(&mut response, settings);
     let headers = response.headers_mut();
     headers.insert(header::ALLOW, HeaderValue::from_static(METHODS));
     if settings.cors {
@@ -707,6 +406,3 @@ fn preflight(settings: &Settings, asked_headers: Option<HeaderValue>) -> Respons
     }
     response
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,46 +1,47 @@
 //! The agent: the process that everybody talks to, in the dialect they know.
 //!
-//! *Owns* the listener, the gate (host, origin, key, throttle), set-up and access key, the switches, the management API
-//! with its `OpenAPI` description, `/rpc` for browsers and tools, and the projection of the daemon from which reads are
-//! answered.
+//! *Owns* the listener, authorization of requests (host, origin, key, rate limits), set-up and access key, the switches, the
+//! management API with its `OpenAPI` description, `/rpc` for browsers and tools, MCP, aria2's dialect over HTTP, and the
+//! projection of the daemon from which reads are answered.
 //!
-//! *Never* touches a file of a task, a database or the environment, and starts no process: `app` tells it how.
+//! *Never* touches a file of a task, a database or the environment, and starts no process: the program tells it how.
 //!
-//! Start reading at [`Agent`] (what runs), then `gate` (who comes in), then `hub` and `session` (what is known of the
-//! daemon, and how).
+//! Start reading at [`Agent`] (what runs), then `gate` (who may call), `surface` (the interfaces), `projection` (what is known
+//! of the daemon) and `link` (the session with it).
+//!
+//! # Layers
+//! - `agent`: what is started, in which order, and how it ends
+//! - `surface`: the interfaces; in it `routes`, then the interfaces themselves, then `http` and `state`, which they share
+//! - `serve`: the listener
+//! - `capture`: downloads that wait for their user's decision
+//! - `gate`: who may call what
+//! - `problem`: errors as HTTP answers
+//! - `link`: the session with the daemon
+//! - `projection`: the daemon's state, and the events that clients follow
+//! - `metrics`: counters
+//! - `settings`: configuration, switches, and where they are stored
+//! - `shutdown`: the steps of an end
+//! - `access`: keys, tickets, rate limits, memory budgets
 
+mod access;
 mod agent;
-pub mod aria2;
-mod budget;
-mod config;
-mod connect;
-mod daemon;
+mod capture;
 mod gate;
-mod hub;
-mod key;
-mod lexicon;
-mod mcp;
+mod link;
 mod metrics;
-mod peer_user;
 mod problem;
 mod projection;
-mod rest;
-mod rpc;
 mod serve;
-mod session;
 mod settings;
-mod shelf;
-mod socket;
-mod takeover;
-mod throttle;
-mod ticket;
-mod vault;
+mod shutdown;
+mod surface;
 
+pub use access::key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
 pub use agent::{Agent, StartError};
 pub use aria2::Ending;
-pub use config::{Config, DEFAULT_PORT, Host, PresetKey, SessionFile};
-pub use connect::{ByteStream, Connect, ConnectError, Found};
-pub use key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
-pub use mcp::mcp_tools;
-pub use rest::openapi;
-pub use vault::{DirectoryError, Holder, Stored, holder, stored};
+pub use link::connect::{ByteStream, Connect, ConnectError, Found};
+pub use settings::{
+    config::{Config, DEFAULT_PORT, Host, PresetKey},
+    vault::{DirectoryError, Holder, Stored, holder, stored},
+};
+pub use surface::{mcp::mcp_tools, routes::openapi};

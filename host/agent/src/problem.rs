@@ -14,7 +14,10 @@ use utoipa::{
     openapi::{Content, Ref, RefOr, Response as Described, ResponseBuilder},
 };
 
-use crate::session::CallError;
+use crate::{access::budget::Exhausted, link::error::CallError};
+
+/// The answer to a path that there is not, or that is switched off.
+pub(crate) const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
 
 /// An acknowledgement or a refusal.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -50,8 +53,7 @@ impl Problem {
 }
 
 impl Problem {
-    /// As it is told where whatever does not come about is the request's failure: a package that is not there, cannot be
-    /// had or is not believed.
+    /// For routes where a missing, unavailable or untrusted package is the request's failure: 400, not 404, 409 or 503.
     pub(crate) fn refused(error: CallError) -> Self {
         let is_outcome = |error: &RpcError| match error.application_code() {
             Some(ErrorCode::NotFound | ErrorCode::Conflict) => true,
@@ -60,7 +62,7 @@ impl Problem {
             _ => false,
         };
         match error {
-            CallError::Refused(error) if is_outcome(&error) => Self::invalid(told(error)),
+            CallError::Refused(error) if is_outcome(&error) => Self::invalid(message_of(error)),
             error => error.into(),
         }
     }
@@ -71,6 +73,12 @@ impl IntoResponse for Problem {
         let Self { status, message } = self;
         let success = false;
         (status, Json(ResultMessage { success, message })).into_response()
+    }
+}
+
+impl From<Exhausted> for Problem {
+    fn from(error: Exhausted) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
     }
 }
 
@@ -95,7 +103,7 @@ impl From<RpcError> for Problem {
             };
             return Self::new(status, error.message);
         };
-        let message = told(error);
+        let message = message_of(error);
         let status = match kind {
             ErrorCode::NotFound => return Self::not_found(),
             ErrorCode::InvalidArgument | ErrorCode::Unsupported => StatusCode::BAD_REQUEST,
@@ -111,7 +119,7 @@ impl From<RpcError> for Problem {
 }
 
 /// What a refusal says, with the field that it is about.
-fn told(error: RpcError) -> String {
+fn message_of(error: RpcError) -> String {
     match error.data.and_then(|data| data.field) {
         Some(field) if !error.message.contains(&field) => format!("{field}: {}", error.message),
         _ => error.message,

@@ -1,4 +1,4 @@
-//! Connections: taken, bounded, told to end, and cut off if they do not.
+//! The listener: accepts connections within bounds, and drains them at shutdown. Those that do not end in time are dropped.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -22,19 +22,14 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream},
     net::TcpListener,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    peer_user::Peer,
-    rest::{self, App},
-    throttle::Source,
+    access::{Seat, peer_user::Peer, throttle::Source},
+    shutdown::Shutdown,
 };
 
-/// The seat of a connection of this listener; every request carries it.
-pub(crate) type Seat = admission::Seat<Source>;
-
 /// Connections of clients that have not authenticated. With [`HEAD_BYTES`] and
-/// [`FREE_BODY_BYTES`](crate::budget::FREE_BODY_BYTES) each, they cost 48 MiB.
+/// [`FREE_BODY_BYTES`](crate::access::budget::FREE_BODY_BYTES) each, they cost 48 MiB.
 const MAX_UNAUTHENTICATED: usize = 512;
 
 /// The part of those that one address may have. A household behind one address, or a proxy that is not trusted, needs
@@ -54,21 +49,19 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(50);
 /// Buffer of an in-memory connection, per direction.
 const DUPLEX_BYTES: usize = 256 * 1024;
 
-/// What serves connections until it is told to stop. Those that are open then finish their answers, or are cut off.
+/// Serves connections until `drain`; those that are open then finish their answers, or are dropped at `force_close`.
 #[derive(Debug, Clone)]
 pub(crate) struct Acceptor {
     service: TowerToHyperService<Router>,
-    /// Owns the connections.
-    tracker: TaskTracker,
-    stop: CancellationToken,
-    cut: CancellationToken,
+    shutdown: Shutdown,
     seats: Arc<admission::Seats<Source>>,
     /// Each of these speaks for many clients, so it is no source of its own.
     proxies: Vec<IpAddr>,
 }
 
 impl Acceptor {
-    pub(crate) fn new(app: &App, max_connections: usize) -> Self {
+    /// Serves `router`. Each of the `proxies` speaks for many clients.
+    pub(crate) fn new(router: Router, max_connections: usize, proxies: Vec<IpAddr>, shutdown: Shutdown) -> Self {
         // A quarter is always left to those who have authenticated.
         let unauthenticated = MAX_UNAUTHENTICATED.min(max_connections - max_connections / 4).max(1);
         let limits = Limits {
@@ -77,18 +70,16 @@ impl Acceptor {
             unauthenticated_per_source: MAX_UNAUTHENTICATED_PER_SOURCE.min(unauthenticated.div_ceil(2)),
         };
         Self {
-            service: TowerToHyperService::new(rest::router(app.clone())),
-            tracker: app.tracker.clone(),
-            stop: app.stop.clone(),
-            cut: app.cut.clone(),
+            service: TowerToHyperService::new(router),
+            shutdown,
             seats: admission::Seats::new(limits),
-            proxies: app.gate.trusted_proxies.clone(),
+            proxies,
         }
     }
 
-    /// Takes connections until it is told to stop.
+    /// Accepts connections until `drain`.
     pub(crate) async fn listen(self, listener: TcpListener) {
-        while let Some(accepted) = self.stop.run_until_cancelled(listener.accept()).await {
+        while let Some(accepted) = self.shutdown.drain.run_until_cancelled(listener.accept()).await {
             match accepted {
                 Ok((stream, peer)) => {
                     let address = peer.ip().to_canonical();
@@ -115,7 +106,7 @@ impl Acceptor {
     pub(crate) fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(DUPLEX_BYTES);
         if let Some(seat) = self.seats.take(None)
-            && !self.stop.is_cancelled()
+            && !self.shutdown.drain.is_cancelled()
         {
             self.serve(far, Peer::in_process((Ipv4Addr::LOCALHOST, 0).into()), seat);
         }
@@ -133,8 +124,8 @@ impl Acceptor {
             extensions.insert(Arc::clone(&of_requests));
             service.call(request)
         });
-        let (stop, cut) = (self.stop.clone(), self.cut.clone());
-        self.tracker.spawn(async move {
+        let drain = self.shutdown.drain.clone();
+        self.shutdown.spawn_connection(async move {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIME)
@@ -148,12 +139,9 @@ impl Acceptor {
                     tracing::debug!("a connection without authentication was closed for a newer one");
                     return;
                 }
-                () = stop.cancelled() => {
+                () = drain.cancelled() => {
                     connection.as_mut().graceful_shutdown();
-                    match cut.run_until_cancelled(connection).await {
-                        Some(served) => served,
-                        None => return,
-                    }
+                    connection.await
                 }
             };
             if let Err(error) = served {

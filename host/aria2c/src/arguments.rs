@@ -1,7 +1,7 @@
 //! The command line of `aria2c`, read as GNU getopt reads it there: long names may be cut short, a switch takes its value
 //! behind `=` only, operands may stand between options. Pure.
 
-use agent::aria2::option::{Options, Row};
+use aria2::option::{Options, Row};
 
 use crate::Refused;
 

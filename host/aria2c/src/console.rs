@@ -5,7 +5,7 @@ use std::{
     io::{self, IsTerminal as _, Write},
 };
 
-use agent::aria2::option::Options;
+use aria2::option::Options;
 use command::terminal;
 use jiff::Zoned;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use agent::aria2::option::{LETTERS, Row};
+use aria2::option::{LETTERS, Row};
 
 /// How it is called, as aria2c has it.
 pub(super) const USAGE: &str = "Usage: aria2c [OPTIONS] [URI | METALINK_FILE]...\nSee 'aria2c -h'.";
@@ -12,9 +12,9 @@ pub(super) fn version() -> String {
     format!(
         "aria2 version {}\nThis is Svc {}, in aria2's place: its dialect, its command line, no torrents and no FTP.\n\n\
         ** Configuration **\nEnabled Features: {}\nHash Algorithms: sha-1, sha-256, sha-512, md5\n",
-        agent::aria2::VERSION,
+        aria2::VERSION,
         env!("CARGO_PKG_VERSION"),
-        agent::aria2::FEATURES.join(", "),
+        aria2::FEATURES.join(", "),
     )
 }
 

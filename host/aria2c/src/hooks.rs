@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use agent::aria2::{Kind, option::Options};
+use aria2::{Kind, option::Options};
 use tokio::{process::Command, task::JoinSet};
 
 /// Which command is called when.
@@ -66,7 +66,7 @@ impl Callers {
 
 #[cfg(test)]
 mod tests {
-    use agent::aria2::option::Row;
+    use aria2::option::Row;
 
     use super::*;
 

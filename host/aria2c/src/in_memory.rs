@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent::{AccessKey, Agent, PresetKey, SessionFile};
+use agent::{AccessKey, Agent, PresetKey};
+use aria2::SessionFile;
 use command::descriptors;
 use daemon::Daemon;
 use engine::{ProxyMode, Settings};

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use agent::aria2::{
+use aria2::{
     files::{Entry, control_file},
     option::Options,
 };

@@ -35,7 +35,7 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use agent::aria2::option::{Options, Refusal};
+use aria2::option::{Options, Refusal};
 use command::{environment::Environment, runtime};
 use tracing_subscriber::filter::LevelFilter;
 

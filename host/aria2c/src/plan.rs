@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use agent::aria2::{
+use aria2::{
     files::{self, Entry},
     option::{self, Options, Row},
 };
@@ -101,7 +101,9 @@ impl Plan {
         let directory = options.get("dir").filter(|dir| !dir.is_empty());
         let directory = directory.map_or_else(|| current.clone(), |dir| current.join(dir));
         let usual = usual(&options, &directory);
-        let is_beside = |row: &Row| row.is_of_download() && !row.is_own() && given.options.get(row.name()).is_some();
+        let is_beside = |row: &Row| {
+            row.allowed_in_input_file() && !row.per_download_only() && given.options.get(row.name()).is_some()
+        };
         let spelled_out = usual.clone().over(&options).filtered(is_beside);
         Ok(Self {
             usual,
@@ -184,7 +186,8 @@ fn door(options: &Options) -> Door {
 
 /// What holds for every download, as clients would say it.
 fn usual(options: &Options, directory: &Path) -> Options {
-    let mut usual = options.filtered(|row| row.is_of_clients() && !row.is_own() && !is_of_proxies(row.name()));
+    let mut usual =
+        options.filtered(|row| row.settable_by_rpc() && !row.per_download_only() && !is_of_proxies(row.name()));
     let directory = directory.to_string_lossy().into_owned();
     let unsaid = USUAL.iter().filter(|(name, _)| options.get(name).is_none());
     let unsaid: Vec<_> = unsaid.map(|(name, value)| (*name, (*value).to_owned())).collect();
@@ -255,7 +258,7 @@ fn wanted(
 ) -> Result<Vec<Wanted>, Refused> {
     let is_each_own = options.is_on("force-sequential");
     // Several files cannot have one name.
-    let own = options.filtered(|row| row.is_own() && !(is_each_own && row.name() == "out"));
+    let own = options.filtered(|row| row.per_download_only() && !(is_each_own && row.name() == "out"));
     let (mut wanted, mut uris) = (Vec::new(), Vec::new());
     for operand in operands {
         if Path::new(&operand).is_file() {

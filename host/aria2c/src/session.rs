@@ -7,12 +7,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use agent::{
-    SessionFile,
-    aria2::{
-        files,
-        option::{self, Options, Row},
-    },
+use aria2::{
+    SessionFile, files,
+    option::{self, Options, Row},
 };
 use engine::{Engine, Phase, Task};
 use futures_util::future::{BoxFuture, FutureExt as _};

@@ -37,7 +37,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("market", &["transfer", "egress", "plugin-package"]),
     ("market-tool", &["market", "plugin-package"]),
     ("admission", &[]),
-    ("agent", &["admission", "protocol"]),
+    ("aria2", &["admission", "protocol"]),
+    ("agent", &["admission", "aria2", "protocol"]),
     (
         "daemon",
         &[
@@ -60,6 +61,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "command",
             "get",
             "agent",
+            "aria2",
             "protocol",
             "egress",
             "engine",
@@ -74,6 +76,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "command",
             "agent",
+            "aria2",
             "daemon",
             "engine",
             "service",
@@ -112,6 +115,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "protocol",
             "daemon",
             "agent",
+            "aria2",
             "plugin-host",
             "plugin-package",
             "plugin-package",

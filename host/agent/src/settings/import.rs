@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{PORTS, Settings, is_on};
-use crate::{config::Host, key::AccessKey};
+use super::switches::{PORTS, Settings, is_on};
+use crate::{access::key::AccessKey, settings::config::Host};
 
 /// What the names of an older service begin with.
 const OLD: &str = "local_server_";

@@ -1,6 +1,7 @@
 //! aria2's dialect before a real daemon: who may call, what a message may be, and what is told when.
 
-use agent::{Host, aria2::Kind};
+use agent::Host;
+use aria2::Kind;
 use data_encoding::BASE64;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};

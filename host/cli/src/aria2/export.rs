@@ -1,6 +1,6 @@
 //! `svc export`: prints what a service has left to do as another program reads it.
 
-use agent::aria2::{
+use aria2::{
     files,
     option::{self, Row},
 };

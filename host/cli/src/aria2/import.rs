@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use agent::aria2::{
+use aria2::{
     files::{self, Entry},
     option::{self, Options, Row},
 };
@@ -107,7 +107,7 @@ fn usual(path: Option<&Path>, report: &mut Report) -> Result<Options, UsageError
         .extend(unknown.map(|line| format!("{}: no option of aria2: {line}", path.display())));
     Ok(conf
         .options
-        .filtered(|row| row.is_of_download() && row.is_of_clients() && !row.is_own()))
+        .filtered(|row| row.allowed_in_input_file() && row.settable_by_rpc() && !row.per_download_only()))
 }
 
 impl Report {

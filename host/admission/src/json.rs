@@ -1,0 +1,88 @@
+//! JSON texts that are not read yet: where their strings end, and what reading them would cost. Pure; any bytes will do.
+
+/// The largest tree that one JSON text may become. See [`tree_bytes`].
+pub const MAX_TREE_BYTES: usize = 16 * 1024 * 1024;
+
+/// The place of the quote that ends the string which begins with the first byte of `text`. None if it is not there yet.
+pub fn string_end(text: &[u8]) -> Option<usize> {
+    let mut place = 1;
+    loop {
+        place += match text.get(place)? {
+            b'"' => return Some(place),
+            b'\\' => 2,
+            _ => 1,
+        };
+    }
+}
+
+/// The bytes outside of strings with their places. Of a string there is its opening quote alone.
+pub fn outside_strings(text: &[u8]) -> impl Iterator<Item = (usize, u8)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let place = next;
+        let byte = *text.get(place)?;
+        next = match byte {
+            b'"' => string_end(&text[place..]).map_or(text.len(), |end| place + end + 1),
+            _ => place + 1,
+        };
+        Some((place, byte))
+    })
+}
+
+/// How much memory a JSON text takes at most when it is read into a tree, without its texts, which are no longer than the
+/// text itself: a value in a list has 32 bytes, a list room for four, a map nodes of eleven members. Only brackets and
+/// commas count, so this is far cheaper than to read it. Text that is not JSON gives a number, too.
+fn tree_bytes(json: &[u8]) -> usize {
+    const MEMBER: usize = 64;
+    const LIST: usize = 160;
+    const MAP: usize = 700;
+    let cost = |(_, byte)| match byte {
+        b',' => MEMBER,
+        b'[' => LIST,
+        b'{' => MAP,
+        _ => 0,
+    };
+    outside_strings(json).map(cost).sum()
+}
+
+/// Refuses what would become too large a tree. Small texts cannot, and cost no look.
+pub fn check_tree(json: &[u8]) -> Result<(), TooManyValues> {
+    /// A map of one member, the worst there is, takes eight bytes of text.
+    const HARMLESS_BYTES: usize = 16 * 1024;
+    if json.len() > HARMLESS_BYTES && tree_bytes(json) > MAX_TREE_BYTES {
+        return Err(TooManyValues);
+    }
+    Ok(())
+}
+
+/// A text has too many values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it has too many lists, objects or values (more than {} MiB of them); send it in parts", MAX_TREE_BYTES >> 20)]
+pub struct TooManyValues;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_multiplies_in_memory_is_refused_and_what_is_merely_long_is_not() {
+        let many = |part: &str| format!("[{}0]", part.repeat(4 * 1024 * 1024 / part.len()));
+        for bomb in ["0,", "[],", "{\"\":0},", "\"\","] {
+            assert_eq!(check_tree(many(bomb).as_bytes()), Err(TooManyValues), "{bomb}");
+        }
+        let long = format!("[\"{}\"]", ",[{\\\"".repeat(600_000));
+        assert_eq!(check_tree(long.as_bytes()), Ok(()));
+    }
+
+    #[test]
+    fn what_is_within_a_string_is_not_seen() {
+        let seen = |text: &str| {
+            outside_strings(text.as_bytes())
+                .map(|(_, byte)| char::from(byte))
+                .collect::<String>()
+        };
+        assert_eq!(seen(r#"["a,\"b\\",{"c":"#), r#"[",{":"#);
+        assert_eq!(seen(r#"["never ends"#), r#"[""#);
+        assert_eq!((string_end(br#""a\""x"#), string_end(br#""a\""#)), (Some(4), None));
+    }
+}

@@ -1,0 +1,75 @@
+//! What a path belongs to: the unit in which interfaces are switched on, guarded and counted.
+
+use axum::http::Method;
+
+/// What a path belongs to. Paths that belong to nothing never reach a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Area {
+    Page,
+    Health,
+    Setup,
+    Description,
+    Management,
+    Rpc,
+    Web,
+    Takeover,
+    Jsonrpc,
+    Mcp,
+    Metrics,
+    Nothing,
+}
+
+impl Area {
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Page,
+        Self::Health,
+        Self::Setup,
+        Self::Description,
+        Self::Management,
+        Self::Rpc,
+        Self::Web,
+        Self::Takeover,
+        Self::Jsonrpc,
+        Self::Mcp,
+        Self::Metrics,
+        Self::Nothing,
+    ];
+
+    /// As it is called where requests are counted.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Health => "health",
+            Self::Setup => "setup",
+            Self::Description => "description",
+            Self::Management => "management",
+            Self::Rpc => "rpc",
+            Self::Web => "web",
+            Self::Takeover => "takeover",
+            Self::Jsonrpc => "jsonrpc",
+            Self::Mcp => "mcp",
+            Self::Metrics => "metrics",
+            Self::Nothing => "nothing",
+        }
+    }
+
+    pub(crate) fn of(method: &Method, path: &str) -> Self {
+        match path {
+            "/" => Self::Page,
+            "/ping" => Self::Health,
+            "/api/v1/setup" | "/api/v1/setup/status" => Self::Setup,
+            "/api/v1/openapi.json" | "/api/v1/docs" => Self::Description,
+            _ if path.starts_with("/api/v1/docs/") => Self::Description,
+            // XML-RPC of aria2's clients; our own RPC is a WebSocket.
+            "/rpc" if method == Method::POST => Self::Jsonrpc,
+            "/rpc" => Self::Rpc,
+            "/download" | "/download/batch" => Self::Takeover,
+            "/jsonrpc" => Self::Jsonrpc,
+            "/mcp" => Self::Mcp,
+            "/metrics" => Self::Metrics,
+            _ if path.starts_with("/api/v1/") => Self::Management,
+            _ if path.starts_with("/api/web/") => Self::Web,
+            _ => Self::Nothing,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Tickets: a URL of one file that a browser can open without the access key, once and for a minute.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long a ticket may be used: from the click to the request of the browser.
+pub(crate) const TICKET_TIME: Duration = Duration::from_mins(1);
+
+/// Tickets at once. Beyond it the oldest goes.
+const MAX_TICKETS: usize = 1024;
+
+#[derive(Debug)]
+struct Ticket {
+    path: String,
+    made: Instant,
+}
+
+/// The unused tickets. Locked for a look-up only.
+#[derive(Debug, Default)]
+pub(crate) struct Tickets(Mutex<HashMap<String, Ticket>>);
+
+impl Tickets {
+    /// A ticket for one `GET` of the path.
+    pub(crate) fn make(&self, path: &str) -> Result<String, protocol::proof::NoRandom> {
+        let name = protocol::proof::nonce()?;
+        let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tickets.retain(|_, ticket| ticket.made.elapsed() < TICKET_TIME);
+        if tickets.len() >= MAX_TICKETS {
+            let oldest = tickets.iter().min_by_key(|(_, ticket)| ticket.made);
+            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                tickets.remove(&oldest);
+            }
+        }
+        let ticket = Ticket {
+            path: path.to_owned(),
+            made: Instant::now(),
+        };
+        tickets.insert(name.clone(), ticket);
+        Ok(name)
+    }
+
+    /// Uses a ticket up. Whether it was good for the path.
+    pub(crate) fn take(&self, name: &str, path: &str) -> bool {
+        let ticket = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        ticket.is_some_and(|ticket| ticket.path == path && ticket.made.elapsed() < TICKET_TIME)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_good_once_and_for_its_path() {
+        let tickets = Tickets::default();
+        let ticket = tickets.make("/a").unwrap();
+        assert!(tickets.take(&ticket, "/a"));
+        assert!(!tickets.take(&ticket, "/a"));
+        let ticket = tickets.make("/a").unwrap();
+        assert!(!tickets.take(&ticket, "/b"));
+        assert!(!tickets.take("", "/a"));
+    }
+
+    #[test]
+    fn tickets_are_bounded() {
+        let tickets = Tickets::default();
+        let first = tickets.make("/a").unwrap();
+        (0..MAX_TICKETS).for_each(|_| drop(tickets.make("/a").unwrap()));
+        assert!(!tickets.take(&first, "/a"));
+    }
+}

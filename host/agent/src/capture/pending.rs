@@ -1,0 +1,261 @@
+//! Downloads that wait for their user's decision: in memory only, because cookies are among them, few, and not for long.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use data_encoding::BASE64;
+use protocol::{PendingCaptureDto, RequestBody};
+use tokio::{sync::Notify, time::Instant};
+use uuid::Uuid;
+
+use crate::{capture::request::Download, projection::hub::Hub};
+
+/// How long a download waits for its user's decision: long enough for a lunch break.
+const WAITING_TIME: Duration = Duration::from_hours(1);
+
+/// Questions at once. A page that asks without end is not to fill the memory, nor the screen.
+const MAX_WAITING: usize = 256;
+
+/// What all of them may hold together.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Characters that are shown of a body.
+const MAX_SHOWN: usize = 1024;
+
+/// No more questions are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too many downloads wait for confirmation")]
+pub(crate) struct Full;
+
+struct Waiting {
+    shown: PendingCaptureDto,
+    download: Download,
+    bytes: usize,
+    until: Instant,
+}
+
+/// The waiting downloads. Every change is published as `pendingCapturesChanged`.
+pub(crate) struct Pending {
+    /// Held while a change is published, so that changes are published in their order.
+    table: Mutex<Vec<Waiting>>,
+    hub: Arc<Hub>,
+    added: Notify,
+}
+
+impl std::fmt::Debug for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pending").finish_non_exhaustive()
+    }
+}
+
+impl Pending {
+    pub(crate) fn new(hub: Arc<Hub>) -> Self {
+        Self {
+            table: Mutex::default(),
+            hub,
+            added: Notify::new(),
+        }
+    }
+
+    /// Waits for an answer from now on, under the name that is returned.
+    pub(crate) fn add(&self, download: Download) -> Result<String, Full> {
+        let mut table = self.table();
+        let bytes = serde_json::to_vec(download.requests()).map_or(MAX_BYTES, |text| text.len());
+        let held: usize = table.iter().map(|waiting| waiting.bytes).sum();
+        if table.len() >= MAX_WAITING || held + bytes > MAX_BYTES {
+            return Err(Full);
+        }
+        let shown = shown(&download);
+        let id = shown.transaction_id.clone();
+        table.push(Waiting {
+            shown,
+            download,
+            bytes,
+            until: Instant::now() + WAITING_TIME,
+        });
+        self.publish(&table);
+        self.added.notify_one();
+        Ok(id)
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<Download> {
+        let table = self.table();
+        let found = table.iter().find(|waiting| waiting.shown.transaction_id == id)?;
+        Some(found.download.clone())
+    }
+
+    pub(crate) fn remove(&self, id: &str) -> Option<()> {
+        let mut table = self.table();
+        let place = table.iter().position(|waiting| waiting.shown.transaction_id == id)?;
+        table.remove(place);
+        self.publish(&table);
+        Some(())
+    }
+
+    /// All of them, oldest first.
+    pub(crate) fn list(&self) -> Vec<PendingCaptureDto> {
+        self.table().iter().map(|waiting| waiting.shown.clone()).collect()
+    }
+
+    /// Removes expired entries, for ever.
+    pub(crate) async fn expire(&self) {
+        loop {
+            let next = self.table().first().map(|waiting| waiting.until);
+            match next {
+                None => self.added.notified().await,
+                Some(until) => {
+                    tokio::time::sleep_until(until).await;
+                    self.drop_expired();
+                }
+            }
+        }
+    }
+
+    fn drop_expired(&self) {
+        let mut table = self.table();
+        let (before, now) = (table.len(), Instant::now());
+        table.retain(|waiting| waiting.until > now);
+        if table.len() < before {
+            tracing::info!(
+                count = before - table.len(),
+                "nobody confirmed downloads that a browser handed over"
+            );
+            self.publish(&table);
+        }
+    }
+
+    fn publish(&self, table: &[Waiting]) {
+        self.hub
+            .publish_pending(table.iter().map(|waiting| waiting.shown.clone()).collect());
+    }
+
+    fn table(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is shown of a download: never what is secret.
+fn shown(download: &Download) -> PendingCaptureDto {
+    let requests = download.requests();
+    let names = requests.iter().filter_map(|request| request.headers.as_ref());
+    let mut header_names: Vec<String> = names.flat_map(|headers| headers.keys().cloned()).collect();
+    header_names.sort_unstable();
+    header_names.dedup();
+    let first = requests.first();
+    let urls: Vec<&str> = requests.iter().map(|request| request.url.as_str()).collect();
+    let mut methods: Vec<&str> = requests
+        .iter()
+        .filter_map(|request| request.method.as_deref())
+        .collect();
+    methods.dedup();
+    let bodies: Vec<String> = requests
+        .iter()
+        .filter_map(|request| request.body.as_ref().map(body_text))
+        .collect();
+    PendingCaptureDto {
+        transaction_id: Uuid::new_v4().to_string(),
+        url: urls.join("\n"),
+        file_name: first.map(|request| request.file_name.clone()).unwrap_or_default(),
+        created_at_unix_ms: unix_ms(),
+        file_size: download.size,
+        referrer: download.referrer().to_owned(),
+        save_dir: first.map(|request| request.save_dir.clone()).unwrap_or_default(),
+        has_cookies: requests.iter().any(|request| !request.cookies.is_empty()),
+        header_names,
+        method: plain(&methods.join(", ")),
+        body: plain(&bodies.join(" ")),
+    }
+}
+
+/// The body as the user reads it before agreeing to send it.
+fn body_text(body: &RequestBody) -> String {
+    match body {
+        RequestBody::FormData { fields } => {
+            let each = |(name, values): (&String, &Vec<String>)| format!("{name}={} ", values.join(","));
+            fields.iter().map(each).collect()
+        }
+        RequestBody::UrlEncoded { raw } => raw.clone(),
+        RequestBody::Raw { bytes_b64, .. } => match BASE64.decode(bytes_b64.as_bytes()) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(_) => bytes_b64.clone(),
+        },
+    }
+}
+
+/// The beginning of a text, without what a terminal obeys.
+fn plain(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(MAX_SHOWN)
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{
+        DownloadRequest,
+        agent::{GatewayStatusDto, Preferences},
+    };
+
+    use super::*;
+    use crate::capture::request;
+
+    fn pending() -> Pending {
+        Pending::new(Arc::new(Hub::new(GatewayStatusDto::default(), Preferences::default())))
+    }
+
+    fn download(cookies: &str) -> Download {
+        let request = DownloadRequest {
+            url: "http://a.test/".into(),
+            cookies: cookies.into(),
+            ..DownloadRequest::default()
+        };
+        request::one(request).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_answers_goes_when_its_time_is_over() {
+        let pending = pending();
+        let ask = async {
+            pending.add(download("")).unwrap();
+            tokio::time::sleep(WAITING_TIME / 2).await;
+            pending.add(download("")).unwrap();
+            tokio::time::sleep(WAITING_TIME * 3 / 4).await;
+        };
+        tokio::select! {
+            () = ask => assert_eq!(pending.list().len(), 1),
+            () = pending.expire() => {}
+        }
+    }
+
+    #[test]
+    fn questions_are_few_and_small() {
+        let pending = pending();
+        (0..MAX_WAITING).for_each(|_| drop(pending.add(download("")).unwrap()));
+        assert_eq!(pending.add(download("")), Err(Full));
+        let id = pending.list().remove(0).transaction_id;
+        assert!(pending.remove(&id).is_some() && pending.remove(&id).is_none());
+        assert_eq!(pending.add(download(&"x".repeat(MAX_BYTES))), Err(Full));
+        pending.add(download("")).unwrap();
+    }
+
+    #[test]
+    fn no_secret_is_shown() {
+        let pending = pending();
+        pending.add(download("session=hunter2")).unwrap();
+        let shown = pending.list().remove(0);
+        assert!(shown.has_cookies && !format!("{shown:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,206 @@
+//! The agent's hold on its daemon: keeps a session alive, and is what handlers call.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use protocol::Method;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use tokio::{sync::watch, time::Instant};
+use tokio_util::task::TaskTracker;
+
+use super::{
+    connect::Connect,
+    error::{CallError, SessionError},
+    handshake::open,
+    session::{self, Begun, Session},
+};
+use crate::{projection::hub::Hub, shutdown::Shutdown};
+
+/// The first pause before the daemon is sought again. A killed one is back within a second.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause; doubling from the first one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A session that lived this long was good: the pauses begin anew.
+const GOOD_SESSION: Duration = Duration::from_secs(1);
+
+/// How long the daemon may take to begin an answer over HTTP.
+const HTTP_TIME: Duration = Duration::from_secs(30);
+
+/// The session, or why there is none.
+type Known = Result<Session, Arc<str>>;
+
+/// Handle on the daemon, whether it is there or not.
+#[derive(Clone)]
+pub(crate) struct Daemon {
+    connect: Arc<dyn Connect>,
+    pub(crate) hub: Arc<Hub>,
+    session: watch::Receiver<Known>,
+    tracker: TaskTracker,
+}
+
+impl std::fmt::Debug for Daemon {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Daemon").finish_non_exhaustive()
+    }
+}
+
+impl Daemon {
+    /// Begins to look for the daemon, until its release at shutdown.
+    pub(crate) fn start(connect: Arc<dyn Connect>, hub: Arc<Hub>, version: String, shutdown: &Shutdown) -> Self {
+        let (session_tx, session) = watch::channel(Err("the daemon is still being looked for".into()));
+        let daemon = Self {
+            connect,
+            hub,
+            session,
+            tracker: shutdown.tracker.clone(),
+        };
+        let held = daemon.clone();
+        let release = shutdown.release_daemon.clone();
+        shutdown.tracker.spawn(async move {
+            let supervise = supervise(&*held.connect, &held.hub, &version, &session_tx);
+            release.run_until_cancelled(supervise).await;
+            drop(session_tx.send_replace(Err("app shutting down".into())));
+            held.hub.disconnected();
+        });
+        daemon
+    }
+
+    /// The session; its end is known before the projection is out of date.
+    fn session(&self) -> Result<Session, CallError> {
+        self.session.borrow().clone().map_err(CallError::NoDaemon)
+    }
+
+    /// The projection, while it is current.
+    pub(crate) fn known(&self) -> Result<&Hub, CallError> {
+        match &*self.session.borrow() {
+            Ok(_) => Ok(&self.hub),
+            Err(why) => Err(CallError::NoDaemon(Arc::clone(why))),
+        }
+    }
+
+    /// The directory of downloads that name none; empty until the daemon has reported its configuration.
+    pub(crate) fn save_dir(&self) -> Result<String, CallError> {
+        Ok(self.known()?.with_tasks(|daemon| daemon.stats().save_dir.clone()))
+    }
+
+    /// Resolves once there is a session.
+    pub(crate) async fn connected(&self) {
+        let mut session = self.session.clone();
+        if session.wait_for(Result::is_ok).await.is_err() {
+            // It is sought no more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Hands a call over, in order.
+    pub(crate) async fn begin<P: Serialize + Sync>(
+        &self,
+        method: Method,
+        params: Option<&P>,
+    ) -> Result<Begun, CallError> {
+        self.session()?.begin(method, params).await
+    }
+
+    /// Calls and waits; what the call did can be read afterwards.
+    pub(crate) async fn call<R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &(impl Serialize + Sync),
+    ) -> Result<R, CallError> {
+        let result = self.call_raw(method, params).await?;
+        serde_json::from_str(result.get()).map_err(|_| CallError::Unreadable)
+    }
+
+    /// The same; the result stays text.
+    pub(crate) async fn call_raw(
+        &self,
+        method: Method,
+        params: &(impl Serialize + Sync),
+    ) -> Result<Box<RawValue>, CallError> {
+        let begun = self.begin(method, Some(params)).await?;
+        begun.finish(&self.hub).await
+    }
+
+    /// An HTTP request on a connection of its own, with the Bearer of the present session.
+    pub(crate) async fn fetch(
+        &self,
+        request: http::request::Builder,
+        body: Bytes,
+    ) -> Result<http::Response<Incoming>, CallError> {
+        let session = self.session()?;
+        let request = request
+            .header(http::header::HOST, "127.0.0.1")
+            .header(http::header::AUTHORIZATION, format!("Bearer {}", session.bearer))
+            .body(Full::new(body))
+            .map_err(|_| CallError::Unreadable)?;
+        let answer = async {
+            let stream = self
+                .connect
+                .dial(&session.found)
+                .await
+                .map_err(|_| CallError::Unavailable)?;
+            let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+            let (mut sender, connection) = shaken.map_err(|_| CallError::Unavailable)?;
+            self.tracker.spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!(%error, "a transfer from the daemon broke off");
+                }
+            });
+            sender.send_request(request).await.map_err(|_| CallError::Unavailable)
+        };
+        let answer = tokio::time::timeout(HTTP_TIME, answer).await;
+        answer.map_err(|_| CallError::TimedOut)?
+    }
+
+    /// Asks the daemon to end, if it is there.
+    pub(crate) async fn ask_to_stop(&self, version: &str) {
+        if self.session().is_err() {
+            return;
+        }
+        let asked = match open(&*self.connect, version).await {
+            Ok(opened) => opened.ask_to_stop().await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = asked {
+            tracing::debug!(%error, "the daemon could not be asked to stop");
+        }
+    }
+}
+
+async fn supervise(connect: &dyn Connect, hub: &Hub, version: &str, session_tx: &watch::Sender<Known>) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let began = Instant::now();
+        let error = match open(connect, version).await {
+            Ok(opened) => {
+                let ready = |session| {
+                    tracing::info!("the daemon is there");
+                    drop(session_tx.send_replace(Ok(session)));
+                };
+                session::run(opened, hub, ready).await
+            }
+            Err(error) => error,
+        };
+        drop(session_tx.send_replace(Err(format!("no daemon: {error}").into())));
+        hub.disconnected();
+        report(&error);
+        if began.elapsed() >= GOOD_SESSION {
+            pause = FIRST_PAUSE;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn report(error: &SessionError) {
+    let cause = std::error::Error::source(error)
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    tracing::warn!(%error, cause, "no daemon; looking for it again");
+}

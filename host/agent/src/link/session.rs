@@ -1,0 +1,250 @@
+//! One connection to the daemon: calls and their replies, beside events in order into the hub.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures_util::{
+    SinkExt as _, StreamExt as _,
+    stream::{SplitSink, SplitStream},
+};
+use protocol::{ErrorCode, Id, MAX_REQUEST_BYTES, Method, Reply, RpcError, SERVICE_EVENT, ServerFrame, encode_request};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::{
+    connect::Found,
+    error::{CallError, SessionError},
+    handshake::{Opened, Socket},
+    replay::{Cursor, Resync, snapshot},
+};
+use crate::projection::hub::{Hub, Reached};
+
+/// How long a call may take.
+const CALL_TIME: Duration = Duration::from_secs(30);
+
+/// How long a slow call (network, large directories) may take.
+const SLOW_CALL_TIME: Duration = Duration::from_mins(2);
+
+/// Calls that wait for their reply at once. More wait for their turn; every one of them belongs to a bounded request.
+const MAX_CALLS: usize = 4096;
+
+/// Calls that wait to be written.
+const OUTBOX: usize = 256;
+
+/// How often an idle connection is checked, and how long the daemon may take to answer that.
+const PING_EVERY: Duration = Duration::from_secs(25);
+const PING_TIME: Duration = Duration::from_secs(10);
+
+type Pending = Mutex<HashMap<i64, oneshot::Sender<Reply>>>;
+
+/// A call on its way to the socket.
+type Outgoing = (i64, String, oneshot::Sender<Reply>);
+
+/// A connection that stands. Clones call over the same one.
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
+    outbox: mpsc::Sender<Outgoing>,
+    turns: Arc<Semaphore>,
+    next_id: Arc<AtomicI64>,
+    epoch: Arc<str>,
+    pub(crate) found: Found,
+    /// The Bearer of HTTP requests that belong to this connection.
+    pub(crate) bearer: Arc<str>,
+}
+
+/// A call that was handed over.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    reply: oneshot::Receiver<Reply>,
+    _turn: tokio::sync::OwnedSemaphorePermit,
+    time: Duration,
+    epoch: Arc<str>,
+    method: Method,
+    began: Instant,
+}
+
+impl Session {
+    /// Hands a call over. Calls that are handed over one after the other reach the daemon in that order.
+    pub(crate) async fn begin<P: Serialize + Sync>(
+        &self,
+        method: Method,
+        params: Option<&P>,
+    ) -> Result<Begun, CallError> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let turn = turn.map_err(|_| CallError::Unavailable)?;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let text = encode_request(&Id::Number(id), method.name(), params)?;
+        if text.len() >= MAX_REQUEST_BYTES {
+            let message = format!("a call is smaller than {} MiB", MAX_REQUEST_BYTES >> 20);
+            return Err(RpcError::application(ErrorCode::InvalidArgument, message).into());
+        }
+        let (answer, reply) = oneshot::channel();
+        let sent = self.outbox.send((id, text, answer)).await;
+        sent.map_err(|_| CallError::Unavailable)?;
+        Ok(Begun {
+            reply,
+            _turn: turn,
+            time: if method.is_slow() { SLOW_CALL_TIME } else { CALL_TIME },
+            epoch: Arc::clone(&self.epoch),
+            method,
+            began: Instant::now(),
+        })
+    }
+}
+
+impl Resync for Session {
+    fn ask(&self, method: Method) -> Result<oneshot::Receiver<Reply>, SessionError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let text = encode_request::<()>(&Id::Number(id), method.name(), None);
+        let text = text.map_err(|error| SessionError::Protocol(error.message))?;
+        let (answer, reply) = oneshot::channel();
+        // The reader never waits for the writer; a full outbox here means a daemon that no longer reads.
+        let sent = self.outbox.try_send((id, text, answer));
+        sent.map_err(|_| SessionError::Silent)?;
+        Ok(reply)
+    }
+}
+
+impl Begun {
+    /// Waits for the reply, and until the projection holds what the call did.
+    pub(crate) async fn finish(self, hub: &Hub) -> Result<Box<RawValue>, CallError> {
+        let (method, began) = (self.method, self.began);
+        let result = self.reply(hub).await;
+        hub.metrics.called(method, began.elapsed(), result.is_ok());
+        result
+    }
+
+    async fn reply(self, hub: &Hub) -> Result<Box<RawValue>, CallError> {
+        let reply = tokio::time::timeout(self.time, self.reply).await;
+        let reply = reply
+            .map_err(|_| CallError::TimedOut)?
+            .map_err(|_| CallError::Unavailable)?;
+        if let Some(sequence) = reply.sequence {
+            let epoch = self.epoch;
+            hub.caught_up(&Reached { epoch, sequence }).await;
+        }
+        Ok(reply.outcome?)
+    }
+}
+
+/// Fetches the state, gives the session away, then lives until the connection ends.
+pub(super) async fn run(opened: Opened, hub: &Hub, ready: impl FnOnce(Session)) -> SessionError {
+    let Opened {
+        mut socket,
+        found,
+        bearer,
+    } = opened;
+    let fetched = tokio::time::timeout(SLOW_CALL_TIME, snapshot(&mut socket, hub)).await;
+    let reached = match fetched {
+        Ok(Ok(reached)) => reached,
+        Ok(Err(error)) => return error,
+        Err(_) => return SessionError::Silent,
+    };
+    let (outbox, calls) = mpsc::channel(OUTBOX);
+    let session = Session {
+        outbox,
+        turns: Arc::new(Semaphore::new(MAX_CALLS)),
+        next_id: Arc::new(AtomicI64::new(1)),
+        epoch: Arc::clone(&reached.epoch),
+        found,
+        bearer,
+    };
+    let own = session.clone();
+    ready(session);
+    let pending = Pending::default();
+    let (sink, stream) = socket.split();
+    tokio::select! {
+        error = write(sink, calls, &pending) => error,
+        error = read(stream, hub, &pending, reached, &own) => error,
+        error = keep_alive(&own) => error,
+    }
+}
+
+async fn write(
+    mut sink: SplitSink<Socket, Message>,
+    mut calls: mpsc::Receiver<Outgoing>,
+    pending: &Pending,
+) -> SessionError {
+    while let Some((id, text, answer)) = calls.recv().await {
+        {
+            let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
+            // Calls that are no longer waited for are dropped here.
+            if pending.len() >= MAX_CALLS {
+                pending.retain(|_, answer| !answer.is_closed());
+            }
+            pending.insert(id, answer);
+        }
+        let sent = if calls.is_empty() {
+            sink.send(Message::text(text)).await
+        } else {
+            sink.feed(Message::text(text)).await
+        };
+        if let Err(error) = sent {
+            return error.into();
+        }
+    }
+    SessionError::Closed
+}
+
+async fn read(
+    mut stream: SplitStream<Socket>,
+    hub: &Hub,
+    pending: &Pending,
+    reached: Reached,
+    session: &Session,
+) -> SessionError {
+    let mut cursor = Cursor::at(reached);
+    loop {
+        let text = match stream.next().await {
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Close(_))) | None => return SessionError::Closed,
+            Some(Ok(_)) => continue,
+            Some(Err(error)) => return error.into(),
+        };
+        let took = match ServerFrame::read(&text) {
+            Err(error) => Err(SessionError::Protocol(error.message)),
+            Ok(ServerFrame::Reply(reply)) => {
+                let sequence = reply.sequence;
+                if let Some(Id::Number(id)) = reply.id
+                    && let Some(answer) = pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)
+                {
+                    // A caller that is gone does not take it.
+                    let _gone = answer.send(reply);
+                }
+                cursor
+                    .settle(hub, session)
+                    .and_then(|()| cursor.expect(sequence, session))
+            }
+            Ok(ServerFrame::Notification { method, params }) if method == SERVICE_EVENT => {
+                cursor.event(params.as_deref(), hub, session)
+            }
+            Ok(ServerFrame::Notification { .. }) => Ok(()),
+        };
+        if let Err(error) = took {
+            return error;
+        }
+    }
+}
+
+/// Ends when an idle daemon no longer answers.
+async fn keep_alive(session: &Session) -> SessionError {
+    loop {
+        tokio::time::sleep(PING_EVERY).await;
+        let Ok(begun) = session.begin(Method::SystemPing, None::<&()>).await else {
+            return SessionError::Closed;
+        };
+        match tokio::time::timeout(PING_TIME, begun.reply).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(_)) => return SessionError::Closed,
+            Err(_) => return SessionError::Silent,
+        }
+    }
+}

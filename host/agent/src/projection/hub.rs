@@ -1,0 +1,435 @@
+//! What all clients of the agent see: the projection of the daemon, the agent's own state, and the events of both, each
+//! encoded once for all connections. A snapshot belongs to exactly one event, so a client that reads on from it misses
+//! nothing.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use protocol::{
+    EventBody, PendingCaptureDto, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams, TaskRuntimeDto,
+    agent::{GatewayStatusDto, Preferences},
+    encode_notification,
+};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::watch;
+
+use super::{
+    feed::Feed,
+    task_list::Task,
+    tasks::{Change, Listing, Projection},
+};
+use crate::metrics::Metrics;
+
+/// Events kept for readers that are behind; ten thousand tasks made one by one fit.
+const MAX_EVENTS: usize = 16 * 1024;
+
+/// Bytes kept for readers that are behind; about ten thousand changed tasks.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes of events that one reader holds at once, unless one event has more.
+const MAX_BYTES_AT_ONCE: usize = 64 * 1024;
+
+/// A larger new snapshot is not sent as an event: its readers get a gap, and fetch it when they are ready.
+const MAX_SNAPSHOT_EVENT_BYTES: usize = 1024 * 1024;
+
+/// How long a write's answer waits for the projection. Longer than it takes to fetch a large snapshot anew.
+const MAX_CATCH_UP: Duration = Duration::from_secs(10);
+
+/// A reader is so far behind that what it misses is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gap;
+
+/// How far a client has read the events. They are kept only while there is a reader.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// The last event that it has.
+    cursor: u64,
+    newest: watch::Receiver<u64>,
+}
+
+impl Reader {
+    /// Resolves once there are events after its last one. Cancel-safe.
+    pub(crate) async fn changed(&mut self) {
+        let _hub_is_gone = self.newest.changed().await;
+    }
+}
+
+/// How far the projection is, in the daemon's counting.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reached {
+    pub(crate) epoch: Arc<str>,
+    pub(crate) sequence: u64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    projection: Projection,
+    /// Subscribers within the process.
+    feeds: Vec<Weak<Feed>>,
+    is_connected: bool,
+    gateway: GatewayStatusDto,
+    preferences: Preferences,
+    pending: Vec<PendingCaptureDto>,
+    events: VecDeque<Bytes>,
+    bytes: usize,
+    newest: u64,
+}
+
+impl Inner {
+    fn feed(&mut self, changes: &[Change]) {
+        self.feeds.retain(|feed| {
+            let feed = feed.upgrade();
+            feed.inspect(|feed| feed.push(changes)).is_some()
+        });
+    }
+}
+
+/// What a subscriber is given.
+pub(crate) enum Taken {
+    /// What changed, in order.
+    Changes(Vec<Change>),
+    /// All there is.
+    Everything {
+        /// By place, oldest first.
+        tasks: Vec<(u64, Arc<Task>)>,
+        /// What the live runs said last.
+        runs: Vec<Arc<TaskRuntimeDto>>,
+        /// By id, in order.
+        queues: Vec<String>,
+        /// Whether changes before were lost because there were too many.
+        is_gap: bool,
+    },
+}
+
+/// The state and its events. Cheap reads from every handler, one writer at a time, nothing awaited while it is held:
+/// a lock, because a snapshot must belong to exactly one event.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    epoch: String,
+    inner: RwLock<Inner>,
+    newest: watch::Sender<u64>,
+    reached: watch::Sender<Reached>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "camelCase")]
+enum AgentEvent<'a> {
+    Daemon(&'a EventBody),
+    DaemonSnapshotReplaced(&'a RawValue),
+    DaemonConnectionChanged(bool),
+    GatewayChanged(&'a GatewayStatusDto),
+    PreferencesChanged(&'a Preferences),
+    PendingCapturesChanged(&'a [PendingCaptureDto]),
+    CaptureTasksStarted(&'a [String]),
+}
+
+impl Hub {
+    pub(crate) fn new(gateway: GatewayStatusDto, preferences: Preferences) -> Self {
+        let inner = Inner {
+            gateway,
+            preferences,
+            ..Inner::default()
+        };
+        Self {
+            epoch: uuid::Uuid::new_v4().to_string(),
+            inner: RwLock::new(inner),
+            newest: watch::Sender::new(0),
+            reached: watch::Sender::default(),
+            metrics: Arc::default(),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Names this start of the agent.
+    pub(crate) fn epoch(&self) -> &str {
+        &self.epoch
+    }
+
+    /// Reads from the projection, as of one moment.
+    pub(crate) fn with_tasks<T>(&self, read: impl FnOnce(&Projection) -> T) -> T {
+        read(&self.read().projection)
+    }
+
+    /// Begins to keep the changes of the tasks for a subscriber, as long as that holds them.
+    pub(crate) fn subscribe(&self) -> Arc<Feed> {
+        let feed = Arc::new(Feed::default());
+        self.write().feeds.push(Arc::downgrade(&feed));
+        feed
+    }
+
+    /// What has changed since the subscriber asked last.
+    pub(crate) fn take(&self, feed: &Feed) -> Taken {
+        if let Some(changes) = feed.take() {
+            return Taken::Changes(changes);
+        }
+        let inner = self.read();
+        let is_gap = feed.renewed();
+        Taken::Everything {
+            tasks: inner.projection.placed().collect(),
+            runs: inner.projection.runs().cloned().collect(),
+            queues: inner.projection.queue_ids(),
+            is_gap,
+        }
+    }
+
+    /// Replaces the daemon's state, after a new connection or a gap.
+    pub(crate) fn replace(&self, projection: Projection, reached: Reached) {
+        let text = (self.has_readers() && projection.len() < MAX_SNAPSHOT_EVENT_BYTES / 512)
+            .then(|| projection.snapshot(String::new(), "]}").whole());
+        let text = text.filter(|text| text.len() < MAX_SNAPSHOT_EVENT_BYTES);
+        let mut inner = self.write();
+        inner.projection = projection;
+        inner.feed(&[Change::All]);
+        match text.and_then(|text| RawValue::from_string(text).ok()) {
+            Some(snapshot) => self.publish(&mut inner, &AgentEvent::DaemonSnapshotReplaced(&snapshot)),
+            None => self.drop_events(&mut inner),
+        }
+        if !inner.is_connected {
+            inner.is_connected = true;
+            self.publish(&mut inner, &AgentEvent::DaemonConnectionChanged(true));
+        }
+        drop(inner);
+        self.reached.send_replace(reached);
+    }
+
+    /// Takes in an event of the daemon and passes it on to clients as it is.
+    pub(crate) fn apply(&self, event: &EventBody, reached: Reached) -> Result<(), serde_json::Error> {
+        let mut inner = self.write();
+        let changes = inner.projection.apply(event)?;
+        inner.feed(&changes);
+        self.publish(&mut inner, &AgentEvent::Daemon(event));
+        drop(inner);
+        self.reached.send_replace(reached);
+        Ok(())
+    }
+
+    /// Sends `daemonConnectionChanged`: there is no session until the next [`replace`](Self::replace).
+    pub(crate) fn disconnected(&self) {
+        let mut inner = self.write();
+        if inner.is_connected {
+            inner.is_connected = false;
+            self.publish(&mut inner, &AgentEvent::DaemonConnectionChanged(false));
+        }
+    }
+
+    /// Sends `gatewayChanged` and `preferencesChanged` for what differs from the last published values.
+    pub(crate) fn publish_settings(&self, gateway: GatewayStatusDto, preferences: &Preferences) {
+        let mut inner = self.write();
+        if inner.gateway != gateway {
+            self.publish(&mut inner, &AgentEvent::GatewayChanged(&gateway));
+            inner.gateway = gateway;
+        }
+        if inner.preferences != *preferences {
+            self.publish(&mut inner, &AgentEvent::PreferencesChanged(preferences));
+            inner.preferences = preferences.clone();
+        }
+    }
+
+    /// Sends `pendingCapturesChanged`: the downloads that wait for their user's decision.
+    pub(crate) fn publish_pending(&self, pending: Vec<PendingCaptureDto>) {
+        let mut inner = self.write();
+        self.publish(&mut inner, &AgentEvent::PendingCapturesChanged(&pending));
+        inner.pending = pending;
+    }
+
+    /// Sends `captureTasksStarted`: these tasks were made of a download that a browser handed over.
+    pub(crate) fn publish_captured(&self, tasks: &[String]) {
+        self.publish(&mut self.write(), &AgentEvent::CaptureTasksStarted(tasks));
+    }
+
+    /// Without any, events need not be encoded: a later reader begins with a snapshot.
+    fn has_readers(&self) -> bool {
+        self.newest.receiver_count() > 0
+    }
+
+    fn publish(&self, inner: &mut Inner, event: &AgentEvent<'_>) {
+        if !self.has_readers() {
+            return self.drop_events(inner);
+        }
+        let params = ServiceEventParams {
+            epoch: self.epoch.clone(),
+            sequence: inner.newest + 1,
+            event: ServiceEvent {
+                service: Service::Agent,
+                event,
+            },
+        };
+        let Ok(text) = encode_notification(SERVICE_EVENT, &params) else {
+            return self.drop_events(inner);
+        };
+        inner.newest += 1;
+        inner.bytes += text.len();
+        inner.events.push_back(text.into());
+        while inner.events.len() > MAX_EVENTS || (inner.bytes > MAX_BYTES && inner.events.len() > 1) {
+            let Some(gone) = inner.events.pop_front() else { break };
+            inner.bytes -= gone.len();
+        }
+        self.newest.send_replace(inner.newest);
+    }
+
+    /// Makes every reader miss an event.
+    fn drop_events(&self, inner: &mut Inner) {
+        inner.events.clear();
+        inner.bytes = 0;
+        inner.newest += 1;
+        self.newest.send_replace(inner.newest);
+    }
+
+    /// Up to `most` events that the reader does not have, in order, and no more than it should hold at once.
+    pub(crate) fn next(&self, reader: &mut Reader, most: usize) -> Result<Vec<Bytes>, Gap> {
+        let inner = self.read();
+        let held = u64::try_from(inner.events.len()).unwrap_or(u64::MAX);
+        let missing = inner.newest.saturating_sub(reader.cursor);
+        if missing > held {
+            return Err(Gap);
+        }
+        let skip = usize::try_from(held - missing).unwrap_or(usize::MAX);
+        let mut bytes = 0;
+        let fits = |event: &&Bytes| {
+            let is_first = bytes == 0;
+            bytes += event.len();
+            is_first || bytes <= MAX_BYTES_AT_ONCE
+        };
+        let events = inner.events.iter().skip(skip).take(most);
+        let events: Vec<Bytes> = events.take_while(fits).cloned().collect();
+        reader.cursor += u64::try_from(events.len()).unwrap_or(0);
+        Ok(events)
+    }
+
+    /// `head` and the result of `system.snapshot` as the end of an object, and who reads on from there.
+    pub(crate) fn snapshot(&self, head: &str) -> (Listing, Reader) {
+        let inner = self.read();
+        let own = |value: Result<Box<RawValue>, serde_json::Error>| value.unwrap_or_else(|_| RawValue::NULL.to_owned());
+        let gateway = own(to_raw_value(&inner.gateway));
+        let preferences = own(to_raw_value(&inner.preferences));
+        let pending = own(to_raw_value(&inner.pending));
+        let head = format!(
+            "{head}{{\"epoch\":\"{}\",\"sequence\":{},\"body\":{{\"role\":\"agent\",\"snapshot\":{{\"daemonConnected\":{},\
+             \"gateway\":{gateway},\"preferences\":{preferences},\"linkedDevices\":[],\"pendingCaptures\":{pending},\
+             \"linkPairingRequests\":[],\"linkDiscovered\":[],\"daemon\":",
+            self.epoch, inner.newest, inner.is_connected,
+        );
+        let reader = Reader {
+            cursor: inner.newest,
+            newest: self.newest.subscribe(),
+        };
+        (inner.projection.snapshot(head, "]}}}}}"), reader)
+    }
+
+    /// Waits until the projection holds what a write did.
+    pub(crate) async fn caught_up(&self, write: &Reached) {
+        let is_there = |now: &Reached| now.epoch != write.epoch || now.sequence >= write.sequence;
+        // A reply comes after its events, so this is how it is unless everything is being fetched anew.
+        if is_there(&self.reached.borrow()) {
+            return;
+        }
+        let mut reached = self.reached.subscribe();
+        let waited = tokio::time::timeout(MAX_CATCH_UP, reached.wait_for(is_there)).await;
+        if waited.is_err() {
+            tracing::warn!(sequence = write.sequence, "the projection is behind a write");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hub() -> Hub {
+        Hub::new(GatewayStatusDto::default(), Preferences::default())
+    }
+
+    fn event(data: &str) -> EventBody {
+        EventBody {
+            kind: "comesNextYear".into(),
+            data: RawValue::from_string(data.into()).unwrap(),
+        }
+    }
+
+    fn reader_at(hub: &Hub, cursor: u64) -> Reader {
+        let (_, reader) = hub.snapshot("");
+        Reader { cursor, ..reader }
+    }
+
+    #[test]
+    fn a_snapshot_belongs_to_one_event_and_the_next_ones_follow() {
+        let hub = hub();
+        hub.apply(&event("1"), Reached::default()).unwrap();
+        let (snapshot, mut reader) = hub.snapshot("{\"result\":");
+        let read: serde_json::Value = serde_json::from_str(&snapshot.whole()).unwrap();
+        let read = &read["result"];
+        assert_eq!((read["sequence"].as_u64(), reader.cursor), (Some(1), 1));
+        assert!(read["body"]["snapshot"]["daemon"]["tasks"].is_array());
+        hub.apply(&event("2"), Reached::default()).unwrap();
+        let events = hub.next(&mut reader, 10).unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&events[0]).unwrap();
+        assert_eq!(told["params"]["sequence"], 2);
+        assert_eq!(told["params"]["event"]["event"]["type"], "daemon");
+        assert_eq!(told["params"]["event"]["event"]["data"]["type"], "comesNextYear");
+        assert_eq!(hub.next(&mut reader, 10), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_reader_that_is_too_far_behind_learns_of_its_gap() {
+        let hub = hub();
+        let next = |cursor, most| hub.next(&mut reader_at(&hub, cursor), most).map(|events| events.len());
+        let _reader = reader_at(&hub, 0);
+        (0..=MAX_EVENTS).for_each(|_| hub.apply(&event("1"), Reached::default()).unwrap());
+        assert_eq!(next(0, 1), Err(Gap));
+        assert_eq!(next(1, 3), Ok(3));
+        let large = format!("\"{}\"", "x".repeat(MAX_BYTES));
+        hub.apply(&event(&large), Reached::default()).unwrap();
+        let newest = hub.read().newest;
+        assert_eq!(next(newest - 1, 9), Ok(1));
+        assert_eq!(next(newest - 2, 9), Err(Gap));
+    }
+
+    #[test]
+    fn events_that_nobody_reads_are_not_kept_but_counted() {
+        let hub = hub();
+        hub.apply(&event("1"), Reached::default()).unwrap();
+        let (_, mut reader) = hub.snapshot("");
+        hub.apply(&event("2"), Reached::default()).unwrap();
+        assert_eq!((hub.read().events.len(), hub.read().newest), (1, 2));
+        assert_eq!(hub.next(&mut reader, 9).unwrap().len(), 1);
+        drop(reader);
+        hub.apply(&event("3"), Reached::default()).unwrap();
+        assert_eq!(
+            (hub.read().events.len(), hub.read().bytes, hub.read().newest),
+            (0, 0, 3)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_is_waited_for_in_its_own_epoch() {
+        let hub = hub();
+        let write = Reached {
+            epoch: "e".into(),
+            sequence: 2,
+        };
+        hub.caught_up(&write).await;
+        let reached = |sequence| Reached {
+            epoch: "e".into(),
+            sequence,
+        };
+        hub.apply(&event("1"), reached(1)).unwrap();
+        let catch_up = hub.caught_up(&write);
+        let go_on = async { hub.apply(&event("2"), reached(2)).unwrap() };
+        let started = tokio::time::Instant::now();
+        tokio::join!(catch_up, go_on);
+        assert_eq!(started.elapsed(), Duration::ZERO);
+    }
+}

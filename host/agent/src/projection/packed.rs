@@ -1,0 +1,400 @@
+//! JSON objects in few bytes: members that many of them share are held once and referred to by number. Pure.
+//!
+//! Tasks are alike: of the thousand bytes of one, some hundred are its own. Reading one is copying its members one
+//! after the other.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt, str,
+    sync::{Arc, OnceLock},
+};
+
+use admission::json::string_end;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// Values of one name that are shared. A member that takes more (an id, a URL) is rarely the same twice.
+const MAX_VALUES: usize = 32;
+
+/// Values up to here are shared; longer ones would make the table large.
+const MAX_VALUE_BYTES: usize = 256;
+
+/// Names; about eight times as many as a task has. Members beyond it are kept with their object.
+const MAX_NAMES: usize = 256;
+
+/// The number of a member that is kept with its object, name and all.
+const NO_NAME: usize = 0;
+
+/// Strings of a table are made room for by so many at once.
+const CHUNK: usize = 128;
+
+/// Enough for every name with all its values.
+const CHUNKS: usize = (1 + MAX_NAMES * (1 + MAX_VALUES)).div_ceil(CHUNK);
+
+/// Members whose value changes while a task runs, more often than its record is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Live {
+    DownloadedBytes,
+    TotalBytes,
+}
+
+/// A string that objects share.
+#[derive(Debug)]
+struct Interned {
+    /// `"name":`, with the value if that is shared as well.
+    text: Arc<str>,
+    /// The bytes up to the value.
+    name_bytes: usize,
+    /// Whether the value follows in the object.
+    is_open: bool,
+    live: Option<Live>,
+}
+
+/// What objects are read with. Strings are only ever added, so objects refer to them for as long as they live and readers
+/// need no lock.
+#[derive(Debug)]
+struct StringTable([OnceLock<Box<[OnceLock<Interned>; CHUNK]>>; CHUNKS]);
+
+impl StringTable {
+    fn new() -> Self {
+        Self([const { OnceLock::new() }; CHUNKS])
+    }
+
+    fn get(&self, number: usize) -> Option<&Interned> {
+        self.0.get(number / CHUNK)?.get()?[number % CHUNK].get()
+    }
+
+    fn set(&self, number: usize, interned: Interned) {
+        let chunk = self.0[number / CHUNK].get_or_init(|| Box::new([const { OnceLock::new() }; CHUNK]));
+        chunk[number % CHUNK].set(interned).expect("every number is given once");
+    }
+}
+
+/// An object in few bytes: the numbers of its strings, and after an open one the length and text of its value.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    bytes: Box<[u8]>,
+    strings: Arc<StringTable>,
+}
+
+/// Members that are written in the place of those of the object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LiveBytes {
+    pub(crate) downloaded: u64,
+    /// 0 is not known.
+    pub(crate) total: u64,
+}
+
+impl LiveBytes {
+    fn value(self, live: Live) -> Option<u64> {
+        match live {
+            Live::DownloadedBytes => Some(self.downloaded),
+            Live::TotalBytes => Some(self.total).filter(|total| *total > 0),
+        }
+    }
+}
+
+impl Packed {
+    /// Writes the object, with these members in the place of its own.
+    pub(crate) fn write(&self, live: Option<LiveBytes>, text: &mut Vec<u8>) {
+        let mut before = b'{';
+        for (string, value) in self.parts() {
+            text.push(before);
+            before = b',';
+            let measured = string.live.and_then(|member| live?.value(member));
+            if let Some(number) = measured {
+                text.extend_from_slice(&string.text.as_bytes()[..string.name_bytes]);
+                text.extend_from_slice(number.to_string().as_bytes());
+            } else {
+                text.extend_from_slice(string.text.as_bytes());
+                text.extend_from_slice(value);
+            }
+        }
+        if before == b'{' {
+            text.push(before);
+        }
+        text.push(b'}');
+    }
+
+    /// Shows each member: its name, and its value as JSON.
+    pub(crate) fn members<'p>(&'p self, show: &mut dyn FnMut(&'p str, &'p str)) {
+        for (string, value) in self.parts() {
+            let value = str::from_utf8(value).expect("objects are packed as text");
+            let (name, rest) = if string.name_bytes == 0 {
+                let end = string_end(value.as_bytes()).map_or(value.len(), |end| end + 2);
+                value.split_at(end)
+            } else if string.is_open {
+                (&*string.text, value)
+            } else {
+                string.text.split_at(string.name_bytes)
+            };
+            // Without the quotes and the colon.
+            show(name.get(1..name.len().saturating_sub(2)).unwrap_or_default(), rest);
+        }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (&Interned, &[u8])> {
+        let mut packed = &*self.bytes;
+        std::iter::from_fn(move || {
+            let string = self.strings.get(take_number(&mut packed)?)?;
+            if !string.is_open {
+                return Some((string, &packed[..0]));
+            }
+            let length = take_number(&mut packed).unwrap_or(0).min(packed.len());
+            let (value, rest) = packed.split_at(length);
+            packed = rest;
+            Some((string, value))
+        })
+    }
+}
+
+/// What objects are packed with.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    strings: Arc<StringTable>,
+    numbers: HashMap<Arc<str>, usize>,
+    /// How many values of a name are shared, by the name's number.
+    values: HashMap<usize, usize>,
+    /// One member after the other, as text.
+    space: Vec<u8>,
+}
+
+impl Default for Packer {
+    fn default() -> Self {
+        let mut packer = Self {
+            strings: Arc::new(StringTable::new()),
+            numbers: HashMap::new(),
+            values: HashMap::new(),
+            space: Vec::new(),
+        };
+        packer.add("", 0, true);
+        packer
+    }
+}
+
+impl Packer {
+    /// An object in few bytes, whose members are shown on the way. `json` must be an object.
+    pub(crate) fn pack(
+        &mut self,
+        json: &str,
+        mut show: impl FnMut(&str, &RawValue) -> Result<(), serde_json::Error>,
+    ) -> Result<Packed, serde_json::Error> {
+        let Members(members) = serde_json::from_str(json)?;
+        let mut packed = Vec::with_capacity(json.len() / 4);
+        let mut space = std::mem::take(&mut self.space);
+        for (name, value) in members {
+            show(&name, value)?;
+            space.clear();
+            serde_json::to_writer(&mut space, &*name)?;
+            space.push(b':');
+            let name_bytes = space.len();
+            space.extend_from_slice(value.get().as_bytes());
+            let member = str::from_utf8(&space).expect("names and values are text");
+            self.put(member, name_bytes, &mut packed);
+        }
+        self.space = space;
+        Ok(Packed {
+            bytes: packed.as_slice().into(),
+            strings: Arc::clone(&self.strings),
+        })
+    }
+
+    fn put(&mut self, member: &str, name_bytes: usize, packed: &mut Vec<u8>) {
+        let is_short = member.len() - name_bytes <= MAX_VALUE_BYTES;
+        if is_short && let Some(number) = self.numbers.get(member) {
+            return put_number(packed, *number);
+        }
+        let number = self.name(&member[..name_bytes]);
+        if is_short && let Some(shared) = self.share(number, member, name_bytes) {
+            return put_number(packed, shared);
+        }
+        let own = if number == NO_NAME {
+            member
+        } else {
+            &member[name_bytes..]
+        };
+        put_number(packed, number);
+        put_number(packed, own.len());
+        packed.extend_from_slice(own.as_bytes());
+    }
+
+    fn name(&mut self, name: &str) -> usize {
+        match self.numbers.get(name) {
+            Some(number) => *number,
+            None if self.values.len() >= MAX_NAMES => NO_NAME,
+            None => {
+                let number = self.add(name, name.len(), true);
+                self.values.insert(number, 0);
+                number
+            }
+        }
+    }
+
+    fn share(&mut self, name: usize, member: &str, name_bytes: usize) -> Option<usize> {
+        let values = self.values.get_mut(&name)?;
+        if *values >= MAX_VALUES {
+            return None;
+        }
+        *values += 1;
+        Some(self.add(member, name_bytes, false))
+    }
+
+    fn add(&mut self, text: &str, name_bytes: usize, is_open: bool) -> usize {
+        let text: Arc<str> = text.into();
+        let live = match &text[..name_bytes] {
+            "\"downloadedBytes\":" => Some(Live::DownloadedBytes),
+            "\"totalBytes\":" => Some(Live::TotalBytes),
+            _ => None,
+        };
+        let number = self.numbers.len();
+        self.numbers.insert(Arc::clone(&text), number);
+        self.strings.set(
+            number,
+            Interned {
+                text,
+                name_bytes,
+                is_open,
+                live,
+            },
+        );
+        number
+    }
+}
+
+/// Seven bits a byte, the lowest first; the eighth says that more follow.
+fn put_number(packed: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        packed.push(0x80 | number.to_le_bytes()[0]);
+        number >>= 7;
+    }
+    packed.push(number.to_le_bytes()[0]);
+}
+
+fn take_number(packed: &mut &[u8]) -> Option<usize> {
+    let end = packed.iter().position(|byte| byte & 0x80 == 0)?;
+    let (bytes, rest) = packed.split_at(end + 1);
+    *packed = rest;
+    let add = |number: usize, byte: &u8| (number << 7) | usize::from(byte & 0x7f);
+    Some(bytes.iter().rev().fold(0, add))
+}
+
+/// The members of an object, in order.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::with_capacity(map.size_hint().unwrap_or(40));
+                while let Some(member) = map.next_entry::<Cow<'_, str>, _>()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unpacked(packed: &Packed) -> String {
+        let mut text = Vec::new();
+        packed.write(None, &mut text);
+        String::from_utf8(text).unwrap()
+    }
+
+    fn pack(packer: &mut Packer, json: &str) -> Result<Packed, serde_json::Error> {
+        packer.pack(json, |_, _| Ok(()))
+    }
+
+    #[test]
+    fn what_is_packed_is_read_again_byte_for_byte() {
+        let mut packer = Packer::default();
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(100_000));
+        for json in [
+            "{}",
+            r#"{"a":1}"#,
+            r#"{"a":1,"b":"","c":null,"d":[1,{"e":2}],"f":"\"}\\ü","":0}"#,
+            r#"{"quo\"te\n":true}"#,
+            &long,
+        ] {
+            let packed = pack(&mut packer, json).unwrap();
+            assert_eq!(unpacked(&packed), json);
+        }
+        assert!(pack(&mut packer, "[]").is_err() && pack(&mut packer, "{").is_err());
+    }
+
+    #[test]
+    fn members_are_shown_as_they_were_and_written_with_what_was_measured_since() {
+        let mut packer = Packer::default();
+        for name in 0..MAX_NAMES {
+            pack(&mut packer, &format!(r#"{{"name{name}":1}}"#)).unwrap();
+        }
+        let json = r#"{"downloadedBytes":1,"totalBytes":2,"name7":"a\"b","ot\"her":[1]}"#;
+        for mut packer in [Packer::default(), packer] {
+            let packed = pack(&mut packer, json).unwrap();
+            let mut shown = Vec::new();
+            packed.members(&mut |name, value| shown.push(format!("{name}={value}")));
+            assert_eq!(
+                shown,
+                ["downloadedBytes=1", "totalBytes=2", r#"name7="a\"b""#, r#"ot\"her=[1]"#]
+            );
+        }
+        let mut packer = Packer::default();
+        let packed = pack(&mut packer, json).unwrap();
+        let check = |downloaded: u64, total: u64, expect: &str| {
+            let mut text = Vec::new();
+            packed.write(Some(LiveBytes { downloaded, total }), &mut text);
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.starts_with(expect), "{text}");
+        };
+        check(70, 90, r#"{"downloadedBytes":70,"totalBytes":90,"name7""#);
+        check(0, 0, r#"{"downloadedBytes":0,"totalBytes":2,"name7""#);
+    }
+
+    #[test]
+    fn what_objects_share_is_held_once() {
+        let mut packer = Packer::default();
+        let object = |number: usize| {
+            let shared = format!(r#""directory":"{}""#, "d".repeat(200));
+            format!(r#"{{"id":"{number:08}",{shared},"kind":"same","empty":""}}"#)
+        };
+        let all: Vec<_> = (0..10_000)
+            .map(|number| pack(&mut packer, &object(number)).unwrap())
+            .collect();
+        assert!(all[9_999].bytes.len() < 20, "{:?}", all[9_999].bytes);
+        for (number, packed) in all.iter().enumerate() {
+            assert_eq!(unpacked(packed), object(number));
+        }
+        assert!(packer.numbers.len() < 50);
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_what_was_packed_before_stays_readable() {
+        let mut packer = Packer::default();
+        let object = |number: usize| format!(r#"{{"name{number}":{number}}}"#);
+        let first = pack(&mut packer, &object(0)).unwrap();
+        for number in 1..10_000 {
+            let packed = pack(&mut packer, &object(number)).unwrap();
+            assert_eq!(unpacked(&packed), object(number));
+        }
+        assert!(packer.numbers.len() <= 1 + 2 * MAX_NAMES);
+        assert_eq!(unpacked(&first), object(0));
+    }
+}

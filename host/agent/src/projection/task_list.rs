@@ -1,0 +1,68 @@
+//! The tasks in the order in which they came, as a persistent list: a copy costs next to nothing, so an answer that is sent
+//! slowly keeps the list that it began with while events change the current one. Pure.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use protocol::TaskStatus;
+
+use super::packed::Packed;
+
+/// Places of one block. A change while a copy is held copies one block: small against all tasks, and few blocks for a copy
+/// to point to.
+const BLOCK: u64 = 256;
+
+/// A task: as the daemon wrote it, packed, beside the few members that lists are filtered by.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) packed: Packed,
+    pub(crate) id: Arc<str>,
+    pub(crate) queue: Arc<str>,
+    pub(crate) group: Arc<str>,
+    pub(crate) status: TaskStatus,
+    pub(crate) created_at: u64,
+    /// 0 is not yet.
+    pub(crate) completed_at: u64,
+    /// Its place in its queue; 0 is by age.
+    pub(crate) queue_order: u32,
+}
+
+type Placed = (u64, Arc<Task>);
+
+/// The tasks by place: oldest first. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TaskList(BTreeMap<u64, Arc<Vec<Placed>>>);
+
+impl TaskList {
+    pub(crate) fn get(&self, place: u64) -> Option<&Arc<Task>> {
+        let tasks = self.0.get(&(place / BLOCK))?;
+        let index = tasks.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+        Some(&tasks[index].1)
+    }
+
+    pub(crate) fn put(&mut self, place: u64, task: Arc<Task>) {
+        let tasks = Arc::make_mut(self.0.entry(place / BLOCK).or_default());
+        match tasks.binary_search_by_key(&place, |(place, _)| *place) {
+            Ok(index) => tasks[index].1 = task,
+            Err(index) => tasks.insert(index, (place, task)),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, place: u64) {
+        let Some(tasks) = self.0.get_mut(&(place / BLOCK)) else {
+            return;
+        };
+        let tasks = Arc::make_mut(tasks);
+        tasks.retain(|(held, _)| *held != place);
+        if tasks.is_empty() {
+            self.0.remove(&(place / BLOCK));
+        }
+    }
+
+    /// The tasks before a place, oldest first.
+    pub(crate) fn before(mut self, end: u64) -> impl DoubleEndedIterator<Item = Placed> + Send + use<> {
+        self.0.split_off(&(end / BLOCK).saturating_add(1));
+        let tasks = self.0.into_values();
+        let placed = |tasks: Arc<Vec<Placed>>| (0..tasks.len()).map(move |index| tasks[index].clone());
+        tasks.flat_map(placed).filter(move |(place, _)| *place < end)
+    }
+}

@@ -1,0 +1,623 @@
+//! The daemon's state as the agent knows it: its last snapshot, kept current by events. Pure.
+//!
+//! What the daemon wrote is kept and passed on as it is. Only the members that lists are filtered by are parsed, once, when
+//! the event comes; a read of a task parses nothing.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use protocol::{EventBody, QueueDto, RuntimeStats, TaskIdParams, TaskRuntimeDto, TaskStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{
+    packed::{LiveBytes, Packer},
+    task_list::{Task, TaskList},
+};
+
+/// Names of queues and groups from which on those that no task has any more are forgotten.
+const MANY_NAMES: usize = 1024;
+
+/// Room for the task that makes a piece full, so that it is not moved for its sake.
+const ROOM_BYTES: usize = 2 * 1024;
+
+/// Room for one task.
+const TASK_BYTES: usize = 1536;
+
+/// What of a long text is written at once. Small, because a thousand readers have one each.
+pub(crate) const PIECE_BYTES: usize = 8 * 1024;
+
+/// What of a task is looked at.
+#[derive(Default)]
+struct Index {
+    task_id: Option<String>,
+    queue_id: String,
+    group_id: String,
+    status: Option<TaskStatus>,
+    created_at: u64,
+    completed_at: u64,
+    queue_order: u32,
+}
+
+impl Index {
+    /// Takes a member of a task's record.
+    fn take(&mut self, name: &str, value: &RawValue) -> Result<(), serde_json::Error> {
+        let seconds =
+            |value: &RawValue| serde_json::from_str::<&str>(value.get()).map(|text| text.parse().unwrap_or(0));
+        match name {
+            "taskId" => self.task_id = Some(serde_json::from_str(value.get())?),
+            "queueId" => self.queue_id = serde_json::from_str(value.get())?,
+            "groupId" => self.group_id = serde_json::from_str(value.get())?,
+            "status" => self.status = Some(serde_json::from_str(value.get())?),
+            "createdAt" => self.created_at = seconds(value)?,
+            "completedAt" => self.completed_at = seconds(value)?,
+            "queueOrder" => self.queue_order = serde_json::from_str(value.get())?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What is not tasks, as the daemon wrote it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Rest {
+    queues: Option<Box<RawValue>>,
+    queue_positions: Option<Box<RawValue>>,
+    groups: Option<Box<RawValue>>,
+    config: Option<Box<RawValue>>,
+    site_auth: Option<Box<RawValue>>,
+    priority: Option<Box<RawValue>>,
+    runtime_stats: Option<Box<RawValue>>,
+    rss_sources: Option<Box<RawValue>>,
+    rss_item_revisions: Option<Box<RawValue>>,
+    plugins: Option<Box<RawValue>>,
+    components: Option<Box<RawValue>>,
+    webhook_deliveries: Option<Box<RawValue>>,
+    pending_selections: Option<Box<RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Tasks<'a> {
+    #[serde(borrow)]
+    tasks: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    task_runtime: BTreeMap<String, &'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct TasksChanged<'a> {
+    #[serde(borrow, default)]
+    tasks: Vec<&'a RawValue>,
+    #[serde(rename = "deletedTaskIds", default)]
+    deleted: Vec<String>,
+}
+
+/// Which tasks a list holds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filter {
+    pub(crate) status: Option<TaskStatus>,
+    pub(crate) queue: Option<String>,
+    pub(crate) group: Option<String>,
+}
+
+impl Filter {
+    fn admits(&self, task: &Task) -> bool {
+        self.status.is_none_or(|status| status == task.status)
+            && self.queue.as_deref().is_none_or(|queue| *queue == *task.queue)
+            && self.group.as_deref().is_none_or(|group| *group == *task.group)
+    }
+}
+
+/// A page of tasks, newest first.
+pub(crate) struct Page {
+    pub(crate) tasks: Listing,
+    pub(crate) next: Option<String>,
+}
+
+/// Something that changed, for who keeps an order of the tasks.
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
+    /// The task at this place came, or is another now.
+    Task(u64, Arc<Task>),
+    /// The task of this id is gone.
+    Deleted(Arc<str>),
+    /// What a live run said.
+    Progress(Arc<TaskRuntimeDto>),
+    /// The queues, by id, in order.
+    Queues(Vec<String>),
+    /// Everything.
+    All,
+}
+
+/// The cursor is not one that a page gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BadCursor;
+
+/// What a live run said last.
+#[derive(Debug)]
+struct Sample {
+    /// As the daemon wrote it.
+    text: Box<str>,
+    record: Arc<TaskRuntimeDto>,
+}
+
+impl Sample {
+    fn live(&self) -> LiveBytes {
+        LiveBytes {
+            downloaded: self.record.downloaded_bytes,
+            total: self.record.total_bytes,
+        }
+    }
+}
+
+/// The daemon's state.
+#[derive(Debug, Default)]
+pub(crate) struct Projection {
+    list: TaskList,
+    places: HashMap<Arc<str>, u64>,
+    packer: Packer,
+    /// What the live runs said last, by task.
+    runtime: Arc<Runtime>,
+    /// One text for each queue and group, not one for each task.
+    names: HashSet<Arc<str>>,
+    next_place: u64,
+    stats: RuntimeStats,
+    rest: Rest,
+}
+
+impl Projection {
+    /// Reads a snapshot.
+    pub(crate) fn read(snapshot: &str) -> Result<Self, serde_json::Error> {
+        let Tasks { tasks, task_runtime } = serde_json::from_str(snapshot)?;
+        let mut projection = Self {
+            rest: serde_json::from_str(snapshot)?,
+            ..Self::default()
+        };
+        if let Some(stats) = &projection.rest.runtime_stats {
+            projection.stats = serde_json::from_str(stats.get()).unwrap_or_default();
+        }
+        for task in tasks {
+            projection.put(task.get())?;
+        }
+        for sample in task_runtime.into_values() {
+            projection.sample(sample.get())?;
+        }
+        Ok(projection)
+    }
+
+    /// Brings in an event. Kinds that are not known change nothing.
+    pub(crate) fn apply(&mut self, event: &EventBody) -> Result<Vec<Change>, serde_json::Error> {
+        let data = event.data.get();
+        let text = || Some(event.data.clone());
+        let mut changes = Vec::new();
+        match event.kind.as_str() {
+            "snapshotReplaced" => {
+                *self = Self::read(data)?;
+                changes.push(Change::All);
+            }
+            "taskChanged" => changes.push(self.put(data)?),
+            "tasksSnapshot" => {
+                let TasksChanged { tasks, deleted } = serde_json::from_str(data)?;
+                for task in tasks {
+                    changes.push(self.put(task.get())?);
+                }
+                changes.extend(deleted.iter().filter_map(|id| self.remove(id)));
+            }
+            "taskDeleted" => changes.extend(self.remove(&serde_json::from_str::<TaskIdParams>(data)?.task_id)),
+            "taskRuntimeChanged" => changes.extend(self.sample(data)?),
+            "queuesChanged" => {
+                self.rest.queues = text();
+                changes.push(Change::Queues(self.queue_ids()));
+            }
+            "groupsChanged" => self.rest.groups = text(),
+            "pluginsChanged" => self.rest.plugins = text(),
+            "configChanged" => self.rest.config = text(),
+            "siteAuthChanged" => self.rest.site_auth = text(),
+            "priorityChanged" => self.rest.priority = text(),
+            "runtimeStatsChanged" => {
+                self.stats = serde_json::from_str(data).unwrap_or_default();
+                self.rest.runtime_stats = text();
+            }
+            _ => {}
+        }
+        Ok(changes)
+    }
+
+    fn put(&mut self, json: &str) -> Result<Change, serde_json::Error> {
+        let mut index = Index::default();
+        let packed = self.packer.pack(json, |name, value| index.take(name, value))?;
+        let missing = serde::de::Error::missing_field;
+        let id = index.task_id.ok_or_else(|| missing("taskId"))?;
+        let status = index.status.ok_or_else(|| missing("status"))?;
+        if !matches!(status, TaskStatus::Downloading | TaskStatus::Preparing) {
+            self.forget_sample(&id);
+        }
+        let known = self.places.get_key_value(id.as_str());
+        let (id, place) = if let Some((id, place)) = known {
+            (Arc::clone(id), *place)
+        } else {
+            self.next_place += 1;
+            let id: Arc<str> = id.into();
+            self.places.insert(Arc::clone(&id), self.next_place);
+            (id, self.next_place)
+        };
+        let task = Arc::new(Task {
+            packed,
+            queue: self.name(index.queue_id),
+            group: self.name(index.group_id),
+            id,
+            status,
+            created_at: index.created_at,
+            completed_at: index.completed_at,
+            queue_order: index.queue_order,
+        });
+        self.list.put(place, Arc::clone(&task));
+        Ok(Change::Task(place, task))
+    }
+
+    fn sample(&mut self, json: &str) -> Result<Option<Change>, serde_json::Error> {
+        let record: TaskRuntimeDto = serde_json::from_str(json)?;
+        if !self.places.contains_key(record.task_id.as_str()) {
+            return Ok(None);
+        }
+        let record = Arc::new(record);
+        let sample = Sample {
+            text: json.into(),
+            record: Arc::clone(&record),
+        };
+        Arc::make_mut(&mut self.runtime).insert(record.task_id.clone(), Arc::new(sample));
+        Ok(Some(Change::Progress(record)))
+    }
+
+    fn forget_sample(&mut self, id: &str) {
+        if self.runtime.contains_key(id) {
+            Arc::make_mut(&mut self.runtime).remove(id);
+        }
+    }
+
+    fn name(&mut self, text: String) -> Arc<str> {
+        if let Some(name) = self.names.get(text.as_str()) {
+            return Arc::clone(name);
+        }
+        if self.names.len() >= MANY_NAMES {
+            self.names.retain(|name| Arc::strong_count(name) > 1);
+        }
+        let name: Arc<str> = text.into();
+        self.names.insert(Arc::clone(&name));
+        name
+    }
+
+    fn remove(&mut self, id: &str) -> Option<Change> {
+        self.forget_sample(id);
+        let (id, place) = self.places.remove_entry(id)?;
+        self.list.remove(place);
+        Some(Change::Deleted(id))
+    }
+
+    /// A task, with what its run said last.
+    pub(crate) fn task(&self, id: &str) -> Option<String> {
+        let task = self.list.get(*self.places.get(id)?)?;
+        let mut text = Vec::with_capacity(TASK_BYTES);
+        write(task, &self.runtime, &mut text);
+        Some(String::from_utf8(text).expect("a task is packed as text"))
+    }
+
+    /// All tasks with their places, oldest first.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (u64, Arc<Task>)> + use<> {
+        self.list.clone().before(u64::MAX)
+    }
+
+    /// The sums over the tasks.
+    pub(crate) fn stats(&self) -> &RuntimeStats {
+        &self.stats
+    }
+
+    /// The queues, by id, in order.
+    pub(crate) fn queue_ids(&self) -> Vec<String> {
+        let queues: Vec<QueueDto> = serde_json::from_str(self.queues()).unwrap_or_default();
+        queues.into_iter().map(|queue| queue.queue_id).collect()
+    }
+
+    /// Tasks newest first, at most `limit`, after the cursor. If the cursor's task is gone meanwhile, tasks of its
+    /// second may come again; none is left out.
+    pub(crate) fn page(&self, filter: Filter, limit: Option<usize>, cursor: Option<&str>) -> Result<Page, BadCursor> {
+        let before = match cursor {
+            None => u64::MAX,
+            Some(cursor) => self.place_of(cursor)?,
+        };
+        let newest_first = self.list.clone().before(before).rev().map(|(_, task)| task);
+        let mut found = newest_first.filter(move |task| filter.admits(task));
+        let Some(limit) = limit else {
+            let tasks = self.listing("[".to_owned(), found, "]");
+            return Ok(Page { tasks, next: None });
+        };
+        let page: Vec<_> = found.by_ref().take(limit).collect();
+        let next = page.last().filter(|_| found.next().is_some());
+        let next = next.map(|task| format!("{}.{}", task.created_at, task.id));
+        let tasks = self.listing("[".to_owned(), page.into_iter(), "]");
+        Ok(Page { tasks, next })
+    }
+
+    /// All tasks, newest first, between `head` and `tail`, which begins with the list's own `]`.
+    pub(crate) fn list(&self, head: String, tail: &'static str) -> Listing {
+        let newest_first = self.list.clone().before(u64::MAX).rev().map(|(_, task)| task);
+        self.listing(head + "[", newest_first, tail)
+    }
+
+    fn listing(
+        &self,
+        head: String,
+        tasks: impl Iterator<Item = Arc<Task>> + Send + 'static,
+        tail: &'static str,
+    ) -> Listing {
+        Listing {
+            text: head.into_bytes(),
+            is_first: true,
+            tasks: Box::new(tasks),
+            runtime: Arc::clone(&self.runtime),
+            tail: Some(tail),
+        }
+    }
+
+    fn place_of(&self, cursor: &str) -> Result<u64, BadCursor> {
+        let (created_at, id) = cursor.split_once('.').ok_or(BadCursor)?;
+        let created_at: u64 = created_at.parse().map_err(|_| BadCursor)?;
+        if let Some(place) = self.places.get(id) {
+            return Ok(*place);
+        }
+        let mut newest_first = self.list.clone().before(u64::MAX).rev();
+        let not_newer = newest_first.find(|(_, task)| task.created_at <= created_at);
+        Ok(not_newer.map_or(0, |(place, _)| place + 1))
+    }
+
+    /// Numbers of tasks, by the number of their status.
+    pub(crate) fn by_status(&self) -> [u64; TaskStatus::ALL.len()] {
+        let mut counts = [0; TaskStatus::ALL.len()];
+        for (_, task) in self.list.clone().before(u64::MAX) {
+            counts[task.status as usize] += 1;
+        }
+        counts
+    }
+
+    /// What the live runs said last.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &Arc<TaskRuntimeDto>> {
+        self.runtime.values().map(|sample| &sample.record)
+    }
+
+    /// Number of tasks.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn queues(&self) -> &str {
+        text_or(self.rest.queues.as_deref(), "[]")
+    }
+
+    pub(crate) fn groups(&self) -> &str {
+        text_or(self.rest.groups.as_deref(), "[]")
+    }
+
+    pub(crate) fn config(&self) -> &str {
+        text_or(self.rest.config.as_deref(), r#"{"revision":0,"values":{}}"#)
+    }
+
+    pub(crate) fn sites(&self) -> &str {
+        text_or(self.rest.site_auth.as_deref(), "[]")
+    }
+
+    pub(crate) fn plugins(&self) -> &str {
+        text_or(self.rest.plugins.as_deref(), "[]")
+    }
+
+    /// The whole as the text of a `DaemonSnapshot`, between `head` and `tail`, which begins with the snapshot's own `]}`.
+    pub(crate) fn snapshot(&self, head: String, tail: &'static str) -> Listing {
+        let rest = &self.rest;
+        let lists = [
+            ("queuePositions", text_or(rest.queue_positions.as_deref(), "{}")),
+            ("queues", self.queues()),
+            ("groups", self.groups()),
+            ("config", self.config()),
+            ("siteAuth", self.sites()),
+            ("priority", text_or(rest.priority.as_deref(), "[]")),
+            ("runtimeStats", text_or(rest.runtime_stats.as_deref(), "{}")),
+            ("rssSources", text_or(rest.rss_sources.as_deref(), "[]")),
+            ("rssItemRevisions", text_or(rest.rss_item_revisions.as_deref(), "{}")),
+            ("plugins", self.plugins()),
+            ("components", text_or(rest.components.as_deref(), "[]")),
+            ("webhookDeliveries", text_or(rest.webhook_deliveries.as_deref(), "[]")),
+            ("pendingSelections", text_or(rest.pending_selections.as_deref(), "[]")),
+        ];
+        let mut text = head;
+        text.push('{');
+        for (name, value) in lists {
+            text.extend(["\"", name, "\":", value, ","]);
+        }
+        text.push_str("\"taskRuntime\":{");
+        for (number, (id, sample)) in self.runtime.iter().enumerate() {
+            text.push_str(if number == 0 { "" } else { "," });
+            text.push_str(&serde_json::Value::from(id.as_str()).to_string());
+            text.extend([":", &*sample.text]);
+        }
+        text.push_str("},\"tasks\":[");
+        let oldest_first = self.list.clone().before(u64::MAX).map(|(_, task)| task);
+        self.listing(text, oldest_first, tail)
+    }
+}
+
+fn text_or<'a>(text: Option<&'a RawValue>, fallback: &'a str) -> &'a str {
+    text.map_or(fallback, |text| text.get())
+}
+
+type Runtime = BTreeMap<String, Arc<Sample>>;
+
+/// Writes a task, with what its run said last.
+fn write(task: &Task, runtime: &Runtime, text: &mut Vec<u8>) {
+    let live = runtime.get(&*task.id).map(|sample| sample.live());
+    task.packed.write(live, text);
+}
+
+/// A text with many tasks in it, written piece by piece while it is sent. Whatever happens meanwhile, it is as of the
+/// moment when it was begun.
+pub(crate) struct Listing {
+    /// Written and not yet given out.
+    text: Vec<u8>,
+    is_first: bool,
+    tasks: Box<dyn Iterator<Item = Arc<Task>> + Send>,
+    /// What the live runs had said at that moment.
+    runtime: Arc<Runtime>,
+    /// What follows the tasks; none once it was given out.
+    tail: Option<&'static str>,
+}
+
+impl Iterator for Listing {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let tail = self.tail?;
+        while self.text.len() < PIECE_BYTES {
+            let Some(task) = self.tasks.next() else {
+                self.text.extend_from_slice(tail.as_bytes());
+                self.tail = None;
+                break;
+            };
+            if !std::mem::replace(&mut self.is_first, false) {
+                self.text.push(b',');
+            }
+            write(&task, &self.runtime, &mut self.text);
+        }
+        let next = Vec::with_capacity(PIECE_BYTES + ROOM_BYTES);
+        Some(std::mem::replace(&mut self.text, next).into())
+    }
+}
+
+impl Listing {
+    /// The whole text.
+    pub(crate) fn whole(self) -> String {
+        let pieces: Vec<Bytes> = self.collect();
+        String::from_utf8(pieces.concat()).expect("tasks are packed as text")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{DaemonSnapshot, TaskDto};
+
+    use super::*;
+
+    fn task(id: &str, created_at: u64) -> TaskDto {
+        TaskDto {
+            task_id: id.into(),
+            created_at: created_at.to_string(),
+            queue_id: "main".into(),
+            ..TaskDto::default()
+        }
+    }
+
+    fn projection() -> Projection {
+        let snapshot = DaemonSnapshot {
+            tasks: vec![task("a", 1), task("b", 1), task("c", 2), task("d", 3)],
+            ..DaemonSnapshot::default()
+        };
+        Projection::read(&serde_json::to_string(&snapshot).unwrap()).unwrap()
+    }
+
+    fn apply(projection: &mut Projection, kind: &str, data: &impl Serialize) {
+        let data = serde_json::value::to_raw_value(data).unwrap();
+        let kind = kind.to_owned();
+        projection.apply(&EventBody { kind, data }).unwrap();
+    }
+
+    fn ids(page: Page) -> Vec<String> {
+        let tasks: Vec<TaskDto> = serde_json::from_str(&page.tasks.whole()).unwrap();
+        tasks.into_iter().map(|task| task.task_id).collect()
+    }
+
+    fn page(projection: &Projection, limit: usize, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
+        let page = projection.page(Filter::default(), Some(limit), cursor).unwrap();
+        let next = page.next.clone();
+        (ids(page), next)
+    }
+
+    #[test]
+    fn pages_are_newest_first_and_end() {
+        let projection = projection();
+        let (found, next) = page(&projection, 3, None);
+        assert_eq!(found, ["d", "c", "b"]);
+        assert_eq!(page(&projection, 3, next.as_deref()), (vec!["a".to_owned()], None));
+        assert!(projection.page(Filter::default(), None, Some("nonsense")).is_err());
+    }
+
+    #[test]
+    fn a_cursor_whose_task_is_gone_leaves_no_task_out() {
+        let mut projection = projection();
+        let (_, next) = page(&projection, 2, None);
+        projection.remove("c");
+        assert_eq!(page(&projection, 2, next.as_deref()).0, ["b", "a"]);
+    }
+
+    #[test]
+    fn a_long_list_comes_in_pieces_and_is_as_of_its_beginning() {
+        let mut projection = Projection::default();
+        let id = |number: u64| format!("task-{number:05}");
+        for number in 0..2000 {
+            apply(&mut projection, "taskChanged", &task(&id(number), number));
+        }
+        let page = projection.page(Filter::default(), None, None).unwrap();
+        let mut pieces = page.tasks.peekable();
+        assert!(pieces.peek().unwrap().len() < 2 * PIECE_BYTES);
+        for number in (0..2000).step_by(3) {
+            projection.remove(&id(number));
+            apply(&mut projection, "taskChanged", &task(&id(number + 10_000), 1));
+        }
+        let pieces: Vec<Bytes> = pieces.collect();
+        assert!(pieces.len() > 50);
+        let listed: Vec<TaskDto> = serde_json::from_slice(&pieces.concat()).unwrap();
+        let expect: Vec<_> = (0..2000).rev().map(id).collect();
+        assert_eq!(listed.into_iter().map(|task| task.task_id).collect::<Vec<_>>(), expect);
+        assert_eq!(projection.len(), 2000);
+    }
+
+    #[test]
+    fn events_keep_it_current() {
+        let mut projection = projection();
+        let mut changed = task("b", 1);
+        changed.status = TaskStatus::Downloading;
+        apply(&mut projection, "taskChanged", &changed);
+        let sample = TaskRuntimeDto {
+            task_id: "b".into(),
+            downloaded_bytes: 7,
+            ..TaskRuntimeDto::default()
+        };
+        apply(&mut projection, "taskRuntimeChanged", &sample);
+        let read =
+            |projection: &Projection| -> TaskDto { serde_json::from_str(&projection.task("b").unwrap()).unwrap() };
+        assert_eq!(read(&projection).downloaded_bytes, 7);
+        changed.status = TaskStatus::Paused;
+        apply(&mut projection, "taskChanged", &changed);
+        assert_eq!(read(&projection).downloaded_bytes, 0);
+        let filter = Filter {
+            status: Some(TaskStatus::Paused),
+            ..Filter::default()
+        };
+        assert_eq!(ids(projection.page(filter, None, None).unwrap()), ["b"]);
+        apply(&mut projection, "taskDeleted", &serde_json::json!({"taskId": "b"}));
+        assert!(projection.task("b").is_none());
+        let many = serde_json::json!({"tasks": [task("e", 4)], "deletedTaskIds": ["a", "c"]});
+        apply(&mut projection, "tasksSnapshot", &many);
+        assert_eq!(ids(projection.page(Filter::default(), None, None).unwrap()), ["e", "d"]);
+        apply(&mut projection, "comesNextYear", &1);
+        assert_eq!(projection.len(), 2);
+    }
+
+    #[test]
+    fn what_is_encoded_is_a_snapshot_again() {
+        let projection = projection();
+        let read: DaemonSnapshot = serde_json::from_str(&projection.snapshot(String::new(), "]}").whole()).unwrap();
+        assert_eq!(read.tasks.len(), 4);
+    }
+}

@@ -1,0 +1,408 @@
+//! What the user can change while the agent runs: the access key, the switches, and the preferences of user interfaces.
+//! Pure: a patch makes new settings or is refused as a whole.
+
+use std::net::SocketAddr;
+
+use protocol::agent::{GatewayPatch, GatewayStatusDto, Preferences, PreferencesPatch};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    access::key::{AccessKey, KeyDigest, NoRandom, WeakKey},
+    settings::config::{DEFAULT_PORT, Host, PresetKey},
+};
+
+/// The version of the stored form.
+pub(crate) const STORED_VERSION: u32 = 1;
+
+/// Preferences are small; a client that keeps more in them uses the wrong place.
+const MAX_PREFERENCES_BYTES: usize = 256 * 1024;
+
+/// Ports that need no privilege.
+pub(super) const PORTS: std::ops::RangeInclusive<u32> = 1024..=65535;
+
+/// Where an agent listens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listening {
+    pub(crate) host: Host,
+    pub(crate) address: SocketAddr,
+}
+
+impl Listening {
+    /// Whether only this machine can connect, and so every name but its own is a lie.
+    pub(crate) fn is_loopback_only(self) -> bool {
+        self.host != Host::Headless && self.address.ip().is_loopback()
+    }
+}
+
+/// The settings, and as what they are stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "a list of switches")]
+pub(crate) struct Settings {
+    pub(crate) version: u32,
+    pub(crate) key: Option<AccessKey>,
+    pub(crate) takeover: bool,
+    pub(crate) jsonrpc: bool,
+    pub(crate) api: bool,
+    pub(crate) mcp: bool,
+    pub(crate) cors: bool,
+    pub(crate) lan: bool,
+    pub(crate) port: u16,
+    pub(crate) preferences: Preferences,
+}
+
+/// Why a patch was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PatchError {
+    #[error(transparent)]
+    WeakKey(#[from] WeakKey),
+    #[error("port must be a number from {} to {}", PORTS.start(), PORTS.end())]
+    Port,
+    #[error("{0} can not be changed on a headless server")]
+    Headless(&'static str),
+    #[error("a headless server keeps its access key; set another one instead")]
+    KeyNeeded,
+    #[error("userToken and regenerateUserToken exclude each other")]
+    TwoKeys,
+    #[error("preferences must be at most {} KiB together", MAX_PREFERENCES_BYTES >> 10)]
+    PreferencesSize,
+    #[error(transparent)]
+    NoRandom(#[from] NoRandom),
+}
+
+impl PatchError {
+    /// The member of the patch that is to blame.
+    pub(crate) fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::WeakKey(_) | Self::KeyNeeded | Self::TwoKeys => Some("userToken"),
+            Self::Port => Some("port"),
+            Self::Headless(field) => Some(field),
+            Self::PreferencesSize => Some("values"),
+            Self::NoRandom(_) => None,
+        }
+    }
+}
+
+impl Settings {
+    /// What a fresh install begins with.
+    pub(crate) fn fresh(host: Host) -> Self {
+        let is_headless = host == Host::Headless;
+        Self {
+            version: STORED_VERSION,
+            key: None,
+            takeover: true,
+            jsonrpc: true,
+            api: is_headless,
+            mcp: is_headless,
+            cors: false,
+            lan: false,
+            port: DEFAULT_PORT,
+            preferences: Preferences::default(),
+        }
+    }
+
+    /// The settings as an agent starts with them: a key from outside is taken, an exposed desktop has one.
+    pub(crate) fn started(mut self, host: Host, preset: Option<PresetKey>) -> Result<Self, NoRandom> {
+        match preset {
+            Some(PresetKey::Forced(key)) => self.key = Some(key),
+            Some(PresetKey::Initial(key)) if self.key.is_none() => self.key = Some(key),
+            Some(PresetKey::Initial(_)) | None => {}
+        }
+        self.protected(host)
+    }
+
+    /// An exposed desktop that takes downloads has a key, made up if need be. A headless server never makes one up.
+    fn protected(mut self, host: Host) -> Result<Self, NoRandom> {
+        let is_exposed = (self.lan || self.cors) && (self.takeover || self.jsonrpc);
+        if host == Host::Desktop && is_exposed && self.key.is_none() {
+            self.key = Some(AccessKey::random()?);
+        }
+        Ok(self)
+    }
+
+    /// The settings after the patch, all of it.
+    pub(crate) fn patched(&self, listening: Listening, patch: &GatewayPatch) -> Result<Self, PatchError> {
+        let Listening { host, address } = listening;
+        let mut next = self.clone();
+        if host == Host::Headless {
+            if patch.port.is_some_and(|port| port != u32::from(address.port())) {
+                return Err(PatchError::Headless("port"));
+            }
+            if patch.lan_enabled.is_some_and(|lan| lan != self.lan) {
+                return Err(PatchError::Headless("lanEnabled"));
+            }
+        }
+        for (asked, switch) in [
+            (patch.takeover_enabled, &mut next.takeover),
+            (patch.jsonrpc_enabled, &mut next.jsonrpc),
+            (patch.api_enabled, &mut next.api),
+            (patch.mcp_enabled, &mut next.mcp),
+            (patch.cors_enabled, &mut next.cors),
+            (patch.lan_enabled, &mut next.lan),
+        ] {
+            *switch = asked.unwrap_or(*switch);
+        }
+        if let Some(port) = patch.port.filter(|_| host == Host::Desktop) {
+            let allowed = PORTS.contains(&port).then(|| u16::try_from(port).ok()).flatten();
+            next.port = allowed.ok_or(PatchError::Port)?;
+        }
+        next.patch_key(host, patch)?;
+        Ok(next.protected(host)?)
+    }
+
+    fn patch_key(&mut self, host: Host, patch: &GatewayPatch) -> Result<(), PatchError> {
+        let turns_on = patch.api_enabled == Some(true) || patch.mcp_enabled == Some(true);
+        match (patch.user_token.as_deref(), patch.regenerate_user_token == Some(true)) {
+            (Some(_), true) => return Err(PatchError::TwoKeys),
+            (Some(""), false) if host == Host::Headless && self.key.is_some() => return Err(PatchError::KeyNeeded),
+            (Some(""), false) => {
+                self.key = None;
+                if !turns_on && host == Host::Desktop {
+                    self.api = false;
+                    self.mcp = false;
+                }
+            }
+            (Some(text), false) => self.key = Some(AccessKey::new(text)?),
+            (None, true) => self.key = Some(AccessKey::random()?),
+            (None, false) => {}
+        }
+        if turns_on && host == Host::Desktop && self.key.is_none() {
+            self.key = Some(AccessKey::random()?);
+        }
+        Ok(())
+    }
+
+    /// The settings with the preferences changed; a preference of `null` is removed.
+    pub(crate) fn preferring(&self, patch: PreferencesPatch) -> Result<Self, PatchError> {
+        let mut next = self.clone();
+        for (name, value) in patch.values {
+            if value.is_null() {
+                next.preferences.values.remove(&name);
+            } else {
+                next.preferences.values.insert(name, value);
+            }
+        }
+        let size = serde_json::to_vec(&next.preferences.values).map_or(usize::MAX, |text| text.len());
+        if size > MAX_PREFERENCES_BYTES {
+            return Err(PatchError::PreferencesSize);
+        }
+        next.preferences.revision += 1;
+        Ok(next)
+    }
+
+    /// The switches as clients see them.
+    pub(crate) fn status(&self, listening: Listening) -> GatewayStatusDto {
+        let Listening { host, address } = listening;
+        let is_desktop = host == Host::Desktop;
+        GatewayStatusDto {
+            takeover_enabled: self.takeover,
+            jsonrpc_enabled: self.jsonrpc,
+            api_enabled: self.api,
+            mcp_enabled: self.mcp,
+            cors_enabled: self.cors,
+            user_token_configured: self.key.is_some(),
+            port: if is_desktop { self.port } else { address.port() },
+            port_editable: is_desktop,
+            lan_enabled: self.lan,
+            restart_required: is_desktop && (self.port != address.port() || self.lan == address.ip().is_loopback()),
+        }
+    }
+
+    pub(crate) fn key_digest(&self) -> Option<KeyDigest> {
+        self.key.as_ref().map(AccessKey::digest)
+    }
+}
+
+/// Whether a switch is on that is a boolean, or a word of older user interfaces; none if it is neither.
+pub(crate) fn is_on(switch: &serde_json::Value) -> Option<bool> {
+    match switch {
+        serde_json::Value::Bool(is_on) => Some(*is_on),
+        serde_json::Value::String(word) => match word.as_str() {
+            "true" | "1" => Some(true),
+            "false" | "0" | "" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    const DESKTOP: Listening = Listening {
+        host: Host::Desktop,
+        address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
+    };
+    const HEADLESS: Listening = Listening {
+        host: Host::Headless,
+        address: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9000),
+    };
+
+    fn patch(change: impl FnOnce(&mut GatewayPatch)) -> GatewayPatch {
+        let mut patch = GatewayPatch::default();
+        change(&mut patch);
+        patch
+    }
+
+    fn key(text: &str) -> AccessKey {
+        AccessKey::new(text).unwrap()
+    }
+
+    #[test]
+    fn a_fresh_server_offers_everything_and_a_fresh_desktop_little() {
+        let (desktop, headless) = (Settings::fresh(Host::Desktop), Settings::fresh(Host::Headless));
+        assert!(desktop.takeover && desktop.jsonrpc && !desktop.api && !desktop.mcp);
+        assert!(headless.takeover && headless.jsonrpc && headless.api && headless.mcp);
+        assert!(desktop.key.is_none() && headless.key.is_none());
+    }
+
+    #[test]
+    fn an_exposed_desktop_always_has_a_key_and_an_existing_one_stays() {
+        let desktop = Settings::fresh(Host::Desktop);
+        let exposed = desktop
+            .patched(DESKTOP, &patch(|patch| patch.lan_enabled = Some(true)))
+            .unwrap();
+        let made = exposed.key.clone().expect("a key was made up");
+        let cleared = exposed
+            .patched(DESKTOP, &patch(|patch| patch.user_token = Some(String::new())))
+            .unwrap();
+        assert!(cleared.key.is_some_and(|key| key != made));
+        let mut own = desktop.clone();
+        own.key = Some(key("my-own-key-1"));
+        let exposed = own
+            .patched(DESKTOP, &patch(|patch| patch.cors_enabled = Some(true)))
+            .unwrap();
+        assert_eq!(exposed.key, own.key);
+        let mut stored = desktop;
+        stored.lan = true;
+        assert!(stored.clone().started(Host::Desktop, None).unwrap().key.is_some());
+        stored.takeover = false;
+        stored.jsonrpc = false;
+        assert!(stored.started(Host::Desktop, None).unwrap().key.is_none());
+    }
+
+    #[test]
+    fn a_headless_server_never_makes_up_a_key_and_never_loses_one() {
+        let mut headless = Settings::fresh(Host::Headless);
+        let exposed = headless.patched(HEADLESS, &patch(|patch| patch.cors_enabled = Some(true)));
+        assert!(exposed.unwrap().key.is_none());
+        headless.key = Some(key("my-own-key-1"));
+        let clear = patch(|patch| patch.user_token = Some(String::new()));
+        assert_eq!(headless.patched(HEADLESS, &clear), Err(PatchError::KeyNeeded));
+    }
+
+    #[test]
+    fn management_needs_a_key_and_goes_with_it() {
+        let desktop = Settings::fresh(Host::Desktop);
+        let on = desktop
+            .patched(DESKTOP, &patch(|patch| patch.api_enabled = Some(true)))
+            .unwrap();
+        assert!(on.api && on.key.is_some());
+        let cleared = on
+            .patched(DESKTOP, &patch(|patch| patch.user_token = Some(String::new())))
+            .unwrap();
+        assert!(!cleared.api && !cleared.mcp && cleared.key.is_none());
+    }
+
+    #[test]
+    fn a_patch_is_all_or_nothing() {
+        let desktop = Settings::fresh(Host::Desktop);
+        let check = |patch: GatewayPatch, expect: PatchError| {
+            assert_eq!(desktop.patched(DESKTOP, &patch), Err(expect));
+        };
+        check(patch(|patch| patch.port = Some(80)), PatchError::Port);
+        check(patch(|patch| patch.port = Some(65536)), PatchError::Port);
+        check(
+            patch(|patch| patch.user_token = Some("short".into())),
+            PatchError::WeakKey(WeakKey::Short),
+        );
+        let both = patch(|patch| {
+            patch.user_token = Some("long-enough-1".into());
+            patch.regenerate_user_token = Some(true);
+        });
+        check(both, PatchError::TwoKeys);
+        let port = patch(|patch| patch.port = Some(2000));
+        let headless = Settings::fresh(Host::Headless).patched(HEADLESS, &port);
+        assert_eq!(headless, Err(PatchError::Headless("port")));
+    }
+
+    #[test]
+    fn port_and_network_are_stored_and_the_status_says_that_they_wait_for_the_next_start() {
+        let fresh = Settings::fresh(Host::Desktop);
+        assert!(!fresh.status(DESKTOP).restart_required);
+        for change in [
+            patch(|patch| patch.port = Some(18_000)),
+            patch(|patch| patch.lan_enabled = Some(true)),
+        ] {
+            let changed = fresh.patched(DESKTOP, &change).unwrap();
+            let status = changed.status(DESKTOP);
+            assert!(status.restart_required && status.port_editable);
+            assert_eq!((status.port, status.lan_enabled), (changed.port, changed.lan));
+            let mut everywhere = DESKTOP;
+            everywhere.address.set_port(changed.port);
+            if changed.lan {
+                everywhere.address.set_ip(Ipv4Addr::UNSPECIFIED.into());
+            }
+            assert!(!changed.status(everywhere).restart_required, "after the restart");
+        }
+    }
+
+    #[test]
+    fn a_server_listens_where_it_was_told_to_and_says_where() {
+        let fresh = Settings::fresh(Host::Headless);
+        let status = fresh.status(HEADLESS);
+        assert_eq!(
+            (status.port, status.port_editable, status.restart_required),
+            (9000, false, false)
+        );
+        // What the status says may be sent back.
+        let same = fresh.patched(HEADLESS, &patch(|patch| patch.port = Some(9000)));
+        assert_eq!(same, Ok(fresh.clone()));
+        let other = fresh.patched(HEADLESS, &patch(|patch| patch.port = Some(9001)));
+        assert_eq!(other, Err(PatchError::Headless("port")));
+        let lan = fresh.patched(HEADLESS, &patch(|patch| patch.lan_enabled = Some(true)));
+        assert_eq!(lan, Err(PatchError::Headless("lanEnabled")));
+    }
+
+    #[test]
+    fn a_preset_key_is_taken_once_and_a_forced_one_always() {
+        let start = |stored: Option<&str>, preset: PresetKey| {
+            let mut settings = Settings::fresh(Host::Headless);
+            settings.key = stored.map(key);
+            settings.started(Host::Headless, Some(preset)).unwrap().key.unwrap()
+        };
+        let preset = || key("preset-key-1");
+        assert_eq!(start(None, PresetKey::Initial(preset())), preset());
+        assert_eq!(
+            start(Some("stored-key-1"), PresetKey::Initial(preset())),
+            key("stored-key-1")
+        );
+        assert_eq!(start(Some("stored-key-1"), PresetKey::Forced(preset())), preset());
+    }
+
+    #[test]
+    fn preferences_are_bounded_and_null_removes_one() {
+        let set = |settings: &Settings, value: serde_json::Value| {
+            let values = [("theme".to_owned(), value)].into();
+            settings.preferring(PreferencesPatch { values, sync: true })
+        };
+        let settings = set(&Settings::fresh(Host::Desktop), "dark".into()).unwrap();
+        assert_eq!(settings.preferences.revision, 1);
+        let settings = set(&settings, serde_json::Value::Null).unwrap();
+        assert!(settings.preferences.values.is_empty() && settings.preferences.revision == 2);
+        let large = "x".repeat(MAX_PREFERENCES_BYTES).into();
+        assert_eq!(set(&settings, large), Err(PatchError::PreferencesSize));
+    }
+
+    #[test]
+    fn the_stored_form_is_read_again() {
+        let stored = r#"{"version":1,"key":"stored-key-1","takeover":true,"jsonrpc":true,"api":true,"mcp":true,
+            "cors":false,"lan":false,"port":17800,"preferences":{"revision":0,"values":{}}}"#;
+        let mut expect = Settings::fresh(Host::Headless);
+        expect.key = Some(key("stored-key-1"));
+        assert_eq!(serde_json::from_str::<Settings>(stored).unwrap(), expect);
+    }
+}

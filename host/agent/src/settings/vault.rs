@@ -1,0 +1,475 @@
+//! The settings on the disk and in memory: one file that only its owner reads, replaced whole, and a lock that keeps a
+//! second agent out.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions, TryLockError},
+    io::{self, Read as _, Write as _},
+    net::SocketAddr,
+    os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::{
+    access::key::{AccessKey, KeyDigest, NoRandom},
+    settings::{
+        config::{Config, Host},
+        switches::{PatchError, STORED_VERSION, Settings},
+    },
+};
+
+const SETTINGS_FILE: &str = "settings.json";
+const NEW_FILE: &str = "settings.json.new";
+const LOCK_FILE: &str = "agent.lock";
+
+/// For the owner only: the settings hold the access key, the lock what stands in for it.
+const SECRET_MODE: u32 = 0o600;
+
+/// Why an agent's directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The directory or a file in it cannot be used.
+    #[error("cannot {act} {}", path.display())]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// Another agent runs on it.
+    #[error("{} is in use by another agent{}", path.display(), holder.process.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// Who holds it.
+        holder: Holder,
+    },
+    /// The settings are not what an agent wrote.
+    #[error("{} is damaged", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A newer version wrote the settings.
+    #[error("{} was written by a newer version (format {found}, this version reads {STORED_VERSION})", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+    },
+    /// A key had to be made up.
+    #[error(transparent)]
+    NoRandom(#[from] NoRandom),
+}
+
+/// Why settings did not change.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangeError {
+    #[error(transparent)]
+    Refused(#[from] PatchError),
+    /// Another client set it first.
+    #[error("there is a key already")]
+    KeyExists,
+    #[error("the settings could not be stored")]
+    NotStored(#[source] DirectoryError),
+}
+
+fn io_error(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
+    let path = path.to_owned();
+    move |source| DirectoryError::Io { act, path, source }
+}
+
+/// Owns the settings. Changes are made one after the other, stored, and then visible to every reader.
+#[derive(Debug)]
+pub(crate) struct Vault {
+    /// None keeps everything in memory.
+    place: Option<Place>,
+    host: Host,
+    settings: watch::Sender<Arc<Settings>>,
+    /// Changes go one after the other. Held across a write to the disk, on threads that may block only.
+    changing: Mutex<()>,
+    pass: AccessKey,
+}
+
+/// An agent's own directory.
+#[derive(Debug)]
+struct Place {
+    directory: PathBuf,
+    /// Held as long as the agent lives; says who it is, where it listens, and what its user's programs show.
+    lock: Arc<File>,
+}
+
+impl Vault {
+    /// Opens the directory, or makes it. Blocks.
+    pub(crate) fn open(config: &Config) -> Result<Self, DirectoryError> {
+        let pass = AccessKey::random()?;
+        let Some(directory) = config.directory.clone() else {
+            let mut settings = Settings::fresh(config.host).started(config.host, config.preset_key.clone())?;
+            settings.cors = config.allows_any_origin;
+            return Ok(Self::new(None, config.host, settings, pass));
+        };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)
+            .map_err(io_error("create", &directory))?;
+        let lock = lock(&directory, &pass)?;
+        let stored = read(&directory, config.host)?;
+        let settings = stored
+            .unwrap_or_else(|| Settings::fresh(config.host))
+            .started(config.host, config.preset_key.clone())?;
+        // In today's form: an imported key stays in no other.
+        write(&directory, &settings)?;
+        let lock = Arc::new(lock);
+        Ok(Self::new(Some(Place { directory, lock }), config.host, settings, pass))
+    }
+
+    fn new(place: Option<Place>, host: Host, settings: Settings, pass: AccessKey) -> Self {
+        Self {
+            place,
+            host,
+            settings: watch::Sender::new(Arc::new(settings)),
+            changing: Mutex::new(()),
+            pass,
+        }
+    }
+
+    /// What programs of the same user show to come in. It is made anew at every start and known to who reads the lock.
+    pub(crate) fn pass(&self) -> KeyDigest {
+        self.pass.digest()
+    }
+
+    /// Says in the lock where the agent listens; none as soon as it no longer does, because others may then.
+    pub(crate) async fn publish_address(&self, address: Option<SocketAddr>) -> Result<(), DirectoryError> {
+        let Some(Place { directory, lock }) = &self.place else {
+            return Ok(());
+        };
+        let (lock, path) = (Arc::clone(lock), directory.join(LOCK_FILE));
+        let mut holder = Holder::this(&self.pass);
+        holder.address = address;
+        let write = move || holder.write(&lock);
+        let written = tokio::task::spawn_blocking(write).await;
+        written
+            .expect("writing neither panics nor is aborted")
+            .map_err(io_error("write", &path))
+    }
+
+    pub(crate) fn host(&self) -> Host {
+        self.host
+    }
+
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.borrow())
+    }
+
+    pub(crate) fn follow(&self) -> watch::Receiver<Arc<Settings>> {
+        self.settings.subscribe()
+    }
+
+    /// Stores what `next` makes of the settings, then publishes it. A change that was begun is completed even if its caller is gone.
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        next: impl FnOnce(&Settings) -> Result<Settings, ChangeError> + Send + 'static,
+    ) -> Result<Arc<Settings>, ChangeError> {
+        let vault = Arc::clone(self);
+        let change = move || {
+            let _one_at_a_time = vault.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = vault.settings();
+            let next = Arc::new(next(&now)?);
+            if next != now {
+                if let Some(place) = &vault.place {
+                    write(&place.directory, &next).map_err(ChangeError::NotStored)?;
+                }
+                log_switches(&now, &next);
+                vault.settings.send_replace(Arc::clone(&next));
+            }
+            Ok(next)
+        };
+        tokio::task::spawn_blocking(change)
+            .await
+            .expect("the change neither panics nor is aborted")
+    }
+}
+
+/// Logs which switches are on now.
+fn log_switches(before: &Settings, now: &Settings) {
+    let Settings {
+        takeover,
+        jsonrpc,
+        api,
+        mcp,
+        cors,
+        lan,
+        port,
+        ..
+    } = *now;
+    let is_key_new = before.key != now.key;
+    tracing::info!(
+        takeover,
+        jsonrpc,
+        api,
+        mcp,
+        cors,
+        lan,
+        port,
+        is_key_new,
+        "settings changed"
+    );
+}
+
+/// What other programs of the same user may read of an agent's settings, whether or not an agent runs on them.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// The access key, once there is one.
+    pub key: Option<AccessKey>,
+    /// The port of a desktop host.
+    pub port: u16,
+}
+
+/// What is stored in the agent's directory; none before the first start. Blocks.
+pub fn stored(directory: &Path) -> Result<Option<Stored>, DirectoryError> {
+    let settings = read(directory, Host::Desktop)?;
+    Ok(settings.map(|Settings { key, port, .. }| Stored { key, port }))
+}
+
+/// Who runs an agent on a directory, as far as it says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process.
+    pub process: Option<u32>,
+    /// What programs of the same user show in place of the access key, over the loopback, as long as this agent lives.
+    pub pass: Option<AccessKey>,
+    /// Where it listens; none while it starts or ends.
+    pub address: Option<SocketAddr>,
+}
+
+impl Holder {
+    fn this(pass: &AccessKey) -> Self {
+        Self {
+            process: Some(std::process::id()),
+            pass: Some(pass.clone()),
+            address: None,
+        }
+    }
+
+    /// What the file of a lock says: three lines. One that is not whole is not believed.
+    fn read(mut lock: &File) -> io::Result<Self> {
+        let mut text = String::new();
+        lock.read_to_string(&mut text)?;
+        let mut lines = text.split_inclusive('\n').map_while(|line| line.strip_suffix('\n'));
+        Ok(Self {
+            process: lines.next().and_then(|line| line.parse().ok()),
+            pass: lines.next().and_then(|line| AccessKey::new(line).ok()),
+            address: lines.next().and_then(|line| line.parse().ok()),
+        })
+    }
+
+    fn write(&self, lock: &File) -> io::Result<()> {
+        let lines = [
+            self.process.map(|pid| pid.to_string()),
+            self.pass.as_ref().map(|pass| pass.expose().to_owned()),
+            self.address.map(|address| address.to_string()),
+        ];
+        let text: String = lines.into_iter().flatten().map(|line| line + "\n").collect();
+        lock.set_len(0)?;
+        lock.write_all_at(text.as_bytes(), 0)
+    }
+}
+
+/// The agent that runs on the directory, if there is one. Blocks.
+pub fn holder(directory: &Path) -> Result<Option<Holder>, DirectoryError> {
+    let path = directory.join(LOCK_FILE);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("open", &path)(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Holder::read(&file).map(Some).map_err(io_error("read", &path)),
+        Err(TryLockError::Error(error)) => Err(io_error("lock", &path)(error)),
+    }
+}
+
+fn lock(directory: &Path, pass: &AccessKey) -> Result<File, DirectoryError> {
+    let path = directory.join(LOCK_FILE);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(SECRET_MODE)
+        .open(&path)
+        .map_err(io_error("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(DirectoryError::InUse {
+                path: directory.to_owned(),
+                holder: Holder::read(&file).unwrap_or_default(),
+            });
+        }
+        Err(TryLockError::Error(source)) => return Err(io_error("lock", &path)(source)),
+    }
+    // It may be there from a time in which it held no secret.
+    file.set_permissions(Permissions::from_mode(SECRET_MODE))
+        .and_then(|()| Holder::this(pass).write(&file))
+        .map_err(io_error("write", &path))?;
+    Ok(file)
+}
+
+/// The settings of an agent of this kind, or what those of an older service become here.
+fn read(directory: &Path, host: Host) -> Result<Option<Settings>, DirectoryError> {
+    let path = directory.join(SETTINGS_FILE);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("read", &path)(error)),
+    };
+    let damaged = |source| DirectoryError::Damaged {
+        path: path.clone(),
+        source,
+    };
+    let members: serde_json::Map<String, Value> = serde_json::from_slice(&text).map_err(damaged)?;
+    if let Some(imported) = Settings::imported(host, &members) {
+        return Ok(Some(imported));
+    }
+    match members.get("version").and_then(Value::as_u64) {
+        Some(found) if found > u64::from(STORED_VERSION) => Err(DirectoryError::Newer { path, found }),
+        _ => serde_json::from_value(members.into()).map(Some).map_err(damaged),
+    }
+}
+
+/// Replaces the file: after a crash there is the old one or the new one.
+fn write(directory: &Path, settings: &Settings) -> Result<(), DirectoryError> {
+    let (new, path) = (directory.join(NEW_FILE), directory.join(SETTINGS_FILE));
+    let text = serde_json::to_vec_pretty(settings).expect("settings have text keys only");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(SECRET_MODE)
+        .open(&new)
+        .map_err(io_error("create", &new))?;
+    file.write_all(&text)
+        .and_then(|()| file.sync_all())
+        .map_err(io_error("write", &new))?;
+    fs::rename(&new, &path).map_err(io_error("replace", &path))?;
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(io_error("sync", directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::config::{DEFAULT_PORT, PresetKey};
+
+    fn config(directory: &Path) -> Config {
+        Config::new(Host::Headless, directory.join("agent"))
+    }
+
+    #[tokio::test]
+    async fn a_change_is_seen_at_once_and_after_a_restart_and_its_file_is_secret() {
+        let directory = tempfile::tempdir().unwrap();
+        let vault = Arc::new(Vault::open(&config(directory.path())).unwrap());
+        let key = AccessKey::new("secret-key-1").unwrap();
+        let with_key = key.clone();
+        let set = move |settings: &Settings| {
+            Ok(Settings {
+                key: Some(with_key),
+                ..settings.clone()
+            })
+        };
+        vault.change(set).await.unwrap();
+        assert_eq!(vault.settings().key, Some(key.clone()));
+        drop(vault);
+        let again = Vault::open(&config(directory.path())).unwrap();
+        assert_eq!(again.settings().key, Some(key));
+        let file = fs::metadata(directory.path().join("agent").join(SETTINGS_FILE)).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, SECRET_MODE);
+    }
+
+    #[tokio::test]
+    async fn others_of_the_same_user_can_look() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("agent");
+        assert!(stored(&path).unwrap().is_none());
+        assert_eq!(holder(&path).unwrap(), None);
+        let mut config = config(directory.path());
+        let key = AccessKey::new("preset-key-1").unwrap();
+        config.preset_key = Some(PresetKey::Initial(key.clone()));
+        let vault = Vault::open(&config).unwrap();
+        let found = stored(&path).unwrap().expect("it was started once");
+        assert_eq!((found.key, found.port), (Some(key), DEFAULT_PORT));
+        let process = Some(std::process::id());
+        for address in [
+            None,
+            Some("127.0.0.1:65535".parse().unwrap()),
+            Some("[::]:81".parse().unwrap()),
+            None,
+        ] {
+            vault.publish_address(address).await.unwrap();
+            let found = holder(&path).unwrap().expect("it runs");
+            assert_eq!((found.process, found.address), (process, address));
+            assert_eq!(found.pass.map(|pass| pass.digest()), Some(vault.pass()));
+        }
+        drop(vault);
+        assert_eq!(holder(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn half_of_an_address_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let read = |text: &str| {
+            fs::write(&path, text).unwrap();
+            Holder::read(&File::open(&path).unwrap()).unwrap()
+        };
+        let address = Some("127.0.0.1:81".parse().unwrap());
+        let whole = Holder {
+            process: Some(7),
+            pass: Some(AccessKey::new("secret-key-1").unwrap()),
+            address,
+        };
+        assert_eq!(read("7\nsecret-key-1\n127.0.0.1:81\n"), whole);
+        let of_half = |half: &str| read(half).address;
+        assert_eq!(of_half("7\nsecret-key-1\n127.0.0.1:8"), None);
+        assert_eq!(read("7\nsecret-k").pass, None);
+        assert_eq!(read("7"), Holder::default());
+    }
+
+    #[test]
+    fn a_second_agent_is_told_who_holds_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let _held = Vault::open(&config(directory.path())).unwrap();
+        let refused = Vault::open(&config(directory.path())).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("process {}", std::process::id())),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn settings_of_a_newer_version_or_damaged_ones_stop_the_start() {
+        let directory = tempfile::tempdir().unwrap();
+        drop(Vault::open(&config(directory.path())).unwrap());
+        let path = directory.path().join("agent").join(SETTINGS_FILE);
+        fs::write(&path, r#"{"version":2,"moon":true}"#).unwrap();
+        let refused = Vault::open(&config(directory.path())).unwrap_err();
+        assert!(matches!(refused, DirectoryError::Newer { found: 2, .. }));
+        fs::write(&path, "{").unwrap();
+        let refused = Vault::open(&config(directory.path())).unwrap_err();
+        assert!(matches!(refused, DirectoryError::Damaged { .. }));
+    }
+}

@@ -1,0 +1,10 @@
+//! The interfaces that clients speak. Peers of each other: what they share is below them, in [`state`] and [`http`].
+
+pub(crate) mod aria2;
+pub(crate) mod http;
+pub(crate) mod mcp;
+pub(crate) mod rest;
+pub(crate) mod routes;
+pub(crate) mod rpc;
+pub(crate) mod state;
+pub(crate) mod takeover;

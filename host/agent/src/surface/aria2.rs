@@ -1,0 +1,187 @@
+//! aria2's dialect over HTTP: JSON-RPC over POST, GET and WebSocket on `/jsonrpc`, XML-RPC on `POST /rpc`. A peer of the
+//! management API over the same session with the daemon and the same projection.
+//!
+//! What calls mean is the crate `aria2`'s business; here are connections, bodies and keys.
+
+mod client;
+mod connection;
+pub(crate) mod service;
+
+use std::sync::Arc;
+
+use aria2::{Caller, Fault, json, xml_rpc};
+use axum::{
+    Extension,
+    body::Body,
+    extract::{Request, State},
+    http::{StatusCode, header, request::Parts},
+    response::{IntoResponse as _, Response},
+};
+
+use self::client::{GateClient, NoBody, Reply, answer, answer_xml, shown_key};
+use crate::{
+    access::{
+        Seat,
+        budget::{Exhausted, FREE_BODY_BYTES},
+    },
+    gate::{
+        credentials::text,
+        sender::{Sender, Standing},
+    },
+    problem::{Problem, ResultMessage},
+    surface::{
+        http::{extract::seat, socket},
+        state::App,
+    },
+};
+
+/// A caller, and what is known of who it is.
+fn caller(app: &App, client: GateClient) -> (Caller, Arc<GateClient>) {
+    let client = Arc::new(client);
+    let judge: Arc<GateClient> = Arc::clone(&client);
+    (Caller::new(Arc::clone(&app.aria2), judge), client)
+}
+
+fn answered(answer: Result<Reply, Exhausted>) -> Response {
+    match answer {
+        Ok(answer) => ([(header::CONTENT_TYPE, "application/json-rpc")], answer.into_body()).into_response(),
+        Err(error) => Problem::from(error).into_response(),
+    }
+}
+
+/// What is answered when a body is not read.
+fn refused(no_body: NoBody, unauthorized: impl FnOnce(&Fault) -> Response) -> Response {
+    match no_body {
+        NoBody::Refused(problem) => problem.into_response(),
+        NoBody::Unauthorized => unauthorized(&Fault::unauthorized()),
+    }
+}
+
+/// Take calls of aria2's clients.
+///
+/// A JSON-RPC object, or an array of them. Errors are in the answer, whose status is 200. The key is `token:…` as the
+/// first parameter, as with aria2.
+#[utoipa::path(post, path = "/jsonrpc", request_body(content = serde_json::Value, content_type = "application/json"),
+    responses((status = 200, description = "The answers", content_type = "application/json-rpc"),
+    (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
+    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 503, body = ResultMessage)))]
+pub(crate) async fn json_call(
+    State(app): State<App>,
+    Extension(sender): Extension<Sender>,
+    request: Request,
+) -> Response {
+    let client = GateClient::new(
+        Arc::clone(&app.gate),
+        sender,
+        seat(&request),
+        shown_key(request.headers()),
+    );
+    let (caller, client) = caller(&app, client);
+    match client.body(&app.budget, request, json::find_token).await {
+        Ok(body) => answered(answer(&app, &caller, &body).await),
+        Err(no_body) => refused(no_body, |fault| {
+            let mut text = Vec::new();
+            json::write(&mut text, json::NO_ID, Err(fault));
+            answered(Ok(Reply::Whole(text.into())))
+        }),
+    }
+}
+
+/// Open a connection for aria2's clients.
+///
+/// A WebSocket with aria2's calls and notifications. Without an upgrade it is one call, with `params` in base64.
+#[utoipa::path(get, path = "/jsonrpc", params(("method" = Option<String>, Query), ("id" = Option<String>, Query),
+    ("params" = Option<String>, Query)), responses((status = 101, description = "A WebSocket"),
+    (status = 200, description = "The answers", content_type = "application/json-rpc"),
+    (status = 403, body = ResultMessage), (status = 404, body = ResultMessage), (status = 426, body = ResultMessage),
+    (status = 429, body = ResultMessage), (status = 503, body = ResultMessage)))]
+pub(crate) async fn json_connect(
+    State(app): State<App>,
+    Extension(mut sender): Extension<Sender>,
+    mut request: Request,
+) -> Response {
+    if !request.headers().contains_key(header::UPGRADE) {
+        let seat = seat(&request);
+        let (parts, _) = request.into_parts();
+        return json_query(app, sender, seat, &parts).await;
+    }
+    let seat = seat(&request);
+    let (response, upgrade) = socket::accept(&mut request);
+    let Some(upgrade) = upgrade else { return response };
+    let shutdown = app.shutdown.clone();
+    if let Some(seat) = &seat {
+        // A header counts for what the connection may cost before its first call, which says the key itself.
+        if sender.standing == Standing::Open {
+            let shown = shown_key(request.headers());
+            drop(GateClient::new(
+                Arc::clone(&app.gate),
+                sender.clone(),
+                Some(Arc::clone(seat)),
+                shown,
+            ));
+        }
+        seat.limit_reading(FREE_BODY_BYTES);
+    }
+    if sender.standing == Standing::Keyed {
+        sender.standing = Standing::Open;
+    }
+    let (caller, client) = caller(&app, GateClient::new(Arc::clone(&app.gate), sender, seat, None));
+    shutdown.spawn_connection(async move {
+        match upgrade.await {
+            Ok(upgraded) => connection::serve(&app, caller, &client, upgraded).await,
+            Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
+        }
+    });
+    response
+}
+
+/// A page can have a browser send such a request without saying where it comes from. So it needs the key, always, and a
+/// browser that does say so is believed.
+async fn json_query(app: App, sender: Sender, seat: Option<Arc<Seat>>, request: &Parts) -> Response {
+    let headers = &request.headers;
+    let is_foreign = text(headers, "sec-fetch-site").is_some_and(|site| site.ends_with("-site"));
+    if is_foreign || app.gate.vault.settings().key.is_none() {
+        let message = "calls in a query need an access key, and a browser only sends its own page's";
+        return Problem::new(StatusCode::FORBIDDEN, message).into_response();
+    }
+    let (caller, _) = caller(
+        &app,
+        GateClient::new(Arc::clone(&app.gate), sender, seat, shown_key(headers)),
+    );
+    let message = json::query_message(request.uri.query().unwrap_or_default());
+    answered(answer(&app, &caller, &message).await)
+}
+
+/// Take a call of aria2's clients as XML-RPC.
+///
+/// Errors are in the answer, whose status is 200.
+#[utoipa::path(post, path = "/rpc", request_body(content = String, content_type = "text/xml"),
+    responses((status = 200, description = "The answer", content_type = "text/xml"),
+    (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
+    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage),
+    (status = 503, body = ResultMessage)))]
+pub(crate) async fn xml_call(
+    State(app): State<App>,
+    Extension(sender): Extension<Sender>,
+    request: Request,
+) -> Response {
+    let client = GateClient::new(
+        Arc::clone(&app.gate),
+        sender,
+        seat(&request),
+        shown_key(request.headers()),
+    );
+    let (caller, client) = caller(&app, client);
+    let caller = caller.for_xml();
+    let text = |body: Body| ([(header::CONTENT_TYPE, "text/xml")], body).into_response();
+    let body = match client.body(&app.budget, request, xml_rpc::find_token).await {
+        Ok(body) => body,
+        Err(no_body) => return refused(no_body, |fault| text(xml_rpc::answer(Err(fault)).into())),
+    };
+    match answer_xml(&app, &caller, &body).await {
+        Ok(Some(answer)) => text(answer.into_body()),
+        Ok(None) => Problem::invalid("invalid body: it must be an XML-RPC call").into_response(),
+        Err(error) => Problem::from(error).into_response(),
+    }
+}

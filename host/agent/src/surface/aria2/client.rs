@@ -1,0 +1,254 @@
+//! Who calls in aria2's dialect: a client that the gate let pass, and the key that its calls bring themselves.
+
+use std::{borrow::Cow, sync::Arc};
+
+use aria2::{Answer, Caller, Client, Fault, KEY_FIRST, Rights, Room};
+use axum::{
+    body::{Body, Bytes},
+    extract::Request,
+    http::{HeaderMap, StatusCode},
+};
+use futures_util::{
+    future::{BoxFuture, FutureExt as _},
+    stream,
+};
+
+use crate::{
+    access::{
+        Seat,
+        budget::{Budget, Exhausted, FREE_ANSWER_BYTES, FREE_BODY_BYTES, MAX_ANSWER_BYTES, Share},
+        key::KeyDigest,
+    },
+    gate::{
+        Gate,
+        credentials::text,
+        sender::{Sender, Standing},
+    },
+    problem::Problem,
+    surface::{
+        http::extract::{FREE_TIME, Incoming},
+        state::App,
+    },
+};
+
+/// A client, for one message or one connection.
+#[derive(Debug)]
+pub(super) struct GateClient {
+    gate: Arc<Gate>,
+    sender: Sender,
+    /// The connection's, which is kept once a call shows the key.
+    seat: Option<Arc<Seat>>,
+    /// The key came in a header: calls need not say it again.
+    has_key: bool,
+}
+
+impl GateClient {
+    /// A client that the gate let pass, which showed this key in a header, if any.
+    pub(super) fn new(gate: Arc<Gate>, sender: Sender, seat: Option<Arc<Seat>>, shown: Option<&str>) -> Self {
+        let mut client = Self {
+            has_key: sender.standing == Standing::Keyed,
+            gate,
+            sender,
+            seat,
+        };
+        client.has_key = client.has_key || shown.is_some_and(|shown| client.knows_key(shown));
+        client
+    }
+
+    /// Whether its connection is one of a client that may come and go as it likes.
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.seat.as_ref().is_none_or(|seat| seat.is_authenticated())
+    }
+
+    /// Whether too much came before the key.
+    pub(super) fn is_overdrawn(&self) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.is_overdrawn())
+    }
+
+    /// Resolves when its connection has to close for a newer one. Cancel-safe.
+    pub(super) async fn evicted(&self) {
+        match &self.seat {
+            Some(seat) => seat.evicted().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether `shown` is the access key, or the pass that stands for it. Wrong ones are counted, and after too many
+    /// nothing is right for a while.
+    fn knows_key(&self, shown: &str) -> bool {
+        let shown = KeyDigest::of(shown);
+        if self.gate.is_pass(shown, &self.sender) {
+            return true;
+        }
+        let Some(key) = self.gate.vault.settings().key_digest() else {
+            return false;
+        };
+        let Sender { source, form, .. } = self.sender;
+        if self.gate.wait(source, form).is_some() {
+            return false;
+        }
+        let is_right = shown == key;
+        self.gate.count(source, form, is_right);
+        if is_right && let Some(seat) = &self.seat {
+            seat.authenticate();
+        }
+        is_right
+    }
+
+    /// Whether too many wrong keys came from there.
+    pub(super) fn must_wait(&self) -> bool {
+        self.gate.wait(self.sender.source, self.sender.form).is_some()
+    }
+
+    /// Reads the body of a request. A large one is read on once its token is seen, which `find` looks for.
+    pub(super) async fn body(
+        &self,
+        budget: &Budget,
+        request: Request,
+        find: impl Fn(&[u8]) -> Option<Cow<'_, str>>,
+    ) -> Result<Bytes, NoBody> {
+        let mut body = Incoming::of(request, FREE_TIME);
+        if self.rights(None).is_ok() {
+            body.read_whole(budget).await?;
+        } else if !body.read(FREE_BODY_BYTES).await? {
+            let token = find(body.so_far()).ok_or_else(no_token)?;
+            if !self.knows_key(&token) {
+                return Err(NoBody::Unauthorized);
+            }
+            body.read_on(budget).await?;
+        }
+        Ok(body.into_bytes())
+    }
+}
+
+impl Client for GateClient {
+    /// Where the key was taken away while a connection was open, whose process it is was never looked up, and so it may do
+    /// nothing.
+    fn rights(&self, token: Option<&str>) -> Result<Rights, Fault> {
+        if self.has_key {
+            return Ok(Rights::Full);
+        }
+        let is_right = || token.is_some_and(|token| self.knows_key(token));
+        if self.gate.vault.settings().key.is_some() {
+            return if is_right() {
+                Ok(Rights::Full)
+            } else {
+                Err(Fault::unauthorized())
+            };
+        }
+        match &self.sender.standing {
+            Standing::Free | Standing::OwnUser | Standing::Keyed => Ok(Rights::Full),
+            Standing::Visitor(visitor) => Ok(Rights::Visitor(Arc::clone(visitor))),
+            Standing::Open if is_right() => Ok(Rights::Full),
+            Standing::Open => Err(Fault::new(KEY_FIRST)),
+        }
+    }
+
+    fn restricted_to(&self) -> Option<&str> {
+        match &self.sender.standing {
+            Standing::Visitor(visitor) => Some(visitor),
+            _ => None,
+        }
+    }
+}
+
+/// Why a body is not answered by calls.
+pub(super) enum NoBody {
+    Refused(Problem),
+    /// The token that it begins with is wrong.
+    Unauthorized,
+}
+
+impl<T: Into<Problem>> From<T> for NoBody {
+    fn from(problem: T) -> Self {
+        Self::Refused(problem.into())
+    }
+}
+
+/// A large body without a token that could be seen.
+fn no_token() -> Problem {
+    let message = format!(
+        "without the access key a body has at most {} KiB: send the key in the header X-Svc-Token, or as \"token:<key>\" in \
+         the first parameter of the first call, ahead of everything large",
+        FREE_BODY_BYTES >> 10
+    );
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+}
+
+/// The key of a request for aria2's methods: only this header carries one.
+pub(super) fn shown_key(headers: &HeaderMap) -> Option<&str> {
+    text(headers, "x-svc-token").filter(|key| !key.is_empty())
+}
+
+/// A part of the service's memory for one answer.
+struct Reserved<'b> {
+    budget: &'b Budget,
+    share: Option<Share>,
+}
+
+impl<'b> Reserved<'b> {
+    fn of(budget: &'b Budget) -> Self {
+        Self { budget, share: None }
+    }
+}
+
+impl Room for Reserved<'_> {
+    fn bounds(&self) -> (usize, usize) {
+        (FREE_ANSWER_BYTES, MAX_ANSWER_BYTES)
+    }
+
+    fn reserve(&mut self) -> BoxFuture<'_, bool> {
+        async {
+            self.share = self.budget.answer().await.ok();
+            self.share.is_some()
+        }
+        .boxed()
+    }
+}
+
+/// An answer on its way, with its room.
+pub(super) enum Reply {
+    Whole(Bytes),
+    /// Piece by piece, in this order.
+    Streamed(Box<dyn Iterator<Item = Bytes> + Send + Sync>),
+}
+
+impl Reply {
+    pub(super) fn into_body(self) -> Body {
+        match self {
+            Self::Whole(text) => text.into(),
+            Self::Streamed(pieces) => Body::from_stream(stream::iter(pieces.map(Ok::<_, std::convert::Infallible>))),
+        }
+    }
+}
+
+async fn held(answer: Answer, room: Reserved<'_>) -> Result<Reply, Exhausted> {
+    Ok(match answer {
+        Answer::Whole(text) => Reply::Whole(room.budget.hold(text, room.share).await?),
+        Answer::Streamed(pieces) => Reply::Streamed(pieces),
+    })
+}
+
+/// The answer to a message in JSON. A large one waits for its turn.
+pub(super) async fn answer(app: &App, caller: &Caller, message: &[u8]) -> Result<Reply, Exhausted> {
+    let _turn = match message.len() {
+        0..=FREE_BODY_BYTES => None,
+        _ => Some(app.budget.large().await?),
+    };
+    let mut room = Reserved::of(&app.budget);
+    let answer = caller.answer(message, &mut room).await;
+    held(answer, room).await
+}
+
+/// The answer to a message in XML, whose tree is larger. None if it is no call.
+pub(super) async fn answer_xml(app: &App, caller: &Caller, message: &[u8]) -> Result<Option<Reply>, Exhausted> {
+    let _turn = match message.len() {
+        0..=FREE_BODY_BYTES => None,
+        _ => Some(app.budget.largest().await?),
+    };
+    let mut room = Reserved::of(&app.budget);
+    match caller.answer_xml(message, &mut room).await {
+        Some(answer) => held(answer, room).await.map(Some),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,130 @@
+//! What aria2's dialect needs of this service: its tasks from the projection, commands through the daemon.
+
+use std::sync::Arc;
+
+use aria2::{Change, CommandError, Service, Snapshot, Subscription, Task};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use protocol::{ConfigSnapshot, Method, RuntimeStats, TaskStatus};
+use serde_json::value::RawValue;
+
+use crate::{
+    link::{daemon::Daemon, error::CallError},
+    projection::{
+        feed::Feed,
+        hub::{Hub, Taken},
+        task_list, tasks,
+    },
+};
+
+impl Task for task_list::Task {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn queue(&self) -> &str {
+        &self.queue
+    }
+
+    fn queue_order(&self) -> u32 {
+        self.queue_order
+    }
+
+    fn status(&self) -> TaskStatus {
+        self.status
+    }
+
+    fn dated(&self) -> u64 {
+        self.completed_at.max(self.created_at)
+    }
+
+    fn members<'t>(&'t self, show: &mut dyn FnMut(&'t str, &'t str)) {
+        self.packed.members(show);
+    }
+}
+
+/// The changes of the projection, as the dialect takes them.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    hub: Arc<Hub>,
+    feed: Arc<Feed>,
+}
+
+impl Changes {
+    pub(crate) fn of(hub: Arc<Hub>) -> Self {
+        let feed = hub.subscribe();
+        Self { hub, feed }
+    }
+}
+
+impl Subscription for Changes {
+    fn is_behind(&self) -> bool {
+        self.feed.is_behind()
+    }
+
+    fn take(&self) -> Vec<Change> {
+        match self.hub.take(&self.feed) {
+            Taken::Changes(changes) => changes.into_iter().filter_map(change).collect(),
+            Taken::Everything {
+                tasks,
+                runs,
+                queues,
+                is_gap,
+            } => vec![Change::Everything(Snapshot {
+                tasks: tasks
+                    .into_iter()
+                    .map(|(age, task)| (age, task as Arc<dyn Task>))
+                    .collect(),
+                progress: runs,
+                queues,
+                is_gap,
+            })],
+        }
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        self.feed.changed().boxed()
+    }
+}
+
+fn change(change: tasks::Change) -> Option<Change> {
+    Some(match change {
+        tasks::Change::Task(age, task) => Change::Task { age, task },
+        tasks::Change::Deleted(id) => Change::Deleted { id },
+        tasks::Change::Progress(progress) => Change::Progress(progress),
+        tasks::Change::Queues(queues) => Change::Queues(queues),
+        // The feed is read anew instead.
+        tasks::Change::All => return None,
+    })
+}
+
+impl From<CallError> for CommandError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused(error) => Self::Refused(error),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl Service for Daemon {
+    fn check(&self) -> Result<(), CommandError> {
+        self.known().map(|_| ()).map_err(CommandError::from)
+    }
+
+    fn command<'s>(
+        &'s self,
+        method: Method,
+        params: &'s RawValue,
+    ) -> BoxFuture<'s, Result<Box<RawValue>, CommandError>> {
+        async move { Ok(self.call_raw(method, &params).await?) }.boxed()
+    }
+
+    fn stats(&self) -> Result<RuntimeStats, CommandError> {
+        Ok(self.known()?.with_tasks(|daemon| daemon.stats().clone()))
+    }
+
+    fn config(&self) -> Result<ConfigSnapshot, CommandError> {
+        let config = self.known()?.with_tasks(|daemon| serde_json::from_str(daemon.config()));
+        config.map_err(|error| CommandError::Failed(error.to_string()))
+    }
+}

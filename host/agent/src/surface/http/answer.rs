@@ -1,0 +1,55 @@
+//! The answers that most routes give.
+
+use std::convert::Infallible;
+
+use axum::{
+    Json,
+    body::Body,
+    http::header,
+    response::{IntoResponse as _, Response},
+};
+use futures_util::stream;
+use protocol::{Method, OkResult};
+use serde::Serialize;
+
+use crate::{
+    problem::{Problem, ResultMessage},
+    projection::tasks::Listing,
+    surface::state::App,
+};
+
+/// Has the daemon do something that has no result, and answers that it is done.
+pub(crate) async fn done(
+    app: &App,
+    method: Method,
+    params: &(impl Serialize + Sync),
+) -> Result<Json<ResultMessage>, Problem> {
+    let OkResult { .. } = app.daemon.call(method, params).await?;
+    Ok(ok())
+}
+
+/// It is done.
+pub(crate) fn ok() -> Json<ResultMessage> {
+    Json(ResultMessage {
+        success: true,
+        message: "ok".to_owned(),
+    })
+}
+
+/// Text that is JSON already.
+pub(crate) fn json(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// A list, written while it is sent; a short one at once.
+pub(crate) fn list(mut pieces: Listing) -> Response {
+    let first = pieces.next().unwrap_or_default();
+    let body = match pieces.next() {
+        None => Body::from(first),
+        Some(second) => {
+            let all = [first, second].into_iter().chain(pieces).map(Ok::<_, Infallible>);
+            Body::from_stream(stream::iter(all))
+        }
+    };
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}

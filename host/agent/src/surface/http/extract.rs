@@ -1,0 +1,247 @@
+//! Extractors: bodies and query parameters, with the same refusals for every route.
+
+use std::{sync::Arc, time::Duration};
+
+use admission::json::check_tree;
+use axum::body::HttpBody as _;
+use axum::{
+    body::{self, Bytes},
+    extract::{FromRequest, FromRequestParts, Query, Request},
+    http::{StatusCode, request::Parts},
+};
+use bytes::{Buf as _, BytesMut};
+use http_body_util::BodyExt as _;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout_at};
+use utoipa::ToSchema;
+
+use crate::access::budget::MAX_BODY_BYTES;
+use crate::surface::state::App;
+use crate::{
+    access::{
+        Seat,
+        budget::{self, Budget, Exhausted, FREE_BODY_BYTES, Share},
+    },
+    problem::Problem,
+};
+
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_mins(1);
+
+/// How long a large one may do nothing while it occupies room that others wait for, and how long each of its bytes may
+/// take: 64 KiB/s.
+const LARGE_GRACE: Duration = Duration::from_secs(10);
+const LARGE_PACE: Duration = Duration::from_nanos(15_259);
+
+/// How long that of a client may take that has not authenticated.
+pub(crate) const FREE_TIME: Duration = Duration::from_secs(15);
+
+/// A JSON body, whatever its content type says.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let Raw(bytes) = Raw::from_request(request, app).await?;
+        let _turn = match bytes.len() {
+            0..=FREE_BODY_BYTES => None,
+            _ => Some(app.budget.large().await?),
+        };
+        read_object(&bytes).map(Self).map_err(Problem::invalid)
+    }
+}
+
+/// A record from a JSON object. An array would be read as its members in order.
+pub(crate) fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err("invalid body: it must be a JSON object".to_owned());
+    }
+    check_tree(bytes).map_err(|error| format!("invalid body: {error}"))?;
+    protocol::from_json(bytes).map_err(|misfit| format!("invalid body: {misfit}"))
+}
+
+/// A whole body.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary, description = "The file as it is")]
+pub(crate) struct Raw(pub(crate) Bytes);
+
+impl FromRequest<App> for Raw {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        whole(request, app, StatusCode::PAYLOAD_TOO_LARGE).await.map(Self)
+    }
+}
+
+/// A plugin's archive. One that is too large is as wrong as any other that cannot be used.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary, description = "The ZIP archive as it is")]
+pub(crate) struct Archive(pub(crate) Bytes);
+
+impl FromRequest<App> for Archive {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        whole(request, app, StatusCode::BAD_REQUEST).await.map(Self)
+    }
+}
+
+/// Reads the body of a request that the gate let in with a key, or that needs none.
+async fn whole(request: Request, app: &App, too_large: StatusCode) -> Result<Bytes, Problem> {
+    let mut body = Incoming::of(request, BODY_TIME);
+    let read = body.read_whole(&app.budget).await;
+    read.map_err(|error| match error {
+        Unread::TooLarge => Problem::new(too_large, error.to_string()),
+        error => error.into(),
+    })?;
+    Ok(body.into_bytes())
+}
+
+/// Why a body was not read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unread {
+    #[error("the body is larger than {} MiB", MAX_BODY_BYTES >> 20)]
+    TooLarge,
+    #[error("the body took too long")]
+    TooSlow,
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
+    #[error("the body broke off")]
+    Broken,
+}
+
+impl From<Unread> for Problem {
+    fn from(error: Unread) -> Self {
+        let status = match &error {
+            Unread::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Unread::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Unread::Exhausted(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Unread::Broken => StatusCode::BAD_REQUEST,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+/// A body that is being read. What has come is kept in one piece, however small the pieces were that it came in.
+pub(crate) struct Incoming {
+    body: body::Body,
+    /// The only piece so far.
+    first: Bytes,
+    /// All pieces, once there are several.
+    rest: BytesMut,
+    until: Instant,
+    /// Whether every byte gives it more time.
+    is_paced: bool,
+    share: Option<Share>,
+}
+
+impl Incoming {
+    /// The body of a request, which has this long to arrive.
+    pub(crate) fn of(request: Request, time: Duration) -> Self {
+        Self {
+            body: request.into_body(),
+            first: Bytes::new(),
+            rest: BytesMut::new(),
+            until: Instant::now() + time,
+            is_paced: false,
+            share: None,
+        }
+    }
+
+    /// Reads all of it, of a sender that has authenticated.
+    pub(crate) async fn read_whole(&mut self, budget: &Budget) -> Result<(), Unread> {
+        let announced = self.body.size_hint().lower();
+        // What is announced to be large waits for its room before any of it is here.
+        let is_large = usize::try_from(announced).is_ok_and(|bytes| bytes > FREE_BODY_BYTES);
+        self.until = Instant::now() + BODY_TIME;
+        if is_large || !self.read(FREE_BODY_BYTES).await? {
+            self.read_on(budget).await?;
+        }
+        Ok(())
+    }
+
+    /// What has come so far.
+    pub(crate) fn so_far(&self) -> &[u8] {
+        if self.rest.is_empty() { &self.first } else { &self.rest }
+    }
+
+    /// Reads until this many bytes are there. Whether that is the whole body.
+    pub(crate) async fn read(&mut self, bytes: usize) -> Result<bool, Unread> {
+        while self.so_far().len() <= bytes {
+            if self.body.is_end_stream() {
+                return Ok(true);
+            }
+            let frame = timeout_at(self.until, self.body.frame()).await;
+            let Some(frame) = frame.map_err(|_| Unread::TooSlow)? else {
+                return Ok(true);
+            };
+            let Ok(mut piece) = frame.map_err(|_| Unread::Broken)?.into_data() else {
+                continue;
+            };
+            if self.so_far().len() + piece.len() > MAX_BODY_BYTES {
+                return Err(Unread::TooLarge);
+            }
+            if self.is_paced {
+                self.until += LARGE_PACE * u32::try_from(piece.len()).unwrap_or(u32::MAX);
+            }
+            if self.so_far().is_empty() && !self.is_paced {
+                self.first = piece;
+            } else {
+                self.rest.reserve(self.first.len() + piece.len());
+                self.rest.extend_from_slice(&std::mem::take(&mut self.first));
+                self.rest.extend_from_slice(&piece.copy_to_bytes(piece.len()));
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads the rest, once there is room for it.
+    pub(crate) async fn read_on(&mut self, budget: &Budget) -> Result<(), Unread> {
+        let announced = self
+            .body
+            .size_hint()
+            .exact()
+            .and_then(|rest| usize::try_from(rest).ok());
+        let size = announced.map_or(MAX_BODY_BYTES, |rest| self.so_far().len().saturating_add(rest));
+        if size > MAX_BODY_BYTES {
+            return Err(Unread::TooLarge);
+        }
+        self.share = Some(budget.body(size).await?);
+        self.rest.reserve(size - self.rest.len());
+        self.until = Instant::now() + LARGE_GRACE;
+        self.is_paced = true;
+        self.read(MAX_BODY_BYTES).await.map(|_| ())
+    }
+
+    /// The whole body. Its room is free when it is dropped.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        let bytes = if self.rest.is_empty() {
+            self.first
+        } else {
+            self.rest.freeze()
+        };
+        match self.share {
+            Some(share) => budget::with_share(bytes, share),
+            None => bytes,
+        }
+    }
+}
+
+/// The seat of the connection that a request came on.
+pub(crate) fn seat(request: &Request) -> Option<Arc<Seat>> {
+    request.extensions().get::<Arc<Seat>>().cloned()
+}
+
+/// The parameters after the `?`.
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = Query::<T>::from_request_parts(parts, state).await;
+        read.map(|Query(params)| Self(params))
+            .map_err(|error| Problem::invalid(error.body_text()))
+    }
+}

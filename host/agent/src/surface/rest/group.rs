@@ -1,0 +1,92 @@
+//! Groups, and the previews that they are made of.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    response::Response,
+};
+use protocol::{
+    CreateGroupRequest, CreateGroupResponse, GroupDeleteParams, GroupDto, GroupIdParams, Method, ResolvePreviewRequest,
+    ResolvePreviewResponse,
+};
+
+use super::task::DeleteParams;
+use crate::problem::{Called, Gated, Named, Problem, ResultMessage, Sent};
+use crate::surface::{
+    http::{
+        answer,
+        extract::{Body, Params},
+    },
+    state::App,
+};
+
+type Ack = Result<Json<ResultMessage>, Problem>;
+
+/// List groups of downloads.
+///
+/// A group is what came of one URL with several files: the downloads that belong together, and their directory.
+#[utoipa::path(get, path = "/api/v1/groups", responses(
+    (status = 200, body = Vec<GroupDto>), Gated, (status = 503, body = ResultMessage)))]
+pub(crate) async fn group_list(State(app): State<App>) -> Result<Response, Problem> {
+    Ok(answer::json(
+        app.daemon.known()?.with_tasks(|daemon| daemon.groups().to_owned()),
+    ))
+}
+
+/// Download items of a preview.
+///
+/// Each item becomes a task of a new group; all of them are on the disk when this is answered. Links are asked for when
+/// a task's turn comes, so none is out of date by then.
+#[utoipa::path(post, path = "/api/v1/groups", request_body = CreateGroupRequest, responses(
+    (status = 200, body = CreateGroupResponse), Gated, Sent, Named, Called))]
+pub(crate) async fn group_create(
+    State(app): State<App>,
+    Body(request): Body<CreateGroupRequest>,
+) -> Result<Json<CreateGroupResponse>, Problem> {
+    Ok(Json(app.daemon.call(Method::GroupCreate, &request).await?))
+}
+
+/// Show the files behind a URL.
+///
+/// Those that a plugin lists; nothing is downloaded or stored. `plugin` says whose URL it is. Why there is no list is in
+/// `error`. Without items and error, `message` says what becomes of the URL: if no plugin claims it, a plain file.
+#[utoipa::path(post, path = "/api/v1/resolve/preview", request_body = ResolvePreviewRequest, responses(
+    (status = 200, body = ResolvePreviewResponse), Gated, Sent, Called))]
+pub(crate) async fn preview_create(
+    State(app): State<App>,
+    Body(request): Body<ResolvePreviewRequest>,
+) -> Result<Json<ResolvePreviewResponse>, Problem> {
+    Ok(Json(app.daemon.call(Method::GroupResolvePreview, &request).await?))
+}
+
+/// Remove a group with its downloads.
+///
+/// With `deleteFiles=true` the files that they made are deleted, too.
+#[utoipa::path(delete, path = "/api/v1/groups/{id}", params(("id" = String, Path, description = "The group's id"), DeleteParams), responses(
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(crate) async fn group_delete(
+    State(app): State<App>,
+    Path(group_id): Path<String>,
+    Params(DeleteParams { delete_files }): Params<DeleteParams>,
+) -> Ack {
+    let params = GroupDeleteParams { group_id, delete_files };
+    answer::done(&app, Method::GroupDelete, &params).await
+}
+
+/// Pause the downloads of a group.
+///
+/// What has been received stays and is gone on with later.
+#[utoipa::path(put, path = "/api/v1/groups/{id}/pause", params(("id" = String, Path, description = "The group's id")), responses(
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(crate) async fn group_pause(State(app): State<App>, Path(group_id): Path<String>) -> Ack {
+    answer::done(&app, Method::GroupPause, &GroupIdParams { group_id }).await
+}
+
+/// Continue the downloads of a group.
+///
+/// They start as far as their queue has room; the others wait for their turn.
+#[utoipa::path(put, path = "/api/v1/groups/{id}/continue", params(("id" = String, Path, description = "The group's id")), responses(
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(crate) async fn group_continue(State(app): State<App>, Path(group_id): Path<String>) -> Ack {
+    answer::done(&app, Method::GroupResume, &GroupIdParams { group_id }).await
+}

@@ -1,0 +1,99 @@
+//! The market: plugins to install, and the sources that offer them.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    response::Response,
+};
+use protocol::{
+    InstalledPlugin, MarketEntryDto, MarketInstallRequest, MarketRefreshRequest, MarketSourceAddRequest,
+    MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, Method,
+};
+use serde_json::{Map, value::RawValue};
+
+use crate::{
+    problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
+    surface::{
+        http::{answer, extract::Body},
+        state::App,
+    },
+};
+
+/// List what can be installed.
+///
+/// From all sources, those that came with the service first; with what is installed, what is revoked, and whether a source
+/// is stale. Sources that were not asked for some minutes are asked first.
+#[utoipa::path(get, path = "/api/v1/market", responses(
+    (status = 200, body = Vec<MarketEntryDto>), Gated, Called))]
+pub(crate) async fn market_list(State(app): State<App>) -> Result<Response, Problem> {
+    // It is long and passes through as it is.
+    let list: Box<RawValue> = app.daemon.call(Method::PluginMarketList, &Map::new()).await?;
+    Ok(answer::json(String::from(Box::<str>::from(list))))
+}
+
+/// Install or update a plugin from the market.
+///
+/// The newest version that fits, after its signature and its fixtures were checked. With `version`, only if it is that one.
+/// If it asks for anything, it runs only after you agree: `pendingConsent` names what is asked, the list of plugins shows
+/// it, and `PUT …/enabled` takes it as `consent`; of an update the version before goes on meanwhile. Whatever fails of
+/// download, checks and installation is answered with 400 and the reason.
+#[utoipa::path(post, path = "/api/v1/market/install", request_body = MarketInstallRequest, responses(
+    (status = 200, body = InstalledPlugin), Gated, Sent, Called))]
+pub(crate) async fn market_install(
+    State(app): State<App>,
+    Body(request): Body<MarketInstallRequest>,
+) -> Result<Json<InstalledPlugin>, Problem> {
+    let installed = app.daemon.call(Method::PluginMarketInstall, &request).await;
+    installed.map(Json).map_err(Problem::refused)
+}
+
+/// Ask sources for news now.
+///
+/// One of them, or all. What a source says that cannot be believed changes nothing; `error` of the source tells it.
+#[utoipa::path(post, path = "/api/v1/market/refresh", request_body = MarketRefreshRequest, responses(
+    (status = 200, body = Vec<MarketSourceDto>), Gated, Sent, Called))]
+pub(crate) async fn market_refresh(
+    State(app): State<App>,
+    Body(request): Body<MarketRefreshRequest>,
+) -> Result<Json<Vec<MarketSourceDto>>, Problem> {
+    Ok(Json(app.daemon.call(Method::PluginMarketRefresh, &request).await?))
+}
+
+/// List the sources of plugins.
+///
+/// With the fingerprints of their keys, until when what they said counts, and why the last look at one failed. What came
+/// with the service is `bundled`.
+#[utoipa::path(get, path = "/api/v1/market/sources", responses(
+    (status = 200, body = Vec<MarketSourceDto>), Gated, Called))]
+pub(crate) async fn source_list(State(app): State<App>) -> Result<Json<Vec<MarketSourceDto>>, Problem> {
+    Ok(Json(
+        app.daemon.call(Method::PluginMarketSourceList, &Map::new()).await?,
+    ))
+}
+
+/// Add a source of plugins.
+///
+/// In two steps: without `fingerprint` nothing is added, and the answer says which key the link has, to be compared with what
+/// the source's maintainer tells elsewhere; with it, the source is asked, and added if it is believed.
+#[utoipa::path(post, path = "/api/v1/market/sources", request_body = MarketSourceAddRequest, responses(
+    (status = 200, body = MarketSourceAddResponse), Gated, Sent, Called))]
+pub(crate) async fn source_create(
+    State(app): State<App>,
+    Body(request): Body<MarketSourceAddRequest>,
+) -> Result<Json<MarketSourceAddResponse>, Problem> {
+    let added = app.daemon.call(Method::PluginMarketSourceAdd, &request).await;
+    added.map(Json).map_err(Problem::refused)
+}
+
+/// Forget a source of plugins.
+///
+/// Refused while plugins that came from it are installed: nobody would tell that one of them is dangerous.
+#[utoipa::path(delete, path = "/api/v1/market/sources/{source}", params(("source" = String, Path, description = "What the source calls itself")), responses(
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(crate) async fn source_delete(
+    State(app): State<App>,
+    Path(source): Path<String>,
+) -> Result<Json<ResultMessage>, Problem> {
+    let params = MarketSourceParams { source };
+    answer::done(&app, Method::PluginMarketSourceRemove, &params).await
+}

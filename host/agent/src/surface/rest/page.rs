@@ -1,0 +1,82 @@
+//! The page at the root: what this is, how the first key is set, and how to go on.
+
+use std::sync::LazyLock;
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, header},
+    response::{Html, IntoResponse, Response},
+};
+use data_encoding::BASE64;
+use sha2::{Digest as _, Sha256};
+
+use crate::{problem::ResultMessage, settings::config::Host, surface::state::App};
+
+const PAGE: &str = include_str!("page.html");
+
+/// Between what every page begins with, the set-up, what follows it, and that with the management API off.
+const NEXT_PART: &str = "<!-- next part -->\n";
+
+/// The longest name of a host with its port that the page repeats: DNS names have 253 characters at most.
+const MAX_HOST_CHARS: usize = 260;
+
+/// Only the page's own style and script, which talks to this server only. Nothing else is loaded, and no page may frame it.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'",
+        inline(PAGE, "style"),
+        inline(PAGE, "script")
+    )
+});
+
+/// By what a policy knows the part of a page that is between `<tag>` and `</tag>`.
+pub(crate) fn inline(page: &str, tag: &str) -> String {
+    let text = page.split_once(&format!("<{tag}>")).map_or("", |(_, rest)| rest);
+    let text = text.split_once(&format!("</{tag}>")).map_or("", |(text, _)| text);
+    format!("sha256-{}", BASE64.encode(&Sha256::digest(text)))
+}
+
+/// What this is and how to go on.
+///
+/// A page for people who open the service's address in a browser. It needs no key and shows nothing of what the service
+/// does.
+#[utoipa::path(get, path = "/", responses(
+    (status = 200, description = "A page", content_type = "text/html"), (status = 403, body = ResultMessage)))]
+pub(crate) async fn page_view(State(app): State<App>, headers: HeaderMap) -> Response {
+    let settings = app.gate.vault.settings();
+    let port = app.listening.address.port();
+    let part = match (app.listening.host, &settings.key) {
+        (Host::Headless, None) => 1,
+        _ if settings.api => 2,
+        _ => 3,
+    };
+    let mut parts = PAGE.split(NEXT_PART);
+    let (head, body) = (parts.next().unwrap_or(""), parts.nth(part - 1).unwrap_or(""));
+    let body = body
+        .replace("{origin}", &origin(&headers, port))
+        .replace("{port}", &port.to_string());
+    (
+        [(header::CONTENT_SECURITY_POLICY, POLICY.as_str())],
+        Html(format!("{head}{body}")),
+    )
+        .into_response()
+}
+
+/// Where the visitor sees this server. What is no plain name or address, and so could be more than text, is not shown.
+fn origin(headers: &HeaderMap, port: u16) -> String {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_plain = |host: &&str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".:-[]".contains(&byte);
+        (1..=MAX_HOST_CHARS).contains(&host.len()) && host.bytes().all(plain)
+    };
+    let scheme = if text("x-forwarded-proto") == Some("https") {
+        "https"
+    } else {
+        "http"
+    };
+    match text("host").filter(is_plain) {
+        Some(host) => format!("{scheme}://{host}"),
+        None => format!("http://127.0.0.1:{port}"),
+    }
+}

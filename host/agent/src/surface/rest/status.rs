@@ -1,0 +1,52 @@
+//! `/ping` and `/api/v1/info`: whether the service runs, and its version.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    problem::{Gated, ResultMessage},
+    surface::state::App,
+};
+
+/// Is the service there?
+///
+/// Needs no key. Answers as soon as the service listens; it says nothing about downloads.
+#[utoipa::path(get, path = "/ping", responses((status = 200, body = Pong), (status = 403, body = ResultMessage)))]
+pub(crate) async fn ping(State(app): State<App>) -> Json<Pong> {
+    Json(Pong {
+        success: true,
+        app: "Svc",
+        version: app.version.to_string(),
+        message: "pong",
+        language: app.language.as_deref().map(ToOwned::to_owned),
+    })
+}
+
+/// Which service and version this is.
+///
+/// Asks for the access key like all of the interface, so it is a good first call to try a key with.
+#[utoipa::path(get, path = "/api/v1/info", responses(
+    (status = 200, body = ApiInfo), Gated))]
+pub(crate) async fn info_view(State(app): State<App>) -> Json<ApiInfo> {
+    Json(ApiInfo {
+        name: "Svc",
+        version: app.version.to_string(),
+    })
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Pong {
+    success: bool,
+    app: &'static str,
+    version: String,
+    message: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ApiInfo {
+    name: &'static str,
+    version: String,
+}

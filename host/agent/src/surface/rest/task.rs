@@ -1,0 +1,247 @@
+//! Tasks.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::{HeaderName, HeaderValue},
+    response::Response,
+};
+use protocol::{
+    ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method,
+    RenameTaskParams, TaskDto, TaskIdParams, TaskStatus,
+};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::{
+    problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
+    projection::tasks::{Filter, Page},
+    surface::{
+        http::{
+            answer,
+            extract::{Body, Params},
+        },
+        state::App,
+    },
+};
+
+/// The largest page.
+const MAX_LIMIT: usize = 1000;
+
+type Ack = Result<Json<ResultMessage>, Problem>;
+
+/// List downloads, newest first.
+///
+/// All of them, or those of one status, queue or group. With `limit` it is a page, and the header `X-Next-Cursor` has
+/// the `cursor` of the next one; without that header there is none.
+#[utoipa::path(get, path = "/api/v1/tasks", params(ListParams), responses(
+    (status = 200, body = Vec<TaskDto>, headers(("X-Next-Cursor" = String, description = "Where the next page begins, if there is one"))),
+    (status = 400, body = ResultMessage), Gated, (status = 503, body = ResultMessage)))]
+pub(crate) async fn task_list(State(app): State<App>, Params(params): Params<ListParams>) -> Result<Response, Problem> {
+    let hub = app.daemon.known()?;
+    let filter = params.filter()?;
+    let limit = match params.limit {
+        Some(limit) if (1..=MAX_LIMIT).contains(&limit) => Some(limit),
+        Some(_) => {
+            return Err(Problem::invalid(format!(
+                "limit must be a number from 1 to {MAX_LIMIT}"
+            )));
+        }
+        None => None,
+    };
+    let page = hub.with_tasks(|daemon| daemon.page(filter, limit, params.cursor.as_deref()));
+    let Page { tasks, next } = page.map_err(|_| Problem::invalid("cursor must come from X-Next-Cursor"))?;
+    let mut response = answer::list(tasks);
+    if let Some(next) = next.and_then(|next| HeaderValue::try_from(next).ok()) {
+        response
+            .headers_mut()
+            .insert(HeaderName::from_static("x-next-cursor"), next);
+    }
+    Ok(response)
+}
+
+/// Add a download.
+///
+/// Only `url` is needed. The task is on the disk when this is answered, so it survives whatever happens then; it starts
+/// when its queue has room. A URL that a plugin knows is asked about there, and may become a group of several
+/// downloads.
+#[utoipa::path(post, path = "/api/v1/tasks", request_body = CreateTaskRequest, responses(
+    (status = 200, body = CreatedTask), Gated, Sent, Named, Called))]
+pub(crate) async fn task_create(
+    State(app): State<App>,
+    Body(request): Body<CreateTaskRequest>,
+) -> Result<Json<CreatedTask>, Problem> {
+    if request.url.trim().is_empty() {
+        return Err(Problem::invalid("url is required"));
+    }
+    let params = CreateTaskParams {
+        request,
+        ..CreateTaskParams::default()
+    };
+    Ok(Json(app.daemon.call(Method::TaskCreate, &params).await?))
+}
+
+/// Pause all downloads.
+///
+/// What has been received stays and is gone on with later.
+#[utoipa::path(put, path = "/api/v1/tasks/pause", responses(
+    (status = 200, body = ResultMessage), Gated, Called))]
+pub(crate) async fn task_pause_all(State(app): State<App>) -> Ack {
+    answer::done(&app, Method::TaskPauseAll, &serde_json::Map::new()).await
+}
+
+/// Continue all paused and failed downloads.
+///
+/// They start as far as their queues have room; the others wait for their turn.
+#[utoipa::path(put, path = "/api/v1/tasks/continue", responses(
+    (status = 200, body = ResultMessage), Gated, Called))]
+pub(crate) async fn task_continue_all(State(app): State<App>) -> Ack {
+    answer::done(&app, Method::TaskResumeAll, &serde_json::Map::new()).await
+}
+
+/// Show one download.
+///
+/// Its status, its bytes, its file, and why it failed if it did.
+#[utoipa::path(get, path = "/api/v1/tasks/{id}", params(("id" = String, Path, description = "The task's id")), responses(
+    (status = 200, body = TaskDto), Gated, (status = 400, body = ResultMessage), (status = 503, body = ResultMessage)))]
+pub(crate) async fn task_view(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
+    let task = app.daemon.known()?.with_tasks(|daemon| daemon.task(&id));
+    task.map(answer::json).ok_or_else(Problem::not_found)
+}
+
+/// Remove a download.
+///
+/// With `deleteFiles=true` the files that it made are deleted, too; nothing else on the disk is touched.
+#[utoipa::path(delete, path = "/api/v1/tasks/{id}", params(("id" = String, Path, description = "The task's id"), DeleteParams), responses(
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(crate) async fn task_delete(
+    State(app): State<App>,
+    Path(task_id): Path<String>,
+    Params(DeleteParams { delete_files }): Params<DeleteParams>,
+) -> Ack {
+    let params = DeleteTaskParams { task_id, delete_files };
+    answer::done(&app, Method::TaskDelete, &params).await
+}
+
+/// Pause a download.
+///
+/// What has been received stays and is gone on with later.
+#[utoipa::path(put, path = "/api/v1/tasks/{id}/pause", params(("id" = String, Path, description = "The task's id")), responses(
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(crate) async fn task_pause(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
+    answer::done(&app, Method::TaskPause, &TaskIdParams { task_id }).await
+}
+
+/// Continue a paused or failed download.
+///
+/// It goes on with the bytes that it has, if the server still has the same file.
+#[utoipa::path(put, path = "/api/v1/tasks/{id}/continue", params(("id" = String, Path, description = "The task's id")), responses(
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(crate) async fn task_continue(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
+    answer::done(&app, Method::TaskResume, &TaskIdParams { task_id }).await
+}
+
+/// Give a download's file another name.
+///
+/// Works while it runs and when it is finished. A name that is taken is refused.
+#[utoipa::path(post, path = "/api/v1/tasks/{id}/rename", params(("id" = String, Path, description = "The task's id")), request_body = RenameBody, responses(
+    (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
+pub(crate) async fn task_rename(
+    State(app): State<App>,
+    Path(task_id): Path<String>,
+    Body(RenameBody { file_name }): Body<RenameBody>,
+) -> Ack {
+    let params = RenameTaskParams { task_id, file_name };
+    answer::done(&app, Method::TaskRename, &params).await
+}
+
+/// Give a download another URL.
+///
+/// For links that have expired: the bytes that are there are kept if they are the same behind the new URL. Login, cookies,
+/// headers and form that were given for the old URL are removed if the new one is of another origin (scheme, host and
+/// port); the message then says so.
+#[utoipa::path(post, path = "/api/v1/tasks/{id}/url", params(("id" = String, Path, description = "The task's id")), request_body = UrlBody, responses(
+    (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
+pub(crate) async fn task_change_url(
+    State(app): State<App>,
+    Path(task_id): Path<String>,
+    Body(UrlBody { url }): Body<UrlBody>,
+) -> Ack {
+    let changed: ChangedTask = app
+        .daemon
+        .call(Method::TaskChangeUrl, &ChangeUrlParams { task_id, url })
+        .await?;
+    let mut answer = answer::ok();
+    if let Some(notice) = changed.notice {
+        answer.0.message = notice;
+    }
+    Ok(answer)
+}
+
+/// Download a URL as it is, without its plugin.
+///
+/// The way out when the plugin that knows the URL fails: what the server gives for the URL itself becomes the file.
+#[utoipa::path(post, path = "/api/v1/tasks/{id}/ignore-plugin-retry", params(("id" = String, Path, description = "The task's id")), responses(
+    (status = 200, body = ResultMessage), Gated, Named, Called))]
+pub(crate) async fn task_ignore_plugin_retry(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
+    let params = TaskIdParams { task_id };
+    answer::done(&app, Method::PluginIgnoreRetry, &params).await
+}
+
+/// Which tasks, and how many.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListParams {
+    /// A status by number or name; `all` is no filter.
+    status: Option<String>,
+    /// Tasks of this queue.
+    queue_id: Option<String>,
+    /// Tasks of this group.
+    group_id: Option<String>,
+    /// At most this many, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// What `X-Next-Cursor` said.
+    cursor: Option<String>,
+}
+
+impl ListParams {
+    fn filter(&self) -> Result<Filter, Problem> {
+        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let status = match text(&self.status).as_deref() {
+            None | Some("all") => None,
+            Some(name) => {
+                let is = |status: &TaskStatus| status.name() == name || (*status as u8).to_string() == name;
+                let found = TaskStatus::ALL.into_iter().find(is);
+                Some(found.ok_or_else(|| Problem::invalid("status must be 0 to 5, a name of one, or all"))?)
+            }
+        };
+        Ok(Filter {
+            status,
+            queue: text(&self.queue_id),
+            group: text(&self.group_id),
+        })
+    }
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(crate) struct DeleteParams {
+    /// Delete the files too that were made.
+    #[serde(default)]
+    pub(crate) delete_files: bool,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RenameBody {
+    file_name: String,
+}
+
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct UrlBody {
+    #[schema(min_length = 1, example = "https://example.com/file.zip")]
+    url: String,
+}

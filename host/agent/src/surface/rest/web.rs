@@ -1,0 +1,185 @@
+//! Files, exports and uploads of the browser. The daemon holds them; here they only pass.
+
+use axum::{
+    Json,
+    body::{self, Body, Bytes},
+    extract::{Path, State},
+    http::{HeaderMap, HeaderName, Method, Request, StatusCode, header, request},
+    response::{IntoResponse, Response},
+};
+use protocol::BlobResult;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{
+    access::ticket::TICKET_TIME,
+    problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
+    surface::{
+        http::extract::{self, Raw},
+        state::App,
+    },
+};
+
+/// The longest answer to an upload: an id or a refusal.
+const MAX_ANSWER_BYTES: usize = 4096;
+
+/// What a browser says about the part of a file that it wants.
+const ASKED: [HeaderName; 5] = [
+    header::RANGE,
+    header::IF_RANGE,
+    header::IF_NONE_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_MATCH,
+];
+
+/// What the daemon says about a file.
+const TOLD: [HeaderName; 7] = [
+    header::CONTENT_TYPE,
+    header::CONTENT_LENGTH,
+    header::CONTENT_RANGE,
+    header::CONTENT_DISPOSITION,
+    header::ACCEPT_RANGES,
+    header::ETAG,
+    header::LAST_MODIFIED,
+];
+
+/// Upload a file for a call that follows.
+///
+/// `kind` is `torrents` or `plugins`; the answer's `blobId` is what the call of `/rpc` names. It can be used once.
+#[utoipa::path(post, path = "/api/web/blobs/{kind}", params(("kind" = String, Path)), 
+    request_body(content = inline(Raw), content_type = "application/octet-stream"), responses(
+    (status = 200, body = BlobResult), Gated, Sent, Called, (status = 502, body = ResultMessage)))]
+pub(crate) async fn blob_create(
+    State(app): State<App>,
+    Path(kind): Path<String>,
+    Raw(bytes): Raw,
+) -> Result<Json<BlobResult>, Problem> {
+    if !["torrents", "plugins"].contains(&kind.as_str()) {
+        return Err(Problem::not_found());
+    }
+    keep(&app, &kind, bytes).await.map(Json)
+}
+
+/// Leaves bytes with the daemon for a call that names them.
+pub(crate) async fn keep(app: &App, kind: &str, bytes: Bytes) -> Result<BlobResult, Problem> {
+    let (parts, body) = relay(app, Request::post(format!("/blobs/{kind}")), bytes)
+        .await?
+        .into_parts();
+    let unreadable = || Problem::new(StatusCode::BAD_GATEWAY, "the daemon's answer could not be read");
+    let body = body::to_bytes(body, MAX_ANSWER_BYTES).await.map_err(|_| unreadable())?;
+    if parts.status.is_success() {
+        return serde_json::from_slice(&body).map_err(|_| unreadable());
+    }
+    let refused: ResultMessage = serde_json::from_slice(&body).map_err(|_| unreadable())?;
+    Err(Problem::new(parts.status, refused.message))
+}
+
+/// Get a ticket to download a file with.
+///
+/// For places that cannot send the access key, such as a link: put behind the file's address as `?ticket=`, it works
+/// for that address only, and for a short time.
+#[utoipa::path(post, path = "/api/web/tickets", request_body = TicketBody, responses(
+    (status = 200, body = Ticket), Gated, Sent, (status = 500, body = ResultMessage)))]
+pub(crate) async fn ticket_create(
+    State(app): State<App>,
+    extract::Body(TicketBody { path }): extract::Body<TicketBody>,
+) -> Result<Json<Ticket>, Problem> {
+    if !["/api/web/files/tasks/", "/api/web/exports/"]
+        .iter()
+        .any(|prefix| path.starts_with(prefix))
+    {
+        return Err(Problem::invalid(
+            "path must be one of a file or an export below /api/web",
+        ));
+    }
+    let ticket = app.gate.tickets.make(&path);
+    let ticket = ticket.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    Ok(Json(Ticket {
+        ticket,
+        expires_in_secs: TICKET_TIME.as_secs(),
+    }))
+}
+
+/// Download a finished file.
+///
+/// All of it, or the part that a `Range` field asks for.
+#[utoipa::path(get, path = "/api/web/files/tasks/{id}", params(("id" = String, Path), ("token" = Option<String>, Query), ("ticket" = Option<String>, Query)), responses(
+    (status = 200, description = "The file", content_type = "application/octet-stream"),
+    (status = 206, description = "A part of it"), (status = 304, description = "Unchanged"),
+    (status = 416, description = "No such part"),
+    Gated, Named, Called, (status = 502, body = ResultMessage)))]
+pub(crate) async fn file_view(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(format!("/files/tasks/{}", segment(&id)?));
+    for name in ASKED {
+        if let Some(value) = headers.get(&name) {
+            request = request.header(name, value);
+        }
+    }
+    relay(&app, request, Bytes::new()).await
+}
+
+/// Download an export.
+///
+/// One that a call of `/rpc` has prepared; it can be fetched once.
+#[utoipa::path(get, path = "/api/web/exports/{id}", params(("id" = String, Path), ("token" = Option<String>, Query), ("ticket" = Option<String>, Query)), responses(
+    (status = 200, description = "The export", content_type = "application/json"),
+    Gated, (status = 400, body = ResultMessage), Called, (status = 502, body = ResultMessage)))]
+pub(crate) async fn export_view(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
+    let request = Request::get(format!("/exports/{}", segment(&id)?));
+    let mut response = relay(&app, request, Bytes::new()).await?;
+    if response.status() == StatusCode::OK {
+        let name = header::HeaderValue::from_static("attachment; filename=\"svc-diagnostics.json\"");
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+    }
+    Ok(response)
+}
+
+/// An id as one segment of a path: ids have no other characters.
+fn segment(id: &str) -> Result<&str, Problem> {
+    let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_plain.then_some(id).ok_or_else(Problem::not_found)
+}
+
+/// Passes the daemon's answer on as it comes.
+async fn relay(app: &App, request: request::Builder, body: Bytes) -> Result<Response, Problem> {
+    let (parts, body) = app.daemon.fetch(request, body).await?.into_parts();
+    match parts.status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            // The session ended between the call and its answer.
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "app shutting down"));
+        }
+        // It has no room for another upload and says so itself.
+        StatusCode::SERVICE_UNAVAILABLE => {}
+        status if status.is_server_error() => {
+            return Err(Problem::new(StatusCode::BAD_GATEWAY, "the daemon failed to answer"));
+        }
+        _ => {}
+    }
+    let mut response = (parts.status, Body::new(body)).into_response();
+    for name in TOLD {
+        if let Some(value) = parts.headers.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    Ok(response)
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct TicketBody {
+    /// The path of the download.
+    path: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Ticket {
+    ticket: String,
+    expires_in_secs: u64,
+}

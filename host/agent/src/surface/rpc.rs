@@ -1,0 +1,401 @@
+//! `/rpc` for browsers and tools: a WebSocket with a snapshot, the events that change it, and calls. Reads are answered from
+//! the projection; all other calls are forwarded to the daemon, in order.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Request as HttpRequest, State},
+    response::Response,
+};
+use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use hyper::upgrade::Upgraded;
+use protocol::{
+    CaptureResolveParams, CaptureSubmitParams, ErrorCode, HelloParams, HelloResult, Id, Method, OkResult,
+    PROTOCOL_VERSION, Reply, Request, Role, RpcError, SLOW_LANE, TaskIdParams,
+    agent::{GatewayPatch, PreferencesPatch, PreferencesPatched, RevealedToken},
+    close,
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use crate::{
+    access::key::KeyDigest,
+    gate::sender::Sender as Client,
+    problem::ResultMessage,
+    projection::{
+        hub::{Hub, Reader},
+        tasks::Listing,
+    },
+    settings::vault::ChangeError,
+    surface::{
+        http::{
+            extract::seat,
+            socket::{self, End, Sender},
+        },
+        state::App,
+        takeover,
+    },
+};
+
+/// Calls of one connection that wait for their reply. Beyond it nothing more is read.
+const MAX_CALLS: usize = 64;
+
+/// Events sent between two looks at calls.
+const EVENTS_AT_ONCE: usize = 256;
+
+/// What this agent offers.
+const CAPABILITIES: &[&str] = &[
+    "daemon.tasks",
+    "daemon.queues",
+    "daemon.groups",
+    "daemon.plugins",
+    "daemon.config",
+    "agent.gateway",
+    "agent.externalCapture",
+];
+
+/// Open the connection that interfaces use.
+///
+/// A WebSocket with one JSON-RPC 2.0 object per frame: a snapshot of everything, the events that change it, and calls.
+#[utoipa::path(get, path = "/rpc", responses(
+    (status = 101, description = "A WebSocket"), (status = 400, body = ResultMessage),
+    (status = 401, body = ResultMessage), (status = 403, body = ResultMessage), (status = 426, body = ResultMessage),
+    (status = 429, body = ResultMessage), (status = 503, body = ResultMessage)))]
+pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) -> Response {
+    let (response, upgrade) = socket::accept(&mut request);
+    let Some(upgrade) = upgrade else { return response };
+    let key = request.extensions().get::<Client>().and_then(|sender| sender.key);
+    let shutdown = app.shutdown.clone();
+    // The connection counts for as long as it is open.
+    let seat = seat(&request);
+    shutdown.spawn_connection(async move {
+        let _seat = seat;
+        match upgrade.await {
+            Ok(upgraded) => serve(app, upgraded, key).await,
+            Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
+        }
+    });
+    response
+}
+
+type Answer = BoxFuture<'static, (Reply, bool)>;
+
+struct Connection {
+    app: App,
+    sender: Sender,
+    is_greeted: bool,
+    /// Which events were sent; none before the first snapshot.
+    reader: Option<Reader>,
+    calls: FuturesUnordered<Answer>,
+    slow_calls: usize,
+    /// The key that this connection came with.
+    key: Option<KeyDigest>,
+    /// Whether it is one of the agent's own user, who needs no key.
+    is_own: bool,
+}
+
+async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
+    let (sender, mut frames) = socket::open(upgraded).await;
+    let drain = app.shutdown.drain.clone();
+    let mut settings = app.gate.vault.follow();
+    // The key may have changed since the gate looked at it.
+    settings.mark_changed();
+    let mut connection = Connection {
+        is_own: key.is_none(),
+        key,
+        app,
+        sender,
+        is_greeted: false,
+        reader: None,
+        calls: FuturesUnordered::new(),
+        slow_calls: 0,
+    };
+    let end = loop {
+        let has_room = connection.calls.len() < MAX_CALLS;
+        // Events before replies: who reads a reply has what it did.
+        let step = tokio::select! {
+            biased;
+            () = drain.cancelled() => Err(End::Close(close::GOING_AWAY, close::SERVICE_QUIT_REASON)),
+            () = changed(&mut connection.reader) => connection.send_events().await,
+            Some((reply, is_slow)) = connection.calls.next() => connection.answer(&reply, is_slow).await,
+            frame = frames.next(), if has_room => connection.take(frame).await,
+            _ = settings.changed() => connection.check_key(),
+        };
+        if let Err(end) = step {
+            break end;
+        }
+    };
+    if let End::Close(code, reason) = end {
+        connection.sender.close(code, reason, frames).await;
+    }
+}
+
+/// Resolves once there are events for the reader. Cancel-safe.
+async fn changed(reader: &mut Option<Reader>) {
+    match reader {
+        Some(reader) => reader.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Connection {
+    /// Sends what happened since the last time.
+    async fn send_events(&mut self) -> Result<(), End> {
+        while let Some(reader) = &mut self.reader {
+            let events = self.app.daemon.hub.next(reader, EVENTS_AT_ONCE);
+            let events = events.map_err(|_| End::Close(close::EVENT_GAP, close::EVENT_GAP_REASON))?;
+            if events.is_empty() {
+                break;
+            }
+            for event in events {
+                self.sender.feed(socket::frames(event)).await?;
+            }
+            self.sender.flush().await?;
+        }
+        Ok(())
+    }
+
+    async fn reply(&mut self, reply: &Reply) -> Result<(), End> {
+        self.sender.send(reply.encode()).await
+    }
+
+    async fn refuse(&mut self, id: Option<Id>, error: RpcError) -> Result<(), End> {
+        self.reply(&Reply::failure(id, error)).await
+    }
+
+    async fn reply_with(&mut self, listing: Listing) -> Result<(), End> {
+        self.sender.feed(listing).await?;
+        self.sender.flush().await
+    }
+
+    async fn answer(&mut self, reply: &Reply, is_slow: bool) -> Result<(), End> {
+        self.slow_calls -= usize::from(is_slow);
+        self.send_events().await?;
+        self.reply(reply).await
+    }
+
+    /// A connection does not outlive the key that it came with.
+    fn check_key(&self) -> Result<(), End> {
+        if self.is_own || self.app.gate.vault.settings().key_digest() == self.key {
+            Ok(())
+        } else {
+            Err(End::Close(close::UNAUTHORIZED, close::UNAUTHORIZED_REASON))
+        }
+    }
+
+    async fn take(&mut self, frame: Result<Utf8Bytes, End>) -> Result<(), End> {
+        let request = match Request::read(&frame?) {
+            Ok(request) => request,
+            Err(error) => return self.refuse(None, error).await,
+        };
+        // A notification asks for nothing, and none is known.
+        let Some(id) = request.id.clone() else { return Ok(()) };
+        let answered = match Method::parse(&request.method) {
+            None => Err(RpcError::method_not_found(&request.method)),
+            Some(method) if !self.is_greeted && !matches!(method, Method::SystemHello | Method::SystemPing) => {
+                Err(conflict("system.hello comes first"))
+            }
+            Some(method) => self.dispatch(&id, method, &request).await,
+        };
+        match answered {
+            Err(error) => self.refuse(Some(id), error).await,
+            Ok(Answered::Later) => Ok(()),
+            Ok(Answered::Listing(listing)) => self.reply_with(listing).await,
+            Ok(Answered::Text(result)) => self.sender.send([&head(&id), &*result, "}"].concat()).await,
+            Ok(Answered::Now(result)) => {
+                let reply = Reply {
+                    id: Some(id),
+                    outcome: Ok(result),
+                    sequence: None,
+                };
+                self.reply(&reply).await
+            }
+        }
+    }
+
+    /// Answers, or lets the daemon answer.
+    async fn dispatch(&mut self, id: &Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
+        let answer = match method {
+            Method::SystemHello => self.hello(request).and_then(|greeted| raw(&greeted)),
+            Method::SystemPing => raw(&OkResult::OK),
+            Method::SystemSnapshot => {
+                let (snapshot, reader) = self.app.daemon.hub.snapshot(&head(id));
+                self.reader = Some(reader);
+                return Ok(Answered::Listing(snapshot));
+            }
+            Method::SystemAuthChallenge | Method::SystemAuthProve => Err(conflict("the connection is authenticated")),
+            Method::SystemShutdown | Method::SiteAuthGet | Method::SiteAuthMatch => Err(RpcError::application(
+                ErrorCode::Unsupported,
+                "only the service itself may call this",
+            )),
+            _ if method.is_agents_own() => self.own(method, request).await,
+            Method::TaskList => {
+                let hub = self.known()?;
+                return Ok(Answered::Listing(hub.with_tasks(|daemon| daemon.list(head(id), "]}"))));
+            }
+            _ => match self.read(method, request)? {
+                Some(text) => return Ok(Answered::Text(text)),
+                None => return self.forward(id.clone(), method, request).await,
+            },
+        };
+        answer.map(Answered::Now)
+    }
+
+    /// The projection, while it is current.
+    fn known(&self) -> Result<&Hub, RpcError> {
+        self.app.daemon.known().map_err(RpcError::from)
+    }
+
+    fn hello(&mut self, request: &Request) -> Result<HelloResult, RpcError> {
+        if self.is_greeted {
+            return Err(conflict("hello was said already"));
+        }
+        let hello: HelloParams = request.params()?;
+        let range = hello.min_protocol_version..=hello.max_protocol_version;
+        if !range.contains(&PROTOCOL_VERSION) || hello.requested_role != Role::Agent {
+            let message = format!("this is an agent that speaks protocol {PROTOCOL_VERSION}");
+            return Err(RpcError::application(ErrorCode::ProtocolIncompatible, message));
+        }
+        self.is_greeted = true;
+        Ok(HelloResult {
+            role: Role::Agent,
+            service_name: protocol::agent::CLIENT_NAME.to_owned(),
+            service_version: self.app.version.to_string(),
+            protocol_version: PROTOCOL_VERSION,
+            instance_id: self.app.daemon.hub.epoch().to_owned(),
+            capabilities: CAPABILITIES.iter().map(|name| (*name).to_owned()).collect(),
+        })
+    }
+
+    /// Reads that the projection answers.
+    fn read(&self, method: Method, request: &Request) -> Result<Option<String>, RpcError> {
+        let text = match method {
+            Method::TaskGet => {
+                let TaskIdParams { task_id } = request.params()?;
+                let task = self.known()?.with_tasks(|daemon| daemon.task(&task_id));
+                task.ok_or_else(|| RpcError::application(ErrorCode::NotFound, "not found"))?
+            }
+            Method::QueueList => self.known()?.with_tasks(|daemon| daemon.queues().to_owned()),
+            Method::GroupList => self.known()?.with_tasks(|daemon| daemon.groups().to_owned()),
+            Method::PluginList => self.known()?.with_tasks(|daemon| daemon.plugins().to_owned()),
+            Method::ConfigGet => self.known()?.with_tasks(|daemon| daemon.config().to_owned()),
+            Method::SiteAuthList => self.known()?.with_tasks(|daemon| daemon.sites().to_owned()),
+            _ => return Ok(None),
+        };
+        Ok(Some(text))
+    }
+
+    /// Hands a call to the daemon, in order; its reply is awaited beside the others.
+    async fn forward(&mut self, id: Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
+        let is_slow = method.is_slow();
+        if is_slow && self.slow_calls >= SLOW_LANE {
+            let message = "too many slow calls at once";
+            return Err(RpcError::application(ErrorCode::Unavailable, message));
+        }
+        let begun = self
+            .app
+            .daemon
+            .begin(method, request.params.as_ref())
+            .await
+            .map_err(RpcError::from)?;
+        self.slow_calls += usize::from(is_slow);
+        let hub = Arc::clone(&self.app.daemon.hub);
+        self.calls.push(Box::pin(async move {
+            let reply = Reply {
+                id: Some(id),
+                outcome: begun.finish(&hub).await.map_err(RpcError::from),
+                sequence: None,
+            };
+            (reply, is_slow)
+        }));
+        Ok(Answered::Later)
+    }
+
+    /// What the agent itself owns.
+    async fn own(&mut self, method: Method, request: &Request) -> Result<Box<RawValue>, RpcError> {
+        let vault = &self.app.gate.vault;
+        let listening = self.app.listening;
+        match method {
+            Method::GatewayGet => raw(&vault.settings().status(listening)),
+            Method::GatewayRevealToken => {
+                let user_token = vault.settings().key.as_ref().map(|key| key.expose().to_owned());
+                let user_token = user_token.unwrap_or_default();
+                raw(&RevealedToken { user_token })
+            }
+            Method::GatewayPatch => {
+                let patch: GatewayPatch = request.params()?;
+                let changed = vault.change(move |now| Ok(now.patched(listening, &patch)?)).await;
+                let changed = changed.map_err(|error| not_changed(&error))?;
+                self.key = changed.key_digest();
+                raw(&changed.status(listening))
+            }
+            Method::PreferencesPatch => {
+                let patch: PreferencesPatch = request.params()?;
+                let changed = vault.change(move |now| Ok(now.preferring(patch)?)).await;
+                let changed = changed.map_err(|error| not_changed(&error))?;
+                raw(&PreferencesPatched {
+                    ok: true,
+                    revision: changed.preferences.revision,
+                })
+            }
+            Method::CaptureSubmit => {
+                let CaptureSubmitParams { request, silent } = request.params()?;
+                raw(&takeover::submit(&self.app, request, silent).await?)
+            }
+            Method::CaptureList => raw(&self.app.pending.list()),
+            Method::CaptureResolve => {
+                let params: CaptureResolveParams = request.params()?;
+                let CaptureResolveParams {
+                    transaction_id,
+                    accepted,
+                    request,
+                } = params;
+                raw(&takeover::resolve(&self.app, &transaction_id, accepted, request).await?)
+            }
+            _ => Err(RpcError::method_not_found(method.name())),
+        }
+    }
+}
+
+/// How a call is answered.
+enum Answered {
+    Now(Box<RawValue>),
+    /// By a result that is JSON, as the daemon wrote it.
+    Text(String),
+    /// By a whole reply, piece by piece.
+    Listing(Listing),
+    /// The daemon has it.
+    Later,
+}
+
+/// A reply up to its result.
+fn head(id: &Id) -> String {
+    let id = serde_json::to_string(id).expect("a number or a text always encodes");
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")
+}
+
+fn raw(result: &impl Serialize) -> Result<Box<RawValue>, RpcError> {
+    serde_json::value::to_raw_value(result).map_err(|error| RpcError::internal(error.to_string()))
+}
+
+fn conflict(message: &str) -> RpcError {
+    RpcError::application(ErrorCode::Conflict, message)
+}
+
+fn not_changed(error: &ChangeError) -> RpcError {
+    match error {
+        ChangeError::Refused(refused) => {
+            let error = RpcError::application(ErrorCode::InvalidArgument, refused.to_string());
+            match refused.field() {
+                Some(field) => error.with_field(field),
+                None => error,
+            }
+        }
+        ChangeError::KeyExists => conflict("there is a key already"),
+        ChangeError::NotStored(_) => {
+            tracing::error!(%error, "settings could not be stored");
+            RpcError::application(ErrorCode::Unavailable, error.to_string())
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What handlers work with.
+
+use std::{ops::Deref, sync::Arc};
+
+use aria2::Dialect;
+
+use crate::{
+    access::{budget::Budget, key::SetupCode},
+    capture::pending::Pending,
+    gate::Gate,
+    link::daemon::Daemon,
+    settings::switches::Listening,
+    shutdown::Shutdown,
+};
+
+/// What handlers work with. Every request has a clone, so it is one reference.
+#[derive(Debug, Clone)]
+pub(crate) struct App(Arc<State>);
+
+/// The parts of the agent that requests need.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) daemon: Daemon,
+    pub(crate) pending: Arc<Pending>,
+    pub(crate) budget: Budget,
+    pub(crate) aria2: Arc<Dialect>,
+    pub(crate) setup_code: Option<SetupCode>,
+    pub(crate) listening: Listening,
+    pub(crate) version: Arc<str>,
+    pub(crate) language: Option<Arc<str>>,
+    pub(crate) shutdown: Shutdown,
+}
+
+impl From<State> for App {
+    fn from(state: State) -> Self {
+        Self(Arc::new(state))
+    }
+}
+
+impl Deref for App {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}

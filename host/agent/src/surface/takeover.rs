@@ -1,0 +1,296 @@
+//! Downloads that browsers hand over. A server makes tasks of them at once; a desktop asks its user first, unless the
+//! preferences say that nobody is to be asked.
+
+use aria2::{KEY_FIRST, check_directory};
+use axum::{Extension, Json, extract::State, http::StatusCode};
+use protocol::{
+    CaptureResolved, CaptureResult, CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks,
+    DownloadRequest, ErrorCode, MAX_REQUEST_BYTES, Method, RpcError, Stranger,
+};
+
+use crate::{
+    capture::{
+        pending::Full,
+        request::{self, Batch, Download},
+    },
+    gate::sender::{Sender, Standing},
+    link::error::CallError,
+    problem::{Gated, Problem, ResultMessage, Sent},
+    settings::{
+        config::Host,
+        switches::{self, Settings},
+    },
+    surface::{http::extract::Body, state::App},
+};
+
+/// The preferences by which a desktop's user says that nothing is to be asked.
+const SILENT: &str = "silent_download_enabled";
+const UNATTENDED: &str = "silent_skip_selection";
+
+const NOT_PLAIN: &str = "a download with a method or a body needs the access key, or a user who is asked";
+
+/// Tasks made by one call to the daemon, in bytes; the rest of a frame is its envelope.
+const MAX_CHUNK_BYTES: usize = MAX_REQUEST_BYTES - 4096;
+
+type Ack = Result<Json<ResultMessage>, Problem>;
+
+/// Hand a download over from a browser.
+///
+/// What extensions and user scripts send. The user may be asked before it starts.
+#[utoipa::path(post, path = "/download", request_body = DownloadRequest,
+    params(("X-Svc-Client" = String, Header, description = "Who hands over; any text"),
+        ("X-Svc-Token" = Option<String>, Header, description = "The access key, if there is one")),
+    responses((status = 200, body = ResultMessage), Gated, Sent, (status = 409, body = ResultMessage),
+        (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+        (status = 504, body = ResultMessage)))]
+pub(crate) async fn download_create(
+    State(app): State<App>,
+    Extension(sender): Extension<Sender>,
+    Body(request): Body<DownloadRequest>,
+) -> Ack {
+    accept(&app, &sender, request::one(request)?).await
+}
+
+/// Hand several downloads over from a browser.
+///
+/// As `urls`, or as `items` that say more about each. The user may be asked before they start.
+#[utoipa::path(post, path = "/download/batch", request_body = Batch,
+    params(("X-Svc-Client" = String, Header, description = "Who hands over; any text"),
+        ("X-Svc-Token" = Option<String>, Header, description = "The access key, if there is one")),
+    responses((status = 200, body = ResultMessage), Gated, Sent, (status = 409, body = ResultMessage),
+        (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
+        (status = 504, body = ResultMessage)))]
+pub(crate) async fn download_batch(
+    State(app): State<App>,
+    Extension(sender): Extension<Sender>,
+    Body(batch): Body<Batch>,
+) -> Ack {
+    accept(&app, &sender, batch.read()?).await
+}
+
+async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
+    let is_silent = is_silent(&app.gate.vault.settings());
+    let has_key = sender.standing == Standing::Keyed;
+    if !has_key && makes_at_once(app, is_silent) && !download.is_plain() {
+        return Err(Problem::new(StatusCode::FORBIDDEN, NOT_PLAIN));
+    }
+    if let Standing::Visitor(visitor) = &sender.standing {
+        confine(app, &mut download, visitor)?;
+    }
+    // What a tool with the key sends of its own accord is the user's own. A page's link is the page's, whoever hands it
+    // over, and so is what comes without the key: nothing says that it is not.
+    let is_users = has_key && !sender.is_browser && download.referrer().trim().is_empty();
+    let giver = if is_users { Giver::User } else { Giver::Stranger };
+    take(app, download, giver, is_silent).await?;
+    Ok(Json(ResultMessage {
+        success: true,
+        message: "download accepted".to_owned(),
+    }))
+}
+
+/// A browser without a key on a desktop without one: only into the save directory, over no file, in its own name.
+fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Problem> {
+    for request in download.requests() {
+        if !request.save_dir.trim().is_empty() {
+            let save_dir = app.daemon.save_dir()?;
+            let checked = check_directory(request.save_dir.trim(), &save_dir);
+            checked.map_err(|what| Problem::new(StatusCode::FORBIDDEN, format!("{KEY_FIRST}: without one, {what}")))?;
+        }
+    }
+    download.confine(visitor);
+    Ok(())
+}
+
+/// Who gave the URLs of a download.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Giver {
+    /// The user, who has the key.
+    User,
+    /// Another. Nothing that comes with the download says which private host the user would allow.
+    Stranger,
+    /// Another, and the user agreed to each URL as it was shown: to its host, and no other.
+    Confirmed,
+}
+
+impl Giver {
+    fn stranger(self, request: &CreateTaskRequest, created_by: &str) -> Option<Stranger> {
+        let user_host = match self {
+            Self::User => return None,
+            Self::Stranger => String::new(),
+            Self::Confirmed => request::host(&request.url).unwrap_or_default(),
+        };
+        let created_by = created_by.to_owned();
+        Some(Stranger { user_host, created_by })
+    }
+}
+
+/// Whether tasks are made without asking the user.
+fn makes_at_once(app: &App, is_silent: bool) -> bool {
+    app.listening.host == Host::Headless || is_silent
+}
+
+/// `agent.capture.submit`: what a program of this desktop was handed, a link that was opened for example.
+pub(crate) async fn submit(
+    app: &App,
+    request: DownloadRequest,
+    silent: Option<bool>,
+) -> Result<CaptureResult, RpcError> {
+    let settings = app.gate.vault.settings();
+    if !settings.takeover {
+        return Ok(CaptureResult::Ignored(true));
+    }
+    let is_silent = silent.unwrap_or_else(|| is_silent(&settings));
+    let download = request::one(request).map_err(refused)?;
+    Ok(take(app, download, Giver::Stranger, is_silent).await?)
+}
+
+/// `agent.capture.resolve`: what the user says to a download that waits. What is accepted may reach the host that its URL
+/// names, as if the user had asked for it. It goes on waiting if it cannot be made a task now.
+pub(crate) async fn resolve(
+    app: &App,
+    id: &str,
+    is_accepted: bool,
+    edited: Option<DownloadRequest>,
+) -> Result<CaptureResolved, RpcError> {
+    let unknown = || RpcError::application(ErrorCode::NotFound, "not found").with_field("transactionId");
+    if !is_accepted {
+        app.pending.remove(id).ok_or_else(unknown)?;
+        return Ok(CaptureResolved::default());
+    }
+    let mut download = app.pending.get(id).ok_or_else(unknown)?;
+    if let Some(edited) = edited {
+        download = download.edited(edited).map_err(refused)?;
+    }
+    let task_ids = create(app, download, Giver::Confirmed, Some(id))
+        .await
+        .map_err(RpcError::from)?;
+    app.pending.remove(id);
+    Ok(CaptureResolved {
+        accepted: true,
+        task_id: task_ids.first().cloned(),
+        task_ids,
+    })
+}
+
+async fn take(app: &App, download: Download, giver: Giver, is_silent: bool) -> Result<CaptureResult, CallError> {
+    if makes_at_once(app, is_silent) {
+        return create(app, download, giver, None).await.map(CaptureResult::TaskIds);
+    }
+    match app.pending.add(download) {
+        Ok(id) => Ok(CaptureResult::TransactionIds(vec![id])),
+        Err(Full) => Err(RpcError::application(ErrorCode::Unavailable, Full.to_string()).into()),
+    }
+}
+
+/// Makes the tasks and tells who watches. The only one of a download gets `id`, so that it is not made twice.
+async fn create(app: &App, download: Download, giver: Giver, id: Option<&str>) -> Result<Vec<String>, CallError> {
+    let unattended = app.listening.host == Host::Headless || is_on(&app.gate.vault.settings(), UNATTENDED);
+    let mut ids = Vec::new();
+    let created_by = download.created_by.clone();
+    let stranger = |request: &CreateTaskRequest| giver.stranger(request, &created_by);
+    let mut runs: Vec<(Option<Stranger>, Vec<CreateTaskRequest>)> = Vec::new();
+    for request in download.into_requests() {
+        let stranger = stranger(&request);
+        match runs.last_mut() {
+            Some((of, run)) if *of == stranger => run.push(request),
+            _ => runs.push((stranger, vec![request])),
+        }
+    }
+    let parts = runs.into_iter().flat_map(|(stranger, run)| {
+        let parts = chunks(run).into_iter();
+        parts.map(move |part| (stranger.clone(), part))
+    });
+    for (stranger, mut requests) in parts {
+        if requests.len() == 1 {
+            let params = CreateTaskParams {
+                request: requests.remove(0),
+                unattended,
+                task_id: id.filter(|_| ids.is_empty()).map(ToOwned::to_owned),
+                stranger,
+                ..CreateTaskParams::default()
+            };
+            let CreatedTask { task_id, .. } = app.daemon.call(Method::TaskCreate, &params).await?;
+            ids.push(task_id);
+        } else {
+            let params = CreateTasksParams { requests, stranger };
+            let CreatedTasks { task_ids, .. } = app.daemon.call(Method::TaskCreateMany, &params).await?;
+            ids.extend(task_ids);
+        }
+    }
+    app.daemon.hub.publish_captured(&ids);
+    Ok(ids)
+}
+
+/// As many at once as fit into a frame.
+fn chunks(requests: Vec<CreateTaskRequest>) -> Vec<Vec<CreateTaskRequest>> {
+    let mut chunks: Vec<Vec<CreateTaskRequest>> = Vec::new();
+    let mut room = 0;
+    for request in requests {
+        let bytes = serde_json::to_vec(&request).map_or(0, |text| text.len() + 1);
+        match chunks.last_mut() {
+            Some(chunk) if bytes <= room => chunk.push(request),
+            _ => {
+                chunks.push(vec![request]);
+                room = MAX_CHUNK_BYTES;
+            }
+        }
+        room = room.saturating_sub(bytes);
+    }
+    chunks
+}
+
+fn is_silent(settings: &Settings) -> bool {
+    is_on(settings, SILENT)
+}
+
+fn is_on(settings: &Settings, preference: &str) -> bool {
+    let switch = settings.preferences.values.get(preference);
+    switch.and_then(switches::is_on) == Some(true)
+}
+
+fn refused(error: request::Invalid) -> RpcError {
+    RpcError::application(ErrorCode::InvalidArgument, error.to_string()).with_field("request")
+}
+
+impl From<request::Invalid> for Problem {
+    fn from(error: request::Invalid) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_confirmation_says_which_host_may_be_reached() {
+        let request = CreateTaskRequest {
+            url: "http://nas.test:81/f".into(),
+            referrer: "http://router.test/".into(),
+            ..CreateTaskRequest::default()
+        };
+        let host = |giver: Giver| giver.stranger(&request, "").map(|stranger| stranger.user_host);
+        assert_eq!(host(Giver::User), None);
+        assert_eq!(host(Giver::Stranger).as_deref(), Some(""));
+        assert_eq!(host(Giver::Confirmed).as_deref(), Some("nas.test"));
+    }
+
+    #[test]
+    fn many_tasks_are_made_a_frame_at_a_time() {
+        let request = |bytes: usize| CreateTaskRequest {
+            url: "x".repeat(bytes),
+            ..CreateTaskRequest::default()
+        };
+        let lengths = |requests: Vec<CreateTaskRequest>| chunks(requests).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lengths(vec![request(10), request(10)]), [2]);
+        assert_eq!(
+            lengths((0..3).map(|_| request(MAX_CHUNK_BYTES / 2)).collect()),
+            [1, 1, 1]
+        );
+        assert_eq!(
+            lengths((0..5).map(|_| request(MAX_CHUNK_BYTES / 3)).collect()),
+            [2, 2, 1]
+        );
+        assert!(lengths(Vec::new()).is_empty());
+    }
+}

@@ -1,0 +1,481 @@
+//! The tasks in the orders that aria2's clients know (active, waiting, stopped), found by GID, and what happens to them as
+//! numbered notices. Fed with changes like any subscriber. Pure.
+//!
+//! Only references are kept here: what a task is, stays in its record.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use protocol::{TaskRuntimeDto, TaskStatus};
+
+use crate::{
+    service::{Change, Snapshot, Task},
+    vocabulary::gid::Gid,
+};
+
+/// Notices kept for readers that are behind: ten thousand downloads that start and complete at once fit, in a mebibyte.
+const MAX_NOTICES: usize = 64 * 1024;
+
+/// Removed downloads that are remembered; aria2's own number.
+const MAX_REMOVED: usize = 1000;
+
+/// The kinds of notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It became active.
+    Start,
+    /// It was paused.
+    Pause,
+    /// It was removed while it was active.
+    Stop,
+    /// Its file is there.
+    Complete,
+    /// It gave up.
+    Error,
+}
+
+impl Kind {
+    /// The notification's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Start => "aria2.onDownloadStart",
+            Self::Pause => "aria2.onDownloadPause",
+            Self::Stop => "aria2.onDownloadStop",
+            Self::Complete => "aria2.onDownloadComplete",
+            Self::Error => "aria2.onDownloadError",
+        }
+    }
+}
+
+/// A reader is so far behind that what it misses is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missed;
+
+/// A download, as of one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Download {
+    pub(crate) gid: Gid,
+    /// The task, or what it was when it was removed.
+    pub(crate) task: Arc<dyn Task>,
+    /// What its run said last.
+    pub(crate) progress: Option<Arc<TaskRuntimeDto>>,
+    /// It is no task any more: it was removed while it was active.
+    pub(crate) is_removed: bool,
+}
+
+impl Download {
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_removed || Class::of(self.task.status()) == Class::Stopped
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        !self.is_removed && Class::of(self.task.status()) == Class::Active
+    }
+}
+
+/// Why a text names no download.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotFound {
+    Invalid,
+    Unknown,
+    Ambiguous,
+}
+
+/// Where a task is among the others of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Active,
+    Waiting,
+    Stopped,
+}
+
+impl Class {
+    fn of(status: TaskStatus) -> Self {
+        match status {
+            TaskStatus::Downloading | TaskStatus::Preparing => Self::Active,
+            TaskStatus::Pending | TaskStatus::Paused => Self::Waiting,
+            TaskStatus::Completed | TaskStatus::Error => Self::Stopped,
+        }
+    }
+}
+
+/// A turn among the waiting: the queue's rank, the place in the queue, age.
+type Turn = (u32, u32, u64);
+
+/// A task and where it is.
+#[derive(Debug)]
+struct Entry {
+    task: Arc<dyn Task>,
+    age: u64,
+    /// Its number among the active or stopped ones; 0 while it waits.
+    number: u64,
+}
+
+/// Who has stopped: a task, or one that was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    Task(Gid),
+    Removed(Gid),
+}
+
+/// Whether a list shows a task.
+pub(crate) type Admits<'a> = dyn Fn(&dyn Task) -> bool + 'a;
+
+/// The orders and the notices.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    tasks: BTreeMap<Gid, Entry>,
+    progress: HashMap<Gid, Arc<TaskRuntimeDto>>,
+    waiting: BTreeMap<Turn, Gid>,
+    /// By when they became active.
+    active: BTreeMap<u64, Gid>,
+    /// By when they stopped.
+    stopped: BTreeMap<u64, Stopped>,
+    /// Removed downloads as they were, with their numbers among the stopped.
+    removed: BTreeMap<Gid, (u64, Arc<dyn Task>)>,
+    last_number: u64,
+    /// The queues' places, by id.
+    ranks: HashMap<String, u32>,
+    notices: VecDeque<(Kind, Gid)>,
+    newest_notice: u64,
+    /// How many downloads have stopped since this process began to look.
+    stopped_in_all: u64,
+    revision: u64,
+    is_filled: bool,
+}
+
+impl Board {
+    /// Takes in a change.
+    pub(crate) fn apply(&mut self, change: Change) {
+        match change {
+            Change::Task { age, task } => self.put(age, task),
+            Change::Deleted { id } => self.delete(&id),
+            Change::Progress(progress) => self.progress(progress),
+            Change::Queues(queues) => self.rank(queues),
+            Change::Everything(snapshot) => self.renew(snapshot),
+        }
+    }
+
+    fn put(&mut self, age: u64, task: Arc<dyn Task>) {
+        let Some(gid) = Gid::of_task(task.id()) else { return };
+        self.revision += 1;
+        let (status, class) = (task.status(), Class::of(task.status()));
+        if class != Class::Active {
+            self.progress.remove(&gid);
+        }
+        let was = self.tasks.get(&gid).map(|entry| entry.task.status());
+        match self.tasks.get_mut(&gid) {
+            // It stays where it is.
+            Some(entry) if was.map(Class::of) == Some(class) && class != Class::Waiting => entry.task = task,
+            _ => {
+                self.take_out(gid);
+                self.enter(gid, age, task);
+            }
+        }
+        self.notice(gid, was, Some(status));
+    }
+
+    fn delete(&mut self, id: &str) {
+        let Some(gid) = Gid::of_task(id) else { return };
+        self.progress.remove(&gid);
+        let Some(Entry { task, .. }) = self.take_out(gid) else {
+            return;
+        };
+        self.revision += 1;
+        let was = task.status();
+        if Class::of(was) == Class::Active {
+            self.remember(gid, task);
+        }
+        self.notice(gid, Some(was), None);
+    }
+
+    fn progress(&mut self, progress: Arc<TaskRuntimeDto>) {
+        if let Some(gid) = Gid::of_task(&progress.task_id).filter(|gid| self.tasks.contains_key(gid)) {
+            self.progress.insert(gid, progress);
+        }
+    }
+
+    fn enter(&mut self, gid: Gid, age: u64, task: Arc<dyn Task>) {
+        let mut number = 0;
+        let class = Class::of(task.status());
+        if class == Class::Waiting {
+            self.waiting.insert(self.turn(age, &*task), gid);
+        } else {
+            self.last_number += 1;
+            number = self.last_number;
+            if class == Class::Active {
+                self.active.insert(number, gid);
+            } else {
+                self.stopped.insert(number, Stopped::Task(gid));
+            }
+        }
+        self.tasks.insert(gid, Entry { task, age, number });
+    }
+
+    fn take_out(&mut self, gid: Gid) -> Option<Entry> {
+        let entry = self.tasks.remove(&gid)?;
+        match Class::of(entry.task.status()) {
+            Class::Waiting => drop(self.waiting.remove(&self.turn(entry.age, &*entry.task))),
+            Class::Active => drop(self.active.remove(&entry.number)),
+            Class::Stopped => drop(self.stopped.remove(&entry.number)),
+        }
+        Some(entry)
+    }
+
+    fn turn(&self, age: u64, task: &dyn Task) -> Turn {
+        let rank = self.ranks.get(task.queue()).copied().unwrap_or(u32::MAX);
+        let order = task.queue_order().checked_sub(1).unwrap_or(u32::MAX);
+        (rank, order, age)
+    }
+
+    fn remember(&mut self, gid: Gid, task: Arc<dyn Task>) {
+        self.last_number += 1;
+        self.stopped.insert(self.last_number, Stopped::Removed(gid));
+        self.removed.insert(gid, (self.last_number, task));
+        if self.removed.len() > MAX_REMOVED
+            && let Some((gid, _)) = self.removed.iter().min_by_key(|(_, (number, _))| *number)
+        {
+            self.forget(*gid);
+        }
+    }
+
+    /// Forgets a removed download. Whether there was one.
+    pub(crate) fn forget(&mut self, gid: Gid) -> bool {
+        let removed = self.removed.remove(&gid);
+        self.revision += 1;
+        removed.is_some_and(|(number, _)| self.stopped.remove(&number).is_some())
+    }
+
+    /// Forgets all removed downloads.
+    pub(crate) fn forget_all(&mut self) {
+        for (number, _) in std::mem::take(&mut self.removed).into_values() {
+            self.stopped.remove(&number);
+        }
+        self.revision += 1;
+    }
+
+    fn notice(&mut self, gid: Gid, was: Option<TaskStatus>, is: Option<TaskStatus>) {
+        let was_active = was.is_some_and(|was| Class::of(was) == Class::Active);
+        let kind = match is {
+            _ if was == is => return,
+            Some(TaskStatus::Downloading | TaskStatus::Preparing) if !was_active => Kind::Start,
+            Some(TaskStatus::Paused) if was_active => Kind::Pause,
+            Some(TaskStatus::Completed) => Kind::Complete,
+            Some(TaskStatus::Error) => Kind::Error,
+            None if was_active => Kind::Stop,
+            _ => return,
+        };
+        self.stopped_in_all += u64::from(matches!(kind, Kind::Complete | Kind::Error | Kind::Stop));
+        self.newest_notice += 1;
+        self.notices.push_back((kind, gid));
+        if self.notices.len() > MAX_NOTICES {
+            self.notices.pop_front();
+        }
+    }
+
+    /// All tasks anew. What is known of them keeps its order; what became of it meanwhile gives notices.
+    fn renew(&mut self, snapshot: Snapshot) {
+        if snapshot.is_gap {
+            self.break_off();
+        }
+        let before = std::mem::take(&mut self.tasks);
+        self.waiting.clear();
+        self.active.clear();
+        self.progress.clear();
+        self.stopped.retain(|_, stopped| matches!(stopped, Stopped::Removed(_)));
+        self.read_ranks(snapshot.queues);
+        let tasks = snapshot.tasks.into_iter();
+        let mut tasks: Vec<(Gid, u64, Arc<dyn Task>)> = tasks
+            .filter_map(|(age, task)| Some((Gid::of_task(task.id())?, age, task)))
+            .collect();
+        // What stopped before anybody looked is ordered by when it was completed, else made.
+        tasks.sort_by_key(|(gid, age, task)| {
+            let number = before.get(gid).map_or(0, |entry| entry.number);
+            (number == 0, number, task.dated(), *age)
+        });
+        for (gid, age, task) in tasks {
+            let status = task.status();
+            self.enter(gid, age, task);
+            if self.is_filled {
+                let was = before.get(&gid).map(|entry| Class::of(entry.task.status()));
+                self.notice_renewed(gid, was, status);
+            }
+        }
+        for (gid, entry) in &before {
+            if !self.tasks.contains_key(gid) && Class::of(entry.task.status()) == Class::Active {
+                self.notice(*gid, Some(TaskStatus::Downloading), None);
+            }
+        }
+        snapshot
+            .progress
+            .into_iter()
+            .for_each(|progress| self.progress(progress));
+        self.is_filled = true;
+        self.revision += 1;
+    }
+
+    /// Makes every reader miss a notice.
+    fn break_off(&mut self) {
+        self.notices.clear();
+        self.newest_notice += 1;
+    }
+
+    fn notice_renewed(&mut self, gid: Gid, was: Option<Class>, is: TaskStatus) {
+        let was = was.map(|class| match class {
+            Class::Active => TaskStatus::Downloading,
+            Class::Waiting => TaskStatus::Pending,
+            // It does not matter how: a stopped task that stays so gives no second notice.
+            Class::Stopped if Class::of(is) == Class::Stopped => is,
+            Class::Stopped => TaskStatus::Error,
+        });
+        self.notice(gid, was, Some(is));
+    }
+
+    fn rank(&mut self, queues: Vec<String>) {
+        self.read_ranks(queues);
+        let waiting = std::mem::take(&mut self.waiting).into_values();
+        self.waiting = waiting
+            .filter_map(|gid| {
+                let entry = self.tasks.get(&gid)?;
+                Some((self.turn(entry.age, &*entry.task), gid))
+            })
+            .collect();
+        self.revision += 1;
+    }
+
+    fn read_ranks(&mut self, queues: Vec<String>) {
+        self.ranks = queues.into_iter().zip(0..).collect();
+    }
+
+    /// Grows with everything that changes what is listed here.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    fn download(&self, gid: Gid) -> Option<Download> {
+        let task = Arc::clone(&self.tasks.get(&gid)?.task);
+        Some(Download {
+            gid,
+            task,
+            progress: self.progress.get(&gid).cloned(),
+            is_removed: false,
+        })
+    }
+
+    fn removed(&self, gid: Gid) -> Option<Download> {
+        let (_, task) = self.removed.get(&gid)?;
+        Some(Download {
+            gid,
+            task: Arc::clone(task),
+            progress: None,
+            is_removed: true,
+        })
+    }
+
+    /// What a GID, or the beginning of one, names.
+    pub(crate) fn find(&self, text: &str) -> Result<Download, NotFound> {
+        let (first, last) = Gid::range(text).ok_or(NotFound::Invalid)?;
+        let tasks = self.tasks.range(first..=last).map(|(gid, _)| *gid);
+        let removed = self.removed.range(first..=last).map(|(gid, _)| *gid);
+        // A task that has the GID by now goes before.
+        let removed = removed.filter(|gid| !self.tasks.contains_key(gid));
+        let mut found = tasks.chain(removed);
+        match (found.next(), found.next()) {
+            (None, _) => Err(NotFound::Unknown),
+            (Some(gid), None) => self
+                .download(gid)
+                .or_else(|| self.removed(gid))
+                .ok_or(NotFound::Unknown),
+            (Some(_), Some(_)) => Err(NotFound::Ambiguous),
+        }
+    }
+
+    /// The active downloads, in the order in which they started.
+    pub(crate) fn active(&self) -> impl Iterator<Item = Download> {
+        self.active.values().filter_map(|gid| self.download(*gid))
+    }
+
+    /// Those that wait or are paused, in the order of their turns.
+    pub(crate) fn waiting(&self) -> impl DoubleEndedIterator<Item = Gid> + ExactSizeIterator {
+        self.waiting.values().copied()
+    }
+
+    /// A task that is there.
+    pub(crate) fn task(&self, gid: Gid) -> Option<&Arc<dyn Task>> {
+        self.tasks.get(&gid).map(|entry| &entry.task)
+    }
+
+    /// Of those that wait (else: have stopped), the ones that `admits`, from the `range` of their order that is asked for
+    /// once their number is known.
+    pub(crate) fn list(
+        &self,
+        is_waiting: bool,
+        admits: Option<&Admits<'_>>,
+        range: impl FnOnce(usize) -> std::ops::Range<usize>,
+    ) -> Vec<Download> {
+        let waiting = self.waiting.values().map(|gid| Stopped::Task(*gid));
+        let stopped = self.stopped.values().copied();
+        let look = |place: Stopped| match place {
+            Stopped::Task(gid) => self.download(gid),
+            Stopped::Removed(gid) => self.removed(gid),
+        };
+        if let Some(admits) = admits {
+            let all: Box<dyn Iterator<Item = Stopped>> = if is_waiting {
+                Box::new(waiting)
+            } else {
+                Box::new(stopped)
+            };
+            let seen: Vec<Download> = all.filter_map(look).filter(|found| admits(&*found.task)).collect();
+            let range = range(seen.len());
+            return seen.into_iter().skip(range.start).take(range.len()).collect();
+        }
+        if is_waiting {
+            let range = range(waiting.len());
+            waiting.skip(range.start).take(range.len()).filter_map(look).collect()
+        } else {
+            let range = range(stopped.len());
+            stopped.skip(range.start).take(range.len()).filter_map(look).collect()
+        }
+    }
+
+    /// The ids of the tasks that have stopped.
+    pub(crate) fn stopped_tasks(&self) -> impl Iterator<Item = &str> {
+        self.stopped.values().filter_map(|stopped| match stopped {
+            Stopped::Task(gid) => self.task(*gid).map(|task| task.id()),
+            Stopped::Removed(_) => None,
+        })
+    }
+
+    /// How many are active, waiting, stopped, and have stopped since this process began to look.
+    pub(crate) fn counts(&self) -> [u64; 4] {
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let stopped = count(self.stopped.len());
+        [
+            count(self.active.len()),
+            count(self.waiting.len()),
+            stopped,
+            self.stopped_in_all.max(stopped),
+        ]
+    }
+
+    /// The number of the newest notice.
+    pub(crate) fn newest_notice(&self) -> u64 {
+        self.newest_notice
+    }
+
+    /// Up to `most` notices after the `cursor`-th, in order.
+    pub(crate) fn notices_after(&self, cursor: u64, most: usize) -> Result<Vec<(Kind, Gid)>, Missed> {
+        let held = u64::try_from(self.notices.len()).unwrap_or(u64::MAX);
+        let missing = self.newest_notice.saturating_sub(cursor);
+        if missing > held {
+            return Err(Missed);
+        }
+        let skip = usize::try_from(held - missing).unwrap_or(usize::MAX);
+        Ok(self.notices.iter().skip(skip).take(most).copied().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! Downloads that are added.
+
+use data_encoding::{BASE64, BASE64_NOPAD};
+use protocol::{
+    CreateTaskParams, CreateTaskRequest, CreatedTask, CreatedTasks, ErrorCode, MAX_REQUEST_BYTES, Method, Stranger,
+};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::outcome::{Outcome, json};
+use crate::{
+    caller::Caller,
+    option::{self, Given, Options},
+    vocabulary::{
+        fault::{CommandError, Fault},
+        gid::Gid,
+        params::Params,
+    },
+    wire::metalink::{self, File, Preference},
+};
+
+/// Bytes of tasks that are made by one call of the daemon; its frames are larger.
+const MAX_BYTES: usize = MAX_REQUEST_BYTES / 2;
+
+/// What the options of a document may have, repeated for each of its files.
+const MAX_REPEATED_BYTES: usize = 16 * 1024 * 1024;
+
+/// Tasks to be made, each encoded once.
+#[derive(Serialize)]
+struct Many<'a> {
+    requests: &'a [Box<RawValue>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stranger: Option<Stranger>,
+}
+
+/// The GID of a task that was made.
+fn gid(task_id: &str) -> Outcome {
+    let gid = Gid::of_task(task_id).ok_or_else(|| Fault::new("A task was made whose id is no UUID."))?;
+    json(&gid.to_string())
+}
+
+fn invalid_base64() -> Fault {
+    Fault::new("The document is not in base64.")
+}
+
+impl Caller {
+    /// What `addUri` asks for, if it is nothing but a task at the end of the queue.
+    pub(crate) fn plain_add(&self, params: &Params) -> Option<CreateTaskRequest> {
+        if params.0.len() > 2 {
+            return None;
+        }
+        let (request, options) = self.asked(params).ok()?;
+        options.get("gid").is_none().then_some(request)
+    }
+
+    fn asked(&self, params: &Params) -> Result<(CreateTaskRequest, Options), Fault> {
+        params.list(0)?;
+        let mut uris = params.texts(0)?.into_iter().map(str::to_owned);
+        let options = Options::read(params.optional_map(1)?, Given::WithDownload)?;
+        let mut request = CreateTaskRequest {
+            url: uris.next().ok_or_else(|| Fault::new("URI is not provided."))?,
+            mirrors: uris.collect(),
+            ..CreateTaskRequest::default()
+        };
+        if !request.url.contains(':') {
+            return Err(Fault::new("No URI to download."));
+        }
+        self.check_options(&options)?;
+        let options = options.over(&self.usual_options());
+        option::apply(&options, &mut request, &self.usual_dir(&options)?)?;
+        self.confine(&mut request);
+        Ok((request, options))
+    }
+
+    /// Where files go that name no directory, if that matters to these options.
+    pub(crate) fn usual_dir(&self, options: &Options) -> Result<String, Fault> {
+        let matters = ["dir", "out"].into_iter().any(|name| options.get(name).is_some());
+        if matters { self.save_dir() } else { Ok(String::new()) }
+    }
+
+    pub(crate) async fn add_uri(&self, params: &Params) -> Outcome {
+        let (request, options) = self.asked(params)?;
+        let position = self.position(params)?;
+        let chosen = options.get("gid").and_then(Gid::chosen);
+        if let Some(gid) = chosen
+            && self.board()?.find(&gid.to_string()).is_ok()
+        {
+            return Err(not_unique(gid));
+        }
+        let task_id = self.make_one(request, chosen).await?;
+        if let Some(position) = position {
+            self.put_at(std::slice::from_ref(&task_id), position).await?;
+        }
+        gid(&task_id)
+    }
+
+    async fn make_one(&self, request: CreateTaskRequest, chosen: Option<Gid>) -> Result<String, Fault> {
+        let params = CreateTaskParams {
+            request,
+            task_id: chosen.map(Gid::task_id),
+            stranger: self.stranger(),
+            ..CreateTaskParams::default()
+        };
+        let params = to_raw_value(&params).map_err(|error| Fault::new(error.to_string()))?;
+        if params.get().len() > MAX_BYTES {
+            return Err(Fault::new("The call is too large."));
+        }
+        let made = self.command_raw::<CreatedTask>(Method::TaskCreate, &params).await;
+        made.map(|made| made.task_id).map_err(|error| match (chosen, &error) {
+            (Some(gid), CommandError::Refused(error)) if error.application_code() == Some(ErrorCode::Conflict) => {
+                not_unique(gid)
+            }
+            _ => error.into(),
+        })
+    }
+
+    /// Makes tasks, as far as each can be made.
+    pub(crate) async fn make_all(&self, requests: Vec<CreateTaskRequest>) -> Vec<Outcome> {
+        if requests.len() == 1 {
+            return self.make_each(requests).await;
+        }
+        let mut outcomes = Vec::with_capacity(requests.len());
+        let (mut some, mut encoded, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for request in requests {
+            let Ok(text) = to_raw_value(&request) else { continue };
+            if bytes + text.get().len() > MAX_BYTES && !some.is_empty() {
+                outcomes.extend(
+                    self.make_some(std::mem::take(&mut some), std::mem::take(&mut encoded))
+                        .await,
+                );
+                bytes = 0;
+            }
+            bytes += text.get().len();
+            some.push(request);
+            encoded.push(text);
+        }
+        outcomes.extend(self.make_some(some, encoded).await);
+        outcomes
+    }
+
+    /// Where downloads are put among those that wait; a visitor has no say among them.
+    fn position(&self, params: &Params) -> Result<Option<usize>, Fault> {
+        let position = params.position(2)?;
+        Ok(position.filter(|_| self.visitor.is_none()))
+    }
+
+    /// Makes tasks together. If that is refused, one of them is to blame and each is made alone.
+    async fn make_some(&self, requests: Vec<CreateTaskRequest>, encoded: Vec<Box<RawValue>>) -> Vec<Outcome> {
+        if requests.len() > 1 {
+            let many = Many {
+                requests: &encoded,
+                stranger: self.stranger(),
+            };
+            match self.command::<CreatedTasks>(Method::TaskCreateMany, &many).await {
+                Ok(made) => return made.task_ids.iter().map(|id| gid(id)).collect(),
+                Err(CommandError::Refused(_)) => {}
+                // They may have been made or not; another try could make them twice.
+                Err(error) => return requests.iter().map(|_| Err(error.clone().into())).collect(),
+            }
+        }
+        self.make_each(requests).await
+    }
+
+    /// Makes each task by a call of its own.
+    async fn make_each(&self, requests: Vec<CreateTaskRequest>) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(requests.len());
+        for request in requests {
+            let made = self.make_one(request, None).await;
+            outcomes.push(made.and_then(|id| gid(&id)));
+        }
+        outcomes
+    }
+
+    pub(crate) fn add_torrent(params: &Params) -> Outcome {
+        params.text(0)?;
+        let _checked = Options::read(params.optional_map(2)?, Given::WithDownload)?;
+        Err(Fault::new("Torrents are not supported by this build of Svc."))
+    }
+
+    pub(crate) async fn add_metalink(&self, params: &Params) -> Outcome {
+        let text = params.text(0)?.trim_end_matches('=');
+        let document = BASE64_NOPAD
+            .decode(text.as_bytes())
+            .or_else(|_| BASE64.decode(text.as_bytes()));
+        let options = Options::read(params.optional_map(1)?, Given::WithDownload)?;
+        self.check_options(&options)?;
+        let options = options.over(&self.usual_options());
+        let position = self.position(params)?;
+        let document = document.map_err(|_| invalid_base64())?;
+        let document = String::from_utf8(document).map_err(|_| unreadable())?;
+        let files = metalink::read(&document, &preference(&options)).map_err(|_| unreadable())?;
+        let is_wanted = |file: &File| {
+            let is = |name: &str, value: &Option<String>| {
+                options.get(name).is_none_or(|asked| value.as_deref() == Some(asked))
+            };
+            is("metalink-language", &file.language)
+                && is("metalink-os", &file.os)
+                && is("metalink-version", &file.version)
+        };
+        let dir = self.save_dir()?;
+        let mut requests = Vec::new();
+        if files.len().saturating_mul(options.bytes()) > MAX_REPEATED_BYTES {
+            let most = MAX_REPEATED_BYTES >> 20;
+            return Err(Fault::new(format!(
+                "The options of all files of the document would have more than {most} MiB: give shorter ones."
+            )));
+        }
+        for file in files.into_iter().filter(is_wanted) {
+            let mut request = request(file, &options, &dir)?;
+            self.confine(&mut request);
+            requests.push(request);
+        }
+        let mut ids = Vec::with_capacity(requests.len());
+        for made in self.make_all(requests).await {
+            let made: String = serde_json::from_slice(&made?).map_err(|error| Fault::new(error.to_string()))?;
+            ids.push(made);
+        }
+        if let Some(position) = position {
+            let tasks = self.task_ids(&ids)?;
+            self.put_at(&tasks, position).await?;
+        }
+        json(&ids)
+    }
+
+    /// The ids of those among these that are tasks.
+    fn task_ids(&self, gids: &[String]) -> Result<Vec<String>, Fault> {
+        let board = self.board()?;
+        let found = gids.iter().filter_map(|gid| board.find(gid).ok());
+        Ok(found.map(|download| download.task.id().to_owned()).collect())
+    }
+}
+
+fn not_unique(gid: Gid) -> Fault {
+    Fault::new(format!("GID {gid} is not unique"))
+}
+
+fn unreadable() -> Fault {
+    Fault::new("Could not parse Metalink XML document.")
+}
+
+fn preference(options: &Options) -> Preference {
+    let text = |name: &str| options.get(name).unwrap_or_default();
+    let protocol = Some(text("metalink-preferred-protocol")).filter(|protocol| !matches!(*protocol, "" | "none"));
+    Preference {
+        locations: text("metalink-location")
+            .split(',')
+            .map(|code| code.trim().to_ascii_lowercase())
+            .collect(),
+        protocol: protocol.map(str::to_owned),
+        base: text("metalink-base-uri").to_owned(),
+    }
+}
+
+/// What is asked for a document's file: its name is below the directory, its checksum is the document's.
+fn request(file: File, options: &Options, dir: &str) -> Result<CreateTaskRequest, Fault> {
+    let mut urls = file.urls.into_iter().take(MAX_URLS);
+    let mut request = CreateTaskRequest {
+        url: urls.next().unwrap_or_default(),
+        mirrors: urls.collect(),
+        ..CreateTaskRequest::default()
+    };
+    option::apply(&options.of_file(&file.name, file.checksum), &mut request, dir)?;
+    Ok(request)
+}
+
+/// The most URLs of a task.
+const MAX_URLS: usize = 64;

@@ -1,0 +1,67 @@
+//! Which method does what.
+
+use futures_util::future::BoxFuture;
+
+use super::{
+    outcome::{Answered, Outcome, json},
+    tally::Tally,
+};
+use crate::{
+    caller::Caller,
+    vocabulary::{
+        fault::Fault,
+        method::{FEATURES, Method, NOTIFICATIONS, VERSION},
+        params::Params,
+    },
+};
+
+impl Caller {
+    /// Makes a call. Reads are answered without a future of their own.
+    pub(super) async fn dispatch(&self, method: Method, params: &Params, tally: &Tally<'_>) -> Outcome {
+        let command: BoxFuture<'_, Outcome> = match method {
+            Method::TellStatus => return self.tell_status(params),
+            Method::TellActive | Method::TellWaiting | Method::TellStopped => {
+                let most = if tally.is_bounded() {
+                    crate::dialect::MAX_TEXT_BYTES
+                } else {
+                    usize::MAX
+                };
+                return match self.tell_list(method, params, most)? {
+                    Answered::Whole(list) => Ok(list),
+                    Answered::List(_) | Answered::Written => Err(tally.too_long()),
+                };
+            }
+            Method::GetUris => return self.get_uris(params),
+            Method::GetFiles => return self.get_files(params),
+            Method::GetServers => return self.get_servers(params),
+            Method::GetPeers => return self.get_peers(params),
+            Method::GetGlobalOption => return self.get_global_option(),
+            Method::GetGlobalStat => return self.get_global_stat(),
+            Method::GetVersion => {
+                return json(&serde_json::json!({"enabledFeatures": FEATURES, "version": VERSION}));
+            }
+            Method::GetSessionInfo => return json(&serde_json::json!({"sessionId": self.dialect.session})),
+            Method::Shutdown | Method::ForceShutdown => return self.shutdown(method == Method::ForceShutdown),
+            Method::ListMethods => return json(&Method::NAMES),
+            Method::ListNotifications => return json(&NOTIFICATIONS),
+            Method::Multicall => return Err(Fault::new("Recursive system.multicall forbidden.")),
+            Method::AddTorrent => return Self::add_torrent(params),
+            Method::AddUri => Box::pin(self.add_uri(params)),
+            Method::AddMetalink => Box::pin(self.add_metalink(params)),
+            Method::Remove | Method::ForceRemove => Box::pin(self.remove(params)),
+            Method::Pause | Method::ForcePause => Box::pin(self.pause(params)),
+            Method::PauseAll | Method::ForcePauseAll => Box::pin(self.pause_all()),
+            Method::Unpause => Box::pin(self.unpause(params)),
+            Method::UnpauseAll => Box::pin(self.unpause_all()),
+            Method::ChangePosition => Box::pin(self.change_position(params)),
+            Method::GetOption => Box::pin(self.get_option(params)),
+            Method::ChangeOption => Box::pin(self.change_option(params)),
+            Method::ChangeUri => Box::pin(self.change_uri(params)),
+            Method::ChangeGlobalOption => Box::pin(self.change_global_option(params)),
+            Method::PurgeDownloadResult => Box::pin(self.purge_download_result()),
+            Method::RemoveDownloadResult => Box::pin(self.remove_download_result(params)),
+            Method::SaveSession => Box::pin(self.save_session()),
+        };
+        command.await
+    }
+}

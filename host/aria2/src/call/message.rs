@@ -1,0 +1,326 @@
+//! Messages: one call or many, in order, and the answer to them.
+
+use std::{fmt, iter::once, str};
+
+use bytes::Bytes;
+use protocol::CreateTaskRequest;
+
+use super::{
+    outcome::{Answered, Outcome},
+    tally::Tally,
+    tell::Listing,
+};
+use crate::{
+    caller::Caller,
+    dialect::MAX_TEXT_BYTES,
+    service::{Rights, Room},
+    visitor::KEY_FIRST,
+    vocabulary::{fault::Fault, method::Method, params::Params},
+    wire::{
+        json::{self, Asked, Call, Children, Given, Named},
+        xml_rpc,
+    },
+};
+
+/// Tasks that are made at once when a message asks for many, and how much text they may have come from.
+const MADE_AT_ONCE: usize = 1000;
+const MADE_AT_ONCE_BYTES: usize = 1024 * 1024;
+
+/// Calls of a message without a right token in its first call. Their answers fit into what every client may have.
+const FREE_CALLS: usize = 64;
+
+/// Calls between which others have their turn.
+const CALLS_AT_ONCE: usize = 64;
+
+/// How much longer a result is in XML than in JSON, at most: that of a download is three times as long.
+const XML_FACTOR: usize = 4;
+
+/// An answer on its way.
+pub enum Answer {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// Piece by piece, in this order.
+    Streamed(Box<dyn Iterator<Item = Bytes> + Send + Sync>),
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Whole(_) => "Whole",
+            Self::Streamed(_) => "Streamed",
+        })
+    }
+}
+
+/// What takes the results of calls: the id of each, and how it went.
+type Write<'w> = dyn FnMut(&str, Result<&str, &Fault>) + Send + 'w;
+
+fn write_outcome(write: &mut Write<'_>, id: &str, outcome: &Outcome) {
+    write(id, outcome.as_ref().map(|result| text_of(result)));
+}
+
+/// A result as text; we wrote it ourselves.
+fn text_of(result: &[u8]) -> &str {
+    str::from_utf8(result).expect("results are made of texts")
+}
+
+/// Downloads that are made together, and the ids of their calls.
+#[derive(Default)]
+struct Adds<'a> {
+    ids: Vec<&'a str>,
+    requests: Vec<CreateTaskRequest>,
+    /// What they were asked for with.
+    bytes: usize,
+}
+
+impl Caller {
+    /// The answer to a message, as JSON.
+    pub async fn answer(&self, message: &[u8], room: &mut dyn Room) -> Answer {
+        let mut answer = Vec::new();
+        let mut tally = Tally::of(room, 1, self.is_known());
+        match Asked::read(message) {
+            asked if asked.len() > FREE_CALLS && !self.is_known() && !self.shows_key(message) => {
+                json::write(&mut answer, json::NO_ID, Err(&Fault::unauthorized()));
+            }
+            Asked::One(Call { id, named }) => {
+                json::begin(&mut answer, id);
+                match self.single(named, &mut tally, MAX_TEXT_BYTES, &mut answer).await {
+                    Ok(Answered::Written) => answer.push(b'}'),
+                    Ok(Answered::Whole(result)) => {
+                        answer.extend_from_slice(&result);
+                        answer.push(b'}');
+                    }
+                    Ok(Answered::List(list)) => {
+                        let pieces = once(Bytes::from(answer)).chain(list.pieces());
+                        let pieces = pieces.chain(once(Bytes::from_static(b"}")));
+                        return Answer::Streamed(Box::new(pieces));
+                    }
+                    Err(fault) => {
+                        answer.clear();
+                        json::write(&mut answer, id, Err(&fault));
+                    }
+                }
+            }
+            Asked::Batch(calls) => {
+                answer.push(b'[');
+                let mut write = |id: &str, outcome: Result<&str, &Fault>| {
+                    if answer.len() > 1 {
+                        answer.push(b',');
+                    }
+                    json::write(&mut answer, id, outcome);
+                };
+                let mut calls = calls.into_iter().map(Call::read);
+                self.in_order(&mut calls, &mut tally, true, &mut write).await;
+                answer.push(b']');
+            }
+        }
+        Answer::Whole(answer)
+    }
+
+    /// Whether the first call of a message brings the key.
+    fn shows_key(&self, message: &[u8]) -> bool {
+        self.is_right(json::find_token(message).as_deref())
+    }
+
+    /// The answer to a call that came as XML, which takes more bytes than JSON for the same. None if it is no call.
+    pub async fn answer_xml(&self, message: &[u8], room: &mut dyn Room) -> Option<Answer> {
+        let (method, params) = str::from_utf8(message).ok().and_then(|text| xml_rpc::read(text).ok())?;
+        let named = Named {
+            method: method.into(),
+            given: Given::Read(params),
+        };
+        let (mut tally, mut result) = (Tally::of(room, XML_FACTOR, self.is_known()), Vec::new());
+        let called = self.single(Ok(named), &mut tally, MAX_TEXT_BYTES / XML_FACTOR, &mut result);
+        let answer = match called.await {
+            Ok(Answered::List(list)) => {
+                let pieces = xml_rpc::list(list.texts());
+                return Some(Answer::Streamed(Box::new(pieces)));
+            }
+            Ok(Answered::Whole(result)) => xml_rpc::answer(Ok(text_of(&result))),
+            Ok(Answered::Written) => xml_rpc::answer(Ok(text_of(&result))),
+            Err(fault) => xml_rpc::answer(Err(&fault)),
+        };
+        Some(Answer::Whole(answer.into_bytes()))
+    }
+
+    /// The only call of a message. Its result is written to `out`, or is a list, of which no text is made that is longer
+    /// than `most` bytes.
+    async fn single(
+        &self,
+        named: Result<Named<'_>, Fault>,
+        tally: &mut Tally<'_>,
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Answered<Listing>, Fault> {
+        let named = match named {
+            Ok(Named { method, given }) => match Method::parse(&method) {
+                Some(method @ (Method::TellActive | Method::TellWaiting | Method::TellStopped)) => {
+                    return match self.rights(given.token().as_deref())? {
+                        Rights::Full => self.tell_list(method, &given.read()?, most),
+                        Rights::Visitor(visitor) => self.for_visitor(visitor).tell_list(method, &given.read()?, most),
+                    };
+                }
+                Some(Method::Multicall) => {
+                    return Box::pin(self.multicall(given, tally, out))
+                        .await
+                        .map(|()| Answered::Written);
+                }
+                _ => Ok(Named { method, given }),
+            },
+            Err(fault) => Err(fault),
+        };
+        let mut refused = None;
+        let mut write = |_: &str, outcome: Result<&str, &Fault>| match outcome {
+            Ok(result) => out.extend_from_slice(result.as_bytes()),
+            Err(fault) => refused = Some(fault.clone()),
+        };
+        self.in_order(&mut once(without_id(named)), tally, true, &mut write)
+            .await;
+        refused.map_or(Ok(Answered::Written), Err)
+    }
+
+    /// One call that this process itself makes.
+    pub(crate) async fn call(&self, method: Method, params: Params) -> Outcome {
+        let mut tally = Tally::unbounded();
+        if method == Method::Multicall {
+            let mut result = Vec::new();
+            self.multicall(Given::Read(params), &mut tally, &mut result).await?;
+            return Ok(result.into());
+        }
+        self.dispatch(method, &params, &tally).await
+    }
+
+    /// Calls in order, whose results go to `write` as they come, with the id of the call. Downloads that are added one
+    /// after the other are made together.
+    async fn in_order(
+        &self,
+        calls: &mut (dyn Iterator<Item = Call<'_>> + Send),
+        tally: &mut Tally<'_>,
+        allows_multicall: bool,
+        write: &mut Write<'_>,
+    ) {
+        let mut adds = Adds::default();
+        for (number, Call { id, named }) in calls.enumerate() {
+            if number % CALLS_AT_ONCE == CALLS_AT_ONCE - 1 {
+                tokio::task::yield_now().await;
+            }
+            let outcome = match named {
+                _ if tally.is_over => Err(tally.too_long()),
+                Err(fault) => Err(fault),
+                Ok(Named { method, given })
+                    if allows_multicall && Method::parse(&method) == Some(Method::Multicall) =>
+                {
+                    // What comes before it happens before it.
+                    self.make(&mut adds, tally, write).await;
+                    let mut text = Vec::new();
+                    // What is within it is counted there.
+                    match Box::pin(self.multicall(given, tally, &mut text)).await {
+                        Ok(()) => write(id, Ok(text_of(&text))),
+                        Err(fault) => write(id, Err(&fault)),
+                    }
+                    continue;
+                }
+                Ok(named) => match self.call_or_add(named, id, &mut adds, tally, write).await {
+                    Some(outcome) => outcome,
+                    None => continue,
+                },
+            };
+            self.make(&mut adds, tally, write).await;
+            write_outcome(write, id, &tally.count(outcome).await);
+        }
+        self.make(&mut adds, tally, write).await;
+    }
+
+    /// Makes a call, or puts its download to others that are made together.
+    async fn call_or_add<'a>(
+        &self,
+        Named { method: name, given }: Named<'a>,
+        id: &'a str,
+        adds: &mut Adds<'a>,
+        tally: &mut Tally<'_>,
+        write: &mut Write<'_>,
+    ) -> Option<Outcome> {
+        let method = Method::parse(&name);
+        let mut rights = Rights::Full;
+        if !method.is_some_and(Method::is_open) {
+            rights = match self.rights(given.token().as_deref()) {
+                Ok(rights) => rights,
+                Err(fault) => return Some(Err(fault)),
+            };
+            tally.know_sender();
+        }
+        let bytes = given.len() + self.dialect.template().bytes();
+        let params = match given.read() {
+            Ok(params) => params,
+            Err(fault) => return Some(Err(fault)),
+        };
+        if matches!((&rights, method), (Rights::Full, Some(Method::AddUri)))
+            && let Some(request) = self.plain_add(&params)
+        {
+            adds.ids.push(id);
+            adds.requests.push(request);
+            adds.bytes += bytes;
+            if adds.requests.len() >= MADE_AT_ONCE || adds.bytes >= MADE_AT_ONCE_BYTES {
+                self.make(adds, tally, write).await;
+            }
+            return None;
+        }
+        self.make(adds, tally, write).await;
+        Some(match (rights, method) {
+            (Rights::Full, Some(method)) => self.dispatch(method, &params, tally).await,
+            (Rights::Full, None) => Err(Fault::unknown_method(&name)),
+            (Rights::Visitor(visitor), Some(method)) if method.is_for_visitors() => {
+                self.for_visitor(visitor).dispatch(method, &params, tally).await
+            }
+            (Rights::Visitor(_), _) => Err(Fault::new(KEY_FIRST)),
+        })
+    }
+
+    async fn make(&self, adds: &mut Adds<'_>, tally: &mut Tally<'_>, write: &mut Write<'_>) {
+        if adds.requests.is_empty() {
+            return;
+        }
+        let Adds { ids, requests, .. } = std::mem::take(adds);
+        for (id, outcome) in ids.into_iter().zip(Box::pin(self.make_all(requests)).await) {
+            write_outcome(write, id, &tally.count(outcome).await);
+        }
+    }
+
+    /// Calls within a call, each with a token of its own. The list of their results is written to `out`.
+    async fn multicall(&self, given: Given<'_>, tally: &mut Tally<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let children = Children::of(given)?;
+        if children.len() > FREE_CALLS && !self.is_known() && !self.is_right(children.token().as_deref()) {
+            return Err(Fault::unauthorized());
+        }
+        let begin = out.len() + 1;
+        out.push(b'[');
+        let mut write = |_: &str, outcome: Result<&str, &Fault>| {
+            if out.len() > begin {
+                out.push(b',');
+            }
+            match outcome {
+                Ok(result) => [b"[", result.as_bytes(), b"]"]
+                    .iter()
+                    .for_each(|part| out.extend_from_slice(part)),
+                Err(fault) => {
+                    let [code, message] = self.fault_names;
+                    let fault = serde_json::json!({code: fault.code, message: fault.message});
+                    out.extend_from_slice(fault.to_string().as_bytes());
+                }
+            }
+        };
+        let mut calls: Box<dyn Iterator<Item = Call<'_>> + Send + '_> = match children {
+            Children::Text(calls) => Box::new(calls.into_iter().map(json::child).map(without_id)),
+            Children::Read(calls) => Box::new(calls.into_iter().map(|call| without_id(json::read_child(call)))),
+        };
+        self.in_order(&mut *calls, tally, false, &mut write).await;
+        out.push(b']');
+        Ok(())
+    }
+}
+
+/// A call that is answered without an id.
+fn without_id(named: Result<Named<'_>, Fault>) -> Call<'_> {
+    let id = json::NO_ID;
+    Call { id, named }
+}

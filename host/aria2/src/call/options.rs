@@ -1,0 +1,197 @@
+//! Options: of a download, of all downloads to come, and of the service.
+
+use protocol::{
+    ChangeTaskParams, ConfigPatch, ConfigSnapshot, CreateTaskRequest, ErrorCode, Method, SpeedLimitParams, TaskIdParams,
+};
+use serde_json::{Map, Value};
+
+use super::{
+    control::about,
+    outcome::{Outcome, json, ok},
+};
+use crate::{
+    board::Download,
+    caller::Caller,
+    dialect::Saving,
+    option::{self, Given, Options},
+    vocabulary::{
+        fault::{CommandError, Fault},
+        params::Params,
+    },
+};
+
+/// How often a change of the settings is tried anew because another client changed them at the same time.
+const MAX_TRIES: usize = 5;
+
+/// Options for all downloads to come. A text that is given again replaces the one before, so this bounds all of them.
+const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
+
+impl Caller {
+    async fn request_of(&self, download: &Download) -> Result<CreateTaskRequest, Fault> {
+        Ok(self.command(Method::TaskRequest, &about(download)).await?)
+    }
+
+    pub(crate) async fn get_option(&self, params: &Params) -> Outcome {
+        let download = self.named(params.text(0)?)?;
+        let gid = download.gid;
+        if download.is_removed {
+            return Err(Fault::new(format!("Cannot get option for GID#{gid}")));
+        }
+        let own = option::shown(&self.request_of(&download).await?);
+        let usual = match self.visitor {
+            None => self.global_options(false)?,
+            Some(_) => Options::usual(false),
+        };
+        json(&own.over(&usual).without_secrets().into_value())
+    }
+
+    pub(crate) async fn change_option(&self, params: &Params) -> Outcome {
+        let given = params.map(1);
+        let download = self.named(params.text(0)?)?;
+        let gid = download.gid;
+        let options = Options::read(Some(given?), Given::ToDownload)?;
+        self.check_options(&options)?;
+        if download.is_stopped() {
+            return Err(Fault::new(format!("Cannot change option for GID#{gid}")));
+        }
+        if let Some(limit) = options
+            .get("max-download-limit")
+            .filter(|_| options.is_only("max-download-limit"))
+        {
+            let limit = SpeedLimitParams {
+                task_id: download.task.id().to_owned(),
+                speed_limit_bytes: limit.parse().unwrap_or(0),
+            };
+            self.order(Method::TaskSetSpeedLimit, &limit).await?;
+            return Ok(ok());
+        }
+        if !options.is_empty() {
+            let now = self.request_of(&download).await?;
+            let mut change = option::change(&options, &now, &self.usual_dir(&options)?)?;
+            self.confine_change(&mut change);
+            self.change(&download, change).await?;
+        }
+        Ok(ok())
+    }
+
+    async fn change(&self, download: &Download, change: Map<String, Value>) -> Result<(), Fault> {
+        if change.is_empty() {
+            return Ok(());
+        }
+        let TaskIdParams { task_id } = about(download);
+        self.order(Method::TaskChange, &ChangeTaskParams { task_id, change })
+            .await
+    }
+
+    pub(crate) async fn change_uri(&self, params: &Params) -> Outcome {
+        params.text(0)?;
+        let index = params.integer_from(1, 1)?;
+        let (gone, new) = (params.texts(2)?, params.texts(3)?);
+        let position = params.position(4)?;
+        let download = self.named(params.text(0)?)?;
+        let gid = download.gid;
+        if download.is_stopped() {
+            return Err(Fault::new(format!("Cannot remove URIs from GID#{gid}")));
+        }
+        if index > 1 {
+            return Err(Fault::new("fileIndex is out of range"));
+        }
+        let now = self.request_of(&download).await?;
+        let mut uris: Vec<String> = std::iter::once(now.url).chain(now.mirrors).collect();
+        let before = uris.len();
+        for gone in gone {
+            if let Some(index) = uris.iter().position(|uri| uri == gone) {
+                uris.remove(index);
+            }
+        }
+        let deleted = before - uris.len();
+        let new: Vec<String> = new
+            .into_iter()
+            .filter(|uri| url::Url::parse(uri).is_ok())
+            .map(str::to_owned)
+            .collect();
+        let added = new.len();
+        let at = position.unwrap_or(uris.len()).min(uris.len());
+        uris.splice(at..at, new);
+        let mut uris = uris.into_iter();
+        let Some(first) = uris.next() else {
+            return Err(Fault::new(format!("GID#{gid} would have no URI left.")));
+        };
+        if deleted + added > 0 {
+            let mirrors: Vec<String> = uris.collect();
+            let change = [("url".to_owned(), first.into()), ("mirrors".to_owned(), mirrors.into())];
+            self.change(&download, change.into_iter().collect()).await?;
+        }
+        json(&[deleted, added])
+    }
+
+    /// What holds for downloads to come, or for everything.
+    fn global_options(&self, is_global: bool) -> Result<Options, Fault> {
+        let settings = Options::of_settings(&self.dialect.service.config()?, &self.save_dir()?, is_global);
+        let template = self.dialect.template();
+        let template = template.filtered(|row| is_global || row.allowed_in_input_file());
+        Ok(template.over(&settings).over(&Options::usual(is_global)))
+    }
+
+    pub(crate) fn get_global_option(&self) -> Outcome {
+        let options = self.global_options(true)?;
+        json(
+            &options
+                .over(&self.dialect.setup.started_with)
+                .without_secrets()
+                .into_value(),
+        )
+    }
+
+    pub(crate) async fn change_global_option(&self, params: &Params) -> Outcome {
+        let mut options = Options::read(Some(params.map(0)?), Given::ToAll)?;
+        options.keep_hidden(&self.dialect.template());
+        let values = options.take_settings();
+        if options.bytes() > MAX_TEMPLATE_BYTES {
+            let most = MAX_TEMPLATE_BYTES >> 10;
+            return Err(Fault::new(format!(
+                "Options for all downloads to come have at most {most} KiB together: each download gets them."
+            )));
+        }
+        if !values.is_empty() {
+            self.patch(values).await?;
+        }
+        self.dialect.change_template(options);
+        Ok(ok())
+    }
+
+    async fn patch(&self, values: std::collections::BTreeMap<String, String>) -> Result<(), Fault> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let patch = ConfigPatch {
+                expected_revision: self.dialect.service.config()?.revision,
+                values: values.clone(),
+            };
+            let patched = self.command::<ConfigSnapshot>(Method::ConfigPatch, &patch).await;
+            match patched {
+                Ok(_) => return Ok(()),
+                Err(CommandError::Refused(error))
+                    if error.application_code() == Some(ErrorCode::Conflict) && tries < MAX_TRIES => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    pub(super) async fn save_session(&self) -> Outcome {
+        match &self.dialect.setup.saving {
+            Saving::Needless => {}
+            Saving::File(file) => file.save().await.map_err(Fault::new)?,
+            Saving::Refused => return Err(Fault::new("Filename is not given.")),
+        }
+        Ok(ok())
+    }
+
+    pub(super) fn shutdown(&self, is_forced: bool) -> Outcome {
+        if !self.dialect.setup.allows_shutdown {
+            return Err(Fault::new("Only a headless server can be shut down from here."));
+        }
+        self.dialect.ask_to_end(is_forced);
+        Ok(ok())
+    }
+}

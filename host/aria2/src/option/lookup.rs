@@ -1,0 +1,50 @@
+//! Options by their names and letters, and what becomes of them for a program that is started with them.
+
+use super::{
+    row::{Effect, Row, Scope},
+    table::{AT_START, LETTERS, ROWS},
+};
+use crate::vocabulary::fault::Refusal;
+
+impl Row {
+    /// Every option.
+    pub fn all() -> &'static [Self] {
+        ROWS
+    }
+
+    /// The option of this name.
+    pub fn of(name: &str) -> Option<&'static Self> {
+        ROWS.iter().find(|row| row.name == name)
+    }
+
+    /// The option of this letter.
+    pub fn of_letter(letter: char) -> Option<&'static Self> {
+        let (_, name) = LETTERS.iter().find(|(known, _)| *known == letter)?;
+        Self::of(name)
+    }
+
+    /// Whether it is taken and changes nothing.
+    pub fn is_inert(&self) -> bool {
+        self.effect_at_start() == Effect::Inert
+    }
+
+    /// Whether clients of aria2's dialect can give it.
+    pub fn settable_by_rpc(&self) -> bool {
+        self.scope != Scope::Start && self.effect != Effect::Refused
+    }
+
+    /// Whether a program that is started with it does not start.
+    pub fn is_refused(&self) -> bool {
+        self.effect_at_start() == Effect::Refused
+    }
+
+    fn effect_at_start(&self) -> Effect {
+        let other = AT_START.iter().find(|(name, _)| *name == self.name);
+        other.map_or(self.effect, |(_, effect)| *effect)
+    }
+
+    /// The value as it is kept, for a program that is started with it. What it would not do is refused by name.
+    pub fn read_at_start(&self, text: &str) -> Result<String, Refusal> {
+        Ok(self.read_for(text, self.effect_at_start())?)
+    }
+}

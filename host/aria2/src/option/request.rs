@@ -1,0 +1,261 @@
+//! From options to what is asked of the service, and back.
+
+use std::{collections::BTreeMap, path::Path};
+
+use protocol::{CreateTaskParams, CreateTaskRequest};
+use serde_json::{Map, Value};
+
+use super::set::{MAX_SEGMENTS, Options};
+use crate::vocabulary::{
+    fault::{Fault, Refusal},
+    gid::Gid,
+};
+
+/// Lets `options` hold for a request whose URL is set. `usual_dir` is where files go that name no directory.
+pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_dir: &str) -> Result<(), Fault> {
+    let text = |name: &str| options.get(name);
+    let number = |name: &str| options.get(name).and_then(|text| text.parse::<u64>().ok());
+    place(options, request, usual_dir);
+    for (name, field) in [
+        ("checksum", &mut request.checksum),
+        ("referer", &mut request.referrer),
+        ("user-agent", &mut request.user_agent),
+        ("http-user", &mut request.http_user),
+        ("http-passwd", &mut request.http_password),
+    ] {
+        if let Some(value) = text(name) {
+            value.clone_into(field);
+        }
+    }
+    // The page is the file itself.
+    if request.referrer == "*" {
+        request.referrer.clone_from(&request.url);
+    }
+    if request.checksum.starts_with("adler32") {
+        return Err(Fault::bad_option("checksum"));
+    }
+    headers(options, request);
+    if let Some(split) = number("split") {
+        request.segments = split.min(MAX_SEGMENTS).cast_signed();
+    }
+    if let Some(most) = number("max-connection-per-server") {
+        request.max_connections = u16::try_from(most).ok();
+    }
+    request.min_split_bytes = number("min-split-size").or(request.min_split_bytes);
+    request.speed_limit_bytes = number("max-download-limit").unwrap_or(request.speed_limit_bytes);
+    let small = |number: u64| u32::try_from(number).ok();
+    request.max_tries = number("max-tries").and_then(small).or(request.max_tries);
+    request.retry_wait_secs = number("retry-wait").and_then(small).or(request.retry_wait_secs);
+    request.use_server_time = text("remote-time")
+        .map(|value| value == "true")
+        .or(request.use_server_time);
+    request.ignore_tls_errors = text("check-certificate").map_or(request.ignore_tls_errors, |value| value == "false");
+    if text("allow-overwrite").is_some() || text("auto-file-renaming").is_some() {
+        let rule = match (options.is_on("allow-overwrite"), text("auto-file-renaming")) {
+            (true, _) => "overwrite",
+            (false, Some("false")) => "skip",
+            (false, _) => "rename",
+        };
+        rule.clone_into(&mut request.file_exists_behavior);
+    }
+    request.start_paused |= options.is_on("pause");
+    let own = if request.url.starts_with("https:") {
+        "https-proxy"
+    } else {
+        "http-proxy"
+    };
+    for name in [own, "all-proxy"] {
+        if let Some(url) = proxy(options, name)? {
+            request.proxy_url = if url.is_empty() { "direct".to_owned() } else { url };
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// `dir` and `out`. What `out` has before its last slash is below the directory, never above it.
+fn place(options: &Options, request: &mut CreateTaskRequest, usual_dir: &str) {
+    if let Some(dir) = options.get("dir").filter(|dir| !dir.is_empty()) {
+        // A path that is absolute stays what it is.
+        request.save_dir = Path::new(usual_dir).join(dir).display().to_string();
+    }
+    let Some(out) = options.get("out") else { return };
+    let mut steps: Vec<&str> = out
+        .split('/')
+        .filter(|step| !matches!(*step, "" | "." | ".."))
+        .collect();
+    steps.pop().unwrap_or_default().clone_into(&mut request.file_name);
+    if !steps.is_empty() {
+        let dir = if request.save_dir.is_empty() {
+            usual_dir
+        } else {
+            &request.save_dir
+        };
+        request.save_dir = Path::new(dir).join(steps.join("/")).display().to_string();
+    }
+}
+
+/// `header` and `http-no-cache`. Headers of a name that is there already are joined, as HTTP has it.
+fn headers(options: &Options, request: &mut CreateTaskRequest) {
+    let mut headers = BTreeMap::<String, String>::new();
+    if options.is_on("http-no-cache") {
+        headers.insert("Cache-Control".to_owned(), "no-cache".to_owned());
+    }
+    for line in options.get("header").unwrap_or_default().lines() {
+        let Some((name, value)) = line.split_once(':') else {
+            continue;
+        };
+        let (name, value) = (name.trim(), value.trim());
+        match name.to_ascii_lowercase().as_str() {
+            "cookie" if request.cookies.is_empty() => value.clone_into(&mut request.cookies),
+            "cookie" => request.cookies.extend(["; ", value]),
+            "referer" => value.clone_into(&mut request.referrer),
+            "user-agent" => value.clone_into(&mut request.user_agent),
+            _ => {
+                let known = headers.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned();
+                let text = headers.entry(known.unwrap_or_else(|| name.to_owned())).or_default();
+                if !text.is_empty() {
+                    text.push_str(", ");
+                }
+                text.push_str(value);
+            }
+        }
+    }
+    if options.get("header").is_some() || !headers.is_empty() {
+        request.headers = Some(headers);
+    }
+}
+
+/// The URL of the proxy that the option `name` names, with the user and password that go with it; empty if there shall be
+/// none, none if the option is not given.
+pub fn proxy(options: &Options, name: &str) -> Result<Option<String>, Refusal> {
+    let Some(proxy) = options.get(name) else {
+        return Ok(None);
+    };
+    if proxy.is_empty() {
+        return Ok(Some(String::new()));
+    }
+    let text = if proxy.contains("://") {
+        proxy.to_owned()
+    } else {
+        format!("http://{proxy}")
+    };
+    let mut url = url::Url::parse(&text).map_err(|_| Refusal::from(Fault::bad_option(name)))?;
+    for (suffix, is_user) in [("user", true), ("passwd", false)] {
+        let Some(value) = options.get(&format!("{name}-{suffix}")) else {
+            continue;
+        };
+        let set = if is_user {
+            url.set_username(value)
+        } else {
+            url.set_password(Some(value))
+        };
+        set.map_err(|()| Refusal::from(Fault::bad_option(name)))?;
+    }
+    Ok(Some(url.to_string()))
+}
+
+/// What is asked of the service for a download of aria2's, under the GID that it has. `usual_dir` is where files go that
+/// name no directory.
+pub fn created(uris: &[String], options: &Options, usual_dir: &str) -> Result<CreateTaskParams, Refusal> {
+    let mut uris = uris.iter().cloned();
+    let mut request = CreateTaskRequest {
+        url: uris.next().unwrap_or_default(),
+        mirrors: uris.collect(),
+        ..CreateTaskRequest::default()
+    };
+    apply(options, &mut request, usual_dir)?;
+    Ok(CreateTaskParams {
+        request,
+        task_id: options.get("gid").and_then(Gid::chosen).map(Gid::task_id),
+        ..CreateTaskParams::default()
+    })
+}
+
+/// What `options` make of a request that is already there: its fields that become something else.
+pub(crate) fn change(
+    options: &Options,
+    request: &CreateTaskRequest,
+    usual_dir: &str,
+) -> Result<Map<String, Value>, Fault> {
+    let fields = |request: &CreateTaskRequest| match serde_json::to_value(request) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let before = fields(request);
+    let mut request = request.clone();
+    if options.get("header").is_some() {
+        request.cookies.clear();
+    }
+    apply(options, &mut request, usual_dir)?;
+    let after = fields(&request).into_iter();
+    Ok(after.filter(|(name, value)| before.get(name) != Some(value)).collect())
+}
+
+/// The options by which the request of this task is made again under its GID, what is secret among them. What aria2 does
+/// not take is left out.
+pub fn saved(request: &CreateTaskRequest, task_id: &str) -> Options {
+    let mut options = shown(request);
+    let mut put = |name: &'static str, value: String| drop(options.0.insert(name, value));
+    if let Some(gid) = Gid::of_task(task_id) {
+        put("gid", gid.to_string());
+    }
+    if !request.http_password.is_empty() {
+        put("http-passwd", request.http_password.clone());
+    }
+    if !request.cookies.is_empty() {
+        let headers = options.0.entry("header").or_default();
+        headers.extend(["Cookie: ", &request.cookies, "\n"]);
+    }
+    options.filtered(|row| options.get(row.name()).is_some_and(|value| row.read(value).is_ok()))
+}
+
+/// The options that ask for what a request asks for.
+pub(crate) fn shown(request: &CreateTaskRequest) -> Options {
+    let mut options = Options::default();
+    let mut put = |name: &'static str, value: String| {
+        if !value.is_empty() {
+            options.0.insert(name, value);
+        }
+    };
+    let positive = |number: u64| if number > 0 { number.to_string() } else { String::new() };
+    let maybe = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+    put("dir", request.save_dir.clone());
+    put("out", request.file_name.clone());
+    put("checksum", request.checksum.clone());
+    put("referer", request.referrer.clone());
+    put("user-agent", request.user_agent.clone());
+    put("http-user", request.http_user.clone());
+    put("split", positive(request.segments.try_into().unwrap_or(0)));
+    put(
+        "max-connection-per-server",
+        maybe(request.max_connections.map(u64::from)),
+    );
+    put("min-split-size", maybe(request.min_split_bytes));
+    put("max-download-limit", request.speed_limit_bytes.to_string());
+    put("max-tries", maybe(request.max_tries.map(u64::from)));
+    put("retry-wait", maybe(request.retry_wait_secs.map(u64::from)));
+    put(
+        "remote-time",
+        request
+            .use_server_time
+            .map(|is_on| is_on.to_string())
+            .unwrap_or_default(),
+    );
+    put("check-certificate", (!request.ignore_tls_errors).to_string());
+    let rule = request.file_exists_behavior.as_str();
+    if !rule.is_empty() {
+        put("allow-overwrite", (rule == "overwrite").to_string());
+        put("auto-file-renaming", (rule != "skip").to_string());
+    }
+    if request.proxy_url != "direct" {
+        put("all-proxy", request.proxy_url.clone());
+    }
+    let lines = request
+        .headers
+        .iter()
+        .flatten()
+        .map(|(name, value)| format!("{name}: {value}\n"));
+    put("header", lines.collect());
+    options
+}

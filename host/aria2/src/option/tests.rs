@@ -1,0 +1,183 @@
+use protocol::CreateTaskRequest;
+use serde_json::{Value, json};
+
+use super::{table::ROWS, *};
+use crate::vocabulary::fault::Fault;
+
+fn read(given: &Value) -> Result<Options, Fault> {
+    Options::read(given.as_object(), Given::WithDownload)
+}
+
+fn request(given: &Value) -> CreateTaskRequest {
+    let mut request = CreateTaskRequest {
+        url: "http://a.test/f".into(),
+        ..CreateTaskRequest::default()
+    };
+    apply(&read(given).unwrap(), &mut request, "/usual").unwrap();
+    request
+}
+
+#[test]
+fn values_are_kept_as_aria2_keeps_them() {
+    let good = json!({"max-download-limit": "10K", "min-split-size": "1M", "split": 5, "continue": true, "nope": "1",
+        "checksum": format!("SHA-1={}", "A".repeat(40)), "header": ["A: b", 7, "C: d"], "max-concurrent-downloads": "3"});
+    let options = read(&good).unwrap();
+    let check = |name: &str, expect: Option<&str>| assert_eq!(options.get(name), expect, "{name}");
+    check("max-download-limit", Some("10240"));
+    check("min-split-size", Some("1048576"));
+    check("split", Some("5"));
+    check("continue", Some("true"));
+    check("header", Some("A: b\nC: d"));
+    check("checksum", Some(&format!("sha-1={}", "a".repeat(40))));
+    check("nope", None);
+    check("max-concurrent-downloads", None);
+}
+
+#[test]
+fn a_bad_value_is_refused_in_aria2s_words() {
+    for (name, value) in [
+        ("split", "0"),
+        ("split", "x"),
+        ("max-download-limit", "10Q"),
+        ("max-download-limit", ""),
+        ("continue", "yes"),
+        ("checksum", "sha-1=zz"),
+        ("checksum", "foo=00"),
+        ("max-connection-per-server", "17"),
+        ("min-split-size", "1"),
+        ("file-allocation", "x"),
+        ("gid", "12"),
+        ("seed-ratio", "-1"),
+    ] {
+        let text = format!("We encountered a problem while processing the option '--{name}'.");
+        assert_eq!(read(&json!({name: value})).unwrap_err(), Fault::new(text));
+    }
+    let refused = read(&json!({"dry-run": "true"})).unwrap_err();
+    assert_eq!(refused.message, "The option '--dry-run' is not supported by Svc.");
+    assert!(read(&json!({"dry-run": "false", "no-proxy": ""})).is_ok());
+}
+
+#[test]
+fn every_default_is_a_value_of_its_option_and_no_option_is_there_twice() {
+    let mut names = std::collections::BTreeSet::new();
+    for row in ROWS {
+        assert!(names.insert(row.name), "{}", row.name);
+        if let Some(default) = row.default {
+            assert_eq!(row.read(default).as_deref(), Ok(default), "{}", row.name);
+        }
+    }
+}
+
+#[test]
+fn the_page_of_options_names_them_all() {
+    let page = include_str!("../../../docs/aria2.md");
+    for row in ROWS {
+        assert!(page.contains(&format!("`{}`", row.name)), "{}", row.name);
+    }
+}
+
+#[test]
+fn a_file_stays_below_its_directory() {
+    let check = |given: Value, dir: &str, name: &str| {
+        let request = request(&given);
+        assert_eq!(
+            (request.save_dir.as_str(), request.file_name.as_str()),
+            (dir, name),
+            "{given}"
+        );
+    };
+    check(json!({}), "", "");
+    check(json!({"out": "a"}), "", "a");
+    check(json!({"out": "sub/a"}), "/usual/sub", "a");
+    check(json!({"dir": "/d", "out": "sub//./a"}), "/d/sub", "a");
+    check(json!({"dir": "rel"}), "/usual/rel", "");
+    check(json!({"out": "../../etc/passwd"}), "/usual/etc", "passwd");
+    check(json!({"out": "/etc/passwd"}), "/usual/etc", "passwd");
+}
+
+#[test]
+fn headers_are_joined_and_the_known_ones_lifted_out() {
+    let request = request(
+        &json!({"header": ["A: 1", "a: 2", "Cookie: x=1", "cookie: y=2", "Referer: r", "nocolon"],
+        "http-no-cache": "true"}),
+    );
+    let headers = request.headers.unwrap();
+    assert_eq!(headers.get("A").map(String::as_str), Some("1, 2"));
+    assert_eq!(headers.get("Cache-Control").map(String::as_str), Some("no-cache"));
+    assert_eq!(headers.len(), 2);
+    assert_eq!((request.cookies.as_str(), request.referrer.as_str()), ("x=1; y=2", "r"));
+}
+
+#[test]
+fn the_proxy_of_the_scheme_goes_before_the_one_for_all() {
+    let proxy = |given: Value| request(&given).proxy_url;
+    assert_eq!(
+        proxy(json!({"all-proxy": "p:1", "http-proxy": "http://q:2"})),
+        "http://q:2/"
+    );
+    assert_eq!(
+        proxy(json!({"all-proxy": "p:1", "https-proxy": "http://q:2"})),
+        "http://p:1/"
+    );
+    assert_eq!(proxy(json!({"all-proxy": ""})), "direct");
+    let with_user = json!({"all-proxy": "p:1", "all-proxy-user": "u", "all-proxy-passwd": "w"});
+    assert_eq!(proxy(with_user), "http://u:w@p:1/");
+}
+
+#[test]
+fn what_is_shown_of_a_request_asks_for_it_again() {
+    let given = json!({"dir": "/d", "out": "o", "split": "3", "max-connection-per-server": "4", "min-split-size": "2M",
+        "max-download-limit": "1K", "max-tries": "2", "retry-wait": "3", "remote-time": "true", "allow-overwrite": "true",
+        "referer": "r", "user-agent": "u", "header": "A: b", "check-certificate": "false", "all-proxy": "http://p:1/"});
+    let first = request(&given);
+    let mut again = CreateTaskRequest {
+        url: first.url.clone(),
+        ..CreateTaskRequest::default()
+    };
+    apply(&shown(&first), &mut again, "/usual").unwrap();
+    assert!(again == first);
+}
+
+#[test]
+fn a_change_names_what_becomes_something_else_only() {
+    let now = request(&json!({"split": "3", "referer": "r"}));
+    let given = json!({"split": "3", "referer": "s", "http-passwd": "w", "pause": "true", "nope": "x"});
+    let options = Options::read(given.as_object(), Given::ToDownload).unwrap();
+    let change = change(&options, &now, "/usual").unwrap();
+    assert_eq!(Value::from(change), json!({"referrer": "s", "httpPassword": "w"}));
+}
+
+#[test]
+fn settings_of_the_service_are_taken_out() {
+    let given = json!({"dir": "/d", "split": "1000", "max-concurrent-downloads": "5000", "referer": "r", "out": "o"});
+    let mut options = Options::read(given.as_object(), Given::ToAll).unwrap();
+    let settings = options.take_settings();
+    assert_eq!(settings["default_segments"], "64");
+    assert_eq!(settings["max_concurrent_tasks"], "1024");
+    assert_eq!(settings["default_save_dir"], "/d");
+    assert!(options.is_only("referer"));
+}
+
+#[test]
+fn nobody_who_asks_is_shown_a_secret_and_what_is_shown_comes_back_as_what_it_was() {
+    let given = serde_json::json!({"header": ["X-Api-Key: secret-1", "Cookie: a=secret-2"], "http-passwd": "secret-3",
+        "all-proxy": "http://u:secret-4@proxy.test:8080/", "https-proxy": "u:secret-5@proxy.test",
+        "http-proxy-passwd": "secret-6", "split": "3"});
+    let options = Options::read(given.as_object(), Given::WithDownload).unwrap();
+    let shown = options.clone().without_secrets();
+    assert!(!format!("{shown:?}").contains("secret"), "{shown:?}");
+    assert_eq!(shown.get("header"), Some("X-Api-Key: ***\nCookie: ***\n"));
+    assert_eq!(shown.get("all-proxy"), Some("http://proxy.test:8080/"));
+    assert_eq!(
+        (shown.get("https-proxy"), shown.get("split")),
+        (Some("proxy.test"), Some("3"))
+    );
+    assert_eq!(shown.clone().without_secrets(), shown);
+    let back = serde_json::json!({"header": ["X-Api-Key: ***", "X-New: n", "X-Other: ***"]});
+    let mut back = Options::read(back.as_object(), Given::ToAll).unwrap();
+    back.keep_hidden(&options);
+    assert_eq!(
+        back.get("header"),
+        Some("X-Api-Key: secret-1\nX-New: n\nX-Other: ***\n")
+    );
+}
