@@ -4,6 +4,11 @@
 //! byte stream that enforces both limits ([`Guarded`]).
 //!
 //! *Never* decides whether a client is authenticated: the listener calls [`Seat::authenticate`] once it is.
+//!
+//! # Storeys
+//!
+//! - `guarded`: the byte stream
+//! - `seats`: the count
 
 mod guarded;
 mod seats;
