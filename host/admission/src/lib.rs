@@ -4,6 +4,11 @@
 //! byte stream that enforces both limits ([`Guarded`]), and what a JSON text may cost that is not read yet ([`json`]).
 //!
 //! *Never* decides whether a client is authenticated: the listener calls [`Seat::authenticate`] once it is.
+//!
+//! # Storeys
+//!
+//! - `guarded`: the byte stream
+//! - `seats`: the count
 
 mod guarded;
 pub mod json;

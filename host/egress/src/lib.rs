@@ -21,6 +21,14 @@
 //!   which mean a local network are refused by their spelling; and unless the proxy is a SOCKS proxy, they are looked up
 //!   here, too, and refused if they lead to a local network ([`dial::check_proxied`] says why so, and what remains).
 //!
+//! # Storeys
+//!
+//! - `client`: HTTP requests for content
+//! - `dial`: looking up and connecting
+//! - `reach`: who gave a URL, and what it may lead to
+//! - `address`, `name`, `redirect`: the pure rules below it
+//! - `tls`, `own_machine`: apart from all that
+//!
 //! Start reading at [`Reach`] and [`reach::of`].
 
 pub mod address;

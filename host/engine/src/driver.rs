@@ -406,12 +406,12 @@ impl Driver {
         if samples.is_empty() {
             return;
         }
-        let told: Vec<_> = samples
+        let progress_by_task: Vec<_> = samples
             .iter()
             .map(|(task, _, progress)| (*task, progress.clone()))
             .collect();
         let _is_no_command = self.apply(Input::Progressed(samples), batch);
-        self.emit(Event::Progress(told.into()));
+        self.emit(Event::Progress(progress_by_task.into()));
         let now = Instant::now();
         if self.checkpoint_at <= now {
             self.checkpoint_at = now + self.config.save_interval;

@@ -6,6 +6,11 @@
 //!
 //! *Never* knows a domain table.
 //!
+//! # Storeys
+//!
+//! - `database`, `vault`: the store, and what seals values in it
+//! - `data_dir`, `migration`, `writer`
+//!
 //! Start reading at [`Store::open`] and [`Store::write`].
 
 mod data_dir;

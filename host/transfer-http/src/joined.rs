@@ -184,7 +184,7 @@ impl Joining {
     fn on_tick(&self, upkeep: &mut Upkeep, connections: usize) -> Result<(), Failure> {
         let received = self.received.get();
         upkeep.measure(received);
-        self.tell_progress(Stage::Moving, upkeep, connections);
+        self.report_progress(Stage::Moving, upkeep, connections);
         upkeep.sync(received, || {
             let part = Arc::clone(self.part());
             if let Some(total) = self.total() {
@@ -199,7 +199,7 @@ impl Joining {
         clippy::cast_sign_loss,
         reason = "a rate is neither negative nor huge"
     )]
-    fn tell_progress(&self, stage: Stage, upkeep: &Upkeep, connections: usize) {
+    fn report_progress(&self, stage: Stage, upkeep: &Upkeep, connections: usize) {
         self.reporter.progress(Progress {
             stage,
             total_bytes: self.total(),
@@ -213,7 +213,7 @@ impl Joining {
 
     async fn prove(&self) -> Result<(), Failure> {
         let size = self.position.get();
-        self.tell_progress(Stage::Verifying, &Upkeep::new(self.received.get()), 0);
+        self.report_progress(Stage::Verifying, &Upkeep::new(self.received.get()), 0);
         if let Some(promised) = self.source.promised_size.filter(|promised| *promised != size) {
             self.part().discard();
             let message = format!("the segments have {size} bytes together where {promised} were promised");

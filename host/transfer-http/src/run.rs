@@ -1,5 +1,6 @@
 //! One run, start to end: open the source, move the bytes, prove them, give the file its name.
 
+mod context;
 mod crew;
 mod disk;
 mod mirrors;
@@ -8,7 +9,6 @@ mod plan;
 mod proof;
 mod ramp;
 mod roster;
-mod session;
 mod worker;
 
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::{
     client::shared::Shared,
     place::failed,
     run::{
+        context::Run,
         crew::{Begun, Crew, Ended},
         opening::Opening,
-        session::Session,
     },
 };
 
@@ -39,31 +39,31 @@ enum Moved {
 /// Runs `job` on this lane.
 pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
     let stop = job.stop.clone();
-    let session = match Session::new(shared, job) {
-        Ok(session) => session,
+    let run = match Run::new(shared, job) {
+        Ok(run) => run,
         Err(failure) => return Outcome::Failed(failure),
     };
     let moved = tokio::select! {
         biased;
         () = stop.cancelled() => None,
-        moved = session.transfer() => Some(moved),
+        moved = run.transfer() => Some(moved),
     };
     match moved {
         None => {
-            session.save().await;
+            run.save().await;
             Outcome::Stopped
         }
         Some(Ok(Moved::Nothing(outcome))) => outcome,
-        Some(Ok(Moved::Proved)) => match session.finish().await {
+        Some(Ok(Moved::Proved)) => match run.finish().await {
             Ok(finished) => Outcome::Finished(finished),
-            Err(failure) => session.fail(failure).await,
+            Err(failure) => run.fail(failure).await,
         },
-        Some(Err(failure)) => session.fail(failure).await,
+        Some(Err(failure)) => run.fail(failure).await,
     }
 }
 
-impl Session {
-    /// Gets every byte and proves it. May be dropped at any await: what was written is recorded by [`Session::save`].
+impl Run {
+    /// Gets every byte and proves it. May be dropped at any await: what was written is recorded by [`Run::save`].
     async fn transfer(&self) -> Result<Moved, Failure> {
         let mut changes = 0;
         self.transfer_through(&mut changes).await.map_err(|failure| {
@@ -76,7 +76,7 @@ impl Session {
         })
     }
 
-    /// [`Session::transfer`], counting how often the file turned out to have changed.
+    /// [`Run::transfer`], counting how often the file turned out to have changed.
     async fn transfer_through(&self, changes: &mut u32) -> Result<Moved, Failure> {
         loop {
             let begun = match self.open_patiently().await? {
@@ -136,8 +136,8 @@ impl Session {
         let part = self.disk.part();
         let size_bytes = self.plan.borrow().done_bytes();
         let uses_server_time = self.disk.place.target.use_server_time;
-        let told = self.base_facts().last_modified.filter(|_| uses_server_time);
-        let modified = told.and_then(|date| httpdate::parse_http_date(&date).ok());
+        let last_modified = self.base_facts().last_modified.filter(|_| uses_server_time);
+        let modified = last_modified.and_then(|date| httpdate::parse_http_date(&date).ok());
         let path = self.disk.place.finish(part, size_bytes, modified).await?;
         Ok(Finished {
             path,

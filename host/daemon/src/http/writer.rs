@@ -155,11 +155,11 @@ impl<S: Sink<Message, Error = Error> + Unpin> Writer<S> {
     /// Sends some events, none after `last`.
     async fn send_events(&mut self, last: u64) -> Result<(), End> {
         let Some(cursor) = self.cursor else { return Ok(()) };
-        for (sequence, told) in self.ring.after(cursor, BATCH)? {
+        for (sequence, notification) in self.ring.after(cursor, BATCH)? {
             if sequence > last {
                 break;
             }
-            match told {
+            match notification {
                 Notification::Text(text) => self.feed(Message::Text(text)).await?,
                 Notification::Streamed(streamed) => self.stream(&streamed).await?,
             }

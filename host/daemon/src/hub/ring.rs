@@ -81,9 +81,9 @@ impl Ring {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             held.newest += 1;
             let sequence = held.newest;
-            let told = make(sequence);
-            held.bytes += told.cost();
-            held.events.push_back((sequence, told));
+            let notification = make(sequence);
+            held.bytes += notification.cost();
+            held.events.push_back((sequence, notification));
             while held.events.len() > MAX_EVENTS || (held.bytes > MAX_BYTES && held.events.len() > 1) {
                 let Some((_, gone)) = held.events.pop_front() else {
                     break;

@@ -34,10 +34,10 @@ impl Runner {
         let outcome = self.run(job).await;
         self.events.close();
         while let Some(report) = self.events.recv().await {
-            self.tell(Signal::Reported(self.task, self.run, report)).await;
+            self.send(Signal::Reported(self.task, self.run, report)).await;
         }
         let last = self.progress.borrow().clone();
-        self.tell(Signal::Ended(self.task, self.run, Box::new(outcome), Box::new(last)))
+        self.send(Signal::Ended(self.task, self.run, Box::new(outcome), Box::new(last)))
             .await;
     }
 
@@ -55,11 +55,11 @@ impl Runner {
                 () = force_stop.cancelled() => return Outcome::Stopped,
                 Some(report) = self.events.recv() => report,
             };
-            self.tell(Signal::Reported(self.task, self.run, report)).await;
+            self.send(Signal::Reported(self.task, self.run, report)).await;
         }
     }
 
-    async fn tell(&self, signal: Signal) {
+    async fn send(&self, signal: Signal) {
         let _driver_ended = self.signals.send(signal).await;
     }
 }

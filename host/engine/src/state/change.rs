@@ -234,10 +234,10 @@ impl State {
             effects.push(Effect::Save(rows));
         }
         effects.append(&mut self.changes.after_save);
-        self.tell(changed, effects);
+        self.emit(changed, effects);
     }
 
-    fn tell(&mut self, changed: Vec<Arc<Task>>, effects: &mut Vec<Effect>) {
+    fn emit(&mut self, changed: Vec<Arc<Task>>, effects: &mut Vec<Effect>) {
         let unsaved = std::mem::take(&mut self.changes.unsaved);
         let changes = std::mem::replace(
             &mut self.changes,
@@ -246,30 +246,30 @@ impl State {
                 ..Changes::default()
             },
         );
-        let mut tell = |event| effects.push(Effect::Emit(event));
+        let mut emit = |event| effects.push(Effect::Emit(event));
         if changes.settings {
-            tell(Event::SettingsChanged(self.settings.clone()));
+            emit(Event::SettingsChanged(self.settings.clone()));
         }
         if changes.queues {
-            tell(Event::QueuesChanged(self.queues().into()));
+            emit(Event::QueuesChanged(self.queues().into()));
         }
         if !changes.groups_added.is_empty() {
-            tell(Event::GroupsAdded(changes.groups_added.into()));
+            emit(Event::GroupsAdded(changes.groups_added.into()));
         }
         if !changed.is_empty() {
-            tell(Event::TasksChanged(changed.into()));
+            emit(Event::TasksChanged(changed.into()));
         }
         if !changes.deleted.is_empty() {
-            tell(Event::TasksDeleted(changes.deleted.into()));
+            emit(Event::TasksDeleted(changes.deleted.into()));
         }
         if !changes.groups_deleted.is_empty() {
-            tell(Event::GroupsDeleted(changes.groups_deleted.into()));
+            emit(Event::GroupsDeleted(changes.groups_deleted.into()));
         }
         if changes.sites {
-            tell(Event::SitesChanged);
+            emit(Event::SitesChanged);
         }
         if changes.boost {
-            tell(Event::BoostChanged(self.boosted()));
+            emit(Event::BoostChanged(self.boosted()));
         }
     }
 

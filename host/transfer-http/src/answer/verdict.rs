@@ -99,16 +99,16 @@ impl Facts {
         self.etag.is_none() && self.last_modified.is_none()
     }
 
-    /// Why `other` is another version of the file, if that can be told.
+    /// Why `other` is another version of the file, if that can be seen.
     fn contradiction(&self, other: &Self) -> Option<String> {
         let differ = |one: &Option<String>, other: &Option<String>| match (one, other) {
             (Some(one), Some(other)) => one != other,
             _ => false,
         };
-        if let (Some(known), Some(told)) = (self.total, other.total)
-            && known != told
+        if let (Some(known), Some(answered)) = (self.total, other.total)
+            && known != answered
         {
-            return Some(format!("its size was {known} bytes and is now {told}"));
+            return Some(format!("its size was {known} bytes and is now {answered}"));
         }
         if differ(&self.etag, &other.etag) {
             // Compressing or clustered servers add to a tag's weakness what they like; strength itself is no change.
@@ -155,14 +155,14 @@ pub(crate) fn judge(
         }
         _ => return Err(status_failure(head, now).into()),
     };
-    let told = Facts::of(head, verdict);
-    if let Some(why) = known.contradiction(&told) {
+    let answered = Facts::of(head, verdict);
+    if let Some(why) = known.contradiction(&answered) {
         return Err(Objection::Changed(why));
     }
     let wants_part = wish.is_some_and(|wish| wish.start > 0);
     match verdict {
         Verdict::Whole { .. } if wants_part => Err(Objection::IgnoresRanges),
-        Verdict::Part { .. } if told.has_no_validator() && !known.has_no_validator() => {
+        Verdict::Part { .. } if answered.has_no_validator() && !known.has_no_validator() => {
             Err(Objection::Changed("it no longer says which version it is".to_owned()))
         }
         _ => Ok(verdict),
@@ -303,9 +303,9 @@ pub(crate) fn not_the_file(
         }
     }
     match (source.promised_size, total) {
-        (Some(promised), Some(told)) if promised != told => Some(Failure::new(
+        (Some(promised), Some(answered)) if promised != answered => Some(Failure::new(
             FailureKind::NotTheFile,
-            format!("the server's file has {told} bytes where {promised} were promised"),
+            format!("the server's file has {answered} bytes where {promised} were promised"),
         )),
         _ => None,
     }

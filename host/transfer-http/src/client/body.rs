@@ -99,14 +99,15 @@ impl Body {
 
     /// Tells that the kernel took `taken` bytes of the body; 0 means that the stream ended.
     pub(crate) fn took(&mut self, taken: u64) -> Result<(), Failure> {
-        match self.state {
-            State::Length(_) if taken == 0 => Err(self.cut_off()),
-            State::Length(left) => {
-                self.advance_length(left, taken);
-                Ok(())
-            }
-            _ => unreachable!("only bodies of a known length are taken by the kernel"),
+        // Only a body of a known length lends its socket, so that any other one has ended too early.
+        let State::Length(left) = self.state else {
+            return Err(self.cut_off());
+        };
+        if taken == 0 {
+            return Err(self.cut_off());
         }
+        self.advance_length(left, taken);
+        Ok(())
     }
 
     /// Reads bytes of the body into `bytes`. Returns how many, 0 at the body's end. A body that breaks off before its

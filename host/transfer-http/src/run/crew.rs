@@ -13,9 +13,9 @@ use transfer::{Failure, failure::FailureKind};
 use crate::{
     client::{body::Body, decode::Decoder},
     run::{
+        context::Run,
         plan::{Pace, WorkerId},
         ramp::{Ramp, Sample},
-        session::Session,
         worker::{Worker, WorkerError},
     },
     upkeep::{SMOOTHING, TICK, Upkeep, as_f64},
@@ -49,7 +49,7 @@ type WorkerFuture<'a> = Pin<Box<dyn Future<Output = (WorkerId, usize, Result<(),
 
 /// The crew of one run.
 pub(crate) struct Crew<'a> {
-    session: &'a Session,
+    run: &'a Run,
     workers: FuturesUnordered<WorkerFuture<'a>>,
     /// The rate of each worker and what it had brought at the last tick.
     rates: BTreeMap<WorkerId, (f64, u64)>,
@@ -61,18 +61,18 @@ pub(crate) struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    pub(crate) fn new(session: &'a Session, begun: Begun) -> Self {
-        let received = session.flow.received.get();
+    pub(crate) fn new(run: &'a Run, begun: Begun) -> Self {
+        let received = run.flow.received.get();
         let segments = if begun.is_splittable {
-            session.connections.segments
+            run.connections.segments
         } else {
             1
         };
         let mut crew = Self {
-            session,
+            run,
             workers: FuturesUnordered::new(),
             rates: BTreeMap::new(),
-            ramp: Ramp::new(segments, session.ceiling()),
+            ramp: Ramp::new(segments, run.ceiling()),
             is_splittable: begun.is_splittable,
             started: Instant::now(),
             received_before: received,
@@ -90,10 +90,10 @@ impl<'a> Crew<'a> {
             decoder,
             ..
         } = begun;
-        let session = self.session;
-        session.enlist(id, mirror);
+        let run = self.run;
+        run.enlist(id, mirror);
         self.workers.push(Box::pin(async move {
-            let worker = Worker { session, id, mirror };
+            let worker = Worker { run, id, mirror };
             let worked = match decoder {
                 None => worker.work(Some(body)).await,
                 Some(decoder) => worker.pump_decoded(body, decoder).await,
@@ -114,7 +114,7 @@ impl<'a> Crew<'a> {
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticker.tick().await;
         loop {
-            if self.session.plan.borrow().is_complete() {
+            if self.run.plan.borrow().is_complete() {
                 return Ok(Ended::Complete);
             }
             self.fill();
@@ -124,7 +124,7 @@ impl<'a> Crew<'a> {
             tokio::select! {
                 Some((id, mirror, worked)) = self.workers.next() => {
                     self.rates.remove(&id);
-                    self.session.discharge(id, mirror);
+                    self.run.discharge(id, mirror);
                     let Err(error) = worked else { continue };
                     if let Some(ended) = self.on_error(mirror, error).await? {
                         return Ok(ended);
@@ -138,22 +138,22 @@ impl<'a> Crew<'a> {
 
     /// Nobody is at work any more: the server sends no parts and must send the file whole.
     fn all_idle(&self) -> Result<Ended, Failure> {
-        self.session.gained();
+        self.run.gained();
         let failure = Failure::new(
             FailureKind::RangeMismatch,
             "the server stopped sending the parts it was asked for",
         );
-        let wait = self.session.retries.take(&failure);
+        let wait = self.run.retries.take(&failure);
         wait.map(Ended::StartOver).ok_or(failure)
     }
 
     /// Opens connections up to the number that pays.
     fn fill(&mut self) {
         while self.is_splittable && self.workers.len() < usize::from(self.ramp.wanted()) {
-            let Some(mirror) = self.session.choose_mirror(self.ramp.wanted()) else {
+            let Some(mirror) = self.run.choose_mirror(self.ramp.wanted()) else {
                 return;
             };
-            if !self.session.plan.borrow().has_work(self.pace()) {
+            if !self.run.plan.borrow().has_work(self.pace()) {
                 return;
             }
             self.hire(mirror, Duration::ZERO);
@@ -161,78 +161,76 @@ impl<'a> Crew<'a> {
     }
 
     fn hire(&mut self, mirror: usize, after: Duration) {
-        let session = self.session;
-        let id = session.roster.new_worker();
-        session.enlist(id, mirror);
+        let run = self.run;
+        let id = run.roster.new_worker();
+        run.enlist(id, mirror);
         self.workers.push(Box::pin(async move {
             if !after.is_zero() {
                 sleep(after).await;
             }
-            (id, mirror, Worker { session, id, mirror }.work(None).await)
+            (id, mirror, Worker { run, id, mirror }.work(None).await)
         }));
     }
 
     fn pace(&self) -> Pace {
-        self.session.flow.pace.get()
+        self.run.flow.pace.get()
     }
 
     /// Decides what a failed connection means for the run.
     async fn on_error(&mut self, mirror: usize, error: WorkerError) -> Result<Option<Ended>, Failure> {
-        let is_base = mirror == self.session.mirrors.borrow().base();
+        let is_base = mirror == self.run.mirrors.borrow().base();
         let failure = match error {
             WorkerError::Changed(why) if is_base => return Ok(Some(Ended::Changed(why))),
             WorkerError::Changed(why) => {
-                self.session.give_up_mirror(mirror, &why, true).await?;
+                self.run.give_up_mirror(mirror, &why, true).await?;
                 return Ok(None);
             }
             WorkerError::IgnoresRanges if is_base => {
-                self.session.server.ignores_ranges.set(true);
+                self.run.server.ignores_ranges.set(true);
                 self.is_splittable = false;
                 return Ok(None);
             }
             WorkerError::IgnoresRanges => {
-                self.session
-                    .give_up_mirror(mirror, "it does not send parts", false)
-                    .await?;
+                self.run.give_up_mirror(mirror, "it does not send parts", false).await?;
                 return Ok(None);
             }
             WorkerError::Failed(failure) if failure.kind.is_disk() => return Err(failure),
             WorkerError::Failed(failure) => failure,
         };
-        let gained = self.session.gained();
-        if self.session.plan.borrow().is_complete() {
+        let gained = self.run.gained();
+        if self.run.plan.borrow().is_complete() {
             return Ok(None);
         }
         if !self.is_splittable {
             // Other connections may still be at work on their parts, but what this one had cannot be fetched as a part.
-            return Ok(Some(Ended::StartOver(self.session.retries.grant(failure).await?)));
+            return Ok(Some(Ended::StartOver(self.run.retries.grant(failure).await?)));
         }
         let others = u16::try_from(self.workers.len()).unwrap_or(u16::MAX);
         if others > 0 && refuses_more(failure.kind) && (is_base || failure.kind == FailureKind::Busy) {
-            self.session.learn_cap(mirror, &failure);
+            self.run.learn_cap(mirror, &failure);
             self.ramp.refused(others);
             return Ok(None);
         }
-        if failure.kind == FailureKind::RangeMismatch && !self.session.server.ignores_ranges.replace(true) {
+        if failure.kind == FailureKind::RangeMismatch && !self.run.server.ignores_ranges.replace(true) {
             // Where ranges cannot be trusted, the whole file can still be had.
             return Ok(Some(Ended::StartOver(Duration::ZERO)));
         }
-        if self.session.has_other_mirror(mirror)
-            && (self.session.mirrors.borrow_mut().failed(mirror) || !failure.kind.is_transient())
+        if self.run.has_other_mirror(mirror)
+            && (self.run.mirrors.borrow_mut().failed(mirror) || !failure.kind.is_transient())
         {
-            self.session.give_up_mirror(mirror, &failure.message, false).await?;
+            self.run.give_up_mirror(mirror, &failure.message, false).await?;
             return Ok(None);
         }
-        let wait = match self.session.retries.take(&failure) {
+        let wait = match self.run.retries.take(&failure) {
             Some(_) if gained >= FRUITFUL_BYTES && failure.retry_after.is_none() => Some(Duration::ZERO),
             wait => wait,
         };
         match wait {
             Some(wait) => {
                 if !wait.is_zero() {
-                    self.session.retries.announce(failure, wait).await;
+                    self.run.retries.announce(failure, wait).await;
                 }
-                let place = self.session.choose_mirror(self.ramp.wanted()).unwrap_or(mirror);
+                let place = self.run.choose_mirror(self.ramp.wanted()).unwrap_or(mirror);
                 self.hire(place, wait);
                 Ok(None)
             }
@@ -245,32 +243,31 @@ impl<'a> Crew<'a> {
     }
 
     fn on_tick(&mut self) -> Result<(), Failure> {
-        let session = self.session;
-        let received = session.flow.received.get();
+        let run = self.run;
+        let received = run.flow.received.get();
         let seconds = self.upkeep.measure(received);
         self.measure_workers(seconds);
-        session.gained();
-        session.disk.check_reserved()?;
+        run.gained();
+        run.disk.check_reserved()?;
         if self.is_splittable {
-            let missing = session.missing();
+            let missing = run.missing();
             let at = self.started.elapsed();
             let sample = Sample {
                 at,
                 received: received - self.received_before,
                 missing,
-                delay: session.flow.delay.get(),
+                delay: run.flow.delay.get(),
             };
             self.ramp.look(sample);
-            session
-                .roster
+            run.roster
                 .retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
         }
-        session.tell_progress(self.upkeep.rate, self.workers.len());
-        self.upkeep.sync(received, || session.start_sync())
+        run.report_progress(self.upkeep.rate, self.workers.len());
+        self.upkeep.sync(received, || run.start_sync())
     }
 
     fn measure_workers(&mut self, seconds: f64) {
-        let brought = self.session.roster.brought.borrow();
+        let brought = self.run.roster.brought.borrow();
         for (id, total) in brought.iter() {
             let (rate, before) = self.rates.entry(*id).or_insert((0.0, 0));
             let newest = as_f64(total - *before) / seconds;
@@ -280,14 +277,14 @@ impl<'a> Crew<'a> {
                 *rate + SMOOTHING * (newest - *rate)
             };
             *before = *total;
-            self.session.plan.borrow_mut().pace(*id, *rate);
+            self.run.plan.borrow_mut().pace(*id, *rate);
         }
         let count = u32::try_from(self.workers.len().max(1)).unwrap_or(u32::MAX);
         let pace = Pace {
             rate: (self.upkeep.rate / f64::from(count)).max(1.0),
-            delay: self.session.flow.delay.get().as_secs_f64(),
+            delay: self.run.flow.delay.get().as_secs_f64(),
         };
-        self.session.flow.pace.set(pace);
+        self.run.flow.pace.set(pace);
     }
 }
 

@@ -22,10 +22,10 @@ use crate::{
         fetch::{Fetched, RangeWish},
     },
     run::{
+        context::Run,
         crew::Begun,
         mirrors::SAMPLE_BYTES,
         plan::{Plan, USUAL_MIN_SPLIT},
-        session::Session,
         worker::is_same_as_disk,
     },
 };
@@ -62,7 +62,7 @@ enum Asked {
     Opening(Opening),
 }
 
-impl Session {
+impl Run {
     /// Opens the source, at the next mirror if one fails, and again as long as the budget of retries allows.
     pub(crate) async fn open_patiently(&self) -> Result<Opening, Failure> {
         let mut untried = self.source.urls.len();

@@ -5,15 +5,15 @@ use transfer::{Checksum, Failure, Stage, failure::FailureKind};
 use crate::{
     hashing::{hash, mismatch},
     run::{
-        session::Session,
+        context::Run,
         worker::{Worker, WorkerError},
     },
 };
 
-impl Session {
+impl Run {
     /// Proves the complete bytes. `false` means that some turned out wrong and are to be fetched again.
     pub(crate) async fn prove(&self) -> Result<bool, Failure> {
-        self.tell_stage(Stage::Verifying);
+        self.report_stage(Stage::Verifying);
         self.disk.wait_reserved().await?;
         match &self.source.checksum {
             Some(wanted) => self.prove_checksum(wanted).await,
@@ -26,7 +26,7 @@ impl Session {
     async fn confirm_begun(&self) -> Result<bool, Failure> {
         while let Some(last) = self.disk.unconfirmed.get() {
             let asking = Worker {
-                session: self,
+                run: self,
                 id: self.roster.new_worker(),
                 mirror: self.mirrors.borrow().base(),
             };
@@ -85,7 +85,7 @@ impl Session {
                 continue;
             }
             let comparing = Worker {
-                session: self,
+                run: self,
                 id: self.roster.new_worker(),
                 mirror: base,
             };

@@ -15,7 +15,7 @@ use crate::{
         exchange::now,
         fetch::{Fetched, RangeWish},
     },
-    run::{mirrors::SAMPLE_BYTES, plan::WorkerId, session::Session},
+    run::{context::Run, mirrors::SAMPLE_BYTES, plan::WorkerId},
 };
 
 /// Read and written at a time; fits the second-level cache of common processors, and more brings nothing.
@@ -75,7 +75,7 @@ pub(crate) enum Moved {
 
 /// One worker: a connection to one place.
 pub(crate) struct Worker<'a> {
-    pub(crate) session: &'a Session,
+    pub(crate) run: &'a Run,
     pub(crate) id: WorkerId,
     /// Index of its place among the mirrors.
     pub(crate) mirror: usize,
@@ -85,7 +85,7 @@ impl Worker<'_> {
     /// Works until the plan has nothing for it. `begun` is a response whose body is for the lease it already holds.
     pub(crate) async fn work(&self, begun: Option<Body>) -> Result<(), WorkerError> {
         let worked = self.work_on(begun).await;
-        self.session.release(self.id)?;
+        self.run.release(self.id)?;
         worked
     }
 
@@ -93,13 +93,13 @@ impl Worker<'_> {
         if let Some(body) = begun {
             self.fill(body).await?;
         }
-        self.session.release(self.id)?;
-        if self.session.mirrors.borrow().is_untested(self.mirror) {
+        self.run.release(self.id)?;
+        if self.run.mirrors.borrow().is_untested(self.mirror) {
             self.compare_start().await?;
         }
-        while !self.session.roster.is_retired(self.id) && self.session.take(self.id) {
+        while !self.run.roster.is_retired(self.id) && self.run.take(self.id) {
             self.fetch_lease().await?;
-            self.session.release(self.id)?;
+            self.run.release(self.id)?;
         }
         Ok(())
     }
@@ -113,20 +113,20 @@ impl Worker<'_> {
             Verdict::Whole { .. } if start == 0 => {}
             Verdict::Whole { .. } => return Err(WorkerError::IgnoresRanges),
             Verdict::PastEnd { total } => {
-                let is_end = self.session.plan.borrow().total().is_none() && total.is_none_or(|total| total == start);
+                let is_end = self.run.plan.borrow().total().is_none() && total.is_none_or(|total| total == start);
                 if !is_end {
                     return Err(
                         Failure::new(FailureKind::RangeMismatch, "the server has less than it announced").into(),
                     );
                 }
-                self.session.plan.borrow_mut().settle(start);
+                self.run.plan.borrow_mut().settle(start);
                 return Ok(());
             }
         }
         let moved = self.pump(&mut body).await?;
         body.drain().await;
         if moved == Moved::BodyEnded && matches!(verdict, Verdict::Whole { .. }) {
-            self.session.settle_at_position(self.id);
+            self.run.settle_at_position(self.id);
         }
         Ok(())
     }
@@ -135,8 +135,8 @@ impl Worker<'_> {
     async fn fill(&self, mut body: Body) -> Result<(), WorkerError> {
         let moved = self.pump(&mut body).await?;
         body.drain().await;
-        if moved == Moved::BodyEnded && self.session.server.is_whole.get() {
-            self.session.settle_at_position(self.id);
+        if moved == Moved::BodyEnded && self.run.server.is_whole.get() {
+            self.run.settle_at_position(self.id);
         }
         Ok(())
     }
@@ -144,13 +144,13 @@ impl Worker<'_> {
     /// Asks for `start..end`. A link that no longer works is resolved again once.
     async fn ask(&self, start: u64, end: Option<u64>) -> Result<(Body, Verdict), WorkerError> {
         let (home, current) = {
-            let mirrors = self.session.mirrors.borrow();
+            let mirrors = self.run.mirrors.borrow();
             let mirror = mirrors.get(self.mirror);
             (mirror.home.clone(), mirror.current.clone())
         };
         match self.ask_at(&home, &current, start, end).await {
             Err(WorkerError::Failed(failure)) if failure.kind.is_link_refused() && home != current => {
-                self.session.mirrors.borrow_mut().get_mut(self.mirror).current = home.clone();
+                self.run.mirrors.borrow_mut().get_mut(self.mirror).current = home.clone();
                 self.ask_at(&home, &home, start, end).await
             }
             answered => answered,
@@ -171,8 +171,8 @@ impl Worker<'_> {
             end,
             if_range: known.if_range(),
         };
-        let Fetched { response, url } = self.session.fetcher.fetch(home, url, Some(&wish)).await?;
-        if start > 0 && is_page(&response.head) && !self.session.began_as_page() {
+        let Fetched { response, url } = self.run.fetcher.fetch(home, url, Some(&wish)).await?;
+        if start > 0 && is_page(&response.head) && !self.run.began_as_page() {
             return Err(Failure::new(
                 FailureKind::NotTheFile,
                 "the server answered with a web page where a part of the file was asked for",
@@ -180,7 +180,7 @@ impl Worker<'_> {
             .into());
         }
         let verdict = judge(Some(&wish), &known, &response.head, now())?;
-        let mut mirrors = self.session.mirrors.borrow_mut();
+        let mut mirrors = self.run.mirrors.borrow_mut();
         let mirror = mirrors.get_mut(self.mirror);
         mirror.current = url;
         if mirror.facts == Facts::default() {
@@ -191,18 +191,18 @@ impl Worker<'_> {
 
     /// What this worker's place must agree with: its own first answer, and the size that all share.
     fn known(&self) -> Facts {
-        let own = self.session.mirrors.borrow().get(self.mirror).facts.clone();
+        let own = self.run.mirrors.borrow().get(self.mirror).facts.clone();
         Facts {
-            total: self.session.plan.borrow().total(),
+            total: self.run.plan.borrow().total(),
             ..own
         }
     }
 
     /// Compares the start of the file, as this place has it, with what is on the disk.
     async fn compare_start(&self) -> Result<(), WorkerError> {
-        let there = self.session.plan.borrow().done().contiguous_end(0).min(SAMPLE_BYTES);
+        let there = self.run.plan.borrow().done().contiguous_end(0).min(SAMPLE_BYTES);
         if self.is_equal(ByteRange::new(0, there)).await? {
-            self.session.mirrors.borrow_mut().trust(self.mirror);
+            self.run.mirrors.borrow_mut().trust(self.mirror);
             Ok(())
         } else {
             Err(WorkerError::Changed(
@@ -222,30 +222,30 @@ impl Worker<'_> {
             Verdict::Whole { .. } => range.start == 0,
             Verdict::PastEnd { .. } => false,
         };
-        Ok(is_there && is_same_as_disk(&self.session.disk.part(), &mut body, range, self.session.stall()).await?)
+        Ok(is_there && is_same_as_disk(&self.run.disk.part(), &mut body, range, self.run.stall()).await?)
     }
 
     /// Moves the body into the lease until either ends.
     pub(crate) async fn pump(&self, body: &mut Body) -> Result<Moved, Failure> {
-        let part = self.session.disk.part();
+        let part = self.run.disk.part();
         let mut steps = 0;
         loop {
             let window = self.window_on(body).await?;
-            if window == 0 || self.session.roster.is_retired(self.id) {
+            if window == 0 || self.run.roster.is_retired(self.id) {
                 return Ok(if body.remaining() == Some(0) {
                     Moved::BodyEnded
                 } else {
                     Moved::LeaseEnded
                 });
             }
-            let granted = self.session.limits.acquire(window.min(CARRY_BYTES)).await;
+            let granted = self.run.limits.acquire(window.min(CARRY_BYTES)).await;
             let moved = if can_carry(body) {
                 self.carry(body, &part, granted).await
             } else {
                 self.copy(body, &part, granted).await
             };
             let used = moved.as_ref().map_or(0, |moved| moved.unwrap_or(0));
-            self.session.limits.refund(granted - used);
+            self.run.limits.refund(granted - used);
             if moved? == Some(0) {
                 return Ok(Moved::BodyEnded);
             }
@@ -260,7 +260,7 @@ impl Worker<'_> {
     #[cfg(target_os = "linux")]
     async fn carry(&self, body: &mut Body, part: &PartFile, limit: u64) -> Result<Option<u64>, Failure> {
         use std::os::fd::AsFd as _;
-        let stall = self.session.stall();
+        let stall = self.run.stall();
         loop {
             let (position, window) = self.place();
             let (Some(left), Some(socket)) = (body.remaining(), body.raw_socket()) else {
@@ -292,7 +292,7 @@ impl Worker<'_> {
             match carried {
                 Ok(taken) => {
                     body.took(taken as u64)?;
-                    self.session.wrote(self.id, self.mirror, taken as u64)?;
+                    self.run.wrote(self.id, self.mirror, taken as u64)?;
                     return Ok(Some(taken as u64));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -313,7 +313,7 @@ impl Worker<'_> {
 
     /// One step through the lane's buffer. 0 at the body's end, `None` if the lease was cut away.
     async fn copy(&self, body: &mut Body, part: &PartFile, limit: u64) -> Result<Option<u64>, Failure> {
-        let stall = self.session.stall();
+        let stall = self.run.stall();
         let host = body.host();
         let step = poll_fn(|cx| {
             BUFFER.with_borrow_mut(|buffer| {
@@ -332,7 +332,7 @@ impl Worker<'_> {
                 };
                 if read > 0 {
                     part.write_at(&buffer[..read], position)?;
-                    self.session.wrote(self.id, self.mirror, read as u64)?;
+                    self.run.wrote(self.id, self.mirror, read as u64)?;
                 }
                 Poll::Ready(Ok(Some(read as u64)))
             })
@@ -347,19 +347,19 @@ impl Worker<'_> {
     async fn window_on(&self, body: &mut Body) -> Result<u64, Failure> {
         let left = body.remaining().unwrap_or(0);
         let (position, window) = self.place();
-        if window > 0 || left == 0 || self.session.roster.is_retired(self.id) {
+        if window > 0 || left == 0 || self.run.roster.is_retired(self.id) {
             return Ok(window);
         }
-        let pace = self.session.flow.pace.get();
+        let pace = self.run.flow.pace.get();
         let jumped = {
-            let mut plan = self.session.plan.borrow_mut();
-            if plan.extend(self.id, left, self.session.parts()) {
+            let mut plan = self.run.plan.borrow_mut();
+            if plan.extend(self.id, left, self.run.parts()) {
                 return Ok(plan.window(self.id));
             }
             plan.jump(self.id, position + left, pace.bytes_worth_a_request(), pace)
         };
         let Some((gap, unrecorded)) = jumped else { return Ok(0) };
-        unrecorded.map_or(Ok(()), |range| self.session.disk.part().record(range))?;
+        unrecorded.map_or(Ok(()), |range| self.run.disk.part().record(range))?;
         self.read_over(body, gap).await?;
         Ok(self.place().1)
     }
@@ -369,7 +369,7 @@ impl Worker<'_> {
         let mut scrap = vec![0; BUFFER_BYTES];
         while gap > 0 {
             let room = usize::try_from(gap).unwrap_or(usize::MAX).min(scrap.len());
-            match body.read(&mut scrap[..room], self.session.stall()).await? {
+            match body.read(&mut scrap[..room], self.run.stall()).await? {
                 0 => {
                     return Err(Failure::new(
                         FailureKind::Network,
@@ -384,31 +384,30 @@ impl Worker<'_> {
 
     /// The next byte to write, and how many may follow.
     fn place(&self) -> (u64, u64) {
-        let plan = self.session.plan.borrow();
+        let plan = self.run.plan.borrow();
         (plan.position(self.id), plan.window(self.id))
     }
 
     /// Moves a whole body that has to be decoded first.
     pub(crate) async fn pump_decoded(&self, mut body: Body, mut decoder: Decoder) -> Result<(), WorkerError> {
-        let part = self.session.disk.part();
+        let part = self.run.disk.part();
         let mut buffer = vec![0; DECODE_BYTES];
         loop {
-            let granted =
-                usize::try_from(self.session.limits.acquire(DECODE_BYTES as u64).await).unwrap_or(DECODE_BYTES);
-            let read = body.read(&mut buffer[..granted], self.session.stall()).await?;
-            self.session.limits.refund((granted - read) as u64);
+            let granted = usize::try_from(self.run.limits.acquire(DECODE_BYTES as u64).await).unwrap_or(DECODE_BYTES);
+            let read = body.read(&mut buffer[..granted], self.run.stall()).await?;
+            self.run.limits.refund((granted - read) as u64);
             if read == 0 {
                 break;
             }
             let decoded = decoder.push(&buffer[..read])?;
             part.write_at(&decoded, self.place().0)?;
-            self.session.wrote(self.id, self.mirror, decoded.len() as u64)?;
+            self.run.wrote(self.id, self.mirror, decoded.len() as u64)?;
         }
         let rest = decoder.finish()?;
         part.write_at(&rest, self.place().0)?;
-        self.session.wrote(self.id, self.mirror, rest.len() as u64)?;
-        self.session.settle_at_position(self.id);
-        self.session.release(self.id)?;
+        self.run.wrote(self.id, self.mirror, rest.len() as u64)?;
+        self.run.settle_at_position(self.id);
+        self.run.release(self.id)?;
         Ok(())
     }
 }
@@ -425,15 +424,15 @@ pub(crate) async fn is_same_as_disk(
     stall: std::time::Duration,
 ) -> Result<bool, Failure> {
     let length = usize::try_from(range.len()).expect("samples fit in memory");
-    let mut told = vec![0; length];
+    let mut sent = vec![0; length];
     let mut filled = 0;
     while filled < length {
-        match body.read(&mut told[filled..], stall).await? {
+        match body.read(&mut sent[filled..], stall).await? {
             0 => return Ok(false),
             read => filled += read,
         }
     }
     let mut held = vec![0; length];
     part.read_at(&mut held, range.start)?;
-    Ok(told == held)
+    Ok(sent == held)
 }

@@ -33,7 +33,7 @@ const STALL_BESIDE_OTHERS: Duration = Duration::from_secs(5);
 const EXPECTED_RATE: f64 = 1_000_000.0;
 
 /// Everything that a run's connections share. It lives on one lane, so plain cells do.
-pub(crate) struct Session {
+pub(crate) struct Run {
     pub(crate) shared: Arc<Shared>,
     pub(crate) source: Rc<Source>,
     pub(crate) connections: ConnectionPlan,
@@ -72,7 +72,7 @@ pub(crate) struct Seen {
     pub(crate) media_type: RefCell<Option<String>>,
 }
 
-impl Session {
+impl Run {
     pub(crate) fn new(shared: Arc<Shared>, job: Job) -> Result<Self, Failure> {
         let Job {
             mut source,
@@ -308,7 +308,7 @@ impl Session {
         clippy::cast_sign_loss,
         reason = "a rate is neither negative nor huge"
     )]
-    pub(crate) fn tell_progress(&self, rate: f64, connections: usize) {
+    pub(crate) fn report_progress(&self, rate: f64, connections: usize) {
         let plan = self.plan.borrow();
         self.reporter.progress(Progress {
             stage: Stage::Moving,
@@ -330,7 +330,7 @@ impl Session {
         Ok(part.has_journal().then(|| spawn_blocking(move || part.sync())))
     }
 
-    pub(crate) fn tell_stage(&self, stage: Stage) {
+    pub(crate) fn report_stage(&self, stage: Stage) {
         let plan = self.plan.borrow();
         self.reporter.progress(Progress {
             stage,
