@@ -4,13 +4,14 @@
 //! the event comes; a read of a task parses nothing.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
 use bytes::Bytes;
 use protocol::{EventBody, QueueDto, RuntimeStats, TaskIdParams, TaskRuntimeDto, TaskStatus};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
@@ -61,24 +62,25 @@ impl Index {
     }
 }
 
-/// What is not tasks, as the daemon wrote it.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Rest {
-    queues: Option<Box<RawValue>>,
-    queue_positions: Option<Box<RawValue>>,
-    groups: Option<Box<RawValue>>,
-    config: Option<Box<RawValue>>,
-    site_auth: Option<Box<RawValue>>,
-    priority: Option<Box<RawValue>>,
-    runtime_stats: Option<Box<RawValue>>,
-    rss_sources: Option<Box<RawValue>>,
-    rss_item_revisions: Option<Box<RawValue>>,
-    plugins: Option<Box<RawValue>>,
-    components: Option<Box<RawValue>>,
-    webhook_deliveries: Option<Box<RawValue>>,
-    pending_selections: Option<Box<RawValue>>,
-}
+/// What of a snapshot is not tasks: the member, the event that replaces it, and what it is if the daemon has none.
+struct Part(&'static str, Option<&'static str>, &'static str);
+
+/// In the order in which a snapshot has them.
+const PARTS: [Part; 13] = [
+    Part("queuePositions", None, "{}"),
+    Part("queues", Some("queuesChanged"), "[]"),
+    Part("groups", Some("groupsChanged"), "[]"),
+    Part("config", Some("configChanged"), r#"{"revision":0,"values":{}}"#),
+    Part("siteAuth", Some("siteAuthChanged"), "[]"),
+    Part("priority", Some("priorityChanged"), "[]"),
+    Part("runtimeStats", Some("runtimeStatsChanged"), "{}"),
+    Part("rssSources", None, "[]"),
+    Part("rssItemRevisions", None, "{}"),
+    Part("plugins", Some("pluginsChanged"), "[]"),
+    Part("components", None, "[]"),
+    Part("webhookDeliveries", None, "[]"),
+    Part("pendingSelections", None, "[]"),
+];
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -167,20 +169,23 @@ pub(crate) struct Projection {
     names: HashSet<Arc<str>>,
     next_place: u64,
     stats: RuntimeStats,
-    rest: Rest,
+    /// Each as the daemon wrote it, by place in [`PARTS`].
+    parts: [Option<Box<RawValue>>; PARTS.len()],
 }
 
 impl Projection {
     /// Reads a snapshot.
     pub(crate) fn read(snapshot: &str) -> Result<Self, serde_json::Error> {
         let Tasks { tasks, task_runtime } = serde_json::from_str(snapshot)?;
-        let mut projection = Self {
-            rest: serde_json::from_str(snapshot)?,
-            ..Self::default()
-        };
-        if let Some(stats) = &projection.rest.runtime_stats {
-            projection.stats = serde_json::from_str(stats.get()).unwrap_or_default();
+        let mut members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(snapshot)?;
+        let mut projection = Self::default();
+        for (part, Part(name, ..)) in projection.parts.iter_mut().zip(PARTS) {
+            *part = members
+                .remove(name)
+                .filter(|text| text.get() != "null")
+                .map(ToOwned::to_owned);
         }
+        projection.stats = serde_json::from_str(projection.part("runtimeStats")).unwrap_or_default();
         for task in tasks {
             projection.put(task.get())?;
         }
@@ -193,7 +198,6 @@ impl Projection {
     /// Brings in an event. Kinds that are not known change nothing.
     pub(crate) fn apply(&mut self, event: &EventBody) -> Result<Vec<Change>, serde_json::Error> {
         let data = event.data.get();
-        let text = || Some(event.data.clone());
         let mut changes = Vec::new();
         match event.kind.as_str() {
             "snapshotReplaced" => {
@@ -210,20 +214,17 @@ impl Projection {
             }
             "taskDeleted" => changes.extend(self.remove(&serde_json::from_str::<TaskIdParams>(data)?.task_id)),
             "taskRuntimeChanged" => changes.extend(self.sample(data)?),
-            "queuesChanged" => {
-                self.rest.queues = text();
-                changes.push(Change::Queues(self.queue_ids()));
+            kind => {
+                let replaced = PARTS.iter().position(|Part(_, event, _)| *event == Some(kind));
+                if let Some(place) = replaced {
+                    self.parts[place] = Some(event.data.clone());
+                }
+                match kind {
+                    "queuesChanged" => changes.push(Change::Queues(self.queue_ids())),
+                    "runtimeStatsChanged" => self.stats = serde_json::from_str(data).unwrap_or_default(),
+                    _ => {}
+                }
             }
-            "groupsChanged" => self.rest.groups = text(),
-            "pluginsChanged" => self.rest.plugins = text(),
-            "configChanged" => self.rest.config = text(),
-            "siteAuthChanged" => self.rest.site_auth = text(),
-            "priorityChanged" => self.rest.priority = text(),
-            "runtimeStatsChanged" => {
-                self.stats = serde_json::from_str(data).unwrap_or_default();
-                self.rest.runtime_stats = text();
-            }
-            _ => {}
         }
         Ok(changes)
     }
@@ -394,48 +395,43 @@ impl Projection {
         self.places.len()
     }
 
+    /// A member of the snapshot that is not tasks, as JSON. Its name must be one.
+    fn part(&self, name: &str) -> &str {
+        let place = PARTS.iter().position(|Part(known, ..)| *known == name);
+        let place = place.expect("only parts of the table are asked for");
+        self.text(place)
+    }
+
+    fn text(&self, place: usize) -> &str {
+        self.parts[place].as_deref().map_or(PARTS[place].2, RawValue::get)
+    }
+
     pub(crate) fn queues(&self) -> &str {
-        text_or(self.rest.queues.as_deref(), "[]")
+        self.part("queues")
     }
 
     pub(crate) fn groups(&self) -> &str {
-        text_or(self.rest.groups.as_deref(), "[]")
+        self.part("groups")
     }
 
     pub(crate) fn config(&self) -> &str {
-        text_or(self.rest.config.as_deref(), r#"{"revision":0,"values":{}}"#)
+        self.part("config")
     }
 
     pub(crate) fn sites(&self) -> &str {
-        text_or(self.rest.site_auth.as_deref(), "[]")
+        self.part("siteAuth")
     }
 
     pub(crate) fn plugins(&self) -> &str {
-        text_or(self.rest.plugins.as_deref(), "[]")
+        self.part("plugins")
     }
 
     /// The whole as the text of a `DaemonSnapshot`, between `head` and `tail`, which begins with the snapshot's own `]}`.
     pub(crate) fn snapshot(&self, head: String, tail: &'static str) -> Listing {
-        let rest = &self.rest;
-        let lists = [
-            ("queuePositions", text_or(rest.queue_positions.as_deref(), "{}")),
-            ("queues", self.queues()),
-            ("groups", self.groups()),
-            ("config", self.config()),
-            ("siteAuth", self.sites()),
-            ("priority", text_or(rest.priority.as_deref(), "[]")),
-            ("runtimeStats", text_or(rest.runtime_stats.as_deref(), "{}")),
-            ("rssSources", text_or(rest.rss_sources.as_deref(), "[]")),
-            ("rssItemRevisions", text_or(rest.rss_item_revisions.as_deref(), "{}")),
-            ("plugins", self.plugins()),
-            ("components", text_or(rest.components.as_deref(), "[]")),
-            ("webhookDeliveries", text_or(rest.webhook_deliveries.as_deref(), "[]")),
-            ("pendingSelections", text_or(rest.pending_selections.as_deref(), "[]")),
-        ];
         let mut text = head;
         text.push('{');
-        for (name, value) in lists {
-            text.extend(["\"", name, "\":", value, ","]);
+        for (place, Part(name, ..)) in PARTS.iter().enumerate() {
+            text.extend(["\"", name, "\":", self.text(place), ","]);
         }
         text.push_str("\"taskRuntime\":{");
         for (number, (id, sample)) in self.runtime.iter().enumerate() {
@@ -447,10 +443,6 @@ impl Projection {
         let oldest_first = self.list.clone().before(u64::MAX).map(|(_, task)| task);
         self.listing(text, oldest_first, tail)
     }
-}
-
-fn text_or<'a>(text: Option<&'a RawValue>, fallback: &'a str) -> &'a str {
-    text.map_or(fallback, |text| text.get())
 }
 
 type Runtime = BTreeMap<String, Arc<Sample>>;
@@ -506,6 +498,7 @@ impl Listing {
 #[cfg(test)]
 mod tests {
     use protocol::{DaemonSnapshot, TaskDto};
+    use serde::Serialize;
 
     use super::*;
 
