@@ -5,10 +5,11 @@
 //!
 //! *Never* decides whether a client is authenticated: the listener calls [`Seat::authenticate`] once it is.
 //!
-//! # Storeys
+//! # Layers
 //!
 //! - `guarded`: the byte stream
 //! - `seats`: the count
+//! - `json`: what reading a JSON text would cost
 
 mod guarded;
 pub mod json;

@@ -18,7 +18,7 @@
 //! Nothing grows with the number of clients times the number of tasks: an event is encoded once for all connections,
 //! and a snapshot is encoded in pieces while it is sent, from tasks that the engine holds anyway.
 //!
-//! # Storeys
+//! # Layers
 //!
 //! - `start`: the daemon as a whole
 //! - `http`: the listener, and connections of `/rpc`

@@ -21,7 +21,7 @@
 //!   which mean a local network are refused by their spelling; and unless the proxy is a SOCKS proxy, they are looked up
 //!   here, too, and refused if they lead to a local network ([`dial::check_proxied`] says why so, and what remains).
 //!
-//! # Storeys
+//! # Layers
 //!
 //! - `client`: HTTP requests for content
 //! - `dial`: looking up and connecting

@@ -6,7 +6,7 @@
 //! *Never* knows HTTP, a plugin, a feed or a wire format. Everything it needs of them comes in through
 //! [`transfer::Transport`], [`Resolver`] and its own handle.
 //!
-//! # Storeys
+//! # Layers
 //!
 //! - `handle`: what can be asked
 //! - `driver`: gives the state time, and does what it answers with

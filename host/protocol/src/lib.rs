@@ -8,7 +8,7 @@
 //!
 //! Start reading at [`Request`] and [`Reply`] (one frame each), then [`Method`], then [`DaemonEvent`].
 //!
-//! # Storeys
+//! # Layers
 //!
 //! - `frame`: requests, replies, errors, methods, and records out of JSON
 //! - `agent`: what the agent adds to the daemon's

@@ -6,7 +6,7 @@
 //!
 //! *Never* knows a domain table.
 //!
-//! # Storeys
+//! # Layers
 //!
 //! - `database`, `vault`: the store, and what seals values in it
 //! - `data_dir`, `migration`, `writer`

@@ -10,7 +10,7 @@
 //! which connection fetches what, and how many pay), `answer::verdict` (what a response is worth). Files that are joined
 //! from segments are `joined`, with `joined::window` for a heart.
 //!
-//! # Storeys
+//! # Layers
 //!
 //! - `run`, `joined`: one run of a job, for a file of one resource and for a file of segments
 //! - `place`: name, part file and last step of either

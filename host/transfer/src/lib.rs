@@ -8,7 +8,7 @@
 //!
 //! Start reading at [`Transport`] and [`Job`]; a transport is written against [`PartFile`] and [`RateLimits`].
 //!
-//! # Storeys
+//! # Layers
 //!
 //! - `transport`: a job, and who does it
 //! - `part_file`: where bytes go until they are the file

@@ -11,4 +11,6 @@ mod edges;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod layers;
+#[cfg(test)]
 mod security;
