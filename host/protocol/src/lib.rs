@@ -28,6 +28,7 @@
 pub mod agent;
 pub mod capability;
 mod capture;
+pub mod client;
 pub mod close;
 mod config;
 pub mod endpoint;
