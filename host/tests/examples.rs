@@ -10,7 +10,9 @@ use support::{Content, Origin, Resource};
 const BYTES: u64 = 300_000;
 
 fn example(name: &str) -> PathBuf {
-    let profile = Path::new(env!("CARGO_BIN_EXE_svc")).parent().unwrap();
+    let profile = Path::new(env!("CARGO_BIN_EXE_svc"))
+        .parent()
+        .expect("an executable is in a directory");
     profile.join("examples").join(name)
 }
 
@@ -22,10 +24,10 @@ fn downloads(name: &str, directories: &[&Path]) {
         .arg(origin.url("/file.bin"))
         .args(directories)
         .output()
-        .unwrap();
+        .expect("cargo has built the example");
     assert!(run.status.success(), "{run:?}");
-    let file = directories.last().unwrap().join("file.bin");
-    assert_eq!(content.difference(&file).unwrap(), None);
+    let file = directories.last().expect("one is for downloads").join("file.bin");
+    assert_eq!(content.difference(&file).expect("the file can be read"), None);
 }
 
 #[test]

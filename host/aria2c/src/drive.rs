@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use aria2::{SessionFile as _, Aria2, Kind, Notices, files::Entry, option::Refusal};
+use aria2::{Aria2, Kind, Notices, SessionFile as _, files::Entry, option::Refusal};
 use command::stop::StopRequests;
 use data_encoding::BASE64;
 use jiff::Zoned;

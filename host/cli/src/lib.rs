@@ -104,9 +104,9 @@ fn block_on(work: Work<'_>) -> anyhow::Result<Exit> {
 }
 
 /// Carries out a command for a service.
-pub fn run(command: ClientCommand, environment: &Environment) -> anyhow::Result<Exit> {
+pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result<Exit> {
     use tasks::{add, capture, list, queue, watch};
-    block_on(match &command {
+    block_on(match command {
         ClientCommand::Ping(args) => Box::pin(greet::ping(args, environment)),
         ClientCommand::Info(args) => Box::pin(greet::info(args, environment)),
         ClientCommand::Setup(args) => Box::pin(setup::run(args, environment)),
@@ -126,9 +126,9 @@ pub fn run(command: ClientCommand, environment: &Environment) -> anyhow::Result<
 }
 
 /// Carries out a command about the service as a whole.
-pub fn run_maintenance(command: MaintenanceCommand, environment: &Environment) -> anyhow::Result<Exit> {
+pub fn run_maintenance(command: &MaintenanceCommand, environment: &Environment) -> anyhow::Result<Exit> {
     use aria2::{export, import};
-    block_on(match &command {
+    block_on(match command {
         MaintenanceCommand::Import(command) => Box::pin(import::run(command, environment)),
         MaintenanceCommand::Export(command) => Box::pin(export::run(command, environment)),
         MaintenanceCommand::Doctor(args) => Box::pin(doctor::run(args, environment)),

@@ -114,7 +114,7 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
         let mut is_caught_up = true;
         loop {
             self.hand_over().await?;
-            if self.ledger.len() == 0 && self.is_all_handed_over {
+            if self.ledger.is_empty() && self.is_all_handed_over {
                 return Ok(End::Done);
             }
             let happening = tokio::select! {

@@ -112,8 +112,13 @@ impl Ledger {
         true
     }
 
+    /// Whether every file that was entered has come to its end.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// How many files have been entered and have not ended.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
 

@@ -11,6 +11,7 @@
 //! # Layers
 //!
 //! - `frame`: requests, replies, errors, methods, and records out of JSON
+//! - `client`: what a client of `/rpc` keeps: ids of calls and its place in the events
 //! - `agent`: what the agent adds to the daemon's
 //! - `snapshot`, `event`: everything, and what changes
 //! - `handshake`: how the two ends of a connection recognise each other
@@ -34,6 +35,7 @@
 //! sequence in the reply, as a member `sequence` beside `result`; who does not say it gets plain JSON-RPC replies.
 
 pub mod agent;
+pub mod client;
 mod event;
 mod frame;
 mod handshake;

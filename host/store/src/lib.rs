@@ -8,6 +8,7 @@
 //!
 //! # Layers
 //!
+//! - `sql`: rusqlite, for the crates that keep tables
 //! - `database`, `vault`: the store, and what seals values in it
 //! - `data_dir`, `migration`, `writer`
 //!

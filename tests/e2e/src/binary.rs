@@ -27,7 +27,15 @@ fn build() -> PathBuf {
         .expect("profiles have plain names");
     let target = directory.parent().expect("a profile is in the target directory");
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--workspace", "--tests", "--bin", "svc", "--target-dir"])
+        .args([
+            "build",
+            "--quiet",
+            "--workspace",
+            "--tests",
+            "--bin",
+            "svc",
+            "--target-dir",
+        ])
         .arg(target)
         .args(["--profile", if profile == "debug" { "dev" } else { profile }])
         .current_dir(env!("CARGO_MANIFEST_DIR"))

@@ -68,7 +68,10 @@ impl Crate {
             crate_.modules.entry(path.clone()).or_default();
         }
         // What a generator made has its own order.
-        for (path, file) in files.iter().filter(|(path, _)| path.last().is_none_or(|name| name != "bindings")) {
+        for (path, file) in files
+            .iter()
+            .filter(|(path, _)| path.last().is_none_or(|name| name != "bindings"))
+        {
             let text = fs::read_to_string(file).unwrap();
             let tokens = TokenStream::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             crate_.read_tokens(path, tokens);
@@ -151,7 +154,8 @@ impl Crate {
     fn relative(&self, module: &ModulePath, names: &[String]) -> Option<ModulePath> {
         let first = names.first()?;
         let path = [module.as_slice(), names].concat();
-        let is_own = self.modules.contains_key(&path[..=module.len()]) || self.modules[module].imports.contains_key(first);
+        let is_own =
+            self.modules.contains_key(&path[..=module.len()]) || self.modules[module].imports.contains_key(first);
         is_own.then_some(path)
     }
 
@@ -163,7 +167,9 @@ impl Crate {
     fn resolve(&self, path: &[String]) -> Option<(ModulePath, Option<String>)> {
         let mut path = path.to_vec();
         for _ in 0..MAX_REEXPORTS {
-            let depth = (0..=path.len()).rev().find(|depth| self.modules.contains_key(&path[..*depth]))?;
+            let depth = (0..=path.len())
+                .rev()
+                .find(|depth| self.modules.contains_key(&path[..*depth]))?;
             let (module, rest) = path.split_at(depth);
             let Some(name) = rest.first() else {
                 return Some((module.to_vec(), None));
@@ -247,7 +253,10 @@ fn sources(root: &Path) -> Vec<(ModulePath, PathBuf)> {
 }
 
 fn head(text: &str) -> Vec<String> {
-    text.lines().take_while(|line| line.starts_with("//!")).map(str::to_owned).collect()
+    text.lines()
+        .take_while(|line| line.starts_with("//!"))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn is_colon(token: &TokenTree) -> bool {
@@ -339,7 +348,10 @@ fn on_cycles(edges: &BTreeMap<(String, String), String>) -> BTreeSet<String> {
 }
 
 fn crates() -> Vec<Crate> {
-    let metadata = MetadataCommand::new().no_deps().exec().expect("cargo describes the workspace");
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .exec()
+        .expect("cargo describes the workspace");
     let libraries = metadata.packages.iter().filter_map(|package| {
         let library = package.targets.iter().find(|target| target.is_lib())?;
         let is_production = !package.manifest_path.as_str().contains("/tests/");
@@ -358,12 +370,19 @@ fn siblings_use_each_other_in_one_direction_only() {
     for crate_ in crates() {
         for (level, edges) in crate_.sibling_edges() {
             let knot = on_cycles(&edges);
-            let ties = edges.iter().filter(|((from, to), _)| knot.contains(from) && knot.contains(to));
+            let ties = edges
+                .iter()
+                .filter(|((from, to), _)| knot.contains(from) && knot.contains(to));
             if !knot.is_empty() {
                 let ties: Vec<_> = ties.map(|(_, example)| format!("    {example}")).collect();
                 let names: Vec<_> = knot.iter().map(String::as_str).collect();
                 let place = [&[crate_.name.clone()], level.as_slice()].concat().join("::");
-                cycles.push(format!("{place} has a cycle of {}: {}\n{}", knot.len(), names.join(", "), ties.join("\n")));
+                cycles.push(format!(
+                    "{place} has a cycle of {}: {}\n{}",
+                    knot.len(),
+                    names.join(", "),
+                    ties.join("\n")
+                ));
             }
         }
     }
@@ -375,7 +394,10 @@ fn children_call_no_function_of_their_parents() {
     let mut found = Vec::new();
     for crate_ in crates() {
         for edge in crate_.edges() {
-            let is_function = edge.item.as_ref().is_some_and(|item| item.starts_with(char::is_lowercase));
+            let is_function = edge
+                .item
+                .as_ref()
+                .is_some_and(|item| item.starts_with(char::is_lowercase));
             let is_ancestor = edge.from.len() > edge.to.len() && edge.from.starts_with(&edge.to);
             if is_function && is_ancestor {
                 let item = edge.item.unwrap_or_default();
@@ -392,7 +414,12 @@ fn the_root_of_a_crate_lists_its_layers_and_edges_lead_down() {
     let mut found = Vec::new();
     for crate_ in crates() {
         let name = &crate_.name;
-        let top: BTreeSet<_> = crate_.modules.keys().filter(|path| path.len() == 1).map(|path| path[0].clone()).collect();
+        let top: BTreeSet<_> = crate_
+            .modules
+            .keys()
+            .filter(|path| path.len() == 1)
+            .map(|path| path[0].clone())
+            .collect();
         let Some(layers) = crate_.listed_layers() else {
             if top.len() > UNLISTED_AT_MOST {
                 found.push(format!("{name}: no list under `{HEADING}`"));
@@ -406,7 +433,11 @@ fn the_root_of_a_crate_lists_its_layers_and_edges_lead_down() {
             }
         }
         let listed = layers.iter().flatten();
-        found.extend(listed.filter(|module| !top.contains(*module)).map(|module| format!("{name}: there is no module `{module}`")));
+        found.extend(
+            listed
+                .filter(|module| !top.contains(*module))
+                .map(|module| format!("{name}: there is no module `{module}`")),
+        );
         let edges = crate_.sibling_edges().remove(&Vec::new()).unwrap_or_default();
         for ((from, to), example) in edges {
             if floor(&from) > floor(&to) {

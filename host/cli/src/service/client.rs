@@ -6,7 +6,9 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
     EventBody, HelloParams, HelloResult, Id, MAX_REPLY_BYTES, MAX_REQUEST_BYTES, Method, PROTOCOL_VERSION, Reply, Role,
-    RpcError, SERVICE_EVENT, ServerFrame, ServiceEventParams, agent::AgentSnapshot, encode_request,
+    RpcError, SERVICE_EVENT, ServerFrame, ServiceEventParams,
+    agent::AgentSnapshot,
+    client::{Calls, Cursor, EncodeError, Step},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
@@ -34,11 +36,11 @@ const PING_TIME: Duration = Duration::from_secs(10);
 pub struct Client<'a> {
     target: &'a Target,
     socket: WebSocketStream<Stream>,
-    next_id: i64,
+    calls: Calls,
     /// The service's version.
     pub version: String,
-    /// The last event that was seen, since the snapshot.
-    cursor: Option<(String, u64)>,
+    /// How far the events were followed since the snapshot.
+    cursor: Cursor,
     /// When the connection is to be checked, or is given up.
     heard_by: Instant,
     is_being_checked: bool,
@@ -91,9 +93,9 @@ impl<'a> Client<'a> {
         let mut client = Self {
             target,
             socket,
-            next_id: 0,
+            calls: Calls::default(),
             version: String::new(),
-            cursor: None,
+            cursor: Cursor::default(),
             heard_by: Instant::now() + PING_EVERY,
             is_being_checked: false,
         };
@@ -128,7 +130,7 @@ impl<'a> Client<'a> {
     /// Everything as it is now; from here on [`Client::event`] tells what changes.
     pub async fn snapshot(&mut self) -> Result<AgentSnapshot, RemoteError> {
         let snapshot: Snapshot = self.ask(Method::SystemSnapshot).await?;
-        self.cursor = Some((snapshot.epoch, snapshot.sequence));
+        self.cursor = Cursor::at(snapshot.epoch, snapshot.sequence);
         Ok(snapshot.body.snapshot)
     }
 
@@ -142,18 +144,11 @@ impl<'a> Client<'a> {
             let Some(params) = params else { continue };
             let told: ServiceEventParams =
                 serde_json::from_str(params.get()).map_err(|error| unreadable(&error.to_string()))?;
-            let Some((epoch, last)) = &mut self.cursor else {
-                return Ok(None);
-            };
-            if *epoch == told.epoch && told.sequence <= *last {
-                continue;
+            match self.cursor.take(&told.epoch, told.sequence) {
+                Step::Next => return Ok(Some(told.event.event)),
+                Step::Old => {}
+                Step::Gap => return Ok(None),
             }
-            if *epoch != told.epoch || told.sequence != *last + 1 {
-                self.cursor = None;
-                return Ok(None);
-            }
-            *last = told.sequence;
-            return Ok(Some(told.event.event));
         }
     }
 
@@ -177,16 +172,13 @@ impl<'a> Client<'a> {
     }
 
     async fn send(&mut self, method: Method, params: &impl Serialize) -> Result<Id, RemoteError> {
-        self.next_id += 1;
-        let id = Id::Number(self.next_id);
-        let text = encode_request(&id, method.name(), Some(params))?;
-        if text.len() >= MAX_REQUEST_BYTES {
-            let message = format!(
+        let (id, text) = self.calls.encode(method, Some(params)).map_err(|error| match error {
+            EncodeError::Params(error) => error,
+            EncodeError::TooLarge => RpcError::invalid_params(format!(
                 "this is more than a service takes at once ({})",
                 ByteCount(MAX_REQUEST_BYTES as u64)
-            );
-            return Err(RpcError::invalid_params(message).into());
-        }
+            )),
+        })?;
         let sent = self.socket.send(Message::text(text)).await;
         sent.map_err(|error| self.broken(error)).map(|()| id)
     }

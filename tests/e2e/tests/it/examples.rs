@@ -91,9 +91,14 @@ fn the_userscript_hands_a_link_over_with_cookies_and_referrer() {
     let script = example("userscript/svc.user.js");
     let [script, executable] = [&script, binary::path()].map(|path| path.to_str().expect("its path is UTF-8"));
     let address = service.address().replace("0.0.0.0", "127.0.0.1");
-    println!("{}", python::run_module("clients/example_userscript.mjs", &[script, executable, &address]));
+    println!(
+        "{}",
+        python::run_module("clients/example_userscript.mjs", &[script, executable, &address])
+    );
     let file = home.downloads().join("file.bin");
-    wait_until("the file is there", || fs::read(&file).is_ok_and(|bytes| bytes == b"bytes"));
+    wait_until("the file is there", || {
+        fs::read(&file).is_ok_and(|bytes| bytes == b"bytes")
+    });
     assert_eq!(service.terminate().code, Some(0));
 }
 

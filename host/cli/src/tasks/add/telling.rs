@@ -162,7 +162,7 @@ impl Audience for Telling {
     }
 
     fn is_done(&self) -> bool {
-        self.ledger.len() == 0
+        self.ledger.is_empty()
     }
 }
 
