@@ -78,6 +78,8 @@ pub struct ListedFile {
     pub directories: Vec<FileName>,
     /// Its size, if known.
     pub size_bytes: Option<u64>,
+    /// What its bytes must hash to, if known.
+    pub checksum: Option<Checksum>,
 }
 
 /// The future of a question.

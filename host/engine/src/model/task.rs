@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use transfer::{Failure, FileName, Landing, SafeUrl, Stage};
+use transfer::{Checksum, Failure, FileName, Landing, SafeUrl, Stage};
 
 use crate::model::{
     file::{Move, part_files},
@@ -199,6 +199,14 @@ impl Asked {
         if resolution.is_some() || self.rare.is_some() {
             self.rare.get_or_insert_default().resolution = resolution;
             self.rare.take_if(|rare| **rare == TaskSpec::default());
+        }
+    }
+
+    /// A checksum that the user gave stays.
+    pub(crate) fn verify_with(&mut self, checksum: Option<&Checksum>) {
+        if let Some(checksum) = checksum {
+            let rare = self.rare.get_or_insert_default();
+            rare.checksum.get_or_insert_with(|| checksum.clone());
         }
     }
 

@@ -134,7 +134,6 @@ impl State {
                 group: Some(group),
                 save_dir: Some(directory(&root, &file)),
                 start_paused: waits,
-                checksum: None,
                 ..spec.clone()
             };
             self.create_one(now, TaskId::random(), spec.of_file(&resolver, &file), &mut last_dir);
@@ -180,6 +179,7 @@ impl TaskSpec {
         self.resolution = Some(file.resolution(resolver));
         self.file_name = Some(file.name.clone());
         self.promised_size = file.size_bytes;
+        self.checksum.clone_from(&file.checksum);
         self
     }
 }
@@ -191,6 +191,7 @@ impl Task {
         self.ask(|asked| {
             asked.file_name.get_or_insert_with(|| file.name.clone());
             asked.resolve(Some(file.resolution(resolver)));
+            asked.verify_with(file.checksum.as_ref());
         });
     }
 }

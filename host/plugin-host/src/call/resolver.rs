@@ -188,7 +188,15 @@ fn listed_file(entry: &Entry) -> Option<ListedFile> {
             .filter_map(|part| FileName::sanitise_or_none(part))
             .collect(),
         size_bytes: taken(entry).size,
+        checksum: strongest_checksum(taken(entry)),
     })
+}
+
+/// The strongest of those that the host can compute.
+fn strongest_checksum(facts: &Facts) -> Option<Checksum> {
+    let given = facts.checksums.iter();
+    let known = given.filter_map(|(algorithm, hex)| format!("{algorithm}={hex}").parse::<Checksum>().ok());
+    known.max_by_key(|checksum| checksum.algorithm().digest_bytes())
 }
 
 /// The entry in the variant that is taken unless somebody chooses: the best one, the first of equals.
@@ -222,9 +230,6 @@ fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
     };
     let urls: Result<Vec<_>, _> = std::iter::once(&link.url).chain(&link.mirrors).map(url).collect();
     let facts = entry.map(taken);
-    // The strongest that the plugin knows; a name that we cannot compute says nothing.
-    let checksums = facts.into_iter().flat_map(|facts| &facts.checksums);
-    let checksums = checksums.filter_map(|(algorithm, hex)| format!("{algorithm}={hex}").parse::<Checksum>().ok());
     Ok(EngineLink {
         urls: urls?,
         headers: link
@@ -234,7 +239,7 @@ fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
             .collect(),
         file_name: entry.and_then(|entry| FileName::sanitise_or_none(&entry.name)),
         promised_size: facts.and_then(|facts| facts.size),
-        checksum: checksums.max_by_key(|checksum| checksum.algorithm().digest_bytes()),
+        checksum: facts.and_then(strongest_checksum),
         is_single_use: link.is_single_use,
         is_whole_only: link.supports_ranges == Some(false),
         max_connections: link

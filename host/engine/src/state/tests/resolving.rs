@@ -1,6 +1,6 @@
 //! Tasks whose source a resolver knows.
 
-use transfer::{FailureKind, GivenBy, Secret, UserHost};
+use transfer::{Checksum, FailureKind, GivenBy, Secret, UserHost, checksum::Algorithm};
 
 use super::*;
 use crate::{
@@ -32,12 +32,17 @@ fn link(url: &str) -> Link {
     }
 }
 
+fn checksum_of(id: &str) -> Checksum {
+    Checksum::compute(Algorithm::Sha256, &mut id.as_bytes()).unwrap()
+}
+
 fn file(id: &str, size_bytes: u64) -> ListedFile {
     ListedFile {
         item: id.parse().unwrap(),
         name: FileName::sanitise(id),
         directories: vec![FileName::sanitise("part")],
         size_bytes: Some(size_bytes),
+        checksum: Some(checksum_of(id)),
     }
 }
 
@@ -240,6 +245,7 @@ fn a_list_becomes_a_group_and_the_task_its_first_file() {
         let spec = task.spec();
         assert_eq!(task.group, group);
         assert_eq!(spec.resolution.unwrap().item, Some(item.parse::<Item>().unwrap()));
+        assert_eq!(spec.checksum, Some(checksum_of(item)), "each is verified with its own");
         assert_eq!(task.file_name(), name);
         assert_eq!(&*task.save_dir, Path::new("/downloads/Shelf/part"));
     }
