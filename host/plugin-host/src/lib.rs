@@ -47,7 +47,9 @@ pub use lifecycle::{
     registry::{DevelopmentError, Idle},
     rows::MIGRATIONS,
 };
-pub use plugin_package::{Definition, HostPattern, InvalidHostPattern, InvalidUrlPattern, UrlPattern, manifest};
+pub use plugin_package::{
+    Definition, HostPattern, InvalidHostPattern, InvalidUrlPattern, UrlPattern, domain::is_public_suffix, manifest,
+};
 pub use plugins::{Changes, Pending, PluginSummary};
 pub use policy::{
     fault::{Exceeded, GuestError, PluginFault, Retry},
@@ -58,4 +60,4 @@ pub use runtime::{
     CallLog, Entry, Event, Facts, FileKind, Gap, Journal, JournalEntry, Line, Link, Listing, LogLevel, Moment, Replay,
     RequestLine, Sent, Storage, StorageError, Totals, Variant, Watch, World,
 };
-pub use secret::{BoundSecret, SecretError, Secrets, Template, is_public_suffix, not_bound, replace, spellings};
+pub use secret::{BoundSecret, SecretError, Secrets, Template, not_bound, replace, spellings};

@@ -12,7 +12,7 @@ use store::{
 use transfer::{ByteCount, Secret};
 use url::Url;
 
-use plugin_package::HostPattern;
+use plugin_package::{HostPattern, domain};
 
 mod redact;
 
@@ -169,13 +169,8 @@ impl Captured {
 /// The registrable domain of a URL; its host, if that has none.
 fn site(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
-    let domain = url.domain().and_then(psl::domain_str);
+    let domain = url.domain().and_then(domain::registrable);
     domain.unwrap_or(host).to_owned()
-}
-
-/// Whether anybody may register names right below this domain, so that its names have many owners.
-pub fn is_public_suffix(domain: &str) -> bool {
-    psl::suffix_str(domain).is_some_and(|suffix| suffix == domain)
 }
 
 impl Secrets {

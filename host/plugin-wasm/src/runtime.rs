@@ -127,7 +127,7 @@ impl Runtime {
     async fn load_script(&self, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
         let script = Script::new(bytes)?;
         let engine = || async {
-            let engine = self.guest(script::ENGINE.to_vec(), Form::CoreModule).await;
+            let engine = self.guest(script::engine(), Form::CoreModule).await;
             engine.map(Arc::new)
         };
         let engine = self.0.scripting.get_or_try_init(engine).await?;

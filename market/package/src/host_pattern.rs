@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 use url::{Host, Url};
 
+use crate::domain;
+
 /// `https://api.acme.com`, `http://acme.com:8080` or `https://*.acmecdn.net`. A wildcard stands for the whole left-most
 /// label or more of them, and never directly on a public suffix (`*.com`, `*.co.uk`): nobody owns that.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -104,7 +106,7 @@ impl FromStr for HostPattern {
 /// Whether one party owns all names under `host`.
 fn is_owned(host: &Host<&str>) -> bool {
     match host {
-        Host::Domain(name) => psl::suffix_str(name).is_some_and(|suffix| suffix.len() < name.len()),
+        Host::Domain(name) => domain::registrable(name).is_some(),
         Host::Ipv4(_) | Host::Ipv6(_) => false,
     }
 }

@@ -13,9 +13,11 @@
 //! - `zip`: the archive's reader and writer
 //! - `manifest`: `plugin.json`
 //! - `setting`, `host_pattern`, `url_pattern`: what a manifest names
+//! - `domain`: who owns a domain name
 //! - `refusal`, `digest`, `identity`: vocabulary
 
 mod digest;
+pub mod domain;
 mod host_pattern;
 mod identity;
 pub mod manifest;

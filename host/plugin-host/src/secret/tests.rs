@@ -135,12 +135,6 @@ fn a_template_has_places_only_where_names_are_in_braces() {
 }
 
 #[test]
-fn names_that_belong_to_everybody_are_told_apart() {
-    assert!(is_public_suffix("com") && is_public_suffix("co.uk"));
-    assert!(!is_public_suffix("acme.com") && !is_public_suffix("acme.co.uk"));
-}
-
-#[test]
 fn a_template_makes_no_text_without_end() {
     assert!(Template::parse(&"{a}".repeat(MAX_PLACES)).is_ok());
     for text in ["{a}".repeat(MAX_PLACES + 1), "a".repeat(MAX_TEMPLATE_BYTES + 1)] {

@@ -1,7 +1,7 @@
 //! Plugins that are scripts: text, handed to the one component that runs all of them. In every call it is a fresh instance,
 //! which can do what any plugin can do and nothing else.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, io::Read as _, sync::Arc};
 
 use plugin_host::PluginFault;
 use wasmtime::{Store, component::Instance};
@@ -15,8 +15,15 @@ use crate::{
     loaded::outcome::clipped,
 };
 
-/// The engine that runs scripts, as a core module; built from its sources by a script beside it.
-pub(crate) const ENGINE: &[u8] = include_bytes!("../../../../plugins/js-runtime/js-runtime.wasm");
+/// The engine that runs scripts, as a core module; built from its sources by a script beside it. Compressed, it is a third
+/// of its size, and it is only read when the first script is loaded.
+pub(crate) fn engine() -> Vec<u8> {
+    const COMPRESSED: &[u8] = include_bytes!("../../../../plugins/js-runtime/js-runtime.wasm.gz");
+    let mut module = Vec::new();
+    let unpacked = flate2::read::GzDecoder::new(COMPRESSED).read_to_end(&mut module);
+    unpacked.expect("what is embedded was packed by its build");
+    module
+}
 
 impl From<scripting::Mistake> for ScriptError {
     fn from(mistake: scripting::Mistake) -> Self {
