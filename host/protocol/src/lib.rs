@@ -63,11 +63,11 @@ pub use market::{
 pub use method::Method;
 pub use misfit::{Misfit, from_json, from_value};
 pub use plugin::{
-    ChoosePluginHostParams, ChoosePluginHostRequest, DevErrorDto, GroupItemDto, InstallPluginDevRequest,
-    InstallPluginFileParams, InstallPluginParams, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginCallDto,
-    PluginDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginParams, PluginRequestDto, PreviewItemDto,
-    PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse, SetPluginEnabledParams, SetPluginEnabledRequest,
-    SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
+    ChoosePluginHostParams, ChoosePluginHostRequest, DevErrorDto, DisabledReason, GroupItemDto,
+    InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams, InstalledPlugin, OptionalHostDto,
+    PendingVersionDto, PluginCallDto, PluginDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginParams,
+    PluginRequestDto, PreviewItemDto, PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse,
+    SetPluginEnabledParams, SetPluginEnabledRequest, SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
 };
 pub use queue::{
     BoostParams, MoveTaskParams, QueueDto, QueueFields, QueueIdParams, ReorderParams, ScheduleParams, UpdateQueueParams,

@@ -12,8 +12,8 @@ use plugin_host::{
     Previewed, Resolved, Status, Variant, manifest::Manifest,
 };
 use protocol::{
-    ChoosePluginHostParams, CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, DevErrorDto, ErrorCode,
-    GroupItemDto, InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams, InstalledPlugin,
+    ChoosePluginHostParams, CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, DevErrorDto, DisabledReason,
+    ErrorCode, GroupItemDto, InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams, InstalledPlugin,
     MAX_BLOB_BYTES, Method, OptionalHostDto, PendingVersionDto, PluginDto, PluginParams, PreviewItemDto,
     PreviewVariantDto, Request, ResolvePreviewRequest, ResolvePreviewResponse, RpcError, SetPluginEnabledParams,
     SetPluginPinnedParams, SettingFieldDto, SettingOptionDto, TaskIdParams, UpdatePluginSettingsParams,
@@ -231,12 +231,11 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
         enabled: summary.status == Status::Enabled,
         dev_mode: summary.development_folder().is_some(),
         disabled_reason: match summary.status {
-            Status::Disabled => "Manual",
-            Status::Tripped => "CircuitBreaker",
-            Status::Revoked => "Revoked",
-            Status::Enabled | Status::PendingConsent => "None",
-        }
-        .to_owned(),
+            Status::Disabled => DisabledReason::Manual,
+            Status::Tripped => DisabledReason::CircuitBreaker,
+            Status::Revoked => DisabledReason::Revoked,
+            Status::Enabled | Status::PendingConsent => DisabledReason::None,
+        },
         settings: manifest
             .map(|manifest| manifest.settings.iter().map(setting).collect())
             .unwrap_or_default(),

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use protocol::{
-    InstalledPlugin, MarketEntryDto, MarketInstallRequest, Method, OkResult, PluginDto, SetPluginEnabledParams,
+    DisabledReason, InstalledPlugin, MarketEntryDto, MarketInstallRequest, Method, OkResult, PluginDto,
+    SetPluginEnabledParams,
 };
 
 use super::{confirm, entries};
@@ -189,7 +190,7 @@ impl<'c, 't> Visit<'c, 't> {
         }
         let params = SetPluginEnabledParams {
             // Who was switched off stays so.
-            enabled: disabled_reason == "None",
+            enabled: disabled_reason == DisabledReason::None,
             identity,
             consent: Some(pending.digest),
         };
