@@ -34,7 +34,11 @@ fn packed_relocations_are_read() -> bool {
     let version = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let version = version.unwrap_or_default();
-    let mut numbers = version.trim().trim_start_matches("glibc ").split('.').map(str::parse::<u32>);
+    let mut numbers = version
+        .trim()
+        .trim_start_matches("glibc ")
+        .split('.')
+        .map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (2, 36),
         _ => false,

@@ -64,11 +64,11 @@ pub use record::market::{
     SetPluginPinnedRequest,
 };
 pub use record::plugin::{
-    ChoosePluginHostParams, ChoosePluginHostRequest, DevErrorDto, GroupItemDto, InstallPluginDevRequest,
-    InstallPluginFileParams, InstallPluginParams, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginCallDto,
-    PluginDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginParams, PluginRequestDto, PreviewItemDto,
-    PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse, SetPluginEnabledParams, SetPluginEnabledRequest,
-    SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
+    ChoosePluginHostParams, ChoosePluginHostRequest, DevErrorDto, DisabledReason, GroupItemDto,
+    InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams, InstalledPlugin, OptionalHostDto,
+    PendingVersionDto, PluginCallDto, PluginDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginParams,
+    PluginRequestDto, PreviewItemDto, PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse,
+    SetPluginEnabledParams, SetPluginEnabledRequest, SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
 };
 pub use record::queue::{
     BoostParams, MoveTaskParams, QueueDto, QueueFields, QueueIdParams, ReorderParams, ScheduleParams, UpdateQueueParams,

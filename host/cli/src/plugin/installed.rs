@@ -10,7 +10,7 @@ use std::{
 use command::{Exit, UsageError, environment::Environment, print_json, print_lines};
 use plugin_host::Permission;
 use protocol::{
-    ChoosePluginHostParams, InstallPluginFileParams, InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult,
+    ChoosePluginHostParams, DisabledReason, InstallPluginFileParams, InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult,
     PendingVersionDto, PluginCallDto, PluginDto, PluginJournalDto, PluginParams, PluginRequestDto,
     SetPluginEnabledParams, SetPluginPinnedParams, UpdatePluginSettingsParams,
 };
@@ -215,13 +215,13 @@ async fn list(service: &ServiceArgs, environment: &Environment) -> anyhow::Resul
 
 /// How a plugin is, and what it waits for.
 fn state(plugin: &PluginDto) -> String {
-    let is = match plugin.disabled_reason.as_str() {
-        "CircuitBreaker" => "disabled: keeps failing",
-        "Manual" => "disabled",
-        "Revoked" => return format!("stopped, it is malicious: {}", plugin.load_error),
-        _ if !plugin.load_error.is_empty() => "does not load",
-        _ if plugin.enabled => "enabled",
-        _ => return "waits for consent".to_owned(),
+    let is = match plugin.disabled_reason {
+        DisabledReason::CircuitBreaker => "disabled: keeps failing",
+        DisabledReason::Manual => "disabled",
+        DisabledReason::Revoked => return format!("stopped, it is malicious: {}", plugin.load_error),
+        DisabledReason::None if !plugin.load_error.is_empty() => "does not load",
+        DisabledReason::None if plugin.enabled => "enabled",
+        DisabledReason::None => return "waits for consent".to_owned(),
     };
     match &plugin.pending {
         Some(PendingVersionDto { version, .. }) => format!("{is}; {version} waits for consent"),
@@ -393,7 +393,7 @@ async fn consent(args: &ConsentArgs, environment: &Environment) -> anyhow::Resul
     let sentence = format!("{} may do what it asked for", plugin.identity);
     let params = SetPluginEnabledParams {
         // Who was switched off stays so.
-        enabled: plugin.disabled_reason == "None",
+        enabled: plugin.disabled_reason == DisabledReason::None,
         identity: plugin.identity,
         consent: Some(digest.clone()),
     };
@@ -460,7 +460,7 @@ mod tests {
         PluginDto {
             identity: "site@author".into(),
             enabled: true,
-            disabled_reason: "None".into(),
+            disabled_reason: DisabledReason::None,
             ..PluginDto::default()
         }
     }
@@ -490,13 +490,13 @@ mod tests {
         assert_eq!(state(&new), "waits for consent");
         let tripped = PluginDto {
             enabled: false,
-            disabled_reason: "CircuitBreaker".into(),
+            disabled_reason: DisabledReason::CircuitBreaker,
             ..plugin()
         };
         assert_eq!(state(&tripped), "disabled: keeps failing");
         let revoked = PluginDto {
             enabled: false,
-            disabled_reason: "Revoked".into(),
+            disabled_reason: DisabledReason::Revoked,
             load_error: "sends cookies".into(),
             ..plugin()
         };

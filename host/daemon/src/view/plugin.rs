@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use plugin_host::{Definition, Idle, Installed, PluginSummary, Plugins, Status, manifest::Manifest};
 use protocol::{
-    DevErrorDto, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginDto, RevocationDto, SettingFieldDto,
-    SettingOptionDto,
+    DevErrorDto, DisabledReason, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginDto, RevocationDto,
+    SettingFieldDto, SettingOptionDto,
 };
 
 /// All plugins, as clients see them.
@@ -47,12 +47,11 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
         enabled: summary.status == Status::Enabled,
         dev_mode: summary.development_folder().is_some(),
         disabled_reason: match summary.status {
-            Status::Disabled => "Manual",
-            Status::Tripped => "CircuitBreaker",
-            Status::Revoked => "Revoked",
-            Status::Enabled | Status::PendingConsent => "None",
-        }
-        .to_owned(),
+            Status::Disabled => DisabledReason::Manual,
+            Status::Tripped => DisabledReason::CircuitBreaker,
+            Status::Revoked => DisabledReason::Revoked,
+            Status::Enabled | Status::PendingConsent => DisabledReason::None,
+        },
         settings: manifest
             .map(|manifest| manifest.settings.iter().map(setting).collect())
             .unwrap_or_default(),

@@ -7,6 +7,20 @@ use utoipa::ToSchema;
 
 use crate::RevocationDto;
 
+/// Why a plugin is not called although it is installed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DisabledReason {
+    /// It is called, or waits for consent.
+    #[default]
+    None,
+    /// The user switched it off.
+    Manual,
+    /// It failed too often.
+    CircuitBreaker,
+    /// Its source says that it is malicious.
+    Revoked,
+}
+
 /// A plugin as clients see it. No field can hold a credential.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -27,7 +41,8 @@ pub struct PluginDto {
     /// Whether it runs from its author's folder.
     pub dev_mode: bool,
     /// `None`, `Manual`, `CircuitBreaker` after too many faults, or `Revoked`.
-    pub disabled_reason: String,
+    #[schema(value_type = String, default = "")]
+    pub disabled_reason: DisabledReason,
     /// What can be set.
     pub settings: Vec<SettingFieldDto>,
     /// What is set, defaults included, secrets excluded.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use command::{Exit, UsageError, environment::Environment, print_json, print_lines};
 use protocol::{
-    InstalledPlugin, MarketEntryDto, MarketInstallRequest, Method, OkResult, PluginDto, SetPluginEnabledParams,
+    DisabledReason, InstalledPlugin, MarketEntryDto, MarketInstallRequest, Method, OkResult, PluginDto,
+    SetPluginEnabledParams,
 };
 
 use super::ask::confirm;
@@ -188,7 +189,7 @@ impl<'c, 't> Visit<'c, 't> {
         }
         let params = SetPluginEnabledParams {
             // Who was switched off stays so.
-            enabled: disabled_reason == "None",
+            enabled: disabled_reason == DisabledReason::None,
             identity,
             consent: Some(pending.digest),
         };
