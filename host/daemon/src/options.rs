@@ -21,6 +21,7 @@ const DIRECT: &str = "direct";
 
 /// The specification of a task, every field checked. An option that a request gets does not compile here until it is
 /// said what it means to the engine, and an option that the engine gets not until it is said where it comes from.
+#[expect(clippy::too_many_lines, reason = "one line for each option of the two records")]
 pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Result<TaskSpec, RpcError> {
     let CreateTaskRequest {
         url,
