@@ -1,7 +1,10 @@
 //! Options for linking the executable that a cargo profile cannot express. Both only make a release smaller; where they
 //! might not be understood they are left out.
 
-#![expect(clippy::disallowed_methods, reason = "cargo speaks to build scripts through their environment")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "cargo speaks to build scripts through their environment"
+)]
 
 use std::{env, process::Command};
 

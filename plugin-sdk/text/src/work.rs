@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::TextError;
+use crate::limit::{MAX_INPUT_BYTES, TextError};
 
 /// The steps of one search: a step is a byte of text that is looked at, or a place of the pattern that is tried there. It
 /// is the longest text read over a hundred times, far more than a pattern that fits its text needs.
-const MAX_STEPS: u64 = 128 * crate::MAX_INPUT_BYTES as u64;
+const MAX_STEPS: u64 = 128 * MAX_INPUT_BYTES as u64;
 
 /// After how many steps the owner of a search is asked whether it goes on: some microseconds.
 const STEPS_BETWEEN_QUESTIONS: u32 = 4096;
