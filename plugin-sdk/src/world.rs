@@ -39,7 +39,7 @@ pub(crate) struct State {
     pub(crate) pages: BTreeMap<String, Page>,
     pub(crate) tape: Option<Tape>,
     pub(crate) sent: Vec<Sent>,
-    random: u64,
+    pub(crate) random: u64,
 }
 
 impl Default for State {
