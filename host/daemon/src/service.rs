@@ -23,8 +23,8 @@ use crate::{
     service::{access::Access, blobs::Blobs},
 };
 
-/// How many connections each host was found to allow, for transports that learn it. Ours does not: without an
-/// implementation, the methods for it answer with an error.
+/// How many connections each host was found to allow, if a transport exposes it. The HTTP transport learns such limits
+/// for itself only; without an implementation, the methods for them answer with an error.
 pub trait LearnedLimits: Send + Sync + std::fmt::Debug {
     /// Hosts whose limit is known.
     fn hosts(&self) -> u64;
