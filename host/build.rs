@@ -1,9 +1,9 @@
 //! Options for linking the executable that a cargo profile cannot express. Both only make a release smaller; where they
 //! might not be understood they are left out.
+
 #![expect(
     clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "a build script is told by the environment and answers on standard output"
+    reason = "cargo speaks to build scripts through their environment"
 )]
 
 use std::{env, process::Command};

@@ -30,6 +30,19 @@
 //!
 //! *Never* does what a plugin could not do by the contract in `wit/`; that is all that it shares with the host.
 //!
+//! # Layers
+//!
+//! - `test`: runs plugins outside the sandbox
+//! - `export`: what a component exports
+//! - `capability`: the traits that plugins implement
+//! - `http`, `listing`, `vault`: requests, results, sealed values
+//! - `env`, `log`, `storage`, `text`: facts, lines, memory, searching
+//! - `settings`: the settings as one value
+//! - `json`
+//! - `error`
+//! - `native`, `bindings`: the other side of the contract, natively and in the sandbox
+//! - `world`: what the host for tests knows
+//!
 //! Start reading at [`Resolver`]. What a plugin imports decides what its users are asked to allow: functions that are
 //! not called are not imported.
 
@@ -54,6 +67,8 @@ pub mod storage;
 pub mod test;
 pub mod text;
 pub mod vault;
+#[cfg(not(target_family = "wasm"))]
+mod world;
 
 /// The other side of the contract: the real host in the sandbox, the test host everywhere else.
 #[cfg(target_family = "wasm")]

@@ -1,17 +1,11 @@
 //! The host's side of the contract outside the sandbox, so that plugins can be tested like any code: the same functions
-//! that are generated for guests, answered by the [`test::Host`] that is running.
+//! that are generated for guests, answered by the [`test::Host`](crate::test::Host) that is running.
 
 #![expect(
     clippy::unused_self,
     clippy::unnecessary_wraps,
     reason = "functions have the shape of the generated ones"
 )]
-
-use std::cell::RefCell;
-
-use svc_plugin_text as search;
-
-use crate::test::{self, with_host};
 
 pub(crate) mod types {
     //! Shared values.
@@ -21,6 +15,16 @@ pub(crate) mod types {
         pub(crate) text: String,
         pub(crate) html: String,
         pub(crate) attrs: Vec<(String, String)>,
+    }
+
+    pub(crate) fn nodes(found: Vec<svc_plugin_text::Node>) -> Vec<Node> {
+        let node = |node: svc_plugin_text::Node| Node {
+            tag: node.tag,
+            text: node.text,
+            html: node.html,
+            attrs: node.attributes,
+        };
+        found.into_iter().map(node).collect()
     }
 
     #[derive(Debug)]
@@ -43,20 +47,10 @@ pub(crate) mod types {
     }
 }
 
-fn nodes(found: Vec<search::Node>) -> Vec<types::Node> {
-    let node = |node: search::Node| types::Node {
-        tag: node.tag,
-        text: node.text,
-        html: node.html,
-        attrs: node.attributes,
-    };
-    found.into_iter().map(node).collect()
-}
-
 pub(crate) mod env {
     //! Facts around the call.
 
-    use super::with_host;
+    use crate::world::with_host;
 
     /// How long a call of a test seems to have left.
     const TIME_LEFT_MS: u32 = 10_000;
@@ -93,7 +87,7 @@ pub(crate) mod env {
 pub(crate) mod log {
     //! What plugins say.
 
-    use super::with_host;
+    use crate::world::with_host;
 
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Level {
@@ -116,7 +110,7 @@ pub(crate) mod log {
 pub(crate) mod storage {
     //! What plugins remember; nothing expires during a test.
 
-    use super::with_host;
+    use crate::world::with_host;
 
     pub(crate) fn get(key: &str) -> Option<Vec<u8>> {
         with_host(|host| host.storage.get(key).cloned())
@@ -145,7 +139,7 @@ pub(crate) mod storage {
 pub(crate) mod vault {
     //! Secrets: the settings of the test.
 
-    use super::with_host;
+    use crate::world::with_host;
 
     pub(crate) fn has(_: &str, name: &str) -> bool {
         with_host(|host| host.settings.get(name).is_some_and(|value| !value.is_empty()))
@@ -155,7 +149,9 @@ pub(crate) mod vault {
 pub(crate) mod text {
     //! Searching and decoding, by the host's own code.
 
-    use super::{nodes, search, types::Node};
+    use svc_plugin_text as search;
+
+    use super::types::{Node, nodes};
 
     pub(crate) use search::UrlParts;
 
@@ -195,7 +191,12 @@ pub(crate) mod text {
 pub(crate) mod http {
     //! Requests, answered from the pages of the test.
 
-    use super::{RefCell, nodes, search, test, types::Node, with_host};
+    use std::cell::RefCell;
+
+    use svc_plugin_text as search;
+
+    use super::types::{Node, nodes};
+    use crate::world::{self, with_host};
 
     #[derive(Debug)]
     #[expect(dead_code, reason = "not every failure can be had from pages")]
@@ -222,7 +223,7 @@ pub(crate) mod http {
 
     #[derive(Debug)]
     pub(crate) struct Request {
-        sent: RefCell<test::Sent>,
+        sent: RefCell<world::Sent>,
         query: RefCell<Vec<(String, String)>>,
         follows: RefCell<bool>,
     }
@@ -230,10 +231,10 @@ pub(crate) mod http {
     impl Request {
         pub(crate) fn new(method: &str, url: &str) -> Self {
             Self {
-                sent: RefCell::new(test::Sent {
+                sent: RefCell::new(world::Sent {
                     method: method.to_owned(),
                     url: url.to_owned(),
-                    ..test::Sent::default()
+                    ..world::Sent::default()
                 }),
                 query: RefCell::default(),
                 follows: RefCell::new(true),
@@ -289,7 +290,7 @@ pub(crate) mod http {
     #[derive(Debug)]
     pub(crate) struct Response {
         url: String,
-        page: test::Page,
+        page: world::Page,
         position: RefCell<usize>,
     }
 
@@ -362,21 +363,11 @@ pub(crate) mod listing {
 
     use std::{cell::RefCell, rc::Rc};
 
-    use crate::test;
-
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    #[expect(missing_docs, reason = "the names say it; the generated twin has none either")]
-    pub enum FileKind {
-        File,
-        Folder,
-        VideoStream,
-        AudioStream,
-        Subtitle,
-        Image,
-    }
+    use crate::world;
+    pub use crate::world::FileKind;
 
     #[derive(Debug, Default)]
-    pub(crate) struct Listing(pub(crate) Rc<RefCell<test::Listing>>);
+    pub(crate) struct Listing(pub(crate) Rc<RefCell<world::Listing>>);
 
     impl Listing {
         pub(crate) fn title(&self, title: &str) {
@@ -393,7 +384,7 @@ pub(crate) mod listing {
 
         pub(crate) fn add(&self, id: &str, name: &str) -> Entry {
             let mut listing = self.0.borrow_mut();
-            listing.entries.push(test::Entry::new(id, name));
+            listing.entries.push(world::Entry::new(id, name));
             Entry {
                 listing: self.0.clone(),
                 index: listing.entries.len() - 1,
@@ -412,13 +403,13 @@ pub(crate) mod listing {
 
     #[derive(Debug)]
     pub(crate) struct Entry {
-        listing: Rc<RefCell<test::Listing>>,
+        listing: Rc<RefCell<world::Listing>>,
         index: usize,
         variant: Option<usize>,
     }
 
     impl Entry {
-        fn change(&self, change: impl FnOnce(&mut test::Entry)) {
+        fn change(&self, change: impl FnOnce(&mut world::Entry)) {
             let mut listing = self.listing.borrow_mut();
             let entry = &mut listing.entries[self.index];
             match self.variant {
@@ -468,9 +459,9 @@ pub(crate) mod listing {
             let mut index = 0;
             self.change(|entry| {
                 index = entry.variants.len();
-                entry.variants.push(test::Entry {
+                entry.variants.push(world::Entry {
                     rank,
-                    ..test::Entry::new(id, label)
+                    ..world::Entry::new(id, label)
                 });
             });
             Self {
@@ -486,11 +477,11 @@ pub(crate) mod listing {
     }
 
     #[derive(Debug)]
-    pub(crate) struct Link(pub(crate) RefCell<test::Link>);
+    pub(crate) struct Link(pub(crate) RefCell<world::Link>);
 
     impl Link {
         pub(crate) fn new(url: &str) -> Self {
-            Self(RefCell::new(test::Link::new(url)))
+            Self(RefCell::new(world::Link::new(url)))
         }
 
         pub(crate) fn mirror(&self, url: &str) {
@@ -533,7 +524,7 @@ pub(crate) mod listing {
 
         pub(crate) fn segment(&self, url: &str, part: Option<(u64, u64)>) {
             let link = &mut *self.0.borrow_mut();
-            link.segments.push(test::Segment {
+            link.segments.push(world::Segment {
                 url: url.to_owned(),
                 part,
                 cipher: link.cipher.clone(),
@@ -541,11 +532,11 @@ pub(crate) mod listing {
         }
 
         pub(crate) fn segment_key_at(&self, url: &str, iv: &[u8]) {
-            self.0.borrow_mut().cipher = Some(test::Cipher::KeyAt(url.to_owned(), iv.to_vec()));
+            self.0.borrow_mut().cipher = Some(world::Cipher::KeyAt(url.to_owned(), iv.to_vec()));
         }
 
         pub(crate) fn segment_key(&self, key: &[u8], iv: &[u8]) {
-            self.0.borrow_mut().cipher = Some(test::Cipher::Key(key.to_vec(), iv.to_vec()));
+            self.0.borrow_mut().cipher = Some(world::Cipher::Key(key.to_vec(), iv.to_vec()));
         }
 
         pub(crate) fn no_segment_key(&self) {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 #[cfg(feature = "derive")]
 pub use svc_plugin_derive::Settings;
 
-use crate::{Error, Result, env};
+use crate::{Error, Result, host};
 
 /// A struct of settings, each by the name of its field: `max_depth` is the setting `maxDepth` unless
 /// `#[setting(key = "…")]` says otherwise. What the user has not set is its `default`; without one it is an error, and
@@ -62,7 +62,7 @@ pub fn required<T: FromStr>(key: &str, default: Option<&str>) -> Result<T> {
 /// The setting, if the user has set it.
 #[doc(hidden)]
 pub fn optional<T: FromStr>(key: &str) -> Result<Option<T>> {
-    let text = env::setting(key).filter(|text| !text.is_empty());
+    let text = host::env::setting(key).filter(|text| !text.is_empty());
     text.map(|text| parse(key, &text)).transpose()
 }
 

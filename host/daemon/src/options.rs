@@ -1,4 +1,5 @@
-//! A task's options: as clients ask for them, and as the engine takes them. The one place that maps one to the other.
+//! A task's options: as clients ask for them, and as the engine takes them. The service maps one to the other here only, field by
+//! field, so that an option that is not thought of does not compile.
 
 use std::{path::PathBuf, time::Duration};
 

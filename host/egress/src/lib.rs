@@ -13,9 +13,9 @@
 //!   gave. That host may name another of its ports (a NAS that redirects from 5000 to 5001 is usual), but none that
 //!   belongs to a protocol for which HTTP could be mistaken ([`reach::is_blocked_port`]). Redirects from a host on this
 //!   machine may lead to this machine under another name.
-//! - What a web page or another device hands over may lead to global addresses, and to the page's own host only if that
-//!   host is a private one by its spelling ([`name`], [`address`]): a public name says nothing about where it leads,
-//!   because its owner can change that at any moment. If the page's port is known, it is the only one besides HTTPS.
+//! - What a web page or another device hands over may lead to global addresses. If the user confirmed its URL, it may also
+//!   lead to the host of that URL, but to a private address there only if the host is private by its spelling ([`name`],
+//!   [`address`]): a public name says nothing about where it leads, because its owner can change that at any moment.
 //! - A public name that led to a global address leads to no other address for the rest of the run or call ([`Pins`]).
 //! - All of this is judged by the addresses that a connection is made to. Behind a proxy there are none, so that names
 //!   which mean a local network are refused by their spelling; and unless the proxy is a SOCKS proxy, they are looked up

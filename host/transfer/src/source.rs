@@ -166,8 +166,8 @@ pub struct UserHost {
     pub host: Box<str>,
     /// The port; `None` is any.
     pub port: Option<u16>,
-    /// The user typed a URL of this host, of which a plugin made others. Otherwise the user only visited a page there,
-    /// and the page itself says so.
+    /// The user typed a URL of this host, of which a plugin made others. Otherwise the user confirmed a URL of it that a
+    /// page or another program handed over.
     pub is_typed: bool,
 }
 

@@ -7,7 +7,7 @@ use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha512};
 
-use crate::{MAX_INPUT_BYTES, TextError, check_input};
+use crate::limit::{MAX_INPUT_BYTES, TextError, check_input};
 
 /// The bytes that `text` stands for in base64, either alphabet, padded or not, line breaks ignored.
 pub fn base64_decode(text: &str) -> Result<Vec<u8>, TextError> {

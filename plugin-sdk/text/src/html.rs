@@ -5,7 +5,10 @@ use std::{cell::RefCell, rc::Rc};
 
 use lol_html::{HtmlRewriter, MemorySettings, Selector, Settings, element, end_tag, errors::RewritingError, text};
 
-use crate::{Allowance, TextError, check_input, check_pattern, work::Work};
+use crate::{
+    limit::{Allowance, TextError, check_input, check_pattern},
+    work::Work,
+};
 
 /// The longest selector.
 const MAX_SELECTOR_BYTES: usize = 1024;

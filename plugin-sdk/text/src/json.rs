@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::{TextError, check_pattern};
+use crate::limit::{TextError, check_pattern};
 
 /// The longest pointer.
 const MAX_POINTER_BYTES: usize = 1024;

@@ -10,7 +10,10 @@ use std::{
 
 use search::{Program, Search};
 
-use crate::{Allowance, TextError, check_input, check_pattern, work::Work};
+use crate::{
+    limit::{Allowance, TextError, check_input, check_pattern},
+    work::Work,
+};
 
 /// The longest pattern.
 const MAX_PATTERN_BYTES: usize = 4096;

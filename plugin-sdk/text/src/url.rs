@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 use url::{Url, form_urlencoded};
 
-use crate::{TextError, check_pattern};
+use crate::limit::{TextError, check_pattern};
 
 /// The longest URL or reference.
 const MAX_URL_BYTES: usize = 32 * 1024;

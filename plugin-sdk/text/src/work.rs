@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use crate::TextError;
+use crate::limit::{MAX_INPUT_BYTES, TextError};
 
 /// The steps of one search. A step is one byte of text examined, or one state of the pattern tried at that byte. The
 /// budget reads the longest text 128 times; a pattern that suits its text needs far less.
-const MAX_STEPS: u64 = 128 * crate::MAX_INPUT_BYTES as u64;
+const MAX_STEPS: u64 = 128 * MAX_INPUT_BYTES as u64;
 
 /// How many steps pass between two calls of `may_continue`: some microseconds, so that cancelling takes effect at once
 /// and the calls cost nothing.

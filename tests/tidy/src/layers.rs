@@ -178,7 +178,7 @@ impl Crate {
                 return None;
             }
             let import = self.modules[module].imports.get(name);
-            match import.filter(|import| import[..] != path[..depth + 1]) {
+            match import.filter(|import| import[..] != path[..=depth]) {
                 Some(import) => path = [import.as_slice(), &rest[1..]].concat(),
                 _ => return Some((module.to_vec(), Some(name.clone()))),
             }
@@ -376,7 +376,9 @@ fn siblings_use_each_other_in_one_direction_only() {
             if !knot.is_empty() {
                 let ties: Vec<_> = ties.map(|(_, example)| format!("    {example}")).collect();
                 let names: Vec<_> = knot.iter().map(String::as_str).collect();
-                let place = [&[crate_.name.clone()], level.as_slice()].concat().join("::");
+                let place = [std::slice::from_ref(&crate_.name), level.as_slice()]
+                    .concat()
+                    .join("::");
                 cycles.push(format!(
                     "{place} has a cycle of {}: {}\n{}",
                     knot.len(),

@@ -1,0 +1,334 @@
+//! What a host for tests knows and remembers, and what plugins hand it, as plain records.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use svc_plugin_fixture::{Asked, Tape};
+use svc_plugin_text::join_url;
+
+/// The redirects that a request follows, as in the real host.
+const MAX_REDIRECTS: usize = 10;
+
+/// When the tests of plugins happen, unless they say otherwise: 2026-01-01.
+const NOW_MS: u64 = 1_767_225_600_000;
+
+thread_local! {
+    /// The host whose plugin is running on this thread.
+    pub(crate) static RUNNING: RefCell<Option<State>> = const { RefCell::new(None) };
+}
+
+/// Does something with the running host.
+pub(crate) fn with_host<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    RUNNING.with_borrow_mut(|running| {
+        let host = running.as_mut();
+        work(host.expect("plugins run inside svc_plugin::test::Host::run, resolve, link or preview"))
+    })
+}
+
+/// What a host knows and remembers.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    pub(crate) settings: BTreeMap<String, String>,
+    pub(crate) features: BTreeSet<String>,
+    pub(crate) storage: BTreeMap<String, Vec<u8>>,
+    pub(crate) log: Vec<String>,
+    pub(crate) now_ms: u64,
+    pub(crate) locale: String,
+    pub(crate) pages: BTreeMap<String, Page>,
+    pub(crate) tape: Option<Tape>,
+    pub(crate) sent: Vec<Sent>,
+    random: u64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            settings: BTreeMap::new(),
+            features: BTreeSet::new(),
+            storage: BTreeMap::new(),
+            log: Vec::new(),
+            now_ms: NOW_MS,
+            locale: "en".to_owned(),
+            pages: BTreeMap::new(),
+            tape: None,
+            sent: Vec::new(),
+            random: 0,
+        }
+    }
+}
+
+impl State {
+    /// Bytes that look random and are the same in every test (after `SplitMix64`).
+    pub(crate) fn random(&mut self, len: usize) -> Vec<u8> {
+        let mut next = || {
+            self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = self.random;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (z ^ (z >> 31)).to_le_bytes()
+        };
+        std::iter::repeat_with(&mut next)
+            .take(len.div_ceil(8))
+            .flatten()
+            .take(len)
+            .collect()
+    }
+
+    /// The page that a request ends at, and its URL.
+    pub(crate) fn answer(&mut self, mut sent: Sent, follows: bool) -> Result<(String, Page), String> {
+        for _ in 0..=MAX_REDIRECTS {
+            self.sent.push(sent.clone());
+            let page = self.page(&sent);
+            match page
+                .field("location")
+                .filter(|_| follows && (300..400).contains(&page.status))
+            {
+                Some(location) => sent.url = join_url(&sent.url, location).map_err(|error| error.to_string())?,
+                None => return Ok((sent.url, page)),
+            }
+        }
+        Err("too many redirects".to_owned())
+    }
+
+    /// What the test has for a request; it fails if there is nothing.
+    fn page(&mut self, sent: &Sent) -> Page {
+        if let Some(tape) = &mut self.tape {
+            let asked = Asked {
+                method: &sent.method,
+                url: &sent.url,
+                headers: &sent.headers,
+                body: &sent.body,
+            };
+            return match tape.answer(asked) {
+                Ok(response) => response.into(),
+                Err(unrecorded) => panic!("{unrecorded}"),
+            };
+        }
+        let url = sent.url.split('#').next().unwrap_or_default();
+        let known = || self.pages.keys().map(String::as_str).collect::<Vec<_>>().join("\n  ");
+        let page = self.pages.get(url).cloned();
+        page.unwrap_or_else(|| panic!("the test has no page {url}; it has\n  {}", known()))
+    }
+}
+
+/// What sort of thing an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it; the generated twin has none either")]
+pub enum FileKind {
+    File,
+    Folder,
+    VideoStream,
+    AudioStream,
+    Subtitle,
+    Image,
+}
+
+/// A response of a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Page {
+    /// A page of any type.
+    pub fn new(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status: 200,
+            headers: vec![("content-type".to_owned(), content_type.to_owned())],
+            body: body.into(),
+        }
+    }
+
+    /// An HTML page.
+    pub fn html(body: impl Into<Vec<u8>>) -> Self {
+        Self::new("text/html", body)
+    }
+
+    /// A JSON text.
+    pub fn json(body: impl Into<Vec<u8>>) -> Self {
+        Self::new("application/json", body)
+    }
+
+    /// A redirect.
+    pub fn redirect(location: &str) -> Self {
+        Self::html("").status(302).header("location", location)
+    }
+
+    /// With another status.
+    #[must_use]
+    pub fn status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
+    /// With another field.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        headers
+            .find(|(other, _)| other.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// A request of the plugin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// The method.
+    pub method: String,
+    /// Where it went.
+    pub url: String,
+    /// Lower-case names and values.
+    pub headers: Vec<(String, String)>,
+    /// What was sent.
+    pub body: Vec<u8>,
+}
+
+/// What a resolver handed out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// What it is called.
+    pub title: Option<String>,
+    /// What it is about.
+    pub description: Option<String>,
+    /// A picture of it.
+    pub cover: Option<String>,
+    /// Its files.
+    pub entries: Vec<Entry>,
+    /// The token of the next page.
+    pub next_page: Option<String>,
+    /// How to ask for the password.
+    pub password_prompt: Option<String>,
+}
+
+/// An entry, or a variant of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What the plugin knows it by.
+    pub id: String,
+    /// Its name; the label of a variant.
+    pub name: String,
+    /// The rank of a variant.
+    pub rank: i32,
+    /// What sort of file it is.
+    pub kind: Option<FileKind>,
+    /// The folder it belongs into.
+    pub folder: String,
+    /// Its length.
+    pub size: Option<u64>,
+    /// When it was changed.
+    pub modified_ms: Option<u64>,
+    /// Algorithms and digests.
+    pub checksums: Vec<(String, String)>,
+    /// Its media type.
+    pub media_type: Option<String>,
+    /// A small picture of it.
+    pub thumbnail: Option<String>,
+    /// How long it plays.
+    pub duration_ms: Option<u64>,
+    /// Whether it is wanted unless the user says otherwise.
+    pub is_selected: bool,
+    /// Where it is.
+    pub link: Option<Link>,
+    /// Its qualities or formats.
+    pub variants: Vec<Entry>,
+}
+
+impl Entry {
+    /// An entry of which nothing else is known.
+    pub fn new(id: &str, name: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            rank: 0,
+            kind: None,
+            folder: String::new(),
+            size: None,
+            modified_ms: None,
+            checksums: Vec::new(),
+            media_type: None,
+            thumbnail: None,
+            duration_ms: None,
+            is_selected: true,
+            link: None,
+            variants: Vec::new(),
+        }
+    }
+}
+
+/// Where a file is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The file.
+    pub url: String,
+    /// Other places of it.
+    pub mirrors: Vec<String>,
+    /// Fields to send along.
+    pub headers: Vec<(String, String)>,
+    /// Fields to send along with secrets in them, which stand there by their names.
+    pub secret_headers: Vec<(String, String)>,
+    /// Whether parts of it can be asked for.
+    pub supports_ranges: Option<bool>,
+    /// Whether it works only once.
+    pub is_single_use: bool,
+    /// When it ends.
+    pub expires_ms: Option<u64>,
+    /// How many connections the site allows.
+    pub max_connections: Option<u32>,
+    /// The sound that belongs to it.
+    pub audio: Option<Box<Link>>,
+    /// What sort of description the URL leads to.
+    pub manifest: Option<String>,
+    /// What the file is joined from.
+    pub segments: Vec<Segment>,
+    /// How the next segment is encrypted.
+    pub(crate) cipher: Option<Cipher>,
+}
+
+/// One of the segments that a file is joined from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it is.
+    pub url: String,
+    /// The first byte and the length, if it is a part of what is there.
+    pub part: Option<(u64, u64)>,
+    /// How it is encrypted.
+    pub cipher: Option<Cipher>,
+}
+
+/// AES-128 in CBC mode: the key, then the initialisation vector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cipher {
+    /// The key is what is at this URL.
+    KeyAt(String, Vec<u8>),
+    /// The key itself.
+    Key(Vec<u8>, Vec<u8>),
+}
+
+impl Link {
+    /// A link of which nothing else is known.
+    pub fn new(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            mirrors: Vec::new(),
+            headers: Vec::new(),
+            secret_headers: Vec::new(),
+            supports_ranges: None,
+            is_single_use: false,
+            expires_ms: None,
+            max_connections: None,
+            audio: None,
+            manifest: None,
+            segments: Vec::new(),
+            cipher: None,
+        }
+    }
+}
