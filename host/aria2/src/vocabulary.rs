@@ -1,4 +1,4 @@
-//! What calls are made of: methods, parameters, GIDs, and what is said of a call that fails.
+//! The types of aria2's RPC that do not depend on the encoding: methods, parameters, GIDs and faults (errors).
 
 pub(crate) mod fault;
 pub(crate) mod gid;

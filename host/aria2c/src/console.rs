@@ -1,4 +1,5 @@
-//! What people and scripts read on the console, in aria2's own form. Pure, but for [`Console`], which writes it.
+//! The console output of `svc aria2c`, in aria2's format, because scripts parse it. Pure except for [`Console`], which
+//! writes it.
 
 use std::{
     fmt::Write as _,
@@ -9,13 +10,13 @@ use aria2::option::Options;
 use command::terminal;
 use jiff::Zoned;
 
-/// Downloads of which a readout has more than the number.
+/// The most downloads that a progress readout lists; with more, the rest is one number.
 const MAX_SHOWN: usize = 5;
 
-/// Bytes from which the next unit is used, as nine tenths of it.
+/// Numbers from 922 (nine tenths of 1024) are written in the next unit, as aria2 does: 950 KiB is `0.9Mi`.
 const NEXT_UNIT_FROM: u64 = 922;
 
-/// How grave a message is, the least first.
+/// The level of a message, by rising severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Debug,
@@ -36,7 +37,7 @@ impl Level {
         }
     }
 
-    /// Its name, and the colour it has on a terminal.
+    /// Its name, and the escape sequence of its colour on a terminal.
     fn look(self) -> (&'static str, &'static str) {
         match self {
             Self::Debug => ("DEBUG", "\x1b[1;37m"),
@@ -76,13 +77,13 @@ pub(super) struct DownloadResult {
     pub(super) end: End,
     pub(super) done: u64,
     pub(super) total: u64,
-    /// Bytes per second, all in all; none if it never began.
+    /// Bytes per second on average; `None` if it never began.
     pub(super) speed: Option<u64>,
     /// Its path, or its URI while it has none.
     pub(super) name: String,
 }
 
-/// A download that is active, as it is doing.
+/// An active download at the time of a readout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Active {
     pub(super) gid: String,
@@ -101,7 +102,7 @@ pub(super) enum Sizes {
 }
 
 impl Sizes {
-    /// A number of bytes, without the `B`: `525Ki`, `1.0Mi`.
+    /// A number of bytes, without the `B`: `525Ki`, `1.0Mi`. Truncated and not rounded, as aria2 does.
     fn write(self, bytes: u64) -> String {
         const UNITS: [&str; 4] = ["", "Ki", "Mi", "Gi"];
         if self == Self::Plain {

@@ -1,4 +1,4 @@
-//! Tables with aligned columns. Pure.
+//! Tables with aligned columns, by display width (a CJK character takes two). Pure.
 
 use unicode_width::UnicodeWidthStr as _;
 

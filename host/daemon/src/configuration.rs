@@ -1,4 +1,4 @@
-//! The configuration as clients see it: the engine's settings and the keys of other parts, under one revision.
+//! The configuration as clients see it: the engine's settings and the keys of `keys`, under one revision.
 
 pub(crate) mod keys;
 
@@ -14,7 +14,7 @@ use crate::{refusal::Refuse as _, rows, view::HIDDEN};
 /// The engine's key whose value is never shown.
 const PASSWORD: &str = "proxy_password";
 
-/// The keys of other parts.
+/// The stored values of the keys that are not the engine's.
 #[derive(Debug, Default)]
 pub(crate) struct Others {
     revision: u64,
@@ -61,7 +61,7 @@ impl Configuration {
         }
     }
 
-    /// Whether a flag of another part is set.
+    /// Whether a flag of `keys` is set.
     pub(crate) fn is_on(&self, key: &str) -> bool {
         keys::value(&self.others.borrow().values, key) == "true"
     }

@@ -201,8 +201,8 @@ pub fn request(task: &Task) -> CreateTaskRequest {
     }
 }
 
-/// The request for those who ask what a task's options are. Passwords and cookies stay here, and so does the value of
-/// every header that may hold a token: its name is shown.
+/// The options of a task for clients, without secrets: no password, no cookies, URLs without login, and [`HIDDEN`] as
+/// the value of every header that may hold a token. [`changed`] restores the hidden values if a client sends them back.
 pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
     let mut request = request(task);
     let spec = task.spec();
@@ -217,13 +217,14 @@ pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
         }
     }
     if let ProxyChoice::Through(url) = &spec.proxy {
-        // Printed without user and password.
+        // `Display` of a `SafeUrl` omits user and password.
         request.proxy_url = url.to_string();
     }
     request
 }
 
-/// The specification of a task after `change`, which names fields of a request. What no request names stays.
+/// The specification of a task after `change`, an object with some fields of a request. What a request has no field for
+/// (such as body and method) is kept.
 pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpec, RpcError> {
     let before = task.spec();
     let Ok(Value::Object(mut fields)) = serde_json::to_value(request(task)) else {
@@ -234,13 +235,13 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
         .map_err(|misfit| RpcError::invalid_params(format!("change: {misfit}")))?;
     let mut after = spec(request, None)?;
     for url in &mut after.urls {
-        // What is shown of a URL has no login, and comes back so.
+        // `public_request` shows URLs without login; one that comes back like that keeps its login.
         if let Some(known) = before.urls.iter().find(|known| known.without_login() == *url) {
             url.clone_from(known);
         }
     }
     for (name, value) in &mut after.request.headers {
-        // What is shown of a header comes back so.
+        // `public_request` shows secret headers as `HIDDEN`; one that comes back like that keeps its value.
         let mut known = before.request.headers.iter();
         if value.expose() == HIDDEN
             && let Some((_, known)) = known.find(|(known, _)| known.eq_ignore_ascii_case(name))
@@ -250,7 +251,7 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
     }
     after.request.method = before.request.method;
     after.request.body = before.request.body;
-    // Other URLs are another file of their resolver.
+    // With other URLs, the item that the resolver gave for the old ones means nothing.
     if after.urls == before.urls {
         after.resolution = before.resolution;
     }

@@ -1,4 +1,4 @@
-//! The daemon's own rows: configuration keys of other parts, and what happened to tasks.
+//! The daemon's own tables: the configuration keys that are not the engine's, and the histories of tasks.
 
 use std::collections::{BTreeMap, HashSet};
 

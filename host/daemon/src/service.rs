@@ -1,4 +1,4 @@
-//! What the calls of all connections share.
+//! The state that the calls of all connections share.
 
 pub(crate) mod access;
 pub(crate) mod blobs;
@@ -23,7 +23,8 @@ use crate::{
     service::{access::Access, blobs::Blobs},
 };
 
-/// Learned limits of hosts: how many connections they allow. The transport that learns them gives this out.
+/// How many connections each host was found to allow, if a transport exposes it. The HTTP transport learns such limits
+/// for itself only; without an implementation, the methods for them answer with an error.
 pub trait LearnedLimits: Send + Sync + std::fmt::Debug {
     /// Hosts whose limit is known.
     fn hosts(&self) -> u64;
@@ -41,9 +42,9 @@ pub(crate) struct Service {
     pub(crate) hub: Hub,
     pub(crate) configuration: Arc<Configuration>,
     pub(crate) access: Arc<Access>,
-    /// Uploads that wait for the call that names them.
+    /// Bodies of `POST /blobs/{kind}`, each until a call uses it by its id.
     pub(crate) blobs: Blobs,
-    /// Texts that wait to be fetched.
+    /// Diagnostic exports, each until the client that made it fetches it with `GET /exports/{id}`.
     pub(crate) exports: Blobs,
     pub(crate) learned_limits: Option<Arc<dyn LearnedLimits>>,
     pub(crate) system_proxy: Arc<SystemProxy>,
@@ -52,15 +53,15 @@ pub(crate) struct Service {
     pub(crate) version: &'static str,
     pub(crate) started_at: Instant,
     pub(crate) connections: AtomicU64,
-    /// Cancelled when connections are to end.
+    /// Cancelled at shutdown: connections close.
     pub(crate) stop: CancellationToken,
-    /// A client asked for the end.
+    /// A client called the method that stops the daemon; `start` waits for `asked_to_stop`.
     pub(crate) was_asked_to_stop: AtomicBool,
     pub(crate) asked_to_stop: Notify,
 }
 
 impl Service {
-    /// What leads to whatever the service itself asks for.
+    /// The proxies for requests that belong to no task: previews, and plugin sources with their updates.
     pub(crate) fn proxies(&self) -> Proxies {
         let settings = self.engine.settings().settings;
         Proxies::new(ProxyChoice::Settings, settings, Arc::clone(&self.system_proxy))

@@ -1,4 +1,4 @@
-//! Whom TLS trusts: the system's certificates, those of a file, or, where the user insists, anybody.
+//! The certificates that TLS trusts: the system's, those of a file, or any, for tasks with `ignore_tls_errors`.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,8 +27,8 @@ pub struct CertificateFileError {
 #[derive(Debug)]
 pub struct Tls {
     own_roots: Option<RootCertStore>,
-    trusting: OnceLock<Arc<ClientConfig>>,
-    careless: OnceLock<Arc<ClientConfig>>,
+    verifying: OnceLock<Arc<ClientConfig>>,
+    accepting_any: OnceLock<Arc<ClientConfig>>,
 }
 
 impl Tls {
@@ -37,14 +37,18 @@ impl Tls {
         let own_roots = ca_certificate.map(roots_of_file).transpose()?;
         Ok(Self {
             own_roots,
-            trusting: OnceLock::new(),
-            careless: OnceLock::new(),
+            verifying: OnceLock::new(),
+            accepting_any: OnceLock::new(),
         })
     }
 
     /// The configuration to connect with; `ignore_errors` accepts any certificate.
     pub fn config(&self, ignore_errors: bool) -> Arc<ClientConfig> {
-        let cell = if ignore_errors { &self.careless } else { &self.trusting };
+        let cell = if ignore_errors {
+            &self.accepting_any
+        } else {
+            &self.verifying
+        };
         Arc::clone(cell.get_or_init(|| {
             let mut config = if ignore_errors {
                 let verifier = Arc::new(AcceptAny(Arc::new(ring::default_provider())));
@@ -116,7 +120,8 @@ fn mozilla_roots() -> RootCertStore {
     webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect()
 }
 
-/// Accepts every certificate, for tasks whose user said so. Signatures are still checked: the peer has the key.
+/// Accepts every certificate, for tasks with `ignore_tls_errors`. The signatures of the handshake are still checked, so
+/// the peer has the private key of the certificate that it shows.
 #[derive(Debug)]
 struct AcceptAny(Arc<CryptoProvider>);
 

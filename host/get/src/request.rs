@@ -1,10 +1,11 @@
-//! Parts of a request as people write them, checked so that none can smuggle anything into the request. Refusals name
-//! the field and never repeat a value that may be secret.
+//! Parses headers, methods, proxies and form fields from the command line or an input file, and refuses header values
+//! with line breaks or other control characters, which would inject headers. Errors name the field and never repeat a
+//! value that may be secret.
 
 use command::UsageError;
 use transfer::{SafeUrl, Secret};
 
-/// Methods that answer with something else than a file.
+/// Methods whose response is not a file.
 const NOT_FOR_FILES: [&str; 4] = ["HEAD", "CONNECT", "OPTIONS", "TRACE"];
 
 /// Schemes of proxies.
@@ -29,7 +30,7 @@ pub fn header(field: &str, text: &str) -> Result<(String, Secret), UsageError> {
     Ok((name.to_owned(), Secret::new(value)))
 }
 
-/// Accepts what may stand in a header's value.
+/// Refuses a header value with control characters.
 pub fn header_value(field: &str, value: &str) -> Result<String, UsageError> {
     if value.contains(|c: char| c.is_control() && c != '\t') {
         return Err(UsageError::new(

@@ -62,7 +62,7 @@ pub(crate) struct Release {
     pub installed_ms: i64,
     /// The author's key that signed it.
     pub signed_by: Option<PublicKey>,
-    /// The version of the host in which it last did what its author recorded.
+    /// The version of the host in which its fixtures last passed.
     pub proved_in: Option<semver::Version>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) enum Input {
     /// The user chose about a host that the plugin can do without.
     Choose(HostPattern, HostChoice),
     /// The package of this digest did what its author recorded, in the host of this version.
-    Prove(Digest, semver::Version),
+    FixturesPassed(Digest, semver::Version),
     /// The user switched it on or off.
     Switch(Switch),
     /// The user wants to be asked before it is replaced, or not any more.
@@ -256,8 +256,9 @@ impl Installation {
         Some(Digest::of(format!("{needed} by {author}").as_bytes()))
     }
 
-    /// What runs and did not yet do what its author recorded in the host of this version.
-    pub(crate) fn unproved(&self, host: &semver::Version) -> Option<&Release> {
+    /// The active release, if its fixtures have not passed in this version of the host yet. Code from an author's
+    /// folder is exempt.
+    pub(crate) fn fixtures_due(&self, host: &semver::Version) -> Option<&Release> {
         let active = self.active.as_ref().filter(|_| !self.is_development());
         active.filter(|active| active.proved_in.as_ref() != Some(host))
     }
@@ -391,7 +392,7 @@ impl Installation {
                     choice: choice.name(),
                 })]
             }
-            Input::Prove(digest, host) => {
+            Input::FixturesPassed(digest, host) => {
                 if let Some(active) = self.active.as_mut().filter(|active| active.digest == digest) {
                     active.proved_in = Some(host);
                 }

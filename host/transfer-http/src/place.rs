@@ -41,8 +41,8 @@ impl Place {
             .or_else(|| self.name_of_url.clone())
     }
 
-    /// Takes up the part file of an earlier run, if there is one that can be known before the server is asked. One that
-    /// was reserved and is gone is made anew.
+    /// Claims the part file of an earlier run whose path is known before the first request: the path that the task
+    /// reserved (created again if it is gone), or for a command-line run one of the expected name.
     pub(crate) async fn find_begun(&self, total: Option<u64>) -> Result<Option<Claimed>, Failure> {
         let expected = self.expected_name();
         let fallback = FileName::sanitise("");

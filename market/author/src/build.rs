@@ -153,7 +153,8 @@ pub(super) fn build(folder: &Path) -> anyhow::Result<Option<Built>> {
     }))
 }
 
-/// Writes a file so that whoever looks at it sees the old or the new one.
+/// Replaces a file by a rename, so that a concurrent reader (a service that runs the plugin from this folder) never
+/// reads half a component. It is not synced: after a crash it is built again.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;

@@ -1,4 +1,5 @@
-//! What authors of plugins do: sign packages, hand them in, and hand over to another key.
+//! The commands of plugin authors, with the author's key: sign and verify a package, submit it to a source, and
+//! transfer a plugin to another key.
 
 use std::{
     fs,
@@ -9,8 +10,8 @@ use market::{AuthorSignature, Identity, PublicKey, record::RotationRecord, signa
 
 use crate::{Package, SigningKey, ToolError, package::beside};
 
-/// Signs the package at `path`: the list of its files in it, and the whole of it beside it. Doing it again changes nothing
-/// in the package.
+/// Signs the package at `path` twice: the list of its files, inside the archive, and the whole archive, in a file
+/// beside it. Idempotent: signing again with the same key gives the same archive.
 pub fn sign(path: &Path, key: &SigningKey) -> Result<Package, ToolError> {
     let package = Package::read(path)?.sign(key)?;
     fs::write(path, &package.bytes).map_err(ToolError::io("write", path))?;
@@ -19,8 +20,8 @@ pub fn sign(path: &Path, key: &SigningKey) -> Result<Package, ToolError> {
     Ok(package)
 }
 
-/// Checks the package at `path`: its files, and the signature beside it. `key` is the author's, if it is known from
-/// somewhere else than the package.
+/// Checks the files of the package at `path` and the signature beside it. `key` is the author's key if the caller knows
+/// it independently; without it, any author's signature is accepted.
 pub fn verify(path: &Path, key: Option<PublicKey>) -> Result<(Package, PublicKey), ToolError> {
     let package = Package::read(path)?;
     let named = package.author_key()?;
@@ -34,8 +35,8 @@ pub fn verify(path: &Path, key: Option<PublicKey>) -> Result<(Package, PublicKey
     Ok((package, named))
 }
 
-/// Hands a signed package in: checks it and copies it, with its signature, to the folder where a maintainer of a source
-/// looks for packages. The answer is where it is.
+/// Submits a signed package: checks it and copies it, with its signature, to the folder from which a maintainer adds
+/// packages to a source. Returns the path of the copy.
 pub fn hand_in(path: &Path, folder: &Path) -> Result<PathBuf, ToolError> {
     let (package, _) = verify(path, None)?;
     fs::create_dir_all(folder).map_err(ToolError::io("create", folder))?;
@@ -48,7 +49,7 @@ pub fn hand_in(path: &Path, folder: &Path) -> Result<PathBuf, ToolError> {
     Ok(target)
 }
 
-/// The statement with which the owner of `old` hands a plugin over to `new`.
+/// A signed statement by the owner of `old` that the plugin now belongs to the owner of `new`.
 pub fn hand_over(identity: &Identity, old: &SigningKey, new: PublicKey) -> RotationRecord {
     let from = old.public();
     let purpose = Purpose::Author {

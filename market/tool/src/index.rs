@@ -1,4 +1,6 @@
-//! What the key of the index says: which plugins there are. Nothing of it is visible before it is published.
+//! Changes of the index, the list of plugins and versions that a source offers: add a version, yank one, extend its
+//! expiry. Each signs the index with the maintainer's index key and saves it in the repository; clients see it after
+//! `publish`.
 
 use std::path::Path;
 
@@ -12,15 +14,16 @@ use semver::Version;
 
 use crate::{Package, Repository, SigningKey, ToolError, draft::Draft, init::INDEX_LIFE};
 
-/// What knows which functions of the host the code of a package imports: a digest of their names, or why it is no code.
+/// Gives the digest of the names of host functions that the code of a package imports, or why the code is invalid.
+/// Passed in, because reading code needs a runtime for plugins, which this crate does not depend on.
 pub type Imports<'a> = &'a (dyn Fn(&Package) -> Result<Digest, String> + Sync);
 
-/// What else is to be said of a package.
+/// What `add` needs besides the package.
 #[derive(Clone)]
 pub struct Addition<'a> {
-    /// That the author hands over to the key which signed this package.
+    /// The previous author's statement that the plugin now belongs to the key that signed this package.
     pub rotation: Option<RotationRecord>,
-    /// What its code imports.
+    /// Computes the digest of the imports.
     pub imports: Imports<'a>,
 }
 
@@ -33,7 +36,7 @@ impl std::fmt::Debug for Addition<'_> {
 }
 
 /// Adds the package at `package`, with its signature beside it, after everything about it was checked: its files, that
-/// it is signed by the one who speaks for the plugin, and that the version is new.
+/// it is signed by the plugin's author, and that the version is new.
 pub fn add(
     repository: &Repository,
     key: &SigningKey,
@@ -76,7 +79,7 @@ pub fn add(
         yanked: None,
         version: version.clone(),
     });
-    // What users read is what the newest version says.
+    // Users see the name and description of the version that was added last.
     plugin.name.clone_from(&read.manifest.name);
     plugin.description.clone_from(&read.manifest.description);
     plugin.homepage.clone_from(&read.manifest.homepage);
@@ -107,7 +110,8 @@ fn new_plugin(package: &Package, author: PublicKey) -> PluginRecord {
     }
 }
 
-/// Whether `key` speaks for the plugin: as before, because the key before says so, or because the root does.
+/// Accepts `key` as the author's if it is the present one, if the root names it, or if the present one signed a
+/// rotation to it; records the change.
 fn check_author(
     repository: &Repository,
     identity: &Identity,
@@ -144,7 +148,7 @@ fn check_author(
     Ok(())
 }
 
-/// Takes a version back, so that nobody installs it any more. It stays where it is installed.
+/// Yanks a version: it is no longer offered, and keeps running where it is installed. To stop it there, revoke it.
 pub fn withdraw(
     repository: &Repository,
     key: &SigningKey,
@@ -160,7 +164,7 @@ pub fn withdraw(
     sign(Draft::new(repository), index, key, now)
 }
 
-/// Signs the index anew, so that it is believed for longer.
+/// Signs the index again with a later expiry.
 pub fn renew(repository: &Repository, key: &SigningKey, now: Timestamp) -> Result<(), ToolError> {
     let index = repository.index()?;
     sign(Draft::new(repository), index, key, now)

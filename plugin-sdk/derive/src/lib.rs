@@ -25,14 +25,14 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
         return Err(Error::new_spanned(parameter, "settings have no parameters"));
     }
     match &input.data {
-        Data::Struct(data) => of_struct(&input.ident, data),
-        Data::Enum(data) => of_enum(&input.ident, data),
+        Data::Struct(data) => derive_for_struct(&input.ident, data),
+        Data::Enum(data) => derive_for_enum(&input.ident, data),
         Data::Union(data) => Err(Error::new_spanned(data.union_token, "settings are a struct or an enum")),
     }
 }
 
-/// A struct is read field by field.
-fn of_struct(name: &Ident, data: &DataStruct) -> Result<TokenStream> {
+/// Implements `Settings` for the struct of all settings of a plugin: each field is the setting of its name.
+fn derive_for_struct(name: &Ident, data: &DataStruct) -> Result<TokenStream> {
     let Fields::Named(fields) = &data.fields else {
         return Err(Error::new_spanned(name, "settings have names"));
     };
@@ -46,7 +46,8 @@ fn of_struct(name: &Ident, data: &DataStruct) -> Result<TokenStream> {
     })
 }
 
-/// `depth: required("depth", Some("5"))?`
+/// The initialiser of a field, such as `depth: required("depth", Some("5"))?`. An `Option` field is a setting that may
+/// be unset.
 fn value(field: &Field) -> Result<TokenStream> {
     let attributes = Attributes::of(&field.attrs, &["default", "key"])?;
     let name = field.ident.as_ref().expect("the fields have names");
@@ -63,8 +64,8 @@ fn value(field: &Field) -> Result<TokenStream> {
     Ok(quote!(#name: ::svc_plugin::settings::#read(#key #default)?))
 }
 
-/// An enum is the value of a setting: one text for each variant.
-fn of_enum(name: &Ident, data: &DataEnum) -> Result<TokenStream> {
+/// Implements `FromStr` for an enum that is the type of one setting: one text for each variant.
+fn derive_for_enum(name: &Ident, data: &DataEnum) -> Result<TokenStream> {
     let mut arms = Vec::new();
     for variant in &data.variants {
         if !matches!(variant.fields, Fields::Unit) {
@@ -92,7 +93,7 @@ fn of_enum(name: &Ident, data: &DataEnum) -> Result<TokenStream> {
     })
 }
 
-/// What `#[setting(..)]` says.
+/// The parsed `#[setting(..)]` attributes.
 #[derive(Default)]
 struct Attributes {
     default: Option<LitStr>,

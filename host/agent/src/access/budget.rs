@@ -102,7 +102,7 @@ impl Budget {
         acquire(&self.large, 1).await
     }
 
-    /// The turn of one whose tree is larger than others': nothing else large is worked on meanwhile.
+    /// As `large`, for a request that is parsed into a tree (XML): no other large request is processed meanwhile.
     pub(crate) async fn largest(&self) -> Result<Share, Exhausted> {
         acquire(&self.large, LARGE_AT_ONCE).await
     }

@@ -1,4 +1,5 @@
-//! Events in order into the hub: one that is missing is noticed, and everything is fetched anew.
+//! Applies the daemon's events to the hub in order. If one is missing, a snapshot is fetched and replaces the
+//! projection.
 
 use protocol::{Method, Reply, ServiceEventParams};
 use serde::Deserialize;
@@ -14,10 +15,11 @@ use crate::projection::{
     tasks::Projection,
 };
 
-/// Events kept while a snapshot is on its way. Beyond it a new connection is cheaper.
+/// Events buffered while a snapshot is requested. With more, the connection is closed: a new one is cheaper.
 const MAX_HELD_EVENTS: usize = 20_000;
 
-/// Snapshots fetched in a row without an event that fits. More would go on for ever.
+/// Snapshots fetched in a row without an event that follows them. A daemon that numbers its events wrongly would cause
+/// them without end.
 const MAX_RESYNCS: u32 = 5;
 
 #[derive(Deserialize)]
@@ -52,15 +54,15 @@ fn take_snapshot(snapshot: Snapshot<'_>, hub: &Hub) -> Result<Reached, SessionEr
     Ok(reached)
 }
 
-/// Asks for a snapshot; the reply comes later.
+/// Sends a request on the session; the reply arrives among the events.
 pub(super) trait Resync {
     fn ask(&self, method: Method) -> Result<oneshot::Receiver<Reply>, SessionError>;
 }
 
-/// How far the events were read.
+/// The position in the daemon's events up to which the hub has them.
 pub(super) struct Cursor {
     reached: Reached,
-    /// Set while a snapshot is on its way, with the events that came meanwhile.
+    /// Set while a snapshot is requested, with the events received meanwhile.
     resync: Option<(oneshot::Receiver<Reply>, Vec<ServiceEventParams>)>,
     resyncs: u32,
 }
@@ -82,10 +84,17 @@ impl Cursor {
     ) -> Result<(), SessionError> {
         let params: ServiceEventParams =
             serde_json::from_str(params.map_or("null", |params| params.get())).map_err(unreadable)?;
-        self.take(params, hub, session)
+        self.handle_event(params, hub, session)
     }
 
-    fn take(&mut self, params: ServiceEventParams, hub: &Hub, session: &impl Resync) -> Result<(), SessionError> {
+    /// Applies an event if it is the next one. Events that the snapshot contains are skipped; a missing one starts a
+    /// resync, during which events are buffered.
+    fn handle_event(
+        &mut self,
+        params: ServiceEventParams,
+        hub: &Hub,
+        session: &impl Resync,
+    ) -> Result<(), SessionError> {
         if let Some((_, held)) = &mut self.resync {
             if held.len() >= MAX_HELD_EVENTS {
                 return Err(SessionError::Protocol("too many events during a snapshot".to_owned()));
@@ -105,7 +114,8 @@ impl Cursor {
         hub.apply(&params.event.event, self.reached.clone()).map_err(unreadable)
     }
 
-    /// A reply comes after the events of its call; if they are not here, one is missing.
+    /// Checks the sequence number of a reply: the daemon sends a reply after the events of its call, so a higher number
+    /// means that an event is missing.
     pub(super) fn expect(&mut self, sequence: Option<u64>, session: &impl Resync) -> Result<(), SessionError> {
         if self.resync.is_none() && sequence.is_some_and(|sequence| sequence > self.reached.sequence) {
             return self.begin_resync(Vec::new(), session);
@@ -113,7 +123,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// An event is missing: everything anew, then what was `held`.
+    /// Requests a snapshot, after which the `held` events are applied.
     fn begin_resync(&mut self, held: Vec<ServiceEventParams>, session: &impl Resync) -> Result<(), SessionError> {
         self.resyncs += 1;
         if self.resyncs > MAX_RESYNCS {
@@ -124,7 +134,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Takes the snapshot if it has come, then what came meanwhile.
+    /// Applies the snapshot if it has arrived, then the buffered events.
     pub(super) fn settle(&mut self, hub: &Hub, session: &impl Resync) -> Result<(), SessionError> {
         let Some((reply, held)) = &mut self.resync else {
             return Ok(());
@@ -138,6 +148,7 @@ impl Cursor {
         self.resync = None;
         let result = reply.outcome.map_err(SessionError::Refused)?;
         self.reached = take_snapshot(serde_json::from_str(result.get()).map_err(unreadable)?, hub)?;
-        held.into_iter().try_for_each(|params| self.take(params, hub, session))
+        held.into_iter()
+            .try_for_each(|params| self.handle_event(params, hub, session))
     }
 }

@@ -1,6 +1,6 @@
 //! What all clients of the agent see: the projection of the daemon, the agent's own state, and the events of both, each
-//! encoded once for all connections. A snapshot belongs to exactly one event, so a client that reads on from it misses
-//! nothing.
+//! encoded once for all connections. A snapshot has the number of the last event that it contains, so a client that
+//! reads the events after it misses nothing.
 
 use std::{
     collections::VecDeque,
@@ -40,7 +40,7 @@ const MAX_SNAPSHOT_EVENT_BYTES: usize = 1024 * 1024;
 /// How long a write's answer waits for the projection. Longer than it takes to fetch a large snapshot anew.
 const MAX_CATCH_UP: Duration = Duration::from_secs(10);
 
-/// A reader is so far behind that what it misses is gone.
+/// A reader is so far behind that the events it needs were dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gap;
 
@@ -59,7 +59,7 @@ impl Reader {
     }
 }
 
-/// How far the projection is, in the daemon's counting.
+/// The last event of the daemon that the projection contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reached {
     pub(crate) epoch: Arc<str>,
@@ -89,7 +89,7 @@ impl Inner {
     }
 }
 
-/// What a subscriber is given.
+/// What a subscriber within the process gets.
 pub(crate) enum Taken {
     /// What changed, in order.
     Changes(Vec<Change>),

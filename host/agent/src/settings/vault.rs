@@ -1,5 +1,7 @@
-//! The settings on the disk and in memory: one file that only its owner reads, replaced whole, and a lock that keeps a
-//! second agent out.
+//! The settings file: readable by its owner only, because it holds the access key, and replaced whole at each change.
+//!
+//! A lock file keeps a second agent out. It also says where the agent listens, with a pass that the commands of the
+//! same user authenticate with.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions, TryLockError},
@@ -25,7 +27,7 @@ const SETTINGS_FILE: &str = "settings.json";
 const NEW_FILE: &str = "settings.json.new";
 const LOCK_FILE: &str = "agent.lock";
 
-/// For the owner only: the settings hold the access key, the lock what stands in for it.
+/// For the owner only: the settings hold the access key, the lock file the pass that replaces it.
 const SECRET_MODE: u32 = 0o600;
 
 /// Why an agent's directory cannot be used.
@@ -96,7 +98,7 @@ pub(crate) struct Vault {
     place: Option<Place>,
     host: Host,
     settings: watch::Sender<Arc<Settings>>,
-    /// Changes go one after the other. Held across a write to the disk, on threads that may block only.
+    /// Serialises changes. Held across a write to the disk, so only on threads that may block.
     changing: Mutex<()>,
     pass: AccessKey,
 }
@@ -105,7 +107,7 @@ pub(crate) struct Vault {
 #[derive(Debug)]
 struct Place {
     directory: PathBuf,
-    /// Held as long as the agent lives; says who it is, where it listens, and what its user's programs show.
+    /// Held as long as the agent lives; contains a [`Holder`].
     lock: Arc<File>,
 }
 
@@ -128,7 +130,7 @@ impl Vault {
         let settings = stored
             .unwrap_or_else(|| Settings::fresh(config.host))
             .started(config.host, config.preset_key.clone())?;
-        // In today's form: an imported key stays in no other.
+        // Written in the present format, so that an imported key remains in no old one.
         write(&directory, &settings)?;
         let lock = Arc::new(lock);
         Ok(Self::new(Some(Place { directory, lock }), config.host, settings, pass))
@@ -144,12 +146,14 @@ impl Vault {
         }
     }
 
-    /// What programs of the same user show to come in. It is made anew at every start and known to who reads the lock.
+    /// The digest of the pass with which programs of the same user authenticate: random at every start, and readable in
+    /// the lock file.
     pub(crate) fn pass(&self) -> KeyDigest {
         self.pass.digest()
     }
 
-    /// Says in the lock where the agent listens; none as soon as it no longer does, because others may then.
+    /// Writes the address of the listener into the lock file; `None` once it is closed, because another program may
+    /// take the port and would be sent the pass.
     pub(crate) async fn publish_address(&self, address: Option<SocketAddr>) -> Result<(), DirectoryError> {
         let Some(Place { directory, lock }) = &self.place else {
             return Ok(());
@@ -227,7 +231,7 @@ fn log_switches(before: &Settings, now: &Settings) {
     );
 }
 
-/// What other programs of the same user may read of an agent's settings, whether or not an agent runs on them.
+/// The settings that the commands of the same user read from the file, whether or not an agent runs.
 #[derive(Debug, Clone)]
 pub struct Stored {
     /// The access key, once there is one.
@@ -242,12 +246,12 @@ pub fn stored(directory: &Path) -> Result<Option<Stored>, DirectoryError> {
     Ok(settings.map(|Settings { key, port, .. }| Stored { key, port }))
 }
 
-/// Who runs an agent on a directory, as far as it says.
+/// The agent that runs on a directory, as its lock file describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
     /// Its process.
     pub process: Option<u32>,
-    /// What programs of the same user show in place of the access key, over the loopback, as long as this agent lives.
+    /// What programs of the same user send instead of the access key, over loopback, while this agent runs.
     pub pass: Option<AccessKey>,
     /// Where it listens; none while it starts or ends.
     pub address: Option<SocketAddr>,
@@ -262,7 +266,7 @@ impl Holder {
         }
     }
 
-    /// What the file of a lock says: three lines. One that is not whole is not believed.
+    /// Reads the three lines of a lock file. A line without its line break is not complete, and is ignored.
     fn read(mut lock: &File) -> io::Result<Self> {
         let mut text = String::new();
         lock.read_to_string(&mut text)?;

@@ -17,7 +17,7 @@ use crate::{
     visitor::KEY_FIRST,
     vocabulary::{fault::Fault, method::Method, params::Params},
     wire::{
-        json::{self, Asked, Call, Children, Given, Named},
+        json::{self, Call, Children, Given, JsonMessage, Named},
         xml_rpc,
     },
 };
@@ -78,11 +78,11 @@ impl Caller {
     pub async fn answer(&self, message: &[u8], room: &mut dyn Room) -> Answer {
         let mut answer = Vec::new();
         let mut tally = Tally::of(room, 1, self.is_known());
-        match Asked::read(message) {
+        match JsonMessage::read(message) {
             asked if asked.len() > FREE_CALLS && !self.is_known() && !self.shows_key(message) => {
                 json::write(&mut answer, json::NO_ID, Err(&Fault::unauthorized()));
             }
-            Asked::One(Call { id, named }) => {
+            JsonMessage::One(Call { id, named }) => {
                 json::begin(&mut answer, id);
                 match self.single(named, &mut tally, MAX_TEXT_BYTES, &mut answer).await {
                     Ok(Answered::Written) => answer.push(b'}'),
@@ -101,7 +101,7 @@ impl Caller {
                     }
                 }
             }
-            Asked::Batch(calls) => {
+            JsonMessage::Batch(calls) => {
                 answer.push(b'[');
                 let mut write = |id: &str, outcome: Result<&str, &Fault>| {
                     if answer.len() > 1 {

@@ -1,4 +1,4 @@
-//! Options: of a download, of all downloads to come, and of the service.
+//! aria2's methods that read and change options: of one download, and the global ones.
 
 use protocol::{
     ChangeTaskParams, ConfigPatch, ConfigSnapshot, CreateTaskRequest, ErrorCode, Method, SpeedLimitParams, TaskIdParams,
@@ -20,10 +20,12 @@ use crate::{
     },
 };
 
-/// How often a change of the settings is tried anew because another client changed them at the same time.
+/// How often a change of the settings is retried after a conflict with another client's change.
 const MAX_TRIES: usize = 5;
 
-/// Options for all downloads to come. A text that is given again replaces the one before, so this bounds all of them.
+/// The most bytes that one call adds to the template: the options of `changeGlobalOption` that are not settings of the
+/// service, and that each new download copies. A later value of an option replaces the earlier one, so the template is
+/// bounded, too.
 const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
 
 impl Caller {
@@ -125,7 +127,8 @@ impl Caller {
         json(&[deleted, added])
     }
 
-    /// What holds for downloads to come, or for everything.
+    /// The options that apply to new downloads, by falling precedence: `changeGlobalOption`, the settings of the
+    /// service, aria2's defaults. Without `is_global`, only those that a single download can have.
     fn global_options(&self, is_global: bool) -> Result<Options, Fault> {
         let settings = Options::of_settings(&self.dialect.service.config()?, &self.save_dir()?, is_global);
         let template = self.dialect.template();
@@ -133,6 +136,8 @@ impl Caller {
         Ok(template.over(&settings).over(&Options::usual(is_global)))
     }
 
+    /// The options of the command line come last: they are only those of the program itself (ports, paths), which
+    /// nothing changes while it runs. aria2 reports them as well, without the secret.
     pub(crate) fn get_global_option(&self) -> Outcome {
         let options = self.global_options(true)?;
         json(

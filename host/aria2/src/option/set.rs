@@ -80,7 +80,7 @@ impl Options {
         self.0.len() == 1 && self.0.contains_key(name)
     }
 
-    /// These, and those below that are not among them.
+    /// `self`, completed from `below`: where both have an option, `self` has precedence.
     #[must_use]
     pub fn over(mut self, below: &Self) -> Self {
         for (name, value) in &below.0 {
@@ -100,11 +100,12 @@ impl Options {
         )
     }
 
-    /// What a program that was started with these tells of its own options: all that it takes, but for its secret.
+    /// The options of the program itself (not of downloads) with which it was started or their defaults, for
+    /// `getGlobalOption`. Without `rpc-secret`: aria2 does not report it either.
     #[must_use]
     pub fn of_start(&self) -> Self {
-        let is_told = |row: &&Row| row.scope == Scope::Start && row.name != "rpc-secret" && !row.is_refused();
-        let rows = ROWS.iter().filter(is_told);
+        let is_reported = |row: &&Row| row.scope == Scope::Start && row.name != "rpc-secret" && !row.is_refused();
+        let rows = ROWS.iter().filter(is_reported);
         let value = |row: &Row| self.get(row.name).or(row.default).map(str::to_owned);
         Self(rows.filter_map(|row| Some((row.name, value(row)?))).collect())
     }

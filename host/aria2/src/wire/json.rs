@@ -1,7 +1,8 @@
 //! Calls and answers as JSON. Pure: any bytes give calls or a fault.
 //!
-//! A message is not made a tree. Its calls, their ids and their parameters stay text of the message until a call's turn
-//! comes: so a message of many calls takes little more memory than its text, and what may not be called is never expanded.
+//! A message is not parsed into a tree. Its calls, ids and parameters remain slices of the text until a call is
+//! executed: a message of many calls takes little more memory than its text, and the parameters of a refused call are
+//! never parsed.
 
 use std::{borrow::Cow, fmt};
 
@@ -18,10 +19,10 @@ use admission::json::{check_tree, outside_strings, string_end};
 /// Calls of one message, in a batch or in a `system.multicall`.
 pub(crate) const MAX_CALLS: usize = 10_000;
 
-/// The id of what has none.
+/// The id in the answer to a call without one.
 pub const NO_ID: &str = "null";
 
-/// What a token begins with.
+/// The prefix of a first parameter that is the client's key.
 const TOKEN: &str = "token:";
 
 /// The parameters of a call.
@@ -46,16 +47,17 @@ pub(crate) struct Call<'a> {
     pub(crate) named: Result<Named<'a>, Fault>,
 }
 
-/// What one message asks for.
+/// A JSON-RPC message: a call or a batch of calls.
 #[derive(Debug)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum JsonMessage<'a> {
     One(Call<'a>),
-    /// In this order; answered in this order. Each is read with [`Call::read`] when its turn comes.
+    /// Executed and answered in this order. Each is parsed with [`Call::read`] when it is executed.
     Batch(Vec<&'a RawValue>),
 }
 
-impl<'a> Asked<'a> {
-    /// Reads a message.
+impl<'a> JsonMessage<'a> {
+    /// Parses the outermost level. Text that is not JSON, and JSON that is not a call, become a call whose answer is
+    /// the JSON-RPC error for it.
     pub(crate) fn read(text: &'a [u8]) -> Self {
         match text.trim_ascii_start().first() {
             Some(b'[') => items(text).map_or_else(|fault| Self::One(Call::bad(fault)), Self::Batch),
@@ -120,7 +122,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
         .filter(|bytes| serde_json::from_slice::<IgnoredAny>(bytes).is_ok())
 }
 
-/// A call's members. A null is none.
+/// The members of a call. A member that is `null` counts as missing.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow, default)]
@@ -423,14 +425,14 @@ mod tests {
     use super::*;
 
     fn code(text: &[u8]) -> Option<i64> {
-        match Asked::read(text) {
-            Asked::One(Call { named: Err(fault), .. }) => Some(fault.code),
+        match JsonMessage::read(text) {
+            JsonMessage::One(Call { named: Err(fault), .. }) => Some(fault.code),
             _ => None,
         }
     }
 
     fn one(text: &[u8]) -> (Value, String, Params) {
-        let Asked::One(Call { id, named }) = Asked::read(text) else {
+        let JsonMessage::One(Call { id, named }) = JsonMessage::read(text) else {
             panic!("a batch")
         };
         let named = named.unwrap();
@@ -456,7 +458,7 @@ mod tests {
         check(r#"{"id":1,"method":"a","params":null}"#, None);
         check(r#"{"method":"a","params":[7]}"#, None);
         check("[]", None);
-        let Asked::Batch(calls) = Asked::read(br#" [{"id": "x","method":"a"},7]"#) else {
+        let JsonMessage::Batch(calls) = JsonMessage::read(br#" [{"id": "x","method":"a"},7]"#) else {
             panic!("no batch")
         };
         let calls: Vec<_> = calls.into_iter().map(Call::read).collect();
@@ -492,8 +494,8 @@ mod tests {
         check("method=m&id=foo&params=WyJhIl0%3D", "foo".into(), json!(["a"]));
         check("method=m&params=WyJhIl0", Value::Null, json!(["a"]));
         let batch = query_message("params=W3siaWQiOjEsIm1ldGhvZCI6Im0ifV0%3D");
-        assert_eq!(Asked::read(&batch).len(), 1);
-        assert!(matches!(Asked::read(&batch), Asked::Batch(_)));
+        assert_eq!(JsonMessage::read(&batch).len(), 1);
+        assert!(matches!(JsonMessage::read(&batch), JsonMessage::Batch(_)));
         for bad in [
             "",
             "id=1",
@@ -510,10 +512,10 @@ mod tests {
     #[test]
     fn a_message_of_too_many_calls_is_refused_before_they_are_read() {
         let batch = |calls: usize| format!("[{}0]", "0,".repeat(calls - 1));
-        assert_eq!(Asked::read(batch(MAX_CALLS).as_bytes()).len(), MAX_CALLS);
+        assert_eq!(JsonMessage::read(batch(MAX_CALLS).as_bytes()).len(), MAX_CALLS);
         let text = batch(MAX_CALLS + 1);
-        let refused = Asked::read(text.as_bytes());
-        let Asked::One(Call { named: Err(fault), .. }) = refused else {
+        let refused = JsonMessage::read(text.as_bytes());
+        let JsonMessage::One(Call { named: Err(fault), .. }) = refused else {
             panic!("not refused")
         };
         assert!(fault.message.contains("10000"), "{fault}");
@@ -561,13 +563,13 @@ mod tests {
     proptest! {
         #[test]
         fn no_message_makes_the_reader_panic(text in proptest::collection::vec(any::<u8>(), 0..200), query in ".{0,80}") {
-            let _any = (Asked::read(&text).len(), find_token(&text), query_message(&query));
+            let _any = (JsonMessage::read(&text).len(), find_token(&text), query_message(&query));
         }
 
         #[test]
         fn no_call_makes_the_reader_panic(text in "[\\[\\]{}\",:a-z\\\\ ]{0,80}", token in "[\\[\" \\\\a:]{0,20}") {
             let text = format!("{{\"method\":\"m\",\"params\":[{text}]}}");
-            if let Asked::One(Call { named: Ok(named), .. }) = Asked::read(text.as_bytes()) {
+            if let JsonMessage::One(Call { named: Ok(named), .. }) = JsonMessage::read(text.as_bytes()) {
                 let _any = (named.given.token().is_some(), named.given.clone().read().is_ok());
                 if let Ok(Children::Text(children)) = Children::of(named.given) {
                     let _any = children.into_iter().filter(|call| child(call).is_ok()).count();

@@ -1,4 +1,9 @@
-//! The configuration keys that the engine does not know: they belong to other parts, are checked here and kept.
+//! The configuration keys that are not the engine's. They are checked and stored here, each patch under the same
+//! revision as the engine's settings.
+//!
+//! Only `plugin_auto_update` changes what the daemon does. The others (`bt_*`, `ed2k_*`, `webhook.*`, …) configure
+//! features that this program does not have: clients with a settings page for them read and write them in one patch
+//! with the rest, and one unknown key would fail the whole patch.
 
 use std::collections::BTreeMap;
 
@@ -36,10 +41,10 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-/// The longest text of a key: lists of trackers and servers are long, a patch is one frame.
+/// The longest value of a text key: room for a list of trackers, while a patch still fits into one frame.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-/// No count has a use beyond this.
+/// The upper limit of numbers that have no other one.
 const MANY: i64 = 1_000_000_000;
 
 const UNITS: Kind = Kind::OneOf(&["minutes", "hours", "days"]);
@@ -116,7 +121,7 @@ pub(crate) fn value<'s>(stored: &'s BTreeMap<String, String>, name: &str) -> &'s
         .map_or(key.map_or("", |key| key.default), String::as_str)
 }
 
-/// The value as it is stored, if the key takes it.
+/// The value in the form in which it is stored; an error if the key does not allow it.
 pub(crate) fn check(name: &str, value: &str) -> Result<String, RpcError> {
     let Some(key) = KEYS.iter().find(|key| key.name == name) else {
         return Err(invalid(name, format!("unknown setting \"{name}\"")));

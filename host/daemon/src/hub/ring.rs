@@ -95,7 +95,8 @@ impl Ring {
         self.newest.send_replace(sequence);
     }
 
-    /// Makes every reader miss an event, because one could not be told.
+    /// Drops all events and skips a number, because events of the engine were lost: every reader finds a gap, so its
+    /// connection closes and its client takes a new snapshot.
     pub(crate) fn break_off(&self) {
         let sequence = {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);

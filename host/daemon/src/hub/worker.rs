@@ -1,4 +1,5 @@
-//! What runs behind the hub's handle: takes in what the engine and the plugins tell, and puts it into the ring.
+//! The task behind the hub's handle: receives the events of the engine and the plugins, numbers and encodes them, and
+//! appends them to the ring from which connections read.
 
 use std::sync::Arc;
 
@@ -26,16 +27,17 @@ use crate::{
     view,
 };
 
-/// Events taken in before the hub looks at its questions and timers again.
+/// Engine events that are handled in a row before requests and timers have their turn.
 const MAX_ROUND: usize = 256;
 
 /// Tasks in one event from which on it is encoded while it is sent instead of being kept as text (about 200 KiB).
 const STREAM_FROM: usize = 256;
 
-/// Tasks changed by one call from which on no history is kept: it would be the same line that many times.
+/// The most tasks of one event that get a line in their history. A call that changes more would write the same line for
+/// each.
 const MAX_NOTED: usize = 256;
 
-/// Where it hears of changes.
+/// The inputs of the worker.
 pub(super) struct Sources {
     pub(super) engine: Engine,
     pub(super) plugins: Option<(Plugins, Changes)>,
@@ -44,7 +46,7 @@ pub(super) struct Sources {
     pub(super) configuration: Arc<Configuration>,
 }
 
-/// Where its events go.
+/// Where the worker publishes events.
 pub(super) struct Outlet {
     pub(super) ring: Arc<Ring>,
     pub(super) epoch: Arc<str>,
@@ -62,7 +64,7 @@ pub(crate) struct Worker {
     samples: u64,
 }
 
-/// What the worker woke up for.
+/// What woke the worker up.
 enum Turn {
     Event(Option<Result<(u64, Event), engine::Gap>>),
     Ask(Ask),
@@ -87,7 +89,7 @@ impl Worker {
             groups: Vec::new(),
             samples: 0,
         };
-        worker.take_in(snapshot);
+        worker.reset_from(snapshot);
         worker
     }
 
@@ -106,7 +108,7 @@ impl Worker {
             };
             match turn {
                 Turn::Event(None) => break,
-                Turn::Event(Some(event)) => self.round(event).await,
+                Turn::Event(Some(event)) => self.handle_events(event).await,
                 Turn::Ask(ask) => self.answer(ask).await,
                 Turn::Plugins => self.publish_plugins(),
                 Turn::Timer => {}
@@ -121,12 +123,12 @@ impl Worker {
         self.history.save().await;
     }
 
-    /// Takes in an event and those that wait behind it.
-    async fn round(&mut self, first: Result<(u64, Event), engine::Gap>) {
+    /// Handles an event and those that are already in the channel behind it.
+    async fn handle_events(&mut self, first: Result<(u64, Event), engine::Gap>) {
         let mut next = Some(first);
         let mut taken = 0;
         while let Some(event) = next.take() {
-            self.take(event).await;
+            self.handle_engine_event(event).await;
             taken += 1;
             if taken < MAX_ROUND {
                 next = self.sources.events.next().now_or_never().flatten();
@@ -134,7 +136,10 @@ impl Worker {
         }
     }
 
-    async fn take(&mut self, event: Result<(u64, Event), engine::Gap>) {
+    /// Publishes an event of the engine. After a gap (the channel overflowed), clients cannot follow the events: the
+    /// counts are rebuilt from a snapshot, and the ring skips a number: every connection closes, and its client takes a
+    /// new snapshot.
+    async fn handle_engine_event(&mut self, event: Result<(u64, Event), engine::Gap>) {
         match event {
             Ok((sequence, event)) => {
                 // A snapshot after a gap may be ahead of the events that follow it.
@@ -146,7 +151,7 @@ impl Worker {
             Err(engine::Gap(missed)) => {
                 tracing::warn!(missed, "the daemon fell behind its engine; clients start over");
                 if let Ok(snapshot) = self.sources.engine.snapshot().await {
-                    self.take_in(&snapshot);
+                    self.reset_from(&snapshot);
                     self.outlet.ring.break_off();
                     self.publish_reached(snapshot.sequence);
                 }
@@ -154,7 +159,8 @@ impl Worker {
         }
     }
 
-    /// Both numbers change together: who waits for the engine's reads the own one that belongs to it.
+    /// Publishes the newest sequence numbers, the engine's and the hub's, together: a writer waits until its change of
+    /// the engine is published, and sends the hub's number with the reply.
     fn publish_reached(&self, engine: u64) {
         let own = self.outlet.ring.newest();
         self.outlet.reached.send_modify(|reached| {
@@ -196,13 +202,14 @@ impl Worker {
         self.publish_reached(0);
     }
 
-    /// A snapshot of the engine, and the own sequence number that it belongs to: the events up to it are told first.
+    /// A snapshot of the engine with the hub's sequence number that it belongs to. Events up to the snapshot are
+    /// published first.
     async fn moment(&mut self) -> Result<Moment, Ended> {
         let snapshot = self.sources.engine.snapshot().await.map_err(|_| Ended)?;
         let sites = self.sites().await;
         while self.outlet.reached.borrow().engine < snapshot.sequence {
             match self.sources.events.next().await {
-                Some(event) => self.take(event).await,
+                Some(event) => self.handle_engine_event(event).await,
                 None => return Err(Ended),
             }
         }
@@ -215,8 +222,8 @@ impl Worker {
         })
     }
 
-    /// Starts over from a snapshot.
-    fn take_in(&mut self, snapshot: &engine::Snapshot) {
+    /// Rebuilds the counts and groups from a snapshot.
+    fn reset_from(&mut self, snapshot: &engine::Snapshot) {
         self.sums.start_over(
             snapshot
                 .tasks

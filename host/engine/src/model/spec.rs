@@ -1,4 +1,4 @@
-//! What a user asks for when making a task, and the limits it must keep.
+//! The specification of a task as the user gave it, and the limits of its fields.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,8 @@ pub const MAX_LABEL_BYTES: usize = 512;
 /// The largest request body. Bodies are captured forms, not uploads.
 pub const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
-/// What is asked for. `Default` has no URL and is not valid; start from [`TaskSpec::new`] or [`TaskSpec::parse`].
+/// The specification of a task. `Default` has no URL and is not valid; start from [`TaskSpec::new`] or
+/// [`TaskSpec::parse`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "they are the switches that a request has")]
 pub struct TaskSpec {
@@ -53,17 +54,19 @@ pub struct TaskSpec {
     pub proxy: ProxyChoice,
     /// Accept any certificate.
     pub ignore_tls_errors: bool,
-    /// Behind which resolver the bytes are. A new task that names none gets the one that claims its URL.
+    /// The resolver (plugin) that gives the links. A new task that names none gets the resolver that claims its URL.
     pub resolution: Option<Resolution>,
     /// Who gave the URLs.
     pub given_by: GivenBy,
-    /// The program that made it without showing a key and may change it, for those who check that.
+    /// The program or page that made the task without a key. The engine only stores it; the agent lets such a client
+    /// read and change only its own tasks.
     pub created_by: Option<Box<str>>,
     /// What the finished bytes must hash to.
     pub checksum: Option<Checksum>,
-    /// The size somebody promised.
+    /// The size announced by the client or the plugin; a response of another size fails the run.
     pub promised_size: Option<u64>,
-    /// The media type somebody promised.
+    /// The media type announced by the embedding program; none of our clients sets it. Otherwise the name's extension
+    /// gives it.
     pub promised_type: Option<String>,
     /// The queue; `None` is the default queue.
     pub queue: Option<QueueId>,
@@ -75,7 +78,7 @@ pub struct TaskSpec {
     pub speed_limit_bytes: u64,
     /// What to do if the name is taken; `None` is the settings' rule.
     pub on_conflict: Option<OnConflict>,
-    /// How patient a run is; `None` is the transport's usual patience.
+    /// Retries and time limits of a run; `None` is the transport's default.
     pub retry: Option<RetryPolicy>,
     /// Continue a part file that no task owns; for command-line runs.
     pub adopt: bool,
@@ -121,7 +124,7 @@ pub enum InvalidSpec {
 }
 
 impl TaskSpec {
-    /// A file at `url`, everything else as usual.
+    /// A file at `url`, everything else by default.
     pub fn new(url: SafeUrl) -> Self {
         Self {
             urls: vec![url],
@@ -137,7 +140,8 @@ impl TaskSpec {
         SafeUrl::parse(url).map(Self::new).map_err(InvalidSpec::Url)
     }
 
-    /// Whether every field keeps its limits. The schemes are checked by the engine, which knows what can be moved.
+    /// Checks every field against its limits, except the schemes of URLs: the engine checks those, because it knows the
+    /// registered transports.
     pub fn validate(&self) -> Result<(), InvalidSpec> {
         if self.urls.is_empty() {
             return Err(InvalidSpec::NoUrl);

@@ -1,4 +1,4 @@
-//! Plugins as the engine asks for them: who claims a URL, and where its bytes are now.
+//! `engine::Resolver` implemented with plugins: which plugin claims a URL, and which files and links it gives for it.
 
 use std::time::Duration;
 
@@ -52,7 +52,8 @@ async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Fa
     let Some(item) = request.resolution.item else {
         let error = match whole(plugins, given).await {
             Ok(Some(resolved)) => return describe(plugins, resolved).await,
-            // Nobody's, unless it is because the plugin that claimed it is switched off or gone.
+            // No plugin claims it: an ordinary URL, unless the plugin that claimed it before is disabled or
+            // uninstalled.
             Ok(None) => plugins.unavailable(&plugin),
             Err(error) => Some(error),
         };
@@ -63,8 +64,8 @@ async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Fa
     Ok(Answer::Link(Box::new(found)))
 }
 
-/// `made`, which came of `link`, with the secrets that go along. One that may not go to all of the link's hosts is not
-/// sent to any of them.
+/// `made`, which was built from `link`, with the headers that hold secrets. A secret that is not bound to every host of
+/// the link fails the call: the transport may send the headers to any of them.
 async fn with_secrets(
     plugins: &Plugins,
     plugin: &Identity,
@@ -77,7 +78,7 @@ async fn with_secrets(
     let refused = |error: String| Failure::new(FailureKind::Plugin, format!("plugin {plugin}: {error}"));
     let secrets = plugins.0.secrets_of(plugin);
     let secrets = secrets.ok_or_else(|| refused("it is not installed".to_owned()))?;
-    // What a link says is sent to all of its segments, and for their keys.
+    // Headers of a link are sent with the requests for all its segments and for their decryption keys.
     let keys = link
         .segments
         .iter()
@@ -164,7 +165,7 @@ async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failu
         .filter(|entry| entry.facts.kind != FileKind::Folder && entry.is_selected != Some(false));
     let wanted: Vec<_> = wanted.take(MAX_FILES).collect();
     if let [only] = wanted[..]
-        && let Some(found) = &taken(only).link
+        && let Some(found) = &default_facts(only).link
     {
         let made = link(found, Some(only))?;
         return Ok(Answer::Link(Box::new(
@@ -178,17 +179,19 @@ async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failu
     }))
 }
 
+/// What the engine stores for an entry, to make a task of it. An entry whose id or name cannot be used is left out, so
+/// that one bad entry does not fail the list; path components that sanitise to nothing (`..`, empty) are dropped.
 fn listed_file(entry: &Entry) -> Option<ListedFile> {
     Some(ListedFile {
-        item: item(entry).parse().ok()?,
+        item: default_item(entry).parse().ok()?,
         name: FileName::sanitise_or_none(&entry.name)?,
         directories: entry
             .folder
             .iter()
             .filter_map(|part| FileName::sanitise_or_none(part))
             .collect(),
-        size_bytes: taken(entry).size,
-        checksum: strongest_checksum(taken(entry)),
+        size_bytes: default_facts(entry).size,
+        checksum: strongest_checksum(default_facts(entry)),
     })
 }
 
@@ -199,20 +202,21 @@ fn strongest_checksum(facts: &Facts) -> Option<Checksum> {
     known.max_by_key(|checksum| checksum.algorithm().digest_bytes())
 }
 
-/// The entry in the variant that is taken unless somebody chooses: the best one, the first of equals.
-fn item(entry: &Entry) -> String {
-    match best(entry) {
+/// The item that is downloaded unless the user chooses another variant: `id@variant` if the entry has variants.
+fn default_item(entry: &Entry) -> String {
+    match default_variant(entry) {
         Some(variant) => format!("{}@{}", entry.id, variant.id),
         None => entry.id.clone(),
     }
 }
 
-fn best(entry: &Entry) -> Option<&Variant> {
+/// The variant of the highest rank, the first of equals.
+fn default_variant(entry: &Entry) -> Option<&Variant> {
     entry.variants.iter().rev().max_by_key(|variant| variant.rank)
 }
 
-fn taken(entry: &Entry) -> &Facts {
-    best(entry).map_or(&entry.facts, |variant| &variant.facts)
+fn default_facts(entry: &Entry) -> &Facts {
+    default_variant(entry).map_or(&entry.facts, |variant| &variant.facts)
 }
 
 fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
@@ -229,7 +233,7 @@ fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
         })
     };
     let urls: Result<Vec<_>, _> = std::iter::once(&link.url).chain(&link.mirrors).map(url).collect();
-    let facts = entry.map(taken);
+    let facts = entry.map(default_facts);
     Ok(EngineLink {
         urls: urls?,
         headers: link
@@ -249,7 +253,7 @@ fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
     })
 }
 
-/// What a failed call is for a task. Only the kind decides what follows.
+/// The failure of a task whose plugin call failed. Retries depend on its kind only, never on the message.
 fn failure(error: &CallError) -> Failure {
     let kind = match &error.reason {
         CallFailure::Fault(PluginFault::Answer(answer)) => match answer {

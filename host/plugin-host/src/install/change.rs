@@ -22,15 +22,15 @@ use crate::{
 };
 
 impl Shared {
-    /// Makes a change: saves it, then puts it into service. The caller has the plugin's turn.
+    /// Makes a change: saves it, then performs its effects. The caller holds the plugin's turn (its lock).
     pub(crate) async fn apply(&self, plugin: &Identity, input: Input) -> Result<(), CommandError> {
         let effects = self.commit(plugin, input, None).await?;
         self.perform(plugin, &effects).await;
         Ok(())
     }
 
-    /// The moment at which a change holds: one transaction, of the plugin and of what its source remembers of it. Nothing
-    /// before it is seen by a later start, and everything after it is made up for by one.
+    /// Saves a change in one transaction: the installation, and what its source pins of it. If the process dies before
+    /// the commit, nothing has changed; if it dies later, the next start performs the effects.
     pub(super) async fn commit(
         &self,
         plugin: &Identity,
@@ -61,7 +61,7 @@ impl Shared {
         self.pass(Step::Activate)?;
         let next = next.map(|installation| {
             let before = loaded.map_or_else(|| not_loaded(installation.clone()), |loaded| (*loaded).clone());
-            // Who calls it before it is loaded waits.
+            // A call that arrives before it is loaded waits.
             let running = match before.running {
                 Err(_) if effects.contains(&Effect::Load) => Err(Idle::Loading),
                 running => running,
@@ -76,7 +76,7 @@ impl Shared {
         Ok(effects)
     }
 
-    /// Whether the version before may run. A version that failed is better than one that does harm.
+    /// Fails if the previous version is revoked: a failing version is better than a harmful one.
     pub(crate) fn check_previous(&self, plugin: &Identity, now: &Installation) -> Result<(), CommandError> {
         let Some(previous) = &now.previous else { return Ok(()) };
         let snapshot = self.registry.snapshot();
@@ -110,11 +110,12 @@ impl Shared {
         let Some(loaded) = self.registry.get(plugin) else {
             return;
         };
-        let loading = self.load_proved(&loaded.installation).await;
+        let loading = self.load_and_replay(&loaded.installation).await;
         self.put_loaded(plugin, &loaded, loading).await;
     }
 
-    /// Puts what was loaded into service. The caller has the plugin's turn, and `loaded` is what it is now.
+    /// Publishes the result of loading to callers. The caller holds the plugin's turn, and `loaded` is its present
+    /// state.
     pub(crate) async fn put_loaded(&self, plugin: &Identity, loaded: &Loaded, (manifest, running): load::Loading) {
         let error = match &running {
             Err(Idle::Failed(error)) => Some(error.clone()),
@@ -129,17 +130,17 @@ impl Shared {
         let is_running = next.running.is_ok();
         self.registry.put(plugin, Some(next));
         self.journal.record(plugin, Event::Loaded { error });
-        if let Some(unproved) = loaded.installation.unproved(&host_version()).filter(|_| is_running) {
-            let proved = Input::Prove(unproved.digest, host_version());
-            // It is proved again at the next start otherwise.
-            if let Err(error) = self.commit(plugin, proved, None).await {
+        if let Some(due) = loaded.installation.fixtures_due(&host_version()).filter(|_| is_running) {
+            let passed = Input::FixturesPassed(due.digest, host_version());
+            // If this is not saved, the next start replays them once more.
+            if let Err(error) = self.commit(plugin, passed, None).await {
                 tracing::warn!(%plugin, %error, "it is not remembered that a plugin does what its author recorded");
             }
         }
     }
 
-    /// Removes packages that no plugin needs. Failing is no failure of the command before it: the next start tries
-    /// again.
+    /// Removes packages that no plugin needs. An error does not fail the command that caused it: the next start
+    /// retries.
     async fn collect(&self) {
         let _packages = self.packages.write().await;
         let snapshot = self.registry.snapshot();
@@ -154,12 +155,13 @@ impl Shared {
         }
     }
 
-    /// Loads what is installed. What does not do in this host what its author recorded does not run.
-    pub(crate) async fn load_proved(&self, installation: &Installation) -> load::Loading {
+    /// Loads the installed release. After an update of the host, the fixtures in the package (requests and results that
+    /// the author recorded) are replayed once; a plugin that gives other results in the new host does not run.
+    pub(crate) async fn load_and_replay(&self, installation: &Installation) -> load::Loading {
         let (manifest, running) = load::load(&*self.runtime, &self.disk, installation).await;
-        let unproved = installation.unproved(&host_version());
-        match (&manifest, &running, unproved) {
-            (Some(of), Ok(code), Some(release)) => match self.prove_again(release, of, code).await {
+        let due = installation.fixtures_due(&host_version());
+        match (&manifest, &running, due) {
+            (Some(of), Ok(code), Some(release)) => match self.replay_installed(release, of, code).await {
                 Ok(()) => (manifest, running),
                 Err(error) => {
                     let reason = format!("does not run in this version of the service: {}", chain(&error));
@@ -170,14 +172,19 @@ impl Shared {
         }
     }
 
-    async fn prove_again(&self, release: &Release, manifest: &Manifest, running: &Running) -> Result<(), CommandError> {
+    async fn replay_installed(
+        &self,
+        release: &Release,
+        manifest: &Manifest,
+        running: &Running,
+    ) -> Result<(), CommandError> {
         let (disk, digest) = (self.disk.clone(), release.digest);
         let files = blocking(move || Ok(disk.read_all(digest)?)).await?;
-        self.prove(&files, manifest, running).await
+        self.replay_fixtures(&files, manifest, running).await
     }
 
-    /// Has a plugin do what its author recorded, in this very sandbox and without a network.
-    pub(crate) async fn prove(
+    /// Replays the fixtures of a package in this host's sandbox, with recorded responses instead of a network.
+    pub(crate) async fn replay_fixtures(
         &self,
         files: &BTreeMap<String, Bytes>,
         manifest: &Manifest,

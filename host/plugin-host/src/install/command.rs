@@ -61,7 +61,7 @@ impl Shared {
         let code = package.file(&manifest.entry, "entry")?.clone();
         let running = load::load_code(&*self.runtime, &manifest, manifest.language, code).await?;
         expected.check_code(&running)?;
-        self.prove(&package.files, &manifest, &running).await?;
+        self.replay_fixtures(&package.files, &manifest, &running).await?;
         let release = Release {
             digest: package.digest,
             version: manifest.version.clone(),

@@ -32,7 +32,7 @@ impl Shared {
         let Some(due) = self.registry.get(plugin).filter(is_loading) else {
             return;
         };
-        let loaded = self.load_proved(&due.installation).await;
+        let loaded = self.load_and_replay(&due.installation).await;
         let turn = self.turn(plugin);
         let _turn = turn.lock().await;
         let now = self.registry.get(plugin).filter(is_loading);

@@ -1,5 +1,5 @@
-//! Secrets in requests: filled in where a request goes to a host that may have them, and taken out of whatever the
-//! plugin reads afterwards.
+//! Secrets in the requests of plugins: filled in if the request goes to a host that they are bound to, and replaced by
+//! their names in everything that the plugin reads afterwards. Guest code never sees a value.
 
 use std::{
     borrow::Cow,
@@ -18,7 +18,7 @@ use crate::outside::Vault;
 /// The most secret fields, and the most captures, of one request.
 const MAX_FIELDS: usize = 32;
 
-/// The shortest value that is looked for in responses: what is shorter is all over a page by chance.
+/// The shortest value that is searched for in responses: shorter ones occur in a page by chance.
 const MIN_SCRUBBED_BYTES: usize = 4;
 
 /// Where a secret goes in a request.
@@ -84,13 +84,12 @@ impl Request {
 #[derive(Debug, Default)]
 pub(crate) struct Unlocked {
     secrets: BTreeMap<String, BoundSecret>,
-    /// What was captured from JSON, as it stands there, and under which name.
+    /// Values captured from JSON, by name, in the exact bytes of the response (with quotes and escapes).
     captured: Vec<(String, Secret)>,
 }
 
 impl Unlocked {
-    /// Finds the secrets of `request`. The plugin is told if one may not go where the request goes, before anything is
-    /// sent.
+    /// Finds the secrets of `request`. Fails before anything is sent if one is not bound to the host of `url`.
     pub(crate) async fn of(request: &Request, url: &Url, vault: &dyn Vault) -> Result<Self, FetchError> {
         let mut found = BTreeMap::new();
         for name in request.secrets.iter().flat_map(|field| field.template.names()) {
@@ -110,7 +109,7 @@ impl Unlocked {
         })
     }
 
-    /// What of `fields` may go to `url`, filled in. A redirect leads to hosts that may have none of it.
+    /// Those of `fields` whose secrets are bound to the host of `url`, filled in. After a redirect that may be none.
     pub(crate) fn fill(&self, fields: &[Field], url: &Url) -> Vec<(Place, String, Secret)> {
         let fill = |field: &Field| {
             let value = field.template.fill(|name| self.secrets.get(name)?.for_url(url)).ok()?;
@@ -119,10 +118,10 @@ impl Unlocked {
         fields.iter().filter_map(fill).collect()
     }
 
-    /// The name of a secret that stands in `target` and may not go there: a site that sends its visitors on with
-    /// everything they brought would give it away.
+    /// The name of a secret that occurs in `target`, the target of a redirect, and is not bound to its host. Sites that
+    /// copy the query of a request into their redirects would disclose it to the other host; the request fails instead.
     pub(crate) fn carried_by(&self, target: &Url) -> Option<&str> {
-        let mut locked = self
+        let mut unbound = self
             .secrets
             .iter()
             .filter(|(_, secret)| secret.for_url(target).is_none());
@@ -130,7 +129,7 @@ impl Unlocked {
             let mut forms = forms(secret.value().expose()).into_iter();
             forms.any(|form| target.as_str().contains(&form))
         };
-        locked
+        unbound
             .find(|(_, secret)| carries(secret))
             .map(|(name, _)| name.as_str())
     }
@@ -143,7 +142,7 @@ impl Unlocked {
         vault: &dyn Vault,
     ) -> Result<(), FetchError> {
         for capture in captures {
-            // Reading a long answer takes some time, and others are to have theirs.
+            // Parsing a long response takes time on a thread that serves other calls as well.
             tokio::task::yield_now().await;
             let (found, name) = match capture {
                 Capture::Json(pointer, name) => (json_value(&answer.body, pointer), name),
@@ -161,7 +160,7 @@ impl Unlocked {
         Ok(())
     }
 
-    /// Puts names in the place of secrets, wherever they stand in an answer.
+    /// Replaces secrets by their names in the body, the headers and the URL of a response.
     pub(crate) async fn scrub(&self, answer: &mut Answer, url: &mut Url) {
         for (name, written) in &self.captured {
             let name = format!("\"‹secret:{name}›\"");
@@ -191,7 +190,7 @@ impl Unlocked {
     }
 }
 
-/// A value as it may be written, if it is long enough to be looked for.
+/// The spellings of a value (percent-encoded, JSON-escaped, …), none if it is too short to search for.
 fn forms(value: &str) -> BTreeSet<String> {
     if value.len() < MIN_SCRUBBED_BYTES {
         return BTreeSet::new();

@@ -1,4 +1,5 @@
-//! Making connections: what `egress` dials, proxies, TLS.
+//! Opens the connection for a request: dialled by `egress`, which checks where it may lead, or through an HTTP or SOCKS
+//! proxy, then TLS for `https`. Errors become `Failure`s with the kind that decides on retries.
 
 use std::{io, net::IpAddr, pin::Pin, sync::Arc, time::Duration};
 
@@ -19,7 +20,7 @@ use crate::client::shared::Shared;
 /// The longest answer of a proxy to `CONNECT`.
 const MAX_PROXY_HEAD_BYTES: usize = 16 * 1024;
 
-/// Where a connection leads, and how: connections with equal keys are interchangeable.
+/// The key of the connection pool: connections with equal keys are interchangeable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) is_tls: bool,
@@ -29,7 +30,7 @@ pub(crate) struct Key {
     pub(crate) ignore_tls_errors: bool,
 }
 
-/// A way to somewhere, and how far it may lead.
+/// A target, and which addresses it may resolve to.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) key: Key,
@@ -62,7 +63,7 @@ impl Key {
     }
 }
 
-/// Something that bytes go through both ways.
+/// A bidirectional byte stream.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send {}
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
@@ -72,7 +73,7 @@ pub(crate) enum Stream {
     Layered(Pin<Box<dyn Duplex>>),
 }
 
-/// Connects to where `route` leads. The address is that of the target; behind a proxy it is not known.
+/// Connects to the target of `route`. Returns the address of the target, which is not known behind a proxy.
 pub(crate) async fn connect(shared: &Shared, route: &Route) -> Result<(Stream, Option<IpAddr>), Failure> {
     let limit = shared.config.connect_timeout;
     let Route { key, reach } = route;

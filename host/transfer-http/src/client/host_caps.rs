@@ -28,7 +28,7 @@ impl HostCaps {
         None
     }
 
-    /// Notes that `host` bore `connections` and refused one more.
+    /// Records that `host` accepted `connections` at once and refused one more.
     pub(crate) fn learn(&self, host: &str, connections: u16) {
         let mut caps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if caps.len() >= MAX_HOSTS && !caps.contains_key(host) {

@@ -276,7 +276,8 @@ impl Run {
         ranges.iter().try_for_each(|range| self.disk.part().distrust(range))
     }
 
-    /// Remembers that the host of `mirror` bears no more connections than it has, if it said so.
+    /// Lowers the limit of connections to the host of `mirror` to those that it has now, if the failure says that they
+    /// are too many.
     pub(crate) fn learn_cap(&self, mirror: usize, failure: &Failure) {
         if matches!(failure.kind, FailureKind::Busy | FailureKind::Forbidden) {
             let mirrors = self.mirrors.borrow();
@@ -287,8 +288,10 @@ impl Run {
         }
     }
 
-    /// Bytes that are there beyond what was ever there before; any refill the budget of retries.
-    pub(crate) fn gained(&self) -> u64 {
+    /// Resets the retry budget if the run has more bytes than ever before, and returns how many more since the last
+    /// call. Bytes fetched again after a loss do not count, so a server that repeats the same part cannot keep a run
+    /// alive.
+    pub(crate) fn record_progress(&self) -> u64 {
         let done = self.plan.borrow().done_bytes();
         let gained = done.saturating_sub(self.flow.high_water.get());
         if gained > 0 {
@@ -321,7 +324,8 @@ impl Run {
         });
     }
 
-    /// Starts a sync of the part file off this lane, if its state is kept at all.
+    /// Starts a sync of the part file on a blocking thread; `None` if it has no journal, since then nothing relies on
+    /// it.
     pub(crate) fn start_sync(&self) -> Result<Option<JoinHandle<Result<(), Failure>>>, Failure> {
         let part = self.disk.part();
         if let Some(total) = self.plan.borrow().total() {

@@ -138,7 +138,7 @@ impl<'a> Crew<'a> {
 
     /// Nobody is at work any more: the server sends no parts and must send the file whole.
     fn all_idle(&self) -> Result<Ended, Failure> {
-        self.run.gained();
+        self.run.record_progress();
         let failure = Failure::new(
             FailureKind::RangeMismatch,
             "the server stopped sending the parts it was asked for",
@@ -197,7 +197,7 @@ impl<'a> Crew<'a> {
             WorkerError::Failed(failure) if failure.kind.is_disk() => return Err(failure),
             WorkerError::Failed(failure) => failure,
         };
-        let gained = self.run.gained();
+        let gained = self.run.record_progress();
         if self.run.plan.borrow().is_complete() {
             return Ok(None);
         }
@@ -247,7 +247,7 @@ impl<'a> Crew<'a> {
         let received = run.flow.received.get();
         let seconds = self.upkeep.measure(received);
         self.measure_workers(seconds);
-        run.gained();
+        run.record_progress();
         run.disk.check_reserved()?;
         if self.is_splittable {
             let missing = run.missing();

@@ -1,5 +1,5 @@
-//! Opening a source: the first request is already part of the download. Its answer says what the file is, gives it its
-//! name, and its body is the first segment.
+//! Opening a source: the first request is already part of the download. Its response gives size, validators and name of
+//! the file, and its body is the first segment.
 
 use std::{pin::pin, time::Duration};
 
@@ -33,30 +33,30 @@ use crate::{
 /// A file smaller than this gets no journal in a command-line run: fetching it again costs less than keeping count.
 const SMALL_BYTES: u64 = 1024 * 1024;
 
-/// What opening a source came to.
+/// The result of opening a source.
 pub(crate) enum Opening {
-    /// A response is there and its body belongs at the worker's lease.
+    /// A usable response; its body continues at the start of the worker's lease.
     Begun(Box<Begun>),
-    /// Every byte is already there.
+    /// Every byte is on the disk already.
     Complete,
     /// The run is over before it began.
     Outcome(Outcome),
-    /// The file is another one than the bytes that are there.
+    /// The file at the server is not the one whose bytes are on the disk; the text says why.
     Changed(String),
-    /// Bytes of an earlier run turned up; to be opened again from where they end.
+    /// A part file of an earlier run was found under the name in the response: request again from where its bytes end.
     Again,
 }
 
-/// An answer that can be used.
+/// A response that was judged usable.
 struct Answer {
     response: Response,
     url: SafeUrl,
     verdict: Verdict,
-    /// Bytes at the body's start that are already there and are compared instead of written.
+    /// Bytes at the body's start that are on the disk already; they are compared instead of written.
     overlap: u64,
 }
 
-/// What became of asking.
+/// The result of the first request.
 enum Asked {
     Answer(Box<Answer>),
     Opening(Opening),
@@ -106,7 +106,10 @@ impl Run {
         self.take_up(answer).await
     }
 
-    /// Takes up the part file of an earlier run, if there is one that can be known before the server is asked.
+    /// Claims the part file of an earlier run before the first request, so that the request can start where its bytes
+    /// end. That needs a path: one that this task reserved before, or a name known from the task. Otherwise
+    /// `claim_part` does it with the name in the response. An outcome is returned if the run ends here, because the
+    /// file exists already.
     async fn find_begun(&self) -> Result<Option<Outcome>, Failure> {
         if self.disk.is_claimed() {
             return Ok(None);
@@ -120,7 +123,7 @@ impl Run {
         Ok(None)
     }
 
-    /// Makes what an earlier run left this run's own.
+    /// Continues `part` with the ranges that its journal records.
     async fn adopt_begun(&self, part: PartFile, begun: part_file::Begun) -> Result<(), Failure> {
         if begun.done.is_empty() {
             part.start_over()?;
@@ -150,8 +153,8 @@ impl Run {
         }
         *self.plan.borrow_mut() = Plan::new(total, begun.done.clone(), self.connections.min_split_bytes);
         let part = self.disk.adopt(part);
-        // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine and to the
-        // URL that the file now comes from.
+        // The recorded ranges are synced before they are relied on, and the journal is rewritten for this boot of the
+        // machine and for the present URL of the file.
         let origin = Origin {
             source: self.disk.place.source_id.clone(),
             ..begun.origin

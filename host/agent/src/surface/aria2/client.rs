@@ -1,4 +1,5 @@
-//! Who calls in aria2's dialect: a client that the gate let pass, and the key that its calls bring themselves.
+//! The client of an aria2 call: one that the gate let pass, and the key (`token:`) in the parameters of its calls.
+//! Bodies and answers have a share of the service's memory budget until they are sent.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -152,7 +153,7 @@ impl Client for GateClient {
     }
 }
 
-/// Why a body is not answered by calls.
+/// Why a body was refused before its calls were read.
 pub(super) enum NoBody {
     Refused(Problem),
     /// The token that it begins with is wrong.
@@ -165,7 +166,7 @@ impl<T: Into<Problem>> From<T> for NoBody {
     }
 }
 
-/// A large body without a token that could be seen.
+/// The refusal of a large body that does not begin with the token.
 fn no_token() -> Problem {
     let message = format!(
         "without the access key a body has at most {} KiB: send the key in the header X-Svc-Token, or as \"token:<key>\" in \
@@ -180,7 +181,7 @@ pub(super) fn shown_key(headers: &HeaderMap) -> Option<&str> {
     text(headers, "x-svc-token").filter(|key| !key.is_empty())
 }
 
-/// A part of the service's memory for one answer.
+/// The share of the memory budget for one answer, reserved once the answer is known to be large.
 struct Reserved<'b> {
     budget: &'b Budget,
     share: Option<Share>,
@@ -206,7 +207,7 @@ impl Room for Reserved<'_> {
     }
 }
 
-/// An answer on its way, with its room.
+/// An answer that is being sent; it holds its share of the memory budget.
 pub(super) enum Reply {
     Whole(Bytes),
     /// Piece by piece, in this order.
@@ -229,7 +230,7 @@ async fn held(answer: Answer, room: Reserved<'_>) -> Result<Reply, Exhausted> {
     })
 }
 
-/// The answer to a message in JSON. A large one waits for its turn.
+/// Answers a JSON message. Large messages are parsed a few at a time, which bounds the memory of all of them.
 pub(super) async fn answer(app: &App, caller: &Caller, message: &[u8]) -> Result<Reply, Exhausted> {
     let _turn = match message.len() {
         0..=FREE_BODY_BYTES => None,
@@ -240,7 +241,9 @@ pub(super) async fn answer(app: &App, caller: &Caller, message: &[u8]) -> Result
     held(answer, room).await
 }
 
-/// The answer to a message in XML, whose tree is larger. None if it is no call.
+/// Answers an XML message; `None` if it is not a call. A large one is parsed while no other large message is
+/// (`largest`): XML is parsed into a tree, which takes many times the memory of the text, while JSON parameters stay
+/// text.
 pub(super) async fn answer_xml(app: &App, caller: &Caller, message: &[u8]) -> Result<Option<Reply>, Exhausted> {
     let _turn = match message.len() {
         0..=FREE_BODY_BYTES => None,

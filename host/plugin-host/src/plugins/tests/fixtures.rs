@@ -55,7 +55,7 @@ async fn what_a_later_host_runs_differently_does_not_run_and_says_so() {
     let mut changes = world.plugins.0.registry.watch();
     let is_proved = |snapshot: &Arc<Snapshot>| {
         let loaded = &snapshot.plugins[&identity("acme")];
-        loaded.running.is_ok() && loaded.installation.unproved(&host_version()).is_none()
+        loaded.running.is_ok() && loaded.installation.fixtures_due(&host_version()).is_none()
     };
     changes.wait_for(is_proved).await.unwrap();
     let world = world
