@@ -1,4 +1,4 @@
-//! Events in order into the hub: one that is missing is noticed, and everything is fetched anew.
+//! Applies the daemon's events to the hub in sequence. If one is missing, the state is fetched again.
 
 use protocol::{Method, Reply, ServiceEventParams};
 use serde::Deserialize;
@@ -10,14 +10,14 @@ use super::{
     handshake::{Socket, read_result, reply},
 };
 use crate::projection::{
-    hub::{Hub, Reached},
+    hub::{Hub, Position},
     tasks::Projection,
 };
 
-/// Events kept while a snapshot is on its way. Beyond it a new connection is cheaper.
+/// Events buffered while a snapshot is being fetched. Beyond this, reconnecting is cheaper.
 const MAX_HELD_EVENTS: usize = 20_000;
 
-/// Snapshots fetched in a row without an event that fits. More would go on for ever.
+/// Consecutive snapshots without a contiguous event. The limit prevents an endless loop.
 const MAX_RESYNCS: u32 = 5;
 
 #[derive(Deserialize)]
@@ -34,17 +34,17 @@ struct Body<'a> {
     snapshot: &'a RawValue,
 }
 
-/// Fetches the state before any event is read.
-pub(super) async fn snapshot(socket: &mut Socket, hub: &Hub) -> Result<Reached, SessionError> {
-    // Events may come before the reply; those that the snapshot holds are skipped, later ones only come after it.
+/// Fetches the initial state.
+pub(super) async fn snapshot(socket: &mut Socket, hub: &Hub) -> Result<Position, SessionError> {
+    // Events may arrive before the reply. The snapshot includes those, so they are skipped; later ones follow it.
     let text = reply(socket, Method::SystemSnapshot, &serde_json::Map::new()).await?;
     take_snapshot(read_result(&text)?, hub)
 }
 
-fn take_snapshot(snapshot: Snapshot<'_>, hub: &Hub) -> Result<Reached, SessionError> {
+fn take_snapshot(snapshot: Snapshot<'_>, hub: &Hub) -> Result<Position, SessionError> {
     let Snapshot { epoch, sequence, body } = snapshot;
     let projection = Projection::read(body.snapshot.get()).map_err(unreadable)?;
-    let reached = Reached {
+    let reached = Position {
         epoch: epoch.into(),
         sequence,
     };
@@ -52,21 +52,21 @@ fn take_snapshot(snapshot: Snapshot<'_>, hub: &Hub) -> Result<Reached, SessionEr
     Ok(reached)
 }
 
-/// Asks for a snapshot; the reply comes later.
+/// Requests a snapshot whose reply arrives later.
 pub(super) trait Resync {
     fn ask(&self, method: Method) -> Result<oneshot::Receiver<Reply>, SessionError>;
 }
 
-/// How far the events were read.
+/// The position in the event sequence.
 pub(super) struct Cursor {
-    reached: Reached,
-    /// Set while a snapshot is on its way, with the events that came meanwhile.
+    reached: Position,
+    /// While a snapshot is being fetched: its reply, and the events received meanwhile.
     resync: Option<(oneshot::Receiver<Reply>, Vec<ServiceEventParams>)>,
     resyncs: u32,
 }
 
 impl Cursor {
-    pub(super) fn at(reached: Reached) -> Self {
+    pub(super) fn at(reached: Position) -> Self {
         Self {
             reached,
             resync: None,
@@ -105,7 +105,7 @@ impl Cursor {
         hub.apply(&params.event.event, self.reached.clone()).map_err(unreadable)
     }
 
-    /// A reply comes after the events of its call; if they are not here, one is missing.
+    /// A reply follows the events of its call; if they were not applied, one is missing.
     pub(super) fn expect(&mut self, sequence: Option<u64>, session: &impl Resync) -> Result<(), SessionError> {
         if self.resync.is_none() && sequence.is_some_and(|sequence| sequence > self.reached.sequence) {
             return self.begin_resync(Vec::new(), session);
@@ -113,7 +113,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// An event is missing: everything anew, then what was `held`.
+    /// An event is missing: fetches a snapshot and buffers events, beginning with `held`.
     fn begin_resync(&mut self, held: Vec<ServiceEventParams>, session: &impl Resync) -> Result<(), SessionError> {
         self.resyncs += 1;
         if self.resyncs > MAX_RESYNCS {
@@ -124,7 +124,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Takes the snapshot if it has come, then what came meanwhile.
+    /// Applies the snapshot if it has arrived, then the buffered events.
     pub(super) fn settle(&mut self, hub: &Hub, session: &impl Resync) -> Result<(), SessionError> {
         let Some((reply, held)) = &mut self.resync else {
             return Ok(());

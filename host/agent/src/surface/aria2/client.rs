@@ -1,4 +1,4 @@
-//! Who calls in aria2's dialect: a client that the gate let pass, and the key that its calls bring themselves.
+//! [`GateClient`]: the rights of a client of aria2's interface, whose calls carry the key themselves.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -31,19 +31,19 @@ use crate::{
     },
 };
 
-/// A client, for one message or one connection.
+/// Lives for one message or one connection.
 #[derive(Debug)]
 pub(super) struct GateClient {
     gate: Arc<Gate>,
     sender: Sender,
-    /// The connection's, which is kept once a call shows the key.
+    /// The connection's permit; a call with the key marks it as authenticated.
     seat: Option<Arc<Seat>>,
-    /// The key came in a header: calls need not say it again.
+    /// The key came in a header, so calls need not repeat it.
     has_key: bool,
 }
 
 impl GateClient {
-    /// A client that the gate let pass, which showed this key in a header, if any.
+    /// `shown` is the key of a header, if any.
     pub(super) fn new(gate: Arc<Gate>, sender: Sender, seat: Option<Arc<Seat>>, shown: Option<&str>) -> Self {
         let mut client = Self {
             has_key: sender.standing == Standing::Keyed,
@@ -55,17 +55,17 @@ impl GateClient {
         client
     }
 
-    /// Whether its connection is one of a client that may come and go as it likes.
+    /// Whether the connection counts as authenticated.
     pub(super) fn is_authenticated(&self) -> bool {
         self.seat.as_ref().is_none_or(|seat| seat.is_authenticated())
     }
 
-    /// Whether too much came before the key.
+    /// Whether the connection sent too much before its first call with the key.
     pub(super) fn is_overdrawn(&self) -> bool {
         self.seat.as_ref().is_some_and(|seat| seat.is_overdrawn())
     }
 
-    /// Resolves when its connection has to close for a newer one. Cancel-safe.
+    /// Resolves when the connection must close to make room for a newer one. Cancel-safe.
     pub(super) async fn evicted(&self) {
         match &self.seat {
             Some(seat) => seat.evicted().await,
@@ -73,8 +73,7 @@ impl GateClient {
         }
     }
 
-    /// Whether `shown` is the access key, or the pass that stands for it. Wrong ones are counted, and after too many
-    /// nothing is right for a while.
+    /// Whether `shown` is the access key or the pass. Wrong ones are counted; a locked-out source always gets `false`.
     fn knows_key(&self, shown: &str) -> bool {
         let shown = KeyDigest::of(shown);
         if self.gate.is_pass(shown, &self.sender) {
@@ -95,12 +94,12 @@ impl GateClient {
         is_right
     }
 
-    /// Whether too many wrong keys came from there.
+    /// Whether the source is locked out.
     pub(super) fn must_wait(&self) -> bool {
         self.gate.wait(self.sender.source, self.sender.form).is_some()
     }
 
-    /// Reads the body of a request. A large one is read on once its token is seen, which `find` looks for.
+    /// Reads a request body. A large one is read to its end only after `find` found a valid token at its beginning.
     pub(super) async fn body(
         &self,
         budget: &Budget,
@@ -109,7 +108,7 @@ impl GateClient {
     ) -> Result<Bytes, NoBody> {
         let mut body = Incoming::of(request, FREE_TIME);
         if self.rights(None).is_ok() {
-            body.read_whole(budget).await?;
+            body.read_all(budget).await?;
         } else if !body.read(FREE_BODY_BYTES).await? {
             let token = find(body.so_far()).ok_or_else(no_token)?;
             if !self.knows_key(&token) {
@@ -122,8 +121,8 @@ impl GateClient {
 }
 
 impl Client for GateClient {
-    /// Where the key was taken away while a connection was open, whose process it is was never looked up, and so it may do
-    /// nothing.
+    /// If the key was removed while a connection was open, its peer user was never looked up, so the client has no
+    /// rights.
     fn rights(&self, token: Option<&str>) -> Result<Rights, Fault> {
         if self.has_key {
             return Ok(Rights::Full);
@@ -152,10 +151,9 @@ impl Client for GateClient {
     }
 }
 
-/// Why a body is not answered by calls.
 pub(super) enum NoBody {
     Refused(Problem),
-    /// The token that it begins with is wrong.
+    /// The token at the beginning of the body is wrong.
     Unauthorized,
 }
 
@@ -165,7 +163,7 @@ impl<T: Into<Problem>> From<T> for NoBody {
     }
 }
 
-/// A large body without a token that could be seen.
+/// A large body without a token in its first part.
 fn no_token() -> Problem {
     let message = format!(
         "without the access key a body has at most {} KiB: send the key in the header X-Svc-Token, or as \"token:<key>\" in \
@@ -175,12 +173,12 @@ fn no_token() -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message)
 }
 
-/// The key of a request for aria2's methods: only this header carries one.
+/// The key header of aria2's interface.
 pub(super) fn shown_key(headers: &HeaderMap) -> Option<&str> {
     text(headers, "x-svc-token").filter(|key| !key.is_empty())
 }
 
-/// A part of the service's memory for one answer.
+/// A reservation of the memory budget for one response.
 struct Reserved<'b> {
     budget: &'b Budget,
     share: Option<Share>,
@@ -206,17 +204,16 @@ impl Room for Reserved<'_> {
     }
 }
 
-/// An answer on its way, with its room.
 pub(super) enum Reply {
-    Whole(Bytes),
-    /// Piece by piece, in this order.
+    Text(Bytes),
+    /// Sent in pieces.
     Streamed(Box<dyn Iterator<Item = Bytes> + Send + Sync>),
 }
 
 impl Reply {
     pub(super) fn into_body(self) -> Body {
         match self {
-            Self::Whole(text) => text.into(),
+            Self::Text(text) => text.into(),
             Self::Streamed(pieces) => Body::from_stream(stream::iter(pieces.map(Ok::<_, std::convert::Infallible>))),
         }
     }
@@ -224,12 +221,12 @@ impl Reply {
 
 async fn held(answer: Answer, room: Reserved<'_>) -> Result<Reply, Exhausted> {
     Ok(match answer {
-        Answer::Whole(text) => Reply::Whole(room.budget.hold(text, room.share).await?),
+        Answer::Text(text) => Reply::Text(room.budget.hold(text, room.share).await?),
         Answer::Streamed(pieces) => Reply::Streamed(pieces),
     })
 }
 
-/// The answer to a message in JSON. A large one waits for its turn.
+/// Answers a JSON message. A large one waits for its turn.
 pub(super) async fn answer(app: &App, caller: &Caller, message: &[u8]) -> Result<Reply, Exhausted> {
     let _turn = match message.len() {
         0..=FREE_BODY_BYTES => None,
@@ -240,7 +237,7 @@ pub(super) async fn answer(app: &App, caller: &Caller, message: &[u8]) -> Result
     held(answer, room).await
 }
 
-/// The answer to a message in XML, whose tree is larger. None if it is no call.
+/// Answers an XML message, whose tree is larger. None if it is not a call.
 pub(super) async fn answer_xml(app: &App, caller: &Caller, message: &[u8]) -> Result<Option<Reply>, Exhausted> {
     let _turn = match message.len() {
         0..=FREE_BODY_BYTES => None,
