@@ -1,4 +1,4 @@
-//! What calls are made of: methods, parameters, GIDs, and what is said of a call that fails.
+//! Methods, parameters, GIDs, and faults.
 
 pub(crate) mod fault;
 pub(crate) mod gid;

@@ -1,4 +1,4 @@
-//! Options: of a download, of all downloads to come, and of the service.
+//! Methods for options: of a download, the defaults for new downloads, and service settings.
 
 use protocol::{
     ChangeTaskParams, ConfigPatch, ConfigSnapshot, CreateTaskRequest, ErrorCode, Method, SpeedLimitParams, TaskIdParams,
@@ -20,10 +20,10 @@ use crate::{
     },
 };
 
-/// How often a change of the settings is tried anew because another client changed them at the same time.
+/// Limit of retries when another client changes the settings concurrently.
 const MAX_TRIES: usize = 5;
 
-/// Options for all downloads to come. A text that is given again replaces the one before, so this bounds all of them.
+/// Limit of the defaults for new downloads. A repeated option replaces the earlier value, so this bounds all of them.
 const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
 
 impl Caller {
@@ -125,7 +125,7 @@ impl Caller {
         json(&[deleted, added])
     }
 
-    /// What holds for downloads to come, or for everything.
+    /// The defaults for new downloads, with service settings if `is_global`.
     fn global_options(&self, is_global: bool) -> Result<Options, Fault> {
         let settings = Options::of_settings(&self.dialect.service.config()?, &self.save_dir()?, is_global);
         let template = self.dialect.template();
@@ -191,7 +191,7 @@ impl Caller {
         if !self.dialect.setup.allows_shutdown {
             return Err(Fault::new("Only a headless server can be shut down from here."));
         }
-        self.dialect.ask_to_end(is_forced);
+        self.dialect.request_shutdown(is_forced);
         Ok(ok())
     }
 }
