@@ -1,4 +1,4 @@
-//! What people and scripts read on the console, in aria2's own form. Pure, but for [`Console`], which writes it.
+//! Console output in aria2's format. Pure except for [`Console`], which writes it.
 
 use std::{
     fmt::Write as _,
@@ -9,13 +9,13 @@ use aria2::option::Options;
 use command::terminal;
 use jiff::Zoned;
 
-/// Downloads of which a readout has more than the number.
+/// Downloads listed in a readout; for the rest only their number is shown.
 const MAX_SHOWN: usize = 5;
 
-/// Bytes from which the next unit is used, as nine tenths of it.
+/// The threshold for the next unit: nine tenths of it, as in aria2.
 const NEXT_UNIT_FROM: u64 = 922;
 
-/// How grave a message is, the least first.
+/// Least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Debug,
@@ -36,7 +36,7 @@ impl Level {
         }
     }
 
-    /// Its name, and the colour it has on a terminal.
+    /// The label and its colour on a terminal.
     fn look(self) -> (&'static str, &'static str) {
         match self {
             Self::Debug => ("DEBUG", "\x1b[1;37m"),
@@ -48,7 +48,7 @@ impl Level {
     }
 }
 
-/// How a download ended, in the order of the table's legend.
+/// The result of a download, in the order of the table's legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum End {
     Complete,
@@ -58,7 +58,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// As the table has it, and what that means.
+    /// The abbreviation in the table, and its meaning in the legend.
     pub(super) fn label(self) -> (&'static str, &'static str) {
         match self {
             Self::Complete => ("OK", "download completed"),
@@ -69,20 +69,20 @@ impl End {
     }
 }
 
-/// A download that is over.
+/// A row of the results table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DownloadResult {
     pub(super) gid: String,
     pub(super) end: End,
     pub(super) done: u64,
     pub(super) total: u64,
-    /// Bytes per second, all in all; none if it never began.
+    /// Average bytes per second; none if it never started.
     pub(super) speed: Option<u64>,
-    /// Its path, or its URI while it has none.
+    /// The path, or the URI if there is none yet.
     pub(super) name: String,
 }
 
-/// A download that is active, as it is doing.
+/// The progress of an active download.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Active {
     pub(super) gid: String,
@@ -93,7 +93,7 @@ pub(super) struct Active {
     pub(super) path: String,
 }
 
-/// How sizes are written.
+/// The format of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sizes {
     Short,
@@ -101,7 +101,7 @@ pub(super) enum Sizes {
 }
 
 impl Sizes {
-    /// A number of bytes, without the `B`: `525Ki`, `1.0Mi`.
+    /// A size without the `B`: `525Ki`, `1.0Mi`.
     fn write(self, bytes: u64) -> String {
         const UNITS: [&str; 4] = ["", "Ki", "Mi", "Gi"];
         if self == Self::Plain {
@@ -143,12 +143,12 @@ impl Active {
     }
 }
 
-/// A GID as it is shown.
+/// The abbreviated GID.
 fn short(gid: &str) -> &str {
     gid.get(..6).unwrap_or(gid)
 }
 
-/// `1h2m3s`, without what is nothing.
+/// `1h2m3s`, without zero parts.
 fn time(seconds: u64) -> String {
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
     let mut text = String::new();
@@ -158,7 +158,7 @@ fn time(seconds: u64) -> String {
     text
 }
 
-/// The line that says how it is going.
+/// The line with the progress of all active downloads.
 pub(super) fn readout(active: &[Active], sizes: Sizes) -> String {
     if let [only] = active {
         return only.line(sizes);
@@ -174,7 +174,7 @@ pub(super) fn readout(active: &[Active], sizes: Sizes) -> String {
     text
 }
 
-/// The summary that comes every so often.
+/// The periodic summary.
 pub(super) fn summary(active: &[Active], sizes: Sizes, now: &Zoned) -> String {
     const WIDTH: usize = 79;
     let date = now.strftime("%a %b %e %H:%M:%S %Y");
@@ -189,7 +189,7 @@ pub(super) fn summary(active: &[Active], sizes: Sizes, now: &Zoned) -> String {
     text
 }
 
-/// The table of results; empty if it is to be hidden.
+/// The results table; empty if it is disabled.
 pub(super) fn results<'a>(form: &str, results: impl Iterator<Item = &'a DownloadResult>, sizes: Sizes) -> String {
     let is_full = form == "full";
     let mut text = String::from("\nDownload Results:\ngid   |stat|avg speed  |");
@@ -227,7 +227,7 @@ pub(super) fn results<'a>(form: &str, results: impl Iterator<Item = &'a Download
     if form == "hide" { String::new() } else { text }
 }
 
-/// Writes what is to be read, as far as it is wanted. A reader that has gone is no reason to stop.
+/// Writes output at the configured level. A closed standard output is not an error.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of its own, or a fact about the terminal"
@@ -241,7 +241,7 @@ pub(super) struct Console {
     level: Level,
     pub(super) sizes: Sizes,
     pub(super) shows_readout: bool,
-    /// A readout stands on the terminal's last line.
+    /// Whether a readout occupies the terminal's last line.
     is_line_taken: bool,
 }
 
@@ -275,8 +275,8 @@ impl Console {
         }
     }
 
-    /// Tells a message with its time. It is logged, too.
-    pub(super) fn tell(&mut self, level: Level, message: &str) {
+    /// Prints a message with its time, and logs it.
+    pub(super) fn message(&mut self, level: Level, message: &str) {
         match level {
             Level::Debug => tracing::debug!("{message}"),
             Level::Info | Level::Notice => tracing::info!("{message}"),
@@ -296,7 +296,7 @@ impl Console {
         self.print(&format!("\n{time} [{name}] {message}\n"));
     }
 
-    /// Shows how it is going, in place of the last such line if this is a terminal.
+    /// Prints the readout, which replaces the previous one on a terminal.
     pub(super) fn read_out(&mut self, line: &str) {
         if !self.is_terminal {
             self.print(&format!("{line}\n"));
