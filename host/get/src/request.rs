@@ -1,19 +1,18 @@
-//! Parts of a request as people write them, checked so that none can smuggle anything into the request. Refusals name
-//! the field and never repeat a value that may be secret.
+//! Parses parts of a request and rejects values that could inject into it. Errors name the field and never repeat a
+//! value that may be secret.
 
 use command::UsageError;
 use transfer::{SafeUrl, Secret};
 
-/// Methods that answer with something else than a file.
+/// Methods whose response is not a file.
 const NOT_FOR_FILES: [&str; 4] = ["HEAD", "CONNECT", "OPTIONS", "TRACE"];
 
-/// Schemes of proxies.
 const PROXY_SCHEMES: [&str; 3] = ["http", "https", "socks5"];
 
-/// Form fields by name, each with its values.
+/// Names with all their values.
 pub type FormFields = Vec<(String, Vec<String>)>;
 
-/// Reads `Name: value`.
+/// Parses `Name: value`.
 pub fn header(field: &str, text: &str) -> Result<(String, Secret), UsageError> {
     let Some((name, value)) = text.split_once(':') else {
         return Err(UsageError::new(field, "a header is written 'Name: value'"));
@@ -29,7 +28,7 @@ pub fn header(field: &str, text: &str) -> Result<(String, Secret), UsageError> {
     Ok((name.to_owned(), Secret::new(value)))
 }
 
-/// Accepts what may stand in a header's value.
+/// Validates a header value.
 pub fn header_value(field: &str, value: &str) -> Result<String, UsageError> {
     if value.contains(|c: char| c.is_control() && c != '\t') {
         return Err(UsageError::new(
@@ -40,7 +39,7 @@ pub fn header_value(field: &str, value: &str) -> Result<String, UsageError> {
     Ok(value.to_owned())
 }
 
-/// The method to use; `None` is GET.
+/// The method; `None` means GET.
 pub fn method(field: &str, given: Option<&str>, has_body: bool) -> Result<Option<String>, UsageError> {
     let Some(given) = given else {
         return Ok(has_body.then(|| "POST".to_owned()));
@@ -58,7 +57,6 @@ pub fn method(field: &str, given: Option<&str>, has_body: bool) -> Result<Option
     Ok(Some(method).filter(|method| has_body || method != "GET"))
 }
 
-/// Reads a proxy's URL.
 pub fn proxy(field: &str, text: &str) -> Result<SafeUrl, UsageError> {
     const FORM: &str = "write http://host:port, https://host:port or socks5://host:port";
     let url = SafeUrl::parse(text).map_err(|error| UsageError::new(field, format!("{error}; {FORM}")))?;
@@ -69,7 +67,7 @@ pub fn proxy(field: &str, text: &str) -> Result<SafeUrl, UsageError> {
     Ok(url)
 }
 
-/// Reads `name=value` fields; equal names become several values of one field.
+/// Parses `name=value` fields; equal names become several values of one field.
 pub fn form(field: &str, texts: &[String]) -> Result<FormFields, UsageError> {
     let mut fields = FormFields::new();
     for text in texts {
