@@ -25,7 +25,6 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Characters of a request body that are shown to the user.
 const MAX_SHOWN: usize = 1024;
 
-/// The table is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many downloads wait for confirmation")]
 pub(crate) struct Full;

@@ -147,7 +147,8 @@ fn headers_bytes(headers: Option<&BTreeMap<String, String>>) -> usize {
         .sum()
 }
 
-/// Converts a single request. It may have several URLs, one per line; then a file name is ignored.
+/// Converts a single request. It may have several URLs, one per line; then file name, method, body and audio URL do not
+/// apply.
 pub(crate) fn one(mut request: DownloadRequest) -> Result<Download, Invalid> {
     let lines = std::mem::take(&mut request.url);
     let urls: Vec<&str> = lines.lines().map(str::trim).filter(|url| !url.is_empty()).collect();

@@ -35,7 +35,6 @@ impl Feed {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues changes.
     pub(super) fn push(&self, changes: &[Change]) {
         if changes.is_empty() {
             return;

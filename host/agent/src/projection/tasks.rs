@@ -170,7 +170,6 @@ pub(crate) struct Projection {
 }
 
 impl Projection {
-    /// Parses a snapshot.
     pub(crate) fn read(snapshot: &str) -> Result<Self, serde_json::Error> {
         let Tasks { tasks, task_runtime } = serde_json::from_str(snapshot)?;
         let mut members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(snapshot)?;

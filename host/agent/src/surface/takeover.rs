@@ -29,7 +29,7 @@ const UNATTENDED: &str = "silent_skip_selection";
 
 const NOT_PLAIN: &str = "a download with a method or a body needs the access key, or a user who is asked";
 
-/// The size of one `task.create` batch in bytes; the rest of a frame is its envelope.
+/// The size of one `task.createMany` batch in bytes; the rest of a frame is its envelope.
 const MAX_CHUNK_BYTES: usize = MAX_REQUEST_BYTES - 4096;
 
 type Ack = Result<Json<ResultMessage>, Problem>;

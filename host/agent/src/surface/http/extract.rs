@@ -229,7 +229,6 @@ pub(crate) fn seat(request: &Request) -> Option<Arc<Seat>> {
     request.extensions().get::<Arc<Seat>>().cloned()
 }
 
-/// Query parameters.
 pub(crate) struct Params<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
