@@ -44,7 +44,6 @@ pub(crate) struct Call<'a> {
     pub(crate) named: Result<Named<'a>, Fault>,
 }
 
-/// A parsed message.
 #[derive(Debug)]
 pub(crate) enum Asked<'a> {
     One(Call<'a>),
@@ -53,7 +52,6 @@ pub(crate) enum Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Parses a message.
     pub(crate) fn read(text: &'a [u8]) -> Self {
         match text.trim_ascii_start().first() {
             Some(b'[') => items(text).map_or_else(|fault| Self::One(Call::bad(fault)), Self::Batch),

@@ -32,7 +32,6 @@ pub(crate) struct Element {
 }
 
 impl Element {
-    /// Parses a document.
     pub(crate) fn read(text: &str) -> Result<Self, NotXml> {
         let mut reader = Reader::from_str(text);
         // The document node, whose only child is the root.
