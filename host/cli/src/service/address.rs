@@ -81,6 +81,7 @@ impl Address {
         format!("{}{path}", self.0.as_url().path().trim_end_matches('/'))
     }
 
+    /// Whether the host is `localhost` or a loopback address.
     pub fn is_loopback(&self) -> bool {
         let host = self.host();
         let is_loopback = host.parse().is_ok_and(|ip: IpAddr| ip.to_canonical().is_loopback());

@@ -37,6 +37,7 @@ pub struct Client<'a> {
     target: &'a Target,
     socket: WebSocketStream<Stream>,
     calls: Calls,
+    /// The version of the service.
     pub version: String,
     /// The position in the event sequence since the snapshot.
     cursor: Cursor,
@@ -116,6 +117,7 @@ impl<'a> Client<'a> {
         self.call(method, &Nothing {}).await
     }
 
+    /// Calls a method; events that arrive before the reply are dropped.
     pub async fn call<R: DeserializeOwned>(
         &mut self,
         method: Method,

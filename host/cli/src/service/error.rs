@@ -5,6 +5,7 @@ use std::{io, time::Duration};
 use command::{Exit, amount};
 use protocol::{ErrorCode, RpcError, close, code};
 
+/// Why a call to a service has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// No service answers.
@@ -52,6 +53,7 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
+    /// The exit of a command that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Unreachable { .. } | Self::Insecure { .. } | Self::Foreign { .. } | Self::Closed { .. } => {

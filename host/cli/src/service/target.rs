@@ -75,6 +75,7 @@ pub struct ServiceArgs {
 /// A service, and how to reach it.
 #[derive(Debug)]
 pub struct Target {
+    /// The address to connect to.
     pub address: Address,
     pub(crate) trust: Arc<ClientConfig>,
     key: Option<Secret>,
