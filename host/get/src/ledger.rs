@@ -38,6 +38,7 @@ struct File {
 /// A change of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
+    /// The state after the change.
     pub state: TaskState<'a>,
     /// The final path, once known.
     pub path: Option<&'a Path>,

@@ -45,6 +45,7 @@ impl FileView {
     }
 }
 
+/// An event of a file.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// Its run started.

@@ -57,6 +57,7 @@ pub fn method(field: &str, given: Option<&str>, has_body: bool) -> Result<Option
     Ok(Some(method).filter(|method| has_body || method != "GET"))
 }
 
+/// Parses a proxy URL; the scheme must be http, https or socks5.
 pub fn proxy(field: &str, text: &str) -> Result<SafeUrl, UsageError> {
     const FORM: &str = "write http://host:port, https://host:port or socks5://host:port";
     let url = SafeUrl::parse(text).map_err(|error| UsageError::new(field, format!("{error}; {FORM}")))?;

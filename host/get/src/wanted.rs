@@ -32,6 +32,7 @@ const MAX_PASSWORD_BYTES: u64 = 64 * 1024;
 /// The requested files.
 #[derive(Debug)]
 pub struct Wanted {
+    /// Number of files.
     pub count: usize,
     urls: Vec<String>,
     mirrors: Vec<String>,
@@ -46,6 +47,7 @@ pub struct Wanted {
 /// The URL schemes that are accepted.
 #[derive(Debug, Clone, Copy)]
 pub enum Schemes {
+    /// These schemes.
     Only(&'static [&'static str]),
     /// The service decides.
     Undecided,
