@@ -1,4 +1,4 @@
-//! The executable `svc`: its commands, assembled from the crates that carry them out, and how a process ends.
+//! The executable `svc`: combines the commands of all crates, and maps their results to exit codes.
 
 mod completions;
 mod daemon;
@@ -65,10 +65,10 @@ enum Command {
     Man(man::ManArgs),
 }
 
-/// Carries out the command that `arguments` (the executable's name first) ask for. Every way a process of ours ends
-/// comes through here and is one of [`Exit`], except the compiler of plugins, which only its parent listens to.
+/// Executes the command line (with the executable's name first). The only place where a process of Svc ends with an
+/// [`Exit`]; the exception is the plugin compiler, whose parent interprets its code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let mut arguments = spelled_out(arguments);
+    let mut arguments = normalized(arguments);
     if arguments.get(1).is_some_and(|command| command == plugins::COMPILE) {
         return plugin_wasm::compile_child_main();
     }
@@ -82,12 +82,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// `svc --server` and `svc agent --server` are `svc serve`; `aria2c` is `svc aria2c`.
-fn spelled_out(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+/// Maps `svc --server` and `svc agent --server` to `svc serve`, and `aria2c` to `svc aria2c`.
+fn normalized(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     const SERVER: &str = "--server";
     let mut arguments: Vec<_> = arguments.into_iter().collect();
     let is_agent = arguments.get(1).is_some_and(|command| command == "agent");
-    if let Some(arguments) = aria2c::spelled_out(&arguments) {
+    if let Some(arguments) = aria2c::with_subcommand(&arguments) {
         return arguments;
     }
     let server = arguments.iter().position(|argument| argument == SERVER);
@@ -118,7 +118,7 @@ fn run(command: Command, environment: &Environment) -> anyhow::Result<Exit> {
     }
 }
 
-/// Tells an error and says which exit it is.
+/// Prints an error and returns its exit.
 fn report(error: &anyhow::Error) -> Exit {
     let _closed = writeln!(io::stderr(), "error: {error:#}");
     if error.is::<UsageError>() {
@@ -142,7 +142,7 @@ fn report(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// Prints what clap has to say: help and version are answers, the rest is wrong usage.
+/// Prints clap's output: help and version succeed, the rest is a usage error.
 fn refuse(refusal: &clap::Error) -> Exit {
     let _closed = refusal.print();
     match refusal.kind() {

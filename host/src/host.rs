@@ -1,4 +1,4 @@
-//! A whole service in the process of a program that embeds it.
+//! [`Host`]: a complete service in the process of an embedding program.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -16,17 +16,17 @@ use transfer_http::HttpTransport;
 
 use crate::plugins;
 
-/// How long clients may take to get their last answers at the end.
+/// How long clients may take to receive their last responses at shutdown.
 const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
-/// How long runs may take to save what they have at the end.
+/// How long runs may take to save their progress at shutdown.
 const RUN_GRACE: Duration = Duration::from_secs(10);
 
-/// A running service: engine, plugins and every API on one address.
+/// A running service: engine, plugins and all APIs on one address.
 ///
-/// It reads no environment and no configuration but what is in its data directory, changes nothing of its process, and
-/// leaves signals and the limit of open files to the program. It ends with [`Host::shutdown`]; a program that drops it
-/// instead loses nothing that was acknowledged, as after a crash.
+/// It reads no environment and no configuration outside its data directory, does not change global state of the
+/// process, and leaves signals and the descriptor limit to the program. Call [`Host::shutdown`] to end it; dropping it
+/// loses nothing that was acknowledged, like a crash.
 ///
 /// This program is `examples/embed`:
 ///
@@ -38,7 +38,7 @@ pub struct Host {
     service: Service,
 }
 
-/// What a [`Host`] is started with.
+/// The configuration of a [`Host`].
 #[derive(Debug)]
 pub struct Builder {
     data_dir: PathBuf,
@@ -52,32 +52,32 @@ pub struct Builder {
     plugin_compiler: Option<PathBuf>,
 }
 
-/// Why a [`Host`] does not start.
+/// Why a [`Host`] cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The HTTP transport cannot be configured like this.
+    /// The configuration of the HTTP transport is invalid.
     #[error(transparent)]
     Http(#[from] Failure),
-    /// The daemon does not start: its data directory is in use or cannot be used.
+    /// The daemon cannot start: its data directory is in use or not accessible.
     #[error(transparent)]
     Daemon(#[from] daemon::StartError),
-    /// The agent does not start: its address is taken, or its directory cannot be used.
+    /// The agent cannot start: its address is in use, or its directory is not accessible.
     #[error(transparent)]
     Agent(#[from] agent::StartError),
-    /// No access key was given or kept, and none can be made.
+    /// There is no access key, and none can be generated.
     #[error(transparent)]
     NoRandom(#[from] NoRandom),
 }
 
 impl Builder {
-    /// Where clients connect; a free port of the loopback unless said otherwise. Port 0 takes a free one.
+    /// The listening address; by default a free port on the loopback. Port 0 selects a free one.
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.address = address;
         self
     }
 
-    /// The access key that clients send. Without one, the key in the data directory is used; a new directory gets a random
+    /// The access key of clients. Without one, the key in the data directory is used; a new directory gets a random
     /// one. See [`Host::access_key`].
     #[must_use]
     pub fn access_key(mut self, key: AccessKey) -> Self {
@@ -92,36 +92,36 @@ impl Builder {
         self
     }
 
-    /// The proxies of the system, for downloads whose settings say that they use them.
+    /// The system's proxies, for downloads whose settings use them.
     #[must_use]
     pub fn system_proxy(mut self, proxy: SystemProxy) -> Self {
         self.system_proxy = proxy;
         self
     }
 
-    /// How downloads over HTTP are made.
+    /// The configuration of HTTP downloads.
     #[must_use]
     pub fn http(mut self, config: transfer_http::Config) -> Self {
         self.http = config;
         self
     }
 
-    /// Another transport beside HTTP.
+    /// Adds a transport beside HTTP.
     #[must_use]
     pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
         self.transports.push(transport);
         self
     }
 
-    /// Lets plugins be installed and run. Their code is compiled by processes of the `svc` executable at this path, so that
-    /// a defect of the compiler cannot harm the program.
+    /// Enables plugins. Their code is compiled by child processes of the `svc` executable at this path, so that a bug
+    /// in the compiler cannot affect the program.
     #[must_use]
     pub fn plugins(mut self, svc: impl Into<PathBuf>) -> Self {
         self.plugin_compiler = Some(svc.into());
         self
     }
 
-    /// Starts the service. Once this returns, clients can connect, and downloads that were under way go on.
+    /// Starts the service. Once this returns, clients can connect, and unfinished downloads continue.
     pub async fn start(self) -> Result<Host, StartError> {
         let mut transports = self.transports;
         transports.push(Arc::new(HttpTransport::new(self.http)?));
@@ -133,14 +133,14 @@ impl Builder {
             let sandbox = plugins::sandbox_with(cache_folder, svc, self.language.as_deref());
             Arc::new(sandbox) as Arc<dyn plugin_host::runtime::Runtime>
         });
-        // Before the daemon, so that nothing has to be undone if it fails.
+        // Before the daemon is started, so that nothing needs cleanup if it fails.
         let key = match self.access_key {
             Some(key) => PresetKey::Forced(key),
             None => PresetKey::Initial(AccessKey::random()?),
         };
         let daemon = Daemon::start(config, transports).await?;
         let directory = command::directories::agent(&self.data_dir);
-        let mut config = agent::Config::new(agent::Host::Headless, directory);
+        let mut config = agent::Config::new(agent::Edition::Headless, directory);
         config.bind = Some(self.address);
         config.preset_key = Some(key);
         config.language = self.language;
@@ -187,9 +187,9 @@ impl Host {
     }
 
     /// Resolves once a client asked that the service ends; [`Host::shutdown`] is then the program's to call.
-    pub async fn asked_to_end(&self) {
+    pub async fn shutdown_requested(&self) {
         tokio::select! {
-            _how_soon = self.service.agent().asked_to_end() => {}
+            _how_soon = self.service.agent().shutdown_requested() => {}
             () = self.service.daemon().asked_to_stop() => {}
         }
     }

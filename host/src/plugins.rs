@@ -1,4 +1,4 @@
-//! The plugins of a service: what runs their code, the process of its compiler, and where they are installed from.
+//! Plugin support of a service: sandbox, compiler process, and market.
 
 mod bundled;
 mod internet;
@@ -10,20 +10,20 @@ use plugin_wasm::{CompilerCommand, InternetConfig, LazyConfig, LazyRuntime};
 
 pub(crate) use self::internet::{Internet, proxies};
 
-/// The first argument of a compiler's process. It is between our own processes and no command for people.
+/// The first argument of a compiler process; internal, therefore not a documented command.
 pub(crate) const COMPILE: &str = "compile-plugin";
 
-/// The language that plugins are told unless the user has another.
+/// The default language of plugins.
 const LANGUAGE: &str = "en";
 
-/// What runs plugins; it starts with the first one, and keeps what it compiles in `cache_folder`. Its compiler is a
-/// process of this executable.
+/// The lazily started sandbox, which caches compiled code in `cache_folder`. Its compiler is a child process of this
+/// executable.
 pub(crate) fn sandbox(cache_folder: PathBuf, language: Option<&str>) -> anyhow::Result<LazyRuntime> {
     let program = std::env::current_exe().context("cannot find this executable")?;
     Ok(sandbox_with(cache_folder, program, language))
 }
 
-/// The same with the `svc` executable at `program` as its compiler.
+/// Like [`sandbox`], with the `svc` executable at `program` as the compiler.
 pub(crate) fn sandbox_with(cache_folder: PathBuf, program: PathBuf, language: Option<&str>) -> LazyRuntime {
     LazyRuntime::new(LazyConfig {
         cache_folder,
@@ -40,7 +40,7 @@ pub(crate) fn sandbox_with(cache_folder: PathBuf, program: PathBuf, language: Op
     })
 }
 
-/// The market of a daemon: our own plugins, and the Internet.
+/// The market configuration of a daemon: bundled plugins, and sources on the Internet.
 pub(crate) fn market() -> plugin_host::market::Config {
     plugin_host::market::Config {
         origins: Arc::new(Internet),

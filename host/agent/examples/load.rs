@@ -1,6 +1,6 @@
-//! What an agent needs for many tasks and many readers: `cargo run --release -p agent --example load -- 100000 1000 100`
-//! (tasks, connected readers, and how many of those fetch everything and hear every event).
-//! Daemon, agent and readers are processes of their own, so that the figures are the agent's alone.
+//! Measures an agent with many tasks and readers: `cargo run --release -p agent --example load -- 100000 1000 100`
+//! (tasks, connected readers, and how many of those fetch everything and receive every event). Daemon, agent and
+//! readers are separate processes, so that the figures are the agent's alone.
 
 #![expect(
     clippy::print_stdout,
@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent::{AccessKey, Agent, ByteStream, Config, Connect, ConnectError, Found, Host, PresetKey};
+use agent::{AccessKey, Agent, ByteStream, Config, Connect, ConnectError, Edition, Found, PresetKey};
 use futures_util::future::{BoxFuture, join_all};
 use protocol::proof::Token;
 use serde_json::json;
@@ -53,7 +53,7 @@ async fn daemon(directory: &str) {
     let config = daemon::Config::new(format!("{directory}/data"), format!("{directory}/files"));
     let daemon = daemon::Daemon::start(config, vec![Arc::new(transport)]).await.unwrap();
     println!("{} {}", daemon.port(), daemon.token().expose());
-    until_asked_to_end().await;
+    until_stdin_closes().await;
     daemon.shutdown(Duration::from_secs(5)).await;
 }
 
@@ -73,22 +73,22 @@ impl Connect for OverTcp {
 }
 
 async fn agent(directory: &str, port: u16, token: &str) {
-    let mut config = Config::new(Host::Headless, format!("{directory}/agent"));
+    let mut config = Config::new(Edition::Headless, format!("{directory}/agent"));
     config.bind = Some((Ipv4Addr::LOCALHOST, 0).into());
     config.preset_key = Some(PresetKey::Forced(AccessKey::new(KEY).unwrap()));
     let token = Token::new(token);
     let agent = Agent::start(config, OverTcp(Found { token, port })).await.unwrap();
     println!("{}", agent.local_addr());
-    until_asked_to_end().await;
-    agent.leave(Duration::from_secs(1)).await;
+    until_stdin_closes().await;
+    agent.shutdown_keeping_daemon(Duration::from_secs(1)).await;
 }
 
-async fn until_asked_to_end() {
+async fn until_stdin_closes() {
     let wait = || std::io::stdin().read_to_end(&mut Vec::new());
     tokio::task::spawn_blocking(wait).await.unwrap().unwrap();
 }
 
-/// A process of this program in another role, and the line that it says when it is ready.
+/// A process of this program in another role, and the line that it prints when it is ready.
 struct Role(Child);
 
 impl Role {
@@ -211,7 +211,7 @@ async fn get(address: SocketAddr, path: &str) -> Vec<u8> {
     answer
 }
 
-/// Says how long reads take; gives a task's id.
+/// Measures reads; returns a task's id.
 async fn time_reads(address: SocketAddr) -> String {
     for path in ["/api/v1/tasks", "/api/v1/tasks?status=1", "/api/v1/tasks?limit=100"] {
         let began = Instant::now();
@@ -240,7 +240,7 @@ async fn time_reads(address: SocketAddr) -> String {
     id
 }
 
-/// A client of `/rpc` that keeps nothing of what it reads.
+/// A client of `/rpc` that discards what it reads.
 struct Reader(BufReader<TcpStream>);
 
 impl Reader {
@@ -261,7 +261,7 @@ impl Reader {
         reader
     }
 
-    /// Calls, and reads until the reply; a reply is what is no notification.
+    /// Calls a method and reads until its reply, which is the first message that is not a notification.
     async fn call(&mut self, text: &str) -> usize {
         let mut frame = vec![0x81, 0x80 | 127];
         frame.extend(u64::try_from(text.len()).unwrap().to_be_bytes());
@@ -282,7 +282,7 @@ impl Reader {
             .await
     }
 
-    /// How a message begins, and how long it is.
+    /// The beginning of a message, and its length.
     async fn message(&mut self) -> (Vec<u8>, usize) {
         let (mut start, mut length) = (Vec::new(), 0);
         loop {

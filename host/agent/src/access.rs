@@ -1,5 +1,5 @@
-//! Who sends a request, and what a sender may cost before and after it has authenticated: the access key and what stands
-//! for it, wrong attempts, the user of a peer, room for bodies and answers.
+//! Identification of clients and the cost limits that apply before and after authentication: access key, set-up code,
+//! tickets, rate limit, local peer user, memory budgets. Used by the gate and by interfaces whose calls carry a key.
 
 pub(crate) mod area;
 pub(crate) mod budget;
@@ -8,5 +8,5 @@ pub(crate) mod peer_user;
 pub(crate) mod throttle;
 pub(crate) mod ticket;
 
-/// The seat of a connection of the agent's listener; every request carries it.
+/// The admission permit of a connection of the agent's listener; stored in the extensions of every request.
 pub(crate) type Seat = admission::Seat<throttle::Source>;

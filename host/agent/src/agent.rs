@@ -1,4 +1,4 @@
-//! The agent as a whole: what is started, in which order, and how it ends.
+//! [`Agent`]: starts the listener and its background tasks in order, and shuts them down.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -20,7 +20,7 @@ use crate::{
     projection::hub::Hub,
     serve::Acceptor,
     settings::{
-        config::{Config, DEFAULT_PORT, Host},
+        config::{Config, DEFAULT_PORT, Edition},
         switches::{Listening, Settings},
         vault::{DirectoryError, Vault},
     },
@@ -32,23 +32,23 @@ use crate::{
     },
 };
 
-/// A port is free again soon after its last owner ended: how often and how long apart it is tried.
+/// The previous owner of a port may still be ending, so binding is retried this often.
 const BIND_TRIES: u32 = 20;
 const BIND_PAUSE: Duration = Duration::from_millis(100);
 
-/// The address of an agent that listens nowhere.
+/// [`Agent::local_addr`] of an agent without a listener.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// How long the daemon may take to hear that it is to end.
+/// How long the daemon may take to acknowledge its shutdown.
 const STOP_DAEMON_TIME: Duration = Duration::from_secs(3);
 
 /// Why an agent does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its directory cannot be used.
+    /// The agent's directory cannot be used.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// Its address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
@@ -57,7 +57,7 @@ pub enum StartError {
         #[source]
         source: std::io::Error,
     },
-    /// No set-up code can be made.
+    /// The system has no random numbers for a set-up code.
     #[error(transparent)]
     NoRandom(#[from] NoRandom),
 }
@@ -75,8 +75,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Opens the agent's directory and listens. The daemon is looked for meanwhile; `/ping` and the set-up do not wait
-    /// for it.
+    /// Opens the agent's directory and listens. The daemon is connected to in the background; `/ping` and the set-up do
+    /// not depend on it.
     pub async fn start(config: Config, connect: impl Connect) -> Result<Self, StartError> {
         let opening = config.clone();
         let vault = tokio::task::spawn_blocking(move || Vault::open(&opening)).await;
@@ -89,13 +89,13 @@ impl Agent {
         let address = listener.as_ref().map_or(NOWHERE, |(_, address)| *address);
         vault.publish_address(Some(address)).await?;
         let shutdown = Shutdown::default();
-        let host = config.host;
-        let listening = Listening { host, address };
+        let edition = config.edition;
+        let listening = Listening { edition, address };
         let hub = Arc::new(Hub::new(settings.status(listening), settings.preferences.clone()));
         let pending = Arc::new(Pending::new(Arc::clone(&hub)));
         let waiting = Arc::clone(&pending);
         shutdown.spawn_until_drain(async move { waiting.expire().await });
-        // The dialect follows the tasks from before there are any.
+        // The dialect subscribes before the first task exists, so it misses none.
         let changes = Changes::of(Arc::clone(&hub));
         let daemon = Daemon::start(Arc::new(connect), Arc::clone(&hub), config.version.clone(), &shutdown);
         let aria2 = Arc::new(Dialect::new(
@@ -107,13 +107,13 @@ impl Agent {
         let following = Arc::clone(&aria2);
         shutdown.spawn_until_drain(async move { following.follow().await });
         shutdown.spawn_until_drain(follow(Arc::clone(&vault), hub, listening));
-        let is_new_server = host == Host::Headless && settings.key.is_none();
+        let is_new_server = edition == Edition::Headless && settings.key.is_none();
         let trusted_proxies: Vec<IpAddr> = config.trusted_proxies.iter().map(IpAddr::to_canonical).collect();
         let app = App::from(State {
             gate: Arc::new(Gate::new(
                 vault,
-                // A client with the key may come through a proxy that sends another host name.
-                listening.is_loopback_only() && (host == Host::Desktop || settings.key.is_none()),
+                // Authenticated clients may come through a proxy that sends another host name.
+                listening.is_loopback_only() && (edition == Edition::Desktop || settings.key.is_none()),
                 trusted_proxies.clone(),
                 Arc::clone(&daemon.hub.metrics),
             )),
@@ -129,8 +129,8 @@ impl Agent {
         });
         let router = routes::router(app.clone());
         let acceptor = Acceptor::new(router, config.max_connections, trusted_proxies, shutdown.clone());
-        // A drop-in has its options before anybody calls.
-        let accepting = watch::Sender::new(host != Host::DropIn);
+        // A drop-in accepts connections only after its options are set.
+        let accepting = watch::Sender::new(edition != Edition::DropIn);
         if let Some((listener, _)) = listener {
             let (listen, mut accepting) = (acceptor.clone().listen(listener), accepting.subscribe());
             shutdown.spawn_until_drain(async move {
@@ -150,55 +150,55 @@ impl Agent {
         })
     }
 
-    /// Begins to accept connections. Only a drop-in waits for this: its options are set first; connections that came earlier
-    /// wait in the listener's queue.
+    /// Starts accepting connections. Needed for a drop-in only, after its options are set; earlier connections wait in
+    /// the listener's queue.
     pub fn open(&self) {
         self.accepting.send_replace(true);
     }
 
-    /// aria2's dialect, for the program that embeds the agent.
+    /// aria2's interface, for the embedding program.
     pub fn aria2(&self) -> Aria2 {
         Aria2::new(Arc::clone(&self.app.aria2))
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// A new connection without a socket, as from a client at this machine: the other end of a byte stream that speaks
-    /// HTTP as the port does.
+    /// Opens an in-memory connection, treated like a local client's: a byte stream that speaks HTTP as the port does.
     pub fn connect(&self) -> DuplexStream {
         self.acceptor.connect()
     }
 
-    /// What a first visitor from elsewhere must know; none once there is a key.
+    /// What a remote client must send to set the first key; none once there is a key.
     pub fn setup_code(&self) -> Option<&SetupCode> {
         let is_open = self.app.gate.vault.settings().key.is_none();
         self.app.setup_code.as_ref().filter(|_| is_open)
     }
 
-    /// The access key, for the person at this machine.
+    /// The access key, for display on this machine.
     pub fn access_key(&self) -> Option<AccessKey> {
         self.app.gate.vault.settings().key.clone()
     }
 
-    /// Whether the daemon answers.
+    /// Whether there is a session with the daemon and its state is current.
     pub fn is_connected(&self) -> bool {
         self.app.daemon.known().is_ok()
     }
 
-    /// Resolves once the daemon answers and its state is here.
+    /// Resolves once there is a session and the daemon's state was received.
     pub async fn connected(&self) {
         self.app.daemon.connected().await;
     }
 
-    /// Resolves once a client that may do so asked that the service ends: aria2's clients can, on a headless server.
-    pub async fn asked_to_end(&self) -> Ending {
-        self.app.aria2.asked_to_end().await
+    /// Resolves once an authorized client requested a shutdown: aria2's clients can, on a headless server.
+    pub async fn shutdown_requested(&self) -> Ending {
+        self.app.aria2.shutdown_requested().await
     }
 
-    /// Ends: no new connections, a close frame to every client, answers finished within `grace`, the daemon asked to end as well.
+    /// Shuts down: stops accepting, sends every client a close frame, gives responses `grace` to finish, and shuts the
+    /// daemon down as well.
     pub async fn shutdown(self, grace: Duration) {
         self.stop_listening().await;
         let asking = self.app.daemon.ask_to_stop(&self.version);
@@ -208,8 +208,8 @@ impl Agent {
         self.end(grace).await;
     }
 
-    /// Ends like [`Agent::shutdown`] and leaves the daemon as it is.
-    pub async fn leave(self, grace: Duration) {
+    /// Like [`Agent::shutdown`], but keeps the daemon running.
+    pub async fn shutdown_keeping_daemon(self, grace: Duration) {
         self.stop_listening().await;
         self.end(grace).await;
     }
@@ -230,26 +230,25 @@ impl Agent {
     }
 }
 
-/// How aria2's dialect is served by a host of this kind.
 fn dialect(config: &Config) -> Setup {
     Setup {
         started_with: config.started_with.clone(),
         saving: match &config.session_file {
             Some(file) => Saving::File(Arc::clone(file)),
-            None if config.host == Host::DropIn => Saving::Refused,
+            None if config.edition == Edition::DropIn => Saving::Refused,
             None => Saving::Needless,
         },
-        allows_shutdown: config.host != Host::Desktop,
+        allows_shutdown: config.edition != Edition::Desktop,
     }
 }
 
 fn address(config: &Config, settings: &Settings) -> Option<SocketAddr> {
     let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    config.bind.or_else(|| match config.host {
-        Host::Headless => Some(SocketAddr::new(everywhere, DEFAULT_PORT)),
-        Host::Desktop if settings.lan => Some(SocketAddr::new(everywhere, settings.port)),
-        Host::Desktop => Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), settings.port)),
-        Host::DropIn => None,
+    config.bind.or_else(|| match config.edition {
+        Edition::Headless => Some(SocketAddr::new(everywhere, DEFAULT_PORT)),
+        Edition::Desktop if settings.lan => Some(SocketAddr::new(everywhere, settings.port)),
+        Edition::Desktop => Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), settings.port)),
+        Edition::DropIn => None,
     })
 }
 
@@ -272,7 +271,7 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
     }
 }
 
-/// Tells everybody when the settings change.
+/// Publishes changed settings to clients.
 async fn follow(vault: Arc<Vault>, hub: Arc<Hub>, listening: Listening) {
     let mut settings = vault.follow();
     while settings.changed().await.is_ok() {

@@ -1,5 +1,5 @@
-//! Downloads that a browser handed over, before they are tasks: [`request`] says what was sent, [`pending`] keeps what waits
-//! for its user's decision.
+//! Downloads that a browser handed over, before they become tasks: [`request`] validates what was sent, [`pending`]
+//! holds downloads until the user decides.
 
 pub(crate) mod pending;
 pub(crate) mod request;

@@ -1,5 +1,5 @@
-//! Authorization of requests. Every request passes this layer before any route sees it. [`verdict`] decides, from facts alone;
-//! here the facts are collected, keys are compared and wrong ones counted.
+//! Authorization. Every request passes this layer before it reaches a route. [`verdict`] decides, from facts alone;
+//! this module collects the facts, compares keys and counts wrong ones.
 
 pub(crate) mod credentials;
 pub(crate) mod sender;
@@ -46,14 +46,14 @@ const FROM_ELSEWHERE: &str = "set an access key first: without one nothing is ta
 const UNKNOWN_USER: &str =
     "set an access key first: without one the user of a program must be known, and /proc/net/tcp does not tell it";
 const REQUEST_ID: &str = "x-request-id";
-/// The longest name of a request that is taken from outside; a UUID has 36.
+/// The longest client-supplied request id that is accepted; a UUID has 36 characters.
 const MAX_REQUEST_ID: usize = 64;
 const METHODS: &str = "GET, POST, PUT, DELETE, OPTIONS";
-/// Names of this service that are remembered because the right key came with them.
+/// `Host` names that are remembered because the right key came with them.
 const MAX_NAMES: usize = 64;
-/// Whose downloads those of a browser are that does not say which extension asks.
+/// The owner of downloads from a browser that names no extension.
 const ANY_BROWSER: &str = "browser";
-/// Headers of proxies, beside all that begin with `x-forwarded-`.
+/// Proxy headers, beside all that begin with `x-forwarded-`.
 const FORWARDED: [&str; 8] = [
     "forwarded",
     "via",
@@ -65,16 +65,14 @@ const FORWARDED: [&str; 8] = [
     "cf-connecting-ip",
 ];
 
-/// The gate, and what it remembers.
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) vault: Arc<Vault>,
-    /// Whether the desktop's listener is on the loopback.
     is_loopback_only: bool,
     pub(crate) trusted_proxies: Vec<IpAddr>,
-    /// Looked at for a moment, by every request that brings a key.
+    /// Locked briefly by every request that carries a key.
     throttle: Mutex<Throttle>,
-    /// Names with which the right key came. Looked at for a moment.
+    /// `Host` names that came with the right key.
     names: Mutex<BTreeSet<String>>,
     peers: PeerUsers,
     pub(crate) tickets: Tickets,
@@ -131,9 +129,9 @@ impl Gate {
         }
     }
 
-    /// In which form the request brings a key. Whatever a page can send from the browser of its visitor must not count
-    /// as [`Form::Header`]: calls in a query, keys from a foreign origin, and keys for a name that may be the page's own
-    /// (DNS rebinding), until the right key came with that name.
+    /// How the request carries its key. What a page can send from its visitor's browser must not count as
+    /// [`Form::Header`]: calls in a query, keys from a foreign origin, and keys for a host name that the page may
+    /// control (DNS rebinding), until the right key came with that name.
     fn form(&self, request: &Request, facts: &Facts<'_>) -> Form {
         let headers = request.headers();
         let is_get = request.method() == Method::GET;
@@ -161,8 +159,8 @@ impl Gate {
         is_unambiguous(host) || names().contains(&host.to_ascii_lowercase())
     }
 
-    /// The right key came with this `Host`.
-    fn learn(&self, host: Option<&str>) {
+    /// Records a `Host` that came with the right key.
+    fn remember_host(&self, host: Option<&str>) {
         let Some(host) = host.filter(|host| !self.knows(host)) else {
             return;
         };
@@ -172,19 +170,20 @@ impl Gate {
         }
     }
 
-    /// Whether a request shows what only programs of this agent's user can know. No page ever does.
+    /// Whether the request carries the pass, which only programs of the agent's own user can read. Browsers never
+    /// qualify.
     fn is_own(&self, request: &Request, area: Area, sender: &Sender) -> bool {
         let is_near = sender.is_local && !sender.is_browser;
         is_near && shown_key(request, area).is_some_and(|shown| self.is_pass(KeyDigest::of(&shown), sender))
     }
 
-    /// Whether `shown` is the pass of the agent's own user, and this sender may use it.
+    /// Whether `shown` is the pass, and this sender may use it.
     pub(crate) fn is_pass(&self, shown: KeyDigest, sender: &Sender) -> bool {
         sender.is_local && !sender.is_browser && shown == self.vault.pass()
     }
 
-    /// What a request may do that comes without a key because there is none, or why it may do nothing. What a proxy
-    /// passes on is not its own user's, no matter who runs the proxy.
+    /// The standing of a request when no key is configured, or why it is refused. Forwarded requests are refused: a
+    /// proxy hides whose request it is.
     async fn keyless(
         &self,
         peer: Option<&Peer>,
@@ -204,14 +203,14 @@ impl Gate {
         }
     }
 
-    /// Whether a client must know the code to set the first key: everybody but the service's own user and root at this
-    /// machine. An extension is none of them.
+    /// Whether a client must send the set-up code to set the first key. Only local processes of the service's own user
+    /// or root need none; browser extensions always do.
     pub(crate) async fn needs_code(&self, peer: &Peer, sender: &Sender, headers: &HeaderMap) -> bool {
         let is_by_extension = text(headers, header::ORIGIN).is_some_and(is_extension);
         !sender.is_local || is_by_extension || !self.peers.of(peer).await.is_own_or_root()
     }
 
-    /// Whether the source has to wait before a secret of this form is looked at, in seconds.
+    /// The remaining lock-out in seconds.
     pub(crate) fn wait(&self, source: Source, form: Form) -> Option<u64> {
         let throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
         throttle
@@ -219,7 +218,6 @@ impl Gate {
             .map(|left| left.as_secs() + 1)
     }
 
-    /// Counts a right or wrong secret of a source.
     pub(crate) fn count(&self, source: Source, form: Form, is_right: bool) {
         let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
         if is_right {
@@ -230,7 +228,7 @@ impl Gate {
     }
 
     fn check_key(&self, request: &Request, area: Area, key: KeyDigest, sender: &Sender) -> Option<Response> {
-        // Only a client with the key gets a ticket; no page can lock its owner out by guessing one.
+        // Tickets are issued to authenticated clients only, and guessing one must not lock out the key's owner.
         if area == Area::Web
             && request.method() == Method::GET
             && query(request, "ticket").is_some_and(|ticket| self.tickets.take(&ticket, request.uri().path()))
@@ -246,13 +244,13 @@ impl Gate {
             self.count(sender.source, sender.form, is_right);
         }
         if is_right {
-            self.learn(text(request.headers(), header::HOST));
+            self.remember_host(text(request.headers(), header::HOST));
         }
         (!is_right).then(|| unauthorized(area))
     }
 }
 
-/// The answer to a wrong key, or none.
+/// The answer to a missing or wrong key.
 fn unauthorized(area: Area) -> Response {
     let message = match area {
         Area::Takeover => WRONG_TOKEN,
@@ -264,14 +262,14 @@ fn unauthorized(area: Area) -> Response {
     response
 }
 
-/// The answer to a source that has to wait.
+/// The answer to a locked-out source.
 pub(crate) fn too_many(seconds: u64) -> Response {
     let mut response = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong keys; try later").into_response();
     response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     response
 }
 
-/// The layer around all routes: names the request, lets it in or not, and counts its answer.
+/// The middleware around all routes: assigns a request id, authorizes, and counts the answer.
 pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let area = Area::of(request.method(), request.uri().path());
@@ -280,7 +278,7 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
     let method = request.method().clone();
     let mut response = guard(&gate, area, request, next).instrument(span.clone()).await;
     let (status, elapsed) = (response.status().as_u16(), began.elapsed());
-    // Neither path nor query: both may hold secrets.
+    // Path and query are not logged: both may contain secrets.
     span.in_scope(|| tracing::debug!(%method, status, ?elapsed, "answered"));
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
@@ -289,7 +287,7 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
     response
 }
 
-/// By what the request is found in logs again: the name that its sender gave it, if it is a plain one.
+/// The request id for logs: the client's, if it is short and plain, else a new one.
 fn request_id(headers: &HeaderMap) -> String {
     let is_plain = |id: &&str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -322,7 +320,7 @@ async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Res
     facts.is_own = gate.is_own(&request, area, &sender);
     let visitor = sender.is_browser.then(|| facts.origin.unwrap_or(ANY_BROWSER).into());
     let asked_headers = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
-    let refused = match judge(&facts, gate.vault.host(), gate.is_loopback_only, &settings) {
+    let refused = match judge(&facts, gate.vault.edition(), gate.is_loopback_only, &settings) {
         Verdict::Pass => {
             if area == Area::Jsonrpc {
                 sender.standing = Standing::Free;
@@ -363,7 +361,7 @@ async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Res
     response
 }
 
-/// What every answer carries.
+/// Headers of every answer.
 fn add_headers(response: &mut Response, settings: &Settings) {
     let status = response.status();
     let is_json = response

@@ -1,13 +1,14 @@
-//! The agent: the process that everybody talks to, in the dialect they know.
+//! The agent: the process that all clients talk to, each over the interface it knows.
 //!
 //! *Owns* the listener, authorization of requests (host, origin, key, rate limits), set-up and access key, the switches, the
 //! management API with its `OpenAPI` description, `/rpc` for browsers and tools, MCP, aria2's dialect over HTTP, and the
 //! projection of the daemon from which reads are answered.
 //!
-//! *Never* touches a file of a task, a database or the environment, and starts no process: the program tells it how.
+//! *Never* touches a file of a task, a database or the environment, and starts no process: the embedding program
+//! supplies how.
 //!
-//! Start reading at [`Agent`] (what runs), then `gate` (who may call), `surface` (the interfaces), `projection` (what is known
-//! of the daemon) and `link` (the session with it).
+//! Start reading at [`Agent`] (what runs), then `gate` (authorization), `surface` (the interfaces), `projection` (the
+//! mirrored state of the daemon) and `link` (the session with it).
 //!
 //! # Layers
 //! - `agent`: what is started, in which order, and how it ends
@@ -41,7 +42,7 @@ pub use agent::{Agent, StartError};
 pub use aria2::Ending;
 pub use link::connect::{ByteStream, Connect, ConnectError, Found};
 pub use settings::{
-    config::{Config, DEFAULT_PORT, Host, PresetKey},
+    config::{Config, DEFAULT_PORT, Edition, PresetKey},
     vault::{DirectoryError, Holder, Stored, holder, stored},
 };
 pub use surface::{mcp::mcp_tools, routes::openapi};

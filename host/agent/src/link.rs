@@ -1,5 +1,6 @@
-//! The way to the daemon: [`connect`] is implemented by the program, [`session`] is one connection that begins with a
-//! [`handshake`] and follows events as [`replay`] says, [`daemon`] keeps one alive and is what handlers call.
+//! The connection to the daemon: [`connect`] is implemented by the embedding program, [`session`] is one connection,
+//! which begins with a [`handshake`] and follows events as [`replay`] defines, [`daemon`] reconnects and is the handle
+//! that handlers use.
 
 pub(crate) mod connect;
 pub(crate) mod daemon;

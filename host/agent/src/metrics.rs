@@ -1,5 +1,5 @@
-//! Counters of requests and of calls to the daemon, for Prometheus. Counted where it happens, without a lock; written when
-//! they are scraped. Labels are closed sets: no URL, no name, no id.
+//! Counters of requests and of calls to the daemon, for Prometheus. Updated without a lock, formatted when scraped.
+//! Label values are closed sets: no URL, no name, no id.
 
 use std::{
     fmt::Write as _,
@@ -11,7 +11,7 @@ use protocol::Method;
 
 use crate::access::area::Area;
 
-/// Upper ends of the buckets: from a read of memory to a plugin that asks a slow site.
+/// Upper bounds: from an in-memory read to a plugin that queries a slow site.
 const BUCKETS: [(&str, Duration); 9] = [
     ("0.001", Duration::from_millis(1)),
     ("0.005", Duration::from_millis(5)),
@@ -24,13 +24,12 @@ const BUCKETS: [(&str, Duration); 9] = [
     ("120", Duration::from_mins(2)),
 ];
 
-/// The first digits of statuses.
+/// Status classes, 1xx to 5xx.
 const CLASSES: usize = 5;
 
-/// How many and how long.
 #[derive(Debug, Default)]
 struct Histogram {
-    /// By bucket; those that took longer than the last have none.
+    /// Observations above the last bound are only in the total.
     buckets: [AtomicU64; BUCKETS.len()],
     count: AtomicU64,
     micros: AtomicU64,
@@ -60,21 +59,18 @@ impl Histogram {
     }
 }
 
-/// Calls of one method.
 #[derive(Debug, Default)]
 struct Calls {
     failed: AtomicU64,
     times: Histogram,
 }
 
-/// Requests to one surface.
 #[derive(Debug, Default)]
 struct Requests {
     by_class: [AtomicU64; CLASSES],
     times: Histogram,
 }
 
-/// What is counted.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     calls: Vec<Calls>,
@@ -91,7 +87,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A call to the daemon was answered.
+    /// Records an answered call to the daemon.
     pub(crate) fn called(&self, method: Method, took: Duration, is_ok: bool) {
         let calls = &self.calls[method as usize];
         calls.times.record(took);
@@ -100,7 +96,7 @@ impl Metrics {
         }
     }
 
-    /// A request was answered.
+    /// Records an answered request.
     pub(crate) fn answered(&self, area: Area, took: Duration, status: u16) {
         let requests = &self.requests[area as usize];
         requests.times.record(took);
@@ -109,7 +105,6 @@ impl Metrics {
         }
     }
 
-    /// Writes all of it as text.
     pub(crate) fn write(&self, text: &mut String) {
         head(
             text,
@@ -169,7 +164,7 @@ impl Metrics {
     }
 }
 
-/// The two lines ahead of a metric.
+/// The `HELP` and `TYPE` lines of a metric.
 pub(crate) fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     line(text, format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
 }

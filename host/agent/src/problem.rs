@@ -1,4 +1,4 @@
-//! From what went wrong to what HTTP says. The one place where that is decided.
+//! Maps errors to HTTP answers. The only place that decides status and text.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use utoipa::{
 
 use crate::{access::budget::Exhausted, link::error::CallError};
 
-/// The answer to a path that there is not, or that is switched off.
+/// For paths that do not exist or are switched off.
 pub(crate) const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
 
 /// An acknowledgement or a refusal.
@@ -28,7 +28,7 @@ pub(crate) struct ResultMessage {
     pub(crate) message: String,
 }
 
-/// A refusal with its status.
+/// An error with its status.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -41,23 +41,21 @@ impl Problem {
         Self { status, message }
     }
 
-    /// What was sent is not what the route takes.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// There is no such thing.
     pub(crate) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not found")
     }
 }
 
 impl Problem {
-    /// For routes where a missing, unavailable or untrusted package is the request's failure: 400, not 404, 409 or 503.
+    /// For routes where a missing, unavailable or untrusted package is the request's fault: 400, not 404, 409 or 503.
     pub(crate) fn refused(error: CallError) -> Self {
         let is_outcome = |error: &RpcError| match error.application_code() {
             Some(ErrorCode::NotFound | ErrorCode::Conflict) => true,
-            // Without a reason it is the service that is not up.
+            // Without a reason, the service itself is unavailable.
             Some(ErrorCode::Unavailable) => error.data.as_ref().is_some_and(|data| data.reason.is_some()),
             _ => false,
         };
@@ -118,7 +116,7 @@ impl From<RpcError> for Problem {
     }
 }
 
-/// What a refusal says, with the field that it is about.
+/// The message, with the field that it concerns.
 fn message_of(error: RpcError) -> String {
     match error.data.and_then(|data| data.field) {
         Some(field) if !error.message.contains(&field) => format!("{field}: {}", error.message),
@@ -126,16 +124,16 @@ fn message_of(error: RpcError) -> String {
     }
 }
 
-/// What the gate refuses on the way to a route that needs the key; 404 is a group that is off.
+/// Responses of the gate to routes that need the key; 404 is a disabled group.
 pub(crate) struct Gated;
 
-/// What can go wrong with any call to the daemon.
+/// Errors of any call to the daemon.
 pub(crate) struct Called;
 
-/// What is refused of a call about one thing: its name, that there is none, and that its state does not allow it.
+/// Errors of calls about one object: invalid id, not found, wrong state.
 pub(crate) struct Named;
 
-/// What is refused of a body.
+/// Errors of request bodies.
 pub(crate) struct Sent;
 
 impl IntoResponses for Gated {

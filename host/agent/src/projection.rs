@@ -1,5 +1,5 @@
-//! What is known of the daemon without asking it: [`tasks`] is its state, kept current by its events; [`hub`] is what
-//! clients read and follow, [`feed`] carries changes to subscribers within the process.
+//! A mirror of the daemon's state, from which reads are answered: [`tasks`] is the state, kept current by events;
+//! [`hub`] is what clients read and follow, [`feed`] delivers changes to subscribers within the process.
 
 pub(crate) mod feed;
 pub(crate) mod hub;

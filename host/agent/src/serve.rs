@@ -1,4 +1,5 @@
-//! The listener: accepts connections within bounds, and drains them at shutdown. Those that do not end in time are dropped.
+//! The listener: accepts connections within limits and drains them at shutdown. Connections that do not end in time are
+//! dropped.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -28,41 +29,40 @@ use crate::{
     shutdown::Shutdown,
 };
 
-/// Connections of clients that have not authenticated. With [`HEAD_BYTES`] and
-/// [`FREE_BODY_BYTES`](crate::access::budget::FREE_BODY_BYTES) each, they cost 48 MiB.
+/// With [`HEAD_BYTES`] and [`FREE_BODY_BYTES`](crate::access::budget::FREE_BODY_BYTES) each, unauthenticated
+/// connections take at most 48 MiB.
 const MAX_UNAUTHENTICATED: usize = 512;
 
-/// The part of those that one address may have. A household behind one address, or a proxy that is not trusted, needs
-/// fewer: requests with the key do not count.
+/// The share of one address. A household behind one address, or an untrusted proxy, needs fewer: authenticated
+/// connections do not count.
 const MAX_UNAUTHENTICATED_PER_SOURCE: usize = 128;
 
-/// The head of a request, with the cookies of other services of the same host. Also what is read of a body before a
-/// handler asks for it, and what is written of a streamed answer before the socket takes it.
+/// Limit of a request head, including cookies of other services of the same host. Also the read buffer before a handler
+/// reads the body, and the write buffer of a streamed response.
 const HEAD_BYTES: usize = 32 * 1024;
 
-/// How long a connection may take to send the head of a request, and stay idle between two requests.
+/// How long a connection may take to send a request head, or stay idle between requests.
 const HEAD_TIME: Duration = Duration::from_secs(15);
 
-/// Pause after the system refused a connection, most likely for want of file descriptors.
+/// Pause after `accept` failed, most likely for lack of file descriptors.
 const REFUSED_PAUSE: Duration = Duration::from_millis(50);
 
 /// Buffer of an in-memory connection, per direction.
 const DUPLEX_BYTES: usize = 256 * 1024;
 
-/// Serves connections until `drain`; those that are open then finish their answers, or are dropped at `force_close`.
+/// Accepts until `drain`; open connections then finish their responses, or are dropped at `force_close`.
 #[derive(Debug, Clone)]
 pub(crate) struct Acceptor {
     service: TowerToHyperService<Router>,
     shutdown: Shutdown,
     seats: Arc<admission::Seats<Source>>,
-    /// Each of these speaks for many clients, so it is no source of its own.
+    /// A proxy carries many clients, so it is not limited as one source.
     proxies: Vec<IpAddr>,
 }
 
 impl Acceptor {
-    /// Serves `router`. Each of the `proxies` speaks for many clients.
     pub(crate) fn new(router: Router, max_connections: usize, proxies: Vec<IpAddr>, shutdown: Shutdown) -> Self {
-        // A quarter is always left to those who have authenticated.
+        // A quarter of all connections is reserved for authenticated clients.
         let unauthenticated = MAX_UNAUTHENTICATED.min(max_connections - max_connections / 4).max(1);
         let limits = Limits {
             total: max_connections.max(1),
@@ -77,7 +77,6 @@ impl Acceptor {
         }
     }
 
-    /// Accepts connections until `drain`.
     pub(crate) async fn listen(self, listener: TcpListener) {
         while let Some(accepted) = self.shutdown.drain.run_until_cancelled(listener.accept()).await {
             match accepted {
@@ -88,7 +87,7 @@ impl Acceptor {
                         tracing::warn!("a connection was closed: all that may be open belong to authenticated clients");
                         continue;
                     };
-                    // Small answers are not to wait for each other; a socket that is gone already shows when it is read.
+                    // Small responses must not be delayed by Nagle's algorithm; an error shows again at the next read.
                     let _gone = stream.set_nodelay(true);
                     let peer = Peer::of_socket(peer, stream.local_addr().ok());
                     self.serve(stream, peer, seat);
@@ -102,7 +101,7 @@ impl Acceptor {
         }
     }
 
-    /// A connection without a socket, as from this machine: closed at once if there are too many, or no more are taken.
+    /// Opens an in-memory connection; it is closed at once if there are too many or the agent is draining.
     pub(crate) fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(DUPLEX_BYTES);
         if let Some(seat) = self.seats.take(None)

@@ -1,4 +1,4 @@
-//! What an agent is started with ([`config`]), what its user changes while it runs ([`switches`]), and where that is kept
+//! Configuration at start ([`config`]), settings that the user changes at run time ([`switches`]), and their storage
 //! ([`vault`]).
 
 pub(crate) mod config;

@@ -1,11 +1,10 @@
-//! The steps in which an agent ends, as tokens, and the owner of everything that it spawned.
+//! The steps of an agent's shutdown, as cancellation tokens, and the tracker of its spawned tasks.
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Clones share the same tokens and tasks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shutdown {
-    /// Owns everything that was spawned, upgraded connections among it.
+    /// Tracks every spawned task, including upgraded connections.
     pub(crate) tracker: TaskTracker,
     /// Cancelled to stop accepting: no new connections, and clients get a close frame.
     pub(crate) drain: CancellationToken,
@@ -16,13 +15,13 @@ pub(crate) struct Shutdown {
 }
 
 impl Shutdown {
-    /// Spawns work that has nothing to finish when connections drain.
+    /// Spawns work that may be dropped at `drain`.
     pub(crate) fn spawn_until_drain(&self, work: impl Future<Output = ()> + Send + 'static) {
         let drain = self.drain.clone();
         self.tracker.spawn(drain.run_until_cancelled_owned(work));
     }
 
-    /// Spawns the work of a connection, which ends by itself.
+    /// Spawns a connection, which observes the tokens itself.
     pub(crate) fn spawn_connection(&self, work: impl Future<Output = ()> + Send + 'static) {
         let force_close = self.force_close.clone();
         self.tracker.spawn(force_close.run_until_cancelled_owned(work));

@@ -1,4 +1,4 @@
-//! The interfaces that clients speak. Peers of each other: what they share is below them, in [`state`] and [`http`].
+//! The interfaces that clients use. They do not depend on each other; what they share is in [`state`] and [`http`].
 
 pub(crate) mod aria2;
 pub(crate) mod http;

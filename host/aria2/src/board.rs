@@ -1,7 +1,7 @@
-//! The tasks in the orders that aria2's clients know (active, waiting, stopped), found by GID, and what happens to them as
-//! numbered notices. Fed with changes like any subscriber. Pure.
+//! The tasks in the orders of aria2's lists (active, waiting, stopped), indexed by GID, and a numbered log of
+//! notifications. Updated by changes of the subscription. Pure.
 //!
-//! Only references are kept here: what a task is, stays in its record.
+//! Holds references only; the task itself stays in the service's record.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -15,29 +15,28 @@ use crate::{
     vocabulary::gid::Gid,
 };
 
-/// Notices kept for readers that are behind: ten thousand downloads that start and complete at once fit, in a mebibyte.
+/// Notices kept for slow readers: enough for ten thousand downloads that start and complete at once; about a mebibyte.
 const MAX_NOTICES: usize = 64 * 1024;
 
-/// Removed downloads that are remembered; aria2's own number.
+/// Removed downloads that are kept; aria2's own default of `max-download-result`.
 const MAX_REMOVED: usize = 1000;
 
 /// The kinds of notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It became active.
+    /// The download became active.
     Start,
-    /// It was paused.
+    /// The download was paused.
     Pause,
-    /// It was removed while it was active.
+    /// The download was removed while it was active.
     Stop,
-    /// Its file is there.
+    /// The file is complete.
     Complete,
-    /// It gave up.
+    /// The download failed.
     Error,
 }
 
 impl Kind {
-    /// The notification's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Start => "aria2.onDownloadStart",
@@ -49,19 +48,19 @@ impl Kind {
     }
 }
 
-/// A reader is so far behind that what it misses is gone.
+/// The reader fell behind and the notices it needs are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missed;
 
-/// A download, as of one moment.
+/// A download at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Download {
     pub(crate) gid: Gid,
-    /// The task, or what it was when it was removed.
+    /// The current task, or its last state before it was removed.
     pub(crate) task: Arc<dyn Task>,
-    /// What its run said last.
+    /// The last progress of its run.
     pub(crate) progress: Option<Arc<TaskRuntimeDto>>,
-    /// It is no task any more: it was removed while it was active.
+    /// Whether it was removed while active, so that there is no task any more.
     pub(crate) is_removed: bool,
 }
 
@@ -75,7 +74,7 @@ impl Download {
     }
 }
 
-/// Why a text names no download.
+/// Why a GID matches no download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotFound {
     Invalid,
@@ -83,7 +82,7 @@ pub(crate) enum NotFound {
     Ambiguous,
 }
 
-/// Where a task is among the others of its kind.
+/// The list that a task is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Active,
@@ -101,53 +100,51 @@ impl Class {
     }
 }
 
-/// A turn among the waiting: the queue's rank, the place in the queue, age.
+/// The sort key of waiting tasks: rank of the queue, position in the queue, age.
 type Turn = (u32, u32, u64);
 
-/// A task and where it is.
+/// A task and its position.
 #[derive(Debug)]
 struct Entry {
     task: Arc<dyn Task>,
     age: u64,
-    /// Its number among the active or stopped ones; 0 while it waits.
+    /// Its sequence number among the active or stopped ones; 0 while it waits.
     number: u64,
 }
 
-/// Who has stopped: a task, or one that was removed.
+/// A stopped download: a task, or a removed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopped {
     Task(Gid),
     Removed(Gid),
 }
 
-/// Whether a list shows a task.
+/// A filter for the tasks of a list.
 pub(crate) type Admits<'a> = dyn Fn(&dyn Task) -> bool + 'a;
 
-/// The orders and the notices.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     tasks: BTreeMap<Gid, Entry>,
     progress: HashMap<Gid, Arc<TaskRuntimeDto>>,
     waiting: BTreeMap<Turn, Gid>,
-    /// By when they became active.
+    /// By sequence number of becoming active.
     active: BTreeMap<u64, Gid>,
-    /// By when they stopped.
+    /// By sequence number of stopping.
     stopped: BTreeMap<u64, Stopped>,
-    /// Removed downloads as they were, with their numbers among the stopped.
+    /// The last state of removed downloads, with their sequence numbers among the stopped.
     removed: BTreeMap<Gid, (u64, Arc<dyn Task>)>,
     last_number: u64,
-    /// The queues' places, by id.
+    /// By queue id.
     ranks: HashMap<String, u32>,
     notices: VecDeque<(Kind, Gid)>,
     newest_notice: u64,
-    /// How many downloads have stopped since this process began to look.
+    /// Downloads that stopped since this process started.
     stopped_in_all: u64,
     revision: u64,
     is_filled: bool,
 }
 
 impl Board {
-    /// Takes in a change.
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Task { age, task } => self.put(age, task),
@@ -167,7 +164,7 @@ impl Board {
         }
         let was = self.tasks.get(&gid).map(|entry| entry.task.status());
         match self.tasks.get_mut(&gid) {
-            // It stays where it is.
+            // It keeps its position.
             Some(entry) if was.map(Class::of) == Some(class) && class != Class::Waiting => entry.task = task,
             _ => {
                 self.take_out(gid);
@@ -241,14 +238,13 @@ impl Board {
         }
     }
 
-    /// Forgets a removed download. Whether there was one.
+    /// Forgets a removed download; returns whether there was one.
     pub(crate) fn forget(&mut self, gid: Gid) -> bool {
         let removed = self.removed.remove(&gid);
         self.revision += 1;
         removed.is_some_and(|(number, _)| self.stopped.remove(&number).is_some())
     }
 
-    /// Forgets all removed downloads.
     pub(crate) fn forget_all(&mut self) {
         for (number, _) in std::mem::take(&mut self.removed).into_values() {
             self.stopped.remove(&number);
@@ -275,7 +271,7 @@ impl Board {
         }
     }
 
-    /// All tasks anew. What is known of them keeps its order; what became of it meanwhile gives notices.
+    /// Replaces all tasks. Known ones keep their positions; status changes that happened meanwhile produce notices.
     fn renew(&mut self, snapshot: Snapshot) {
         if snapshot.is_gap {
             self.break_off();
@@ -290,7 +286,7 @@ impl Board {
         let mut tasks: Vec<(Gid, u64, Arc<dyn Task>)> = tasks
             .filter_map(|(age, task)| Some((Gid::of_task(task.id())?, age, task)))
             .collect();
-        // What stopped before anybody looked is ordered by when it was completed, else made.
+        // Downloads that stopped before this process started are ordered by completion time, else by creation time.
         tasks.sort_by_key(|(gid, age, task)| {
             let number = before.get(gid).map_or(0, |entry| entry.number);
             (number == 0, number, task.dated(), *age)
@@ -316,7 +312,7 @@ impl Board {
         self.revision += 1;
     }
 
-    /// Makes every reader miss a notice.
+    /// Gives every reader a gap.
     fn break_off(&mut self) {
         self.notices.clear();
         self.newest_notice += 1;
@@ -326,7 +322,7 @@ impl Board {
         let was = was.map(|class| match class {
             Class::Active => TaskStatus::Downloading,
             Class::Waiting => TaskStatus::Pending,
-            // It does not matter how: a stopped task that stays so gives no second notice.
+            // A stopped task that stays stopped gives no second notice, whatever its status is.
             Class::Stopped if Class::of(is) == Class::Stopped => is,
             Class::Stopped => TaskStatus::Error,
         });
@@ -349,7 +345,7 @@ impl Board {
         self.ranks = queues.into_iter().zip(0..).collect();
     }
 
-    /// Grows with everything that changes what is listed here.
+    /// Increases with every change of the lists; used to invalidate cached answers.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
@@ -374,12 +370,12 @@ impl Board {
         })
     }
 
-    /// What a GID, or the beginning of one, names.
+    /// Finds a download by GID or unique prefix.
     pub(crate) fn find(&self, text: &str) -> Result<Download, NotFound> {
         let (first, last) = Gid::range(text).ok_or(NotFound::Invalid)?;
         let tasks = self.tasks.range(first..=last).map(|(gid, _)| *gid);
         let removed = self.removed.range(first..=last).map(|(gid, _)| *gid);
-        // A task that has the GID by now goes before.
+        // A task that was created with the GID of a removed download takes precedence.
         let removed = removed.filter(|gid| !self.tasks.contains_key(gid));
         let mut found = tasks.chain(removed);
         match (found.next(), found.next()) {
@@ -392,23 +388,22 @@ impl Board {
         }
     }
 
-    /// The active downloads, in the order in which they started.
+    /// In the order in which they became active.
     pub(crate) fn active(&self) -> impl Iterator<Item = Download> {
         self.active.values().filter_map(|gid| self.download(*gid))
     }
 
-    /// Those that wait or are paused, in the order of their turns.
+    /// Waiting and paused downloads, in the order of their turns.
     pub(crate) fn waiting(&self) -> impl DoubleEndedIterator<Item = Gid> + ExactSizeIterator {
         self.waiting.values().copied()
     }
 
-    /// A task that is there.
     pub(crate) fn task(&self, gid: Gid) -> Option<&Arc<dyn Task>> {
         self.tasks.get(&gid).map(|entry| &entry.task)
     }
 
-    /// Of those that wait (else: have stopped), the ones that `admits`, from the `range` of their order that is asked for
-    /// once their number is known.
+    /// The waiting (else: stopped) downloads that `admits` accepts, restricted to the `range` that is computed from
+    /// their number.
     pub(crate) fn list(
         &self,
         is_waiting: bool,
@@ -440,7 +435,6 @@ impl Board {
         }
     }
 
-    /// The ids of the tasks that have stopped.
     pub(crate) fn stopped_tasks(&self) -> impl Iterator<Item = &str> {
         self.stopped.values().filter_map(|stopped| match stopped {
             Stopped::Task(gid) => self.task(*gid).map(|task| task.id()),
@@ -448,7 +442,7 @@ impl Board {
         })
     }
 
-    /// How many are active, waiting, stopped, and have stopped since this process began to look.
+    /// Number of active, waiting and stopped downloads, and of those that stopped since this process started.
     pub(crate) fn counts(&self) -> [u64; 4] {
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let stopped = count(self.stopped.len());
@@ -460,12 +454,11 @@ impl Board {
         ]
     }
 
-    /// The number of the newest notice.
     pub(crate) fn newest_notice(&self) -> u64 {
         self.newest_notice
     }
 
-    /// Up to `most` notices after the `cursor`-th, in order.
+    /// Up to `most` notices after `cursor`, in order.
     pub(crate) fn notices_after(&self, cursor: u64, most: usize) -> Result<Vec<(Kind, Gid)>, Missed> {
         let held = u64::try_from(self.notices.len()).unwrap_or(u64::MAX);
         let missing = self.newest_notice.saturating_sub(cursor);

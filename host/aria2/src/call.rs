@@ -1,4 +1,4 @@
-//! Calls: what each method does, and many of them in one message.
+//! The methods, and messages with one or many calls.
 
 mod add;
 mod control;

@@ -1,4 +1,4 @@
-//! A client of the dialect, for one message or one connection: its rights, and the commands that its calls give.
+//! The client of one message or connection: its rights, and the commands of its calls.
 
 use std::sync::{Arc, RwLockReadGuard};
 
@@ -13,14 +13,14 @@ use crate::{
     vocabulary::fault::{CommandError, Fault},
 };
 
-/// A client of the dialect. Cheap to clone.
+/// Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub(crate) dialect: Arc<Dialect>,
     pub(crate) client: Arc<dyn Client>,
-    /// For whom this call is, if it may do no more than a browser without a key.
+    /// The visitor whose rights this call is limited to, if any.
     pub(crate) visitor: Option<Arc<str>>,
-    /// What code and text of a fault are called within a result.
+    /// Member names of code and message of a fault within a result; JSON-RPC and XML-RPC differ.
     pub(crate) fault_names: [&'static str; 2],
 }
 
@@ -35,14 +35,14 @@ impl Caller {
         }
     }
 
-    /// The same, answered in XML-RPC.
+    /// Like `self`, with answers in XML-RPC.
     #[must_use]
     pub fn for_xml(mut self) -> Self {
         self.fault_names = ["faultCode", "faultString"];
         self
     }
 
-    /// What a call with this token may do now.
+    /// The rights of a call with this token.
     pub(crate) fn rights(&self, token: Option<&str>) -> Result<Rights, Fault> {
         self.client.rights(token)
     }
@@ -52,18 +52,18 @@ impl Caller {
         self.rights(None).is_ok()
     }
 
-    /// Whether this token gives rights to a caller that has none without.
+    /// Whether this token grants rights that the caller lacks without it.
     pub(crate) fn is_right(&self, token: Option<&str>) -> bool {
         token.is_some_and(|token| self.rights(Some(token)).is_ok())
     }
 
-    /// The orders, while they are current.
+    /// The lists, if they are current.
     pub(crate) fn board(&self) -> Result<RwLockReadGuard<'_, Board>, Fault> {
         self.dialect.service.check()?;
         Ok(self.dialect.board())
     }
 
-    /// Has the service do something.
+    /// Sends a command to the service.
     pub(crate) async fn command<R: DeserializeOwned>(
         &self,
         method: protocol::Method,
@@ -74,7 +74,7 @@ impl Caller {
         self.command_raw(method, &params).await
     }
 
-    /// The same with parameters that are encoded.
+    /// Like [`Self::command`], with encoded parameters.
     pub(crate) async fn command_raw<R: DeserializeOwned>(
         &self,
         method: protocol::Method,
@@ -85,13 +85,13 @@ impl Caller {
         serde_json::from_str(result.get()).map_err(unreadable)
     }
 
-    /// Has the service do something that has no result; what it did can be read afterwards.
+    /// Sends a command without a result. Its effect is visible to reads afterwards.
     pub(crate) async fn order(&self, method: protocol::Method, params: &(impl Serialize + Sync)) -> Result<(), Fault> {
         let OkResult { .. } = self.command(method, params).await?;
         Ok(())
     }
 
-    /// Where files go that name no directory.
+    /// The directory of downloads without `dir`.
     pub(crate) fn save_dir(&self) -> Result<String, Fault> {
         Ok(self.dialect.service.stats()?.save_dir)
     }

@@ -1,4 +1,4 @@
-//! The dialect within the process of the service: calls without HTTP, and notifications. Used by `svc aria2c`.
+//! aria2's interface within the process of the service: calls without HTTP, and notifications. Used by `svc aria2c`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     vocabulary::{fault::Fault, method::Method, params::Params},
 };
 
-/// The program itself, which may do everything.
+/// The program itself, which has all rights.
 #[derive(Debug)]
 struct Own;
 
@@ -28,7 +28,7 @@ impl Client for Own {
     }
 }
 
-/// A client without a connection. It needs no key.
+/// An in-process client. It needs no key.
 #[derive(Debug, Clone)]
 pub struct Aria2(Caller);
 
@@ -46,7 +46,7 @@ impl Aria2 {
         Ok(read.map_err(|error| Fault::new(error.to_string()))?)
     }
 
-    /// Follows what happens to downloads from now on.
+    /// Subscribes to notifications from now on.
     pub fn notices(&self) -> Notices {
         Notices::of(&self.0)
     }

@@ -1,4 +1,4 @@
-//! The state of the dialect, for as long as the process lives: the board, the options for downloads to come, and a cache of
+//! [`Dialect`]: the state that lives as long as the process: the board, the defaults for new downloads, and a cache of
 //! list answers.
 
 use std::{
@@ -20,56 +20,56 @@ use crate::{
     status::Keys,
 };
 
-/// Bytes of a session's name.
+/// Bytes of a session id.
 const SESSION_BYTES: usize = 20;
 
-/// Answers that are kept: front ends ask the same question again and again, some of them at once.
+/// Cached answers: front ends repeat the same query, and several may poll at once.
 const MAX_ANSWERS: usize = 16;
 
-/// The longest list that is held as text: ten thousand downloads with all keys. A longer one is written while it is sent.
+/// The longest list that is built as one text: ten thousand downloads with all keys. A longer one is streamed.
 pub(crate) const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 
-/// What all answers that are kept have together.
+/// Bytes of all cached answers together.
 const MAX_KEPT_BYTES: usize = 2 * MAX_TEXT_BYTES;
 
-/// How a client wants the service to end.
+/// How a client requested the shutdown of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Connections finish what they are at.
+    /// Connections finish their current request.
     InOrder,
-    /// At once.
+    /// Connections are closed at once.
     AtOnce,
 }
 
-/// Writes aria2's session file. Where that is and what is in it, is the program's business.
+/// Writes aria2's session file. The embedding program decides where it is and what it contains.
 pub trait SessionFile: fmt::Debug + Send + Sync {
-    /// Writes it anew; fails with aria2's words.
+    /// Replaces the file; the error is aria2's text.
     fn save(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
-/// What `saveSession` does.
+/// The effect of `saveSession`.
 #[derive(Debug, Clone)]
 pub enum Saving {
-    /// Nothing: everything is on the disk when it is answered.
+    /// Nothing: tasks are durable before a call is answered.
     Needless,
     /// Writes a file.
     File(Arc<dyn SessionFile>),
-    /// It is refused: the program was started without a file for it.
+    /// Refused: the program was started without a session file.
     Refused,
 }
 
 /// How the dialect is served.
 #[derive(Debug)]
 pub struct Setup {
-    /// Options that the program was started with, reported by `getGlobalOption`. Without secrets.
+    /// Options that the program was started with, without secrets; reported by `getGlobalOption`.
     pub started_with: Options,
-    /// What `saveSession` does.
+    /// The effect of `saveSession`.
     pub saving: Saving,
-    /// Whether clients may end the service.
+    /// Whether clients may shut the service down.
     pub allows_shutdown: bool,
 }
 
-/// A list that was asked for.
+/// The cache key of a list query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     pub(crate) is_waiting: bool,
@@ -78,7 +78,7 @@ pub(crate) struct Question {
     pub(crate) keys: Keys,
 }
 
-/// The answers to lists, each with the revision of the board that it is of. Locked for a look-up only.
+/// Cached list answers, each with the revision of the board. The mutex is held for a look-up only.
 #[derive(Debug, Default)]
 pub(crate) struct Answers(Mutex<HashMap<Question, (u64, Bytes)>>);
 
@@ -99,26 +99,25 @@ impl Answers {
     }
 }
 
-/// The dialect of one service.
+/// aria2's interface of one service.
 #[derive(Debug)]
 pub struct Dialect {
     pub(crate) service: Arc<dyn Service>,
     subscription: Box<dyn Subscription>,
     pub(crate) setup: Setup,
-    /// Names this start of the service, in hexadecimal.
+    /// Identifies this start of the service, in hexadecimal.
     pub(crate) session: String,
-    /// Options for downloads to come that no setting stands for.
+    /// Defaults for new downloads that do not correspond to a service setting.
     template: watch::Sender<Arc<Options>>,
-    /// Written only by [`Dialect::catch_up`], and by who has removed downloads forgotten.
+    /// Written by [`Dialect::catch_up`] and [`Dialect::change_board`] only.
     board: RwLock<Board>,
-    /// The number of the newest notice.
     noticed: watch::Sender<u64>,
     pub(crate) answers: Answers,
     ending: watch::Sender<Option<Ending>>,
 }
 
 impl Dialect {
-    /// Begins a session; `epoch` names this start of the service. The subscription begins before the service has tasks.
+    /// `epoch` identifies this start of the service. The subscription must begin before the service has tasks.
     pub fn new(epoch: &str, setup: Setup, service: Arc<dyn Service>, subscription: Box<dyn Subscription>) -> Self {
         let digest = Sha256::digest(epoch.as_bytes());
         Self {
@@ -134,8 +133,8 @@ impl Dialect {
         }
     }
 
-    /// Takes in changes as they come, for ever. Readers do so themselves before they look; this is for notices, and so
-    /// that not too many changes wait.
+    /// Applies changes as they arrive; never returns. Readers do so themselves before they read; this publishes
+    /// notifications and bounds the queue.
     pub async fn follow(&self) {
         loop {
             self.subscription.changed().await;
@@ -148,33 +147,33 @@ impl Dialect {
             return;
         }
         let mut board = self.board.write().unwrap_or_else(PoisonError::into_inner);
-        // Taken under the lock, so that no two readers bring changes in out of order.
+        // Taken under the lock, so that concurrent readers apply changes in order.
         for change in self.subscription.take() {
             board.apply(change);
         }
         let newest = board.newest_notice();
         drop(board);
         self.noticed.send_if_modified(|noticed| {
-            // Who took earlier changes may come here later.
+            // A thread with earlier changes may arrive here later.
             let is_newer = newest > *noticed;
             *noticed = newest.max(*noticed);
             is_newer
         });
     }
 
-    /// The orders, with everything in them that was done before this was called.
+    /// The lists, including every change before this call.
     pub(crate) fn board(&self) -> RwLockReadGuard<'_, Board> {
         self.catch_up();
         self.board.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what is remembered beyond the tasks.
+    /// Changes state of the board beyond the tasks.
     pub(crate) fn change_board<T>(&self, change: impl FnOnce(&mut Board) -> T) -> T {
         self.catch_up();
         change(&mut self.board.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Follows the number of the newest notice.
+    /// Watches the number of the newest notice.
     pub(crate) fn follow_notices(&self) -> watch::Receiver<u64> {
         self.catch_up();
         self.noticed.subscribe()
@@ -189,18 +188,18 @@ impl Dialect {
             .send_modify(|template| *template = Arc::new(options.over(template)));
     }
 
-    pub(crate) fn ask_to_end(&self, is_forced: bool) {
+    pub(crate) fn request_shutdown(&self, is_forced: bool) {
         let ending = if is_forced { Ending::AtOnce } else { Ending::InOrder };
         self.ending.send_replace(Some(ending));
     }
 
-    /// Resolves once a client asked that the service ends.
-    pub async fn asked_to_end(&self) -> Ending {
+    /// Resolves once a client requested a shutdown.
+    pub async fn shutdown_requested(&self) -> Ending {
         let mut ending = self.ending.subscribe();
         let asked = ending.wait_for(Option::is_some).await.map(|ending| *ending);
         match asked {
             Ok(Some(ending)) => ending,
-            // The sender is this very value.
+            // Unreachable: `self` owns the sender.
             Ok(None) | Err(_) => std::future::pending().await,
         }
     }

@@ -1,33 +1,32 @@
-//! The formats of the files that aria2 reads: `aria2.conf`, and lists of downloads, which its session files are as well.
-//! Pure: no file is opened here.
+//! Formats of aria2's files: `aria2.conf`, and input files, which session files are as well. Pure: opens no file.
 
 use std::path::{Path, PathBuf};
 
 use crate::option::{Options, Refusal, Row};
 
-/// What a file of options says, and what of it is no option.
+/// The content of an `aria2.conf`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Conf {
     /// Those that are options.
     pub options: Options,
-    /// Lines that are no option of aria2.
+    /// Lines that are not an option of aria2.
     pub unknown: Vec<String>,
 }
 
-/// A download of a list.
+/// A download of an input file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// Where the same bytes are.
+    /// Mirrors of the same file.
     pub uris: Vec<String>,
-    /// Its own options.
+    /// The options of this download.
     pub options: Options,
-    /// Lines below it that are no options of a download.
+    /// Lines below it that are not options of a download.
     pub unknown: Vec<String>,
-    /// Why options below it are not taken.
+    /// Why options below it are rejected.
     pub refused: Vec<Refusal>,
 }
 
-/// Reads `aria2.conf`: a line for each option. `home` stands for `${HOME}`.
+/// Parses `aria2.conf`: one option per line. `home` replaces `${HOME}`.
 pub fn conf(text: &str, home: &str) -> Result<Conf, Refusal> {
     let mut conf = Conf::default();
     for line in lines(text).map(str::trim) {
@@ -42,8 +41,7 @@ pub fn conf(text: &str, home: &str) -> Result<Conf, Refusal> {
     Ok(conf)
 }
 
-/// Reads a list of downloads: a line of URIs with TABs between them, then a line for each option, which begins with a
-/// space.
+/// Parses an input file: a line of TAB-separated URIs, then indented lines with one option each.
 pub fn list(text: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for line in lines(text) {
@@ -55,7 +53,7 @@ pub fn list(text: &str) -> Vec<Entry> {
             });
             continue;
         }
-        // Options above the first URI are nobody's.
+        // Options above the first URI are ignored.
         let Some(entry) = entries.last_mut() else { continue };
         match option(line.trim()).filter(|(row, _)| row.allowed_in_input_file()) {
             Some((row, value)) => match row.read_at_start(value) {
@@ -68,7 +66,7 @@ pub fn list(text: &str) -> Vec<Entry> {
     entries
 }
 
-/// The lines that say something.
+/// Lines that are neither blank nor comments.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines()
@@ -80,7 +78,7 @@ fn option(line: &str) -> Option<(&'static Row, &str)> {
     Some((Row::of(name.trim())?, value.trim()))
 }
 
-/// An entry as a list has it.
+/// Formats an entry of an input file.
 pub fn entry(uris: &[String], options: &Options) -> String {
     let mut text: String = uris.iter().flat_map(|uri| [uri, "\t"]).collect();
     text.push('\n');
@@ -92,10 +90,10 @@ pub fn entry(uris: &[String], options: &Options) -> String {
     text
 }
 
-/// What aria2 adds to a file's name for its control file.
+/// The suffix of aria2's control files.
 const CONTROL_SUFFIX: &str = ".aria2";
 
-/// Where aria2 records which bytes of the file at `path` are there.
+/// The control file of `path`, in which aria2 records the received bytes.
 pub fn control_file(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(CONTROL_SUFFIX);

@@ -1,13 +1,12 @@
-//! aria2's dialect: its options, its calls as JSON-RPC and XML-RPC, what it says of downloads, and its notifications. A
-//! program that serves tasks can be spoken to by aria2's clients.
+//! aria2's RPC interface: its options, its methods over JSON-RPC and XML-RPC, status records, and notifications. Lets
+//! aria2's clients control any program that implements [`Service`].
 //!
-//! *Owns* the orders in which aria2's clients know downloads (active, waiting, stopped), GIDs, and the options for downloads
-//! to come.
+//! *Owns* the orders of aria2's lists (active, waiting, stopped), GIDs, and the default options for new downloads.
 //!
-//! *Never* opens a connection, knows a key or keeps a task: the program implements [`Service`] (tasks and commands),
-//! [`Subscription`] (what happens to tasks), [`Client`] (what a token allows) and [`Room`] (memory for answers).
+//! *Never* opens a connection, knows a key or stores a task: the program implements [`Service`] (tasks and commands),
+//! [`Subscription`] (changes of tasks), [`Client`] (the rights of a token) and [`Room`] (memory for answers).
 //!
-//! Start reading at [`Caller::answer`] (a message comes in), then `call` (what a method does) and `board` (the orders).
+//! Start reading at [`Caller::answer`] (a message), then `call` (the methods) and `board` (the lists).
 //!
 //! # Layers
 //! - `client`: the dialect within the process of the service

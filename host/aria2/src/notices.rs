@@ -1,4 +1,4 @@
-//! Notifications for one reader: each once and in order, or [`Missed`] if it fell too far behind.
+//! Notifications for one reader: each once and in order, or [`Missed`] if it fell behind.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::{
     vocabulary::gid::Gid,
 };
 
-/// Notices taken at once.
+/// Notices taken per batch.
 const AT_ONCE: usize = 256;
 
-/// That something happened to a download.
+/// A notification about a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Notice {
-    /// What.
+    /// The kind of the notification.
     pub kind: Kind,
     gid: Gid,
 }
@@ -37,17 +37,17 @@ impl Notice {
     }
 }
 
-/// What happens to downloads from the moment on at which these were asked for.
+/// The notifications since this value was created.
 #[derive(Debug)]
 pub struct Notices {
     caller: Caller,
     newest: watch::Receiver<u64>,
-    /// The number of the last notice that was taken.
+    /// The number of the last notice taken.
     cursor: u64,
 }
 
 impl Notices {
-    /// Those that `caller` may see, from now on.
+    /// Subscribes to the notifications that `caller` may see.
     pub fn of(caller: &Caller) -> Self {
         let mut newest = caller.dialect.follow_notices();
         let cursor = *newest.borrow_and_update();
@@ -58,19 +58,18 @@ impl Notices {
         }
     }
 
-    /// Whether all that has happened was taken.
+    /// Whether no notice is pending.
     pub fn is_caught_up(&self) -> bool {
         self.caller.dialect.board().newest_notice() == self.cursor
     }
 
-    /// Resolves once there is something to take. Cancel-safe.
+    /// Resolves once a notice is pending. Cancel-safe.
     pub async fn changed(&mut self) {
-        // Its sender lives as long as this caller's dialect. What it lends is given back before the board is looked at.
+        // The sender lives as long as the dialect. The borrow ends here, before the board is locked.
         drop(self.newest.wait_for(|newest| *newest > self.cursor).await);
     }
 
-    /// Waits for what happened next: what, and the GID of the download. Empty if some of it is lost because the
-    /// reader fell too far behind. Cancel-safe.
+    /// Waits for the next notices: kind and GID. Empty if the reader fell behind and lost some. Cancel-safe.
     pub async fn next(&mut self) -> Vec<(Kind, String)> {
         loop {
             self.changed().await;
@@ -82,7 +81,8 @@ impl Notices {
         }
     }
 
-    /// Up to `most` notices, in order; none once all were taken. Some may be left out because they are another's.
+    /// Up to `most` notices, in order; `None` once all were taken. May be empty, because notices of other clients'
+    /// downloads are skipped.
     pub fn take(&mut self, most: usize) -> Result<Option<Vec<Notice>>, Missed> {
         let dialect = Arc::clone(&self.caller.dialect);
         let board = dialect.board();

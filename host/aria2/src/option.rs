@@ -1,5 +1,5 @@
-//! aria2's options: which there are, what values they take, and what becomes of them here, whether clients give them or a
-//! program in aria2's place is started with them. Pure.
+//! aria2's options: names, values, and their effect here, for RPC clients and for a program that is started in aria2's
+//! place. Pure.
 
 mod lookup;
 mod request;

@@ -1,5 +1,5 @@
-//! What the dialect needs of the service that it speaks for. The tasks themselves stay the service's: the dialect holds
-//! references, and reads a record only to answer about it.
+//! The interface that the dialect needs from the service. Tasks stay the service's: the dialect holds references and
+//! reads a record only to answer a query.
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::vocabulary::fault::{CommandError, Fault};
 
-/// A task as it was when something happened to it.
+/// An immutable version of a task.
 pub trait Task: Debug + Send + Sync {
     /// Its id, a UUID.
     fn id(&self) -> &str;
@@ -17,118 +17,117 @@ pub trait Task: Debug + Send + Sync {
     /// Its queue's id.
     fn queue(&self) -> &str;
 
-    /// Its place in its queue; 0 is by age.
+    /// The position in the queue; 0 orders by age.
     fn queue_order(&self) -> u32;
 
     /// Its state.
     fn status(&self) -> TaskStatus;
 
-    /// When it was completed, else made, in Unix seconds.
+    /// The time of completion, else of creation, in Unix seconds.
     fn dated(&self) -> u64;
 
-    /// Shows each member of its record (`protocol::TaskDto`): the name, and the value as JSON text.
+    /// Visits each member of its record (`protocol::TaskDto`): name and value as JSON text.
     fn members<'t>(&'t self, show: &mut dyn FnMut(&'t str, &'t str));
 }
 
-/// Something that happened to tasks.
+/// A change of the tasks.
 #[derive(Debug)]
 pub enum Change {
-    /// A task is there, or is another now. Tasks that came earlier have a smaller `age`, for as long as they are there.
+    /// A task was created or changed. `age` grows with the order of creation and does not change.
     Task {
-        /// Its number in the order in which tasks came.
+        /// The sequence number in the order of creation.
         age: u64,
-        /// What it is now.
+        /// The new version.
         task: Arc<dyn Task>,
     },
     /// A task was deleted.
     Deleted {
-        /// Its id.
+        /// The task's id.
         id: Arc<str>,
     },
-    /// How a run is doing.
+    /// Progress of a run.
     Progress(Arc<TaskRuntimeDto>),
-    /// The ids of the queues, in order.
+    /// All queue ids, in order.
     Queues(Vec<String>),
-    /// What is known of tasks is out of date; this is all of it.
+    /// Changes were lost; replaces the whole state.
     Everything(Snapshot),
 }
 
-/// All tasks, as of one moment.
+/// All tasks at one moment.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// The tasks with their ages, as in [`Change::Task`].
+    /// Tasks with their ages, as in [`Change::Task`].
     pub tasks: Vec<(u64, Arc<dyn Task>)>,
-    /// How the live runs are doing.
+    /// Last progress of the active runs.
     pub progress: Vec<Arc<TaskRuntimeDto>>,
-    /// The ids of the queues, in order.
+    /// All queue ids, in order.
     pub queues: Vec<String>,
-    /// Whether changes before it were dropped because they were not taken in time. Readers of notices must then learn that
-    /// they missed some.
+    /// Whether earlier changes were dropped because they were not taken in time. Readers of notices then get a gap.
     pub is_gap: bool,
 }
 
 /// The changes of the tasks, for one reader.
 pub trait Subscription: Debug + Send + Sync {
-    /// Whether something has happened since the last [`take`](Self::take). It is `true` before the command that did it is
-    /// answered, so who asks first reads its own writes.
+    /// Whether changes are pending. It becomes `true` before the command that caused a change is answered, so a client
+    /// reads its own writes.
     fn is_behind(&self) -> bool;
 
-    /// What has happened since the last call, in order.
+    /// The changes since the last call, in order.
     fn take(&self) -> Vec<Change>;
 
-    /// Resolves once it is behind. Cancel-safe.
+    /// Resolves once changes are pending. Cancel-safe.
     fn changed(&self) -> BoxFuture<'_, ()>;
 }
 
 /// The service behind the dialect.
 pub trait Service: Debug + Send + Sync {
-    /// Fails while what is known of tasks may be out of date.
+    /// Fails while the known state of the tasks may be stale.
     fn check(&self) -> Result<(), CommandError>;
 
-    /// Has the service do something. What it did is in the subscription when this resolves.
+    /// Executes a command. Its effect is in the subscription when this resolves.
     fn command<'s>(
         &'s self,
         method: Method,
         params: &'s RawValue,
     ) -> BoxFuture<'s, Result<Box<RawValue>, CommandError>>;
 
-    /// The sums over the tasks, and the directory of downloads that name none.
+    /// Sums over the tasks, and the default directory.
     fn stats(&self) -> Result<RuntimeStats, CommandError>;
 
     /// The settings.
     fn config(&self) -> Result<ConfigSnapshot, CommandError>;
 }
 
-/// What a call may do.
+/// The rights of a call.
 #[derive(Debug, Clone)]
 pub enum Rights {
-    /// Whatever its method does.
+    /// No restriction.
     Full,
-    /// What the downloads of this visitor (a browser, by its origin) need.
+    /// Only downloads of this visitor: a browser without a key, identified by its origin.
     Visitor(Arc<str>),
 }
 
-/// A client, as the service authenticates it.
+/// Authenticates calls.
 pub trait Client: Debug + Send + Sync {
-    /// What a call with this token may do now.
+    /// The current rights of a call with this token.
     fn rights(&self, token: Option<&str>) -> Result<Rights, Fault>;
 
-    /// The visitor whose downloads alone this connection is notified of; none is notified of all.
+    /// The visitor that notifications of this connection are restricted to; none means no restriction.
     fn restricted_to(&self) -> Option<&str>;
 }
 
-/// Memory for the answer to one message.
+/// The memory reservation for the answer to one message.
 pub trait Room: Send + Sync {
-    /// What an answer may have without asking, and what one has at most whose sender has authenticated, in bytes.
+    /// Bytes allowed without a reservation, and the limit with one (authenticated senders only).
     fn bounds(&self) -> (usize, usize);
 
-    /// Waits for room for the largest answer. Whether there is any.
+    /// Waits for a reservation of the limit; returns whether it succeeded.
     fn reserve(&mut self) -> BoxFuture<'_, bool>;
 }
 
 #[cfg(test)]
 pub(crate) mod fake {
-    //! Tasks from what the daemon would write of them.
+    //! Tasks, built from the JSON that the daemon would send.
 
     use serde_json::Value;
 

@@ -1,22 +1,22 @@
-//! A download as aria2 describes it, written from its record. Pure.
+//! Serializes aria2's status record of a download. Pure.
 //!
-//! Texts of the record are JSON already and are passed on as they are.
+//! Texts of the task's record are JSON already and are copied unchanged.
 
 use protocol::{SegmentDto, TaskRuntimeDto, TaskStatus};
 use serde_json::value::RawValue;
 
 use crate::{board::Download, vocabulary::fault::error_code};
 
-/// aria2's pieces, by which it says how far a download is.
+/// The unit of aria2's bitfield.
 const PIECE_BYTES: u64 = 1024 * 1024;
 
-/// Pieces whose bitfield is written: those of a terabyte. A larger file says how many bytes it has, not which.
+/// The largest bitfield: a terabyte. A larger file reports the number of bytes only.
 const MAX_PIECES: u64 = 1024 * 1024;
 
-/// A text of no characters, as JSON.
+/// An empty JSON string.
 const EMPTY: &str = "\"\"";
 
-/// What of a task's record is said, as JSON.
+/// The members of a task's record that the status needs, as JSON.
 #[derive(Debug)]
 struct Record<'t> {
     url: &'t str,
@@ -56,20 +56,19 @@ impl<'t> Record<'t> {
     }
 }
 
-/// A JSON text without its quotes.
+/// A JSON string without quotes.
 fn unquoted(text: &str) -> &str {
     let text = text.strip_prefix('"').unwrap_or(text);
     text.strip_suffix('"').unwrap_or(text)
 }
 
-/// What is said of a download.
 #[derive(Debug)]
 pub(crate) struct Status<'t> {
     download: &'t Download,
     record: Record<'t>,
 }
 
-/// Which keys are asked for.
+/// A set of requested keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Keys(u32);
 
@@ -92,7 +91,7 @@ enum Key {
     UploadSpeed,
 }
 
-/// In the order in which they are written.
+/// In output order.
 const KEYS: [(&str, Key); 15] = [
     ("bitfield", Key::Bitfield),
     ("completedLength", Key::CompletedLength),
@@ -112,7 +111,7 @@ const KEYS: [(&str, Key); 15] = [
 ];
 
 impl Keys {
-    /// The keys of these names; none is all of them.
+    /// The named keys; an empty list means all.
     pub(crate) fn of(names: &[&str]) -> Self {
         let bit = |name: &str| {
             KEYS.iter()
@@ -126,7 +125,7 @@ impl Keys {
     }
 }
 
-/// An object that is being written.
+/// A JSON object under construction.
 struct Object<'a> {
     text: &'a mut Vec<u8>,
     is_first: bool,
@@ -148,12 +147,12 @@ impl<'a> Object<'a> {
         self.text
     }
 
-    /// A value that is JSON.
+    /// A value that is JSON already.
     fn json(&mut self, name: &str, value: &str) {
         self.name(name).extend_from_slice(value.as_bytes());
     }
 
-    /// A text that needs no escaping, in parts.
+    /// A string that needs no escaping, in parts.
     fn plain(&mut self, name: &str, parts: &[&str]) {
         let text = self.name(name);
         text.push(b'"');
@@ -186,7 +185,7 @@ impl<'t> Status<'t> {
         self.download.progress.as_deref()
     }
 
-    /// aria2's word for it.
+    /// The status in aria2's terms.
     fn word(&self) -> &'static str {
         match self.state() {
             _ if self.download.is_removed => "removed",
@@ -221,7 +220,7 @@ impl<'t> Status<'t> {
         progress.map_or(0, |progress| progress.download_bps)
     }
 
-    /// Writes the keys that are asked for.
+    /// Writes the requested keys.
     pub(crate) fn write(&self, text: &mut Vec<u8>, keys: Keys) {
         let mut object = Object::begin(text);
         for (index, (name, key)) in KEYS.into_iter().enumerate() {
@@ -262,7 +261,7 @@ impl<'t> Status<'t> {
     }
 
     fn error_code(&self) -> u8 {
-        /// "The user removed it."
+        /// aria2's code for a removed download.
         const REMOVED: u8 = 31;
         match self.state() {
             _ if self.download.is_removed => REMOVED,
@@ -271,7 +270,7 @@ impl<'t> Status<'t> {
         }
     }
 
-    /// Its one file, as a list.
+    /// The result of `getFiles`: one file.
     pub(crate) fn write_files(&self, text: &mut Vec<u8>) {
         text.push(b'[');
         let mut file = Object::begin(text);
@@ -287,7 +286,7 @@ impl<'t> Status<'t> {
         text.push(b']');
     }
 
-    /// Its URIs: those that its run uses or has used, or that wait for one.
+    /// The result of `getUris`: used and waiting ones.
     pub(crate) fn write_uris(&self, text: &mut Vec<u8>) {
         let is_used = self.download.is_active() || self.download.is_stopped() || self.done_bytes() > 0;
         let mirrors: Vec<&RawValue> = match self.record.mirrors {
@@ -308,7 +307,7 @@ impl<'t> Status<'t> {
         text.push(b']');
     }
 
-    /// The server that its bytes come from. The record does not say how much each mirror gives.
+    /// The result of `getServers`. Bytes per mirror are not recorded, so only the current server is listed.
     pub(crate) fn write_servers(&self, text: &mut Vec<u8>) {
         text.push(b'[');
         let mut file = Object::begin(text);
@@ -325,7 +324,7 @@ impl<'t> Status<'t> {
         text.push(b']');
     }
 
-    /// Which pieces are there as a whole, the first in the highest bit. None if that is not known.
+    /// A bit for each complete piece, the first in the highest bit; none if that is unknown.
     fn bitfield(&self) -> Option<Vec<u8>> {
         let (total, pieces) = (self.total_bytes(), self.pieces());
         if pieces == 0 || pieces > MAX_PIECES {
@@ -346,7 +345,7 @@ impl<'t> Status<'t> {
             (Some(progress), _) => spans(&progress.segments)
                 .into_iter()
                 .for_each(|(start, end)| mark(start, end)),
-            // The record of a download that does not run says how many bytes there are, not which.
+            // For a download without a run, only the number of bytes is known.
             (None, status)
                 if self.done_bytes() == 0 && status != TaskStatus::Pending && status != TaskStatus::Paused => {}
             (None, _) => return None,
@@ -355,7 +354,7 @@ impl<'t> Status<'t> {
     }
 }
 
-/// The stretches of a file that are there, joined where they touch.
+/// The received ranges of a file, adjacent ones merged.
 fn spans(segments: &[SegmentDto]) -> Vec<(u64, u64)> {
     let mut sorted: Vec<_> = segments
         .iter()
@@ -444,7 +443,7 @@ mod tests {
         check(8 * mib, vec![], 2 * mib + 1, "c0");
         check(9 * mib + 1, vec![], 0, "0000");
         check(9 * mib + 1, vec![], 9 * mib + 1, "ffc0");
-        // Two segments that touch within a piece, and one that has its end only.
+        // Two adjacent segments within a piece, and one with only its end received.
         let halves = vec![
             segment(0, mib / 2, mib / 2),
             segment(mib / 2, 2 * mib, mib),

@@ -1,5 +1,5 @@
-//! Whose downloads a call may see, and what a browser may do on a desktop without an access key: add downloads in the save
-//! directory, and read and change those that the same extension added. Anything else needs a key.
+//! Authorization of visitors: browsers without an access key on a desktop. They may add downloads in the save
+//! directory, and read and change those of the same extension. Anything else needs a key.
 
 use std::{
     path::{Component, Path},
@@ -17,34 +17,33 @@ use crate::{
     vocabulary::{fault::Fault, gid::Gid},
 };
 
-/// The answer to a browser without a key that asks for more than downloads of its own.
+/// The fault for a visitor's call that needs a key.
 pub const KEY_FIRST: &str = "set an access key first";
 
-/// Options that lead requests through another host.
+/// Options that route requests through another host.
 const PROXIES: [&str; 4] = ["all-proxy", "http-proxy", "https-proxy", "ftp-proxy"];
 
-/// Options for all downloads that may hold secrets of other sites.
+/// Default options that may contain secrets of other sites.
 const SECRETS: [&str; 4] = ["header", "http-user", "http-passwd", "referer"];
 
-/// What is refused, with what is to be done about it.
+/// A refusal with its remedy.
 fn refused(what: &str) -> Fault {
     Fault::new(format!("{KEY_FIRST}: without one, {what}"))
 }
 
 impl Caller {
-    /// The same caller with the rights of a visitor.
+    /// This caller, restricted to a visitor's rights.
     pub(crate) fn for_visitor(&self, visitor: Arc<str>) -> Self {
         let mut caller = self.clone();
         caller.visitor = Some(visitor);
         caller
     }
 
-    /// Whether this call may see and change a task.
     pub(crate) fn may_see(&self, task: &dyn Task) -> bool {
         self.visitor.as_deref().is_none_or(|visitor| is_of(visitor, task))
     }
 
-    /// The refusal of a download that is not the visitor's, or not there. Which of the two is not disclosed.
+    /// Hides whether a download of another client exists.
     pub(crate) fn not_seen(&self, fault: Fault) -> Fault {
         if self.visitor.is_some() {
             refused("a program reads and changes only the downloads that it added itself")
@@ -53,7 +52,7 @@ impl Caller {
         }
     }
 
-    /// The download that a parameter names, if this call may see it.
+    /// The download of a GID, if this call may see it.
     pub(crate) fn named(&self, text: &str) -> Result<Download, Fault> {
         let found = self.board()?.find(text);
         let download = found.map_err(|why| self.not_seen(not_found(text, why)))?;
@@ -64,7 +63,7 @@ impl Caller {
         }
     }
 
-    /// Whether this connection gets notifications of a download: a visitor's only of its own ones.
+    /// Whether this connection receives notifications of a download: visitors only of their own.
     pub(crate) fn is_notified(&self, board: &Board, gid: Gid) -> bool {
         let Some(visitor) = self.client.restricted_to() else {
             return true;
@@ -74,7 +73,7 @@ impl Caller {
             .is_ok_and(|download| is_of(visitor, &*download.task))
     }
 
-    /// In whose name downloads are made: a visitor is no user, and its URLs reach public addresses only.
+    /// The owner of new downloads: a visitor's URLs may only reach public addresses.
     pub(crate) fn stranger(&self) -> Option<Stranger> {
         self.visitor.as_deref().map(|visitor| Stranger {
             user_host: String::new(),
@@ -82,7 +81,7 @@ impl Caller {
         })
     }
 
-    /// The usual options for downloads of this call.
+    /// The default options for downloads of this call.
     pub(crate) fn usual_options(&self) -> Options {
         let template = self.dialect.template();
         match self.visitor {
@@ -91,7 +90,7 @@ impl Caller {
         }
     }
 
-    /// Refuses options of a visitor that lead out of the save directory, over a file, or through another host.
+    /// Rejects a visitor's options that leave the save directory, overwrite a file, or use another host as proxy.
     pub(crate) fn check_options(&self, options: &Options) -> Result<(), Fault> {
         if self.visitor.is_none() {
             return Ok(());
@@ -114,14 +113,14 @@ impl Caller {
         Ok(())
     }
 
-    /// Lets a visitor's download take no name that is taken, whatever the settings say.
+    /// Forbids a visitor's download to overwrite, whatever the settings are.
     pub(crate) fn confine(&self, request: &mut CreateTaskRequest) {
         if self.visitor.is_some() && request.file_exists_behavior != "skip" {
             "rename".clone_into(&mut request.file_exists_behavior);
         }
     }
 
-    /// The same for a change.
+    /// Like [`Self::confine`], for a change.
     pub(crate) fn confine_change(&self, change: &mut Map<String, Value>) {
         const RULE: &str = "fileExistsBehavior";
         if self.visitor.is_some() && change.get(RULE).is_some_and(|rule| rule != "skip") {
@@ -130,7 +129,7 @@ impl Caller {
     }
 }
 
-/// What is said of a text that names no download.
+/// The fault for a GID without a download.
 pub(crate) fn not_found(text: &str, why: NotFound) -> Fault {
     Fault::new(match why {
         NotFound::Invalid => format!("Invalid GID {text}"),
@@ -139,7 +138,6 @@ pub(crate) fn not_found(text: &str, why: NotFound) -> Fault {
     })
 }
 
-/// Whether the task was made for this visitor.
 pub(crate) fn is_of(visitor: &str, task: &dyn Task) -> bool {
     let mut is_own = false;
     task.members(&mut |name, value| {
@@ -150,7 +148,7 @@ pub(crate) fn is_of(visitor: &str, task: &dyn Task) -> bool {
     is_own
 }
 
-/// Checks a directory that a visitor asks for: it is the save directory or below it. Else it is said what it must be.
+/// Checks that a visitor's directory is the save directory or below it; the error says so.
 pub fn check_directory(dir: &str, save_dir: &str) -> Result<(), String> {
     let (dir, save_dir) = (Path::new(dir), Path::new(save_dir));
     let below = if dir.is_absolute() {
@@ -158,14 +156,14 @@ pub fn check_directory(dir: &str, save_dir: &str) -> Result<(), String> {
     } else {
         Some(dir)
     };
-    // Without a save directory nothing is in it.
+    // An empty save directory contains nothing.
     if !save_dir.as_os_str().is_empty() && below.is_some_and(stays_below) {
         return Ok(());
     }
     Err(format!("files go to {} or below it", save_dir.display()))
 }
 
-/// Whether a path leads nowhere but down.
+/// Whether a relative path has no `..`.
 fn stays_below(path: &Path) -> bool {
     let is_plain = |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
     path.components().all(is_plain)

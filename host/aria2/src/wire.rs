@@ -1,4 +1,4 @@
-//! Messages as text: JSON-RPC, XML-RPC, and the documents of `addMetalink`. Pure.
+//! Text formats: JSON-RPC, XML-RPC, and Metalink. Pure.
 
 pub mod json;
 pub(crate) mod metalink;

@@ -1,27 +1,26 @@
-//! The command line of `aria2c`, read as GNU getopt reads it there: long names may be cut short, a switch takes its value
-//! behind `=` only, operands may stand between options. Pure.
+//! Parses aria2c's command line like GNU getopt: long names may be abbreviated, a switch takes its value after `=`
+//! only, operands may be placed between options. Pure.
 
 use aria2::option::{Options, Row};
 
 use crate::Refused;
 
-/// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Invocation {
     Version,
-    /// What the word is about; nothing is everything.
+    /// Help about a topic; empty means everything.
     Help(String),
     Run(Given),
 }
 
-/// Options, and what stands beside them.
+/// Options and operands.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Given {
     pub(super) options: Options,
     pub(super) operands: Vec<String>,
 }
 
-/// An option of the command line: one of aria2's, or one of the two that only ask.
+/// An option: one of aria2's, or `--help` or `--version`.
 #[derive(Clone, Copy)]
 enum Known {
     Row(&'static Row),
@@ -50,7 +49,7 @@ impl Known {
         }
     }
 
-    /// The option that `name` is, or is the beginning of.
+    /// Finds an option by its name or a unique prefix of it.
     fn of_name(name: &str) -> Result<(&'static str, Self), Refused> {
         if let Some(exact) = Self::all().find(|(known, _)| *known == name) {
             return Ok(exact);
@@ -70,8 +69,8 @@ impl Known {
     }
 }
 
-/// Reads the arguments that follow the program's name.
-pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Asked, Refused> {
+/// Parses the arguments after the program's name.
+pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, Refused> {
     let mut arguments = arguments.into_iter();
     let mut given = Given::default();
     while let Some(argument) = arguments.next() {
@@ -98,7 +97,7 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Asked,
             given.operands.push(argument);
         }
     }
-    Ok(Asked::Run(given))
+    Ok(Invocation::Run(given))
 }
 
 fn missing(option: &str) -> Refused {
@@ -106,12 +105,12 @@ fn missing(option: &str) -> Refused {
 }
 
 impl Given {
-    /// The letters of one argument. What follows the letter of an option that takes a value, is its value.
+    /// Parses a group of short options. The rest after an option that takes a value is its value.
     fn take_letters(
         &mut self,
         letters: &str,
         rest: &mut impl Iterator<Item = String>,
-    ) -> Result<Option<Asked>, Refused> {
+    ) -> Result<Option<Invocation>, Refused> {
         let letter = letters.chars().next().unwrap_or_default();
         let known = Known::of_letter(letter).ok_or_else(|| Refused::usage(format!("invalid option -- '{letter}'")))?;
         let behind = Some(&letters[letter.len_utf8()..]).filter(|behind| !behind.is_empty());
@@ -123,10 +122,10 @@ impl Given {
         self.take(known, value)
     }
 
-    fn take(&mut self, known: Known, value: Option<String>) -> Result<Option<Asked>, Refused> {
+    fn take(&mut self, known: Known, value: Option<String>) -> Result<Option<Invocation>, Refused> {
         let row = match known {
-            Known::Version => return Ok(Some(Asked::Version)),
-            Known::Help => return Ok(Some(Asked::Help(value.unwrap_or_default()))),
+            Known::Version => return Ok(Some(Invocation::Version)),
+            Known::Help => return Ok(Some(Invocation::Help(value.unwrap_or_default()))),
             Known::Row(row) => row,
         };
         let value = row.read_at_start(value.as_deref().unwrap_or("true"))?;
@@ -143,7 +142,7 @@ mod tests {
 
     fn given(line: &[&str]) -> Given {
         match read(line.iter().map(ToString::to_string)).unwrap() {
-            Asked::Run(given) => given,
+            Invocation::Run(given) => given,
             asked => panic!("{asked:?}"),
         }
     }
@@ -209,18 +208,18 @@ mod tests {
             (&["-T", "x.torrent"], "The option '--torrent-file' is not supported"),
             (&["--dry-run"], "The option '--dry-run' is not supported"),
         ] {
-            let told = refusal(line);
-            assert!(told.contains(expect), "{line:?}: {told}");
+            let shown = refusal(line);
+            assert!(shown.contains(expect), "{line:?}: {shown}");
         }
     }
 
     #[test]
     fn version_and_help_are_answered_whatever_else_is_there() {
         let read = |line: &[&str]| read(line.iter().map(ToString::to_string)).unwrap();
-        assert_eq!(read(&["-x1", "-v", "--nope"]), Asked::Version);
-        assert_eq!(read(&["--version"]), Asked::Version);
-        assert_eq!(read(&["-h#all"]), Asked::Help("#all".into()));
-        assert_eq!(read(&["--help"]), Asked::Help(String::new()));
+        assert_eq!(read(&["-x1", "-v", "--nope"]), Invocation::Version);
+        assert_eq!(read(&["--version"]), Invocation::Version);
+        assert_eq!(read(&["-h#all"]), Invocation::Help("#all".into()));
+        assert_eq!(read(&["--help"]), Invocation::Help(String::new()));
     }
 
     proptest! {

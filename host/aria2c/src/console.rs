@@ -10,13 +10,13 @@ use aria2::option::Options;
 use command::terminal;
 use jiff::Zoned;
 
-/// The most downloads that a progress readout lists; with more, the rest is one number.
+/// Downloads listed in a readout; for the rest only their number is shown.
 const MAX_SHOWN: usize = 5;
 
-/// Numbers from 922 (nine tenths of 1024) are written in the next unit, as aria2 does: 950 KiB is `0.9Mi`.
+/// The threshold for the next unit: nine tenths of it, as in aria2.
 const NEXT_UNIT_FROM: u64 = 922;
 
-/// The level of a message, by rising severity.
+/// Least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Debug,
@@ -49,7 +49,7 @@ impl Level {
     }
 }
 
-/// How a download ended, in the order of the table's legend.
+/// The result of a download, in the order of the table's legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum End {
     Complete,
@@ -59,7 +59,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// As the table has it, and what that means.
+    /// The abbreviation in the table, and its meaning in the legend.
     pub(super) fn label(self) -> (&'static str, &'static str) {
         match self {
             Self::Complete => ("OK", "download completed"),
@@ -70,7 +70,7 @@ impl End {
     }
 }
 
-/// A download that is over.
+/// A row of the results table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DownloadResult {
     pub(super) gid: String,
@@ -79,7 +79,7 @@ pub(super) struct DownloadResult {
     pub(super) total: u64,
     /// Bytes per second on average; `None` if it never began.
     pub(super) speed: Option<u64>,
-    /// Its path, or its URI while it has none.
+    /// The path, or the URI if there is none yet.
     pub(super) name: String,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Active {
     pub(super) path: String,
 }
 
-/// How sizes are written.
+/// The format of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sizes {
     Short,
@@ -144,12 +144,12 @@ impl Active {
     }
 }
 
-/// A GID as it is shown.
+/// The abbreviated GID.
 fn short(gid: &str) -> &str {
     gid.get(..6).unwrap_or(gid)
 }
 
-/// `1h2m3s`, without what is nothing.
+/// `1h2m3s`, without zero parts.
 fn time(seconds: u64) -> String {
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
     let mut text = String::new();
@@ -159,7 +159,7 @@ fn time(seconds: u64) -> String {
     text
 }
 
-/// The line that says how it is going.
+/// The line with the progress of all active downloads.
 pub(super) fn readout(active: &[Active], sizes: Sizes) -> String {
     if let [only] = active {
         return only.line(sizes);
@@ -175,7 +175,7 @@ pub(super) fn readout(active: &[Active], sizes: Sizes) -> String {
     text
 }
 
-/// The summary that comes every so often.
+/// The periodic summary.
 pub(super) fn summary(active: &[Active], sizes: Sizes, now: &Zoned) -> String {
     const WIDTH: usize = 79;
     let date = now.strftime("%a %b %e %H:%M:%S %Y");
@@ -190,7 +190,7 @@ pub(super) fn summary(active: &[Active], sizes: Sizes, now: &Zoned) -> String {
     text
 }
 
-/// The table of results; empty if it is to be hidden.
+/// The results table; empty if it is disabled.
 pub(super) fn results<'a>(form: &str, results: impl Iterator<Item = &'a DownloadResult>, sizes: Sizes) -> String {
     let is_full = form == "full";
     let mut text = String::from("\nDownload Results:\ngid   |stat|avg speed  |");
@@ -228,7 +228,7 @@ pub(super) fn results<'a>(form: &str, results: impl Iterator<Item = &'a Download
     if form == "hide" { String::new() } else { text }
 }
 
-/// Writes what is to be read, as far as it is wanted. A reader that has gone is no reason to stop.
+/// Writes output at the configured level. A closed standard output is not an error.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of its own, or a fact about the terminal"
@@ -242,7 +242,7 @@ pub(super) struct Console {
     level: Level,
     pub(super) sizes: Sizes,
     pub(super) shows_readout: bool,
-    /// A readout stands on the terminal's last line.
+    /// Whether a readout occupies the terminal's last line.
     is_line_taken: bool,
 }
 
@@ -276,8 +276,8 @@ impl Console {
         }
     }
 
-    /// Tells a message with its time. It is logged, too.
-    pub(super) fn tell(&mut self, level: Level, message: &str) {
+    /// Prints a message with its time, and logs it.
+    pub(super) fn message(&mut self, level: Level, message: &str) {
         match level {
             Level::Debug => tracing::debug!("{message}"),
             Level::Info | Level::Notice => tracing::info!("{message}"),
@@ -297,7 +297,7 @@ impl Console {
         self.print(&format!("\n{time} [{name}] {message}\n"));
     }
 
-    /// Shows how it is going, in place of the last such line if this is a terminal.
+    /// Prints the readout, which replaces the previous one on a terminal.
     pub(super) fn read_out(&mut self, line: &str) {
         if !self.is_terminal {
             self.print(&format!("{line}\n"));

@@ -1,4 +1,4 @@
-//! Doing it: adds the downloads, tells what happens to them, and ends when they do or when it is told to.
+//! The main loop: adds the downloads, prints their events, and ends when they have ended or a stop is requested.
 
 use std::{
     collections::HashSet,
@@ -18,18 +18,18 @@ use crate::{
     console::{self, Console, Level},
     hooks::Callers,
     in_memory::InMemory,
-    ledger::{KEYS, Ledger, Told},
+    ledger::{KEYS, Ledger, Status},
     leftover::{self, Borrowed},
     plan::{Plan, Wanted},
 };
 
-/// How often the console shows how it is going, and the clock is looked at.
+/// The interval of the readout and of all timers.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Downloads that are added at once.
+/// Downloads added by one call.
 const ADDED_AT_ONCE: usize = 1000;
 
-/// How many downloads have not come to their end.
+/// Numbers of unfinished downloads.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Stat {
@@ -44,20 +44,19 @@ impl Stat {
     }
 }
 
-/// What can happen while it runs.
-enum Happening {
-    /// The user, a service manager or a client wants the end.
-    Asked,
-    Told(Vec<(Kind, String)>),
+enum Event {
+    /// A stop was requested by the user, a service manager or a client.
+    StopRequested,
+    Notices(Vec<(Kind, String)>),
     Tick,
 }
 
-/// Carries out the plan; answers the exit code.
+/// Executes the plan; returns the exit code.
 pub(super) async fn drive(plan: Plan, mut console: Console) -> Result<u8, Refused> {
     let mut stop =
         StopRequests::listen().map_err(|error| Refused::new(format!("Cannot listen for signals: {error}")))?;
     for warning in &plan.warnings {
-        console.tell(Level::Warn, warning);
+        console.message(Level::Warn, warning);
     }
     let service = InMemory::start(&plan).await?;
     let aria2 = service.agent().aria2();
@@ -83,7 +82,7 @@ struct Drive {
     notices: Notices,
     ledger: Ledger,
     callers: Callers,
-    /// Files that runs go on with and that may be whole.
+    /// Existing files that runs continue, although they may be complete.
     borrowed: Vec<Borrowed>,
     console: Console,
     plan: Plan,
@@ -93,7 +92,7 @@ struct Drive {
 }
 
 impl Drive {
-    /// Says what holds, adds the downloads, and lets clients in.
+    /// Sets global options, adds the downloads, and accepts clients.
     async fn begin(&mut self, service: &InMemory) -> Result<(), Refused> {
         let usual = self.plan.usual.clone().into_value();
         self.aria2
@@ -123,27 +122,27 @@ impl Drive {
         }
         if !gids.is_empty() {
             self.console
-                .tell(Level::Notice, &format!("Downloading {} item(s)", gids.len()));
+                .message(Level::Notice, &format!("Downloading {} item(s)", gids.len()));
         }
         if let Some(session) = &service.session {
             session.began_with.get_or_init(|| gids);
         }
-        if let Some(door) = &self.plan.door {
-            if door.secret.is_none() {
-                self.console.tell(
+        if let Some(listener) = &self.plan.listener {
+            if listener.secret.is_none() {
+                self.console.message(
                     Level::Warn,
                     "No --rpc-secret is set: every program of this machine can give orders.",
                 );
             }
             let port = service.agent().local_addr().port();
             self.console
-                .tell(Level::Notice, &format!("IPv4 RPC: listening on TCP port {port}"));
+                .message(Level::Notice, &format!("IPv4 RPC: listening on TCP port {port}"));
             service.agent().open();
         }
         Ok(())
     }
 
-    /// Adds downloads; answers the GIDs of those that were taken.
+    /// Adds downloads; returns the GIDs of the accepted ones.
     async fn add(&mut self, entries: &[Entry]) -> Result<Vec<String>, Refused> {
         let call = |entry: &Entry| json!({"methodName": "aria2.addUri", "params": [entry.uris, entry.options.clone().into_value()]});
         let calls: Vec<Value> = entries.iter().map(call).collect();
@@ -161,36 +160,36 @@ impl Drive {
     fn refuse(&mut self, what: &str, why: &str) {
         self.ledger.failed(crate::UNKNOWN_ERROR);
         let shown = transfer::SafeUrl::parse(what).map_or_else(|_| what.to_owned(), |url| url.to_string());
-        self.console.tell(Level::Error, &format!("{shown}: {why}"));
+        self.console.message(Level::Error, &format!("{shown}: {why}"));
     }
 
     async fn run(&mut self, service: &InMemory, stop: &mut StopRequests) -> Result<(), Refused> {
         let mut tick = ticks();
         loop {
-            if self.plan.door.is_none() && self.notices.is_caught_up() && self.stat().await?.unfinished() == 0 {
-                // What stopped between the two questions has a notice by now.
+            if self.plan.listener.is_none() && self.notices.is_caught_up() && self.stat().await?.unfinished() == 0 {
+                // A download that stopped between the two queries has a pending notice by now.
                 if self.notices.is_caught_up() {
                     return Ok(());
                 }
             }
             let happening = tokio::select! {
                 biased;
-                () = stop.next() => Happening::Asked,
-                _ending = service.agent().asked_to_end() => Happening::Asked,
-                told = self.notices.next() => Happening::Told(told),
-                _ = tick.tick() => Happening::Tick,
+                () = stop.next() => Event::StopRequested,
+                _ending = service.agent().shutdown_requested() => Event::StopRequested,
+                notices = self.notices.next() => Event::Notices(notices),
+                _ = tick.tick() => Event::Tick,
             };
             match happening {
-                Happening::Asked => {
+                Event::StopRequested => {
                     let message = "Shutdown sequence commencing... Press Ctrl-C again for emergency shutdown.";
-                    self.console.tell(Level::Notice, message);
+                    self.console.message(Level::Notice, message);
                     return Ok(());
                 }
-                Happening::Told(told) => self.told(told).await?,
-                Happening::Tick => {
+                Event::Notices(notices) => self.handle_notices(notices).await?,
+                Event::Tick => {
                     if let Some(reason) = self.reason_to_stop() {
                         self.console
-                            .tell(Level::Notice, &format!("{reason} Stopping application."));
+                            .message(Level::Notice, &format!("{reason} Stopping application."));
                         return Ok(());
                     }
                     self.show().await?;
@@ -204,55 +203,55 @@ impl Drive {
         self.aria2.call("aria2.getGlobalStat", Vec::new()).await
     }
 
-    async fn told(&mut self, told: Vec<(Kind, String)>) -> Result<(), Refused> {
-        if told.is_empty() {
-            self.console.tell(Level::Warn, "More happened than could be told.");
+    async fn handle_notices(&mut self, notices: Vec<(Kind, String)>) -> Result<(), Refused> {
+        if notices.is_empty() {
+            self.console.message(Level::Warn, "More happened than could be told.");
         }
-        for (kind, gid) in told {
-            // Clients may have had it forgotten.
-            let Ok(told) = self
+        for (kind, gid) in notices {
+            // A client may have removed the result already.
+            let Ok(status) = self
                 .aria2
-                .call::<Told>("aria2.tellStatus", vec![gid.into(), json!(KEYS)])
+                .call::<Status>("aria2.tellStatus", vec![gid.into(), json!(KEYS)])
                 .await
             else {
                 continue;
             };
-            self.happened(kind, &told).await;
+            self.record_notice(kind, &status).await;
         }
         Ok(())
     }
 
-    async fn happened(&mut self, kind: Kind, told: &Told) {
+    async fn record_notice(&mut self, kind: Kind, status: &Status) {
         let now = Instant::now();
         let mut forgotten = None;
         match kind {
-            Kind::Start => self.ledger.began(told, now),
+            Kind::Start => self.ledger.began(status, now),
             Kind::Pause => {}
-            Kind::Stop => forgotten = self.ledger.ended(told, now),
+            Kind::Stop => forgotten = self.ledger.ended(status, now),
             Kind::Complete => {
-                forgotten = self.ledger.ended(told, now);
+                forgotten = self.ledger.ended(status, now);
                 self.console
-                    .tell(Level::Notice, &format!("Download complete: {}", told.path()));
+                    .message(Level::Notice, &format!("Download complete: {}", status.path()));
             }
             Kind::Error => {
-                forgotten = self.ledger.ended(told, now);
-                let uri =
-                    transfer::SafeUrl::parse(told.uri()).map_or_else(|_| told.uri().to_owned(), |url| url.to_string());
-                let (code, why) = (&told.error_code, &told.error_message);
-                self.console.tell(
+                forgotten = self.ledger.ended(status, now);
+                let uri = transfer::SafeUrl::parse(status.uri())
+                    .map_or_else(|_| status.uri().to_owned(), |url| url.to_string());
+                let (code, why) = (&status.error_code, &status.error_message);
+                self.console.message(
                     Level::Error,
                     &format!("Download aborted. URI={uri}\nException: errorCode={code} {why}"),
                 );
-                self.incomplete(told);
+                self.incomplete(status);
             }
         }
         if let Some(command) = self.plan.hooks.command(kind)
-            && let Err(why) = self.callers.call(command, &told.gid, told.path())
+            && let Err(why) = self.callers.call(command, &status.gid, status.path())
         {
-            self.console.tell(Level::Error, &why);
+            self.console.message(Level::Error, &why);
         }
         if let Some(gid) = forgotten {
-            // A client may have been faster.
+            // A client may have removed it already.
             let _forgotten = self
                 .aria2
                 .call::<String>("aria2.removeDownloadResult", vec![gid.into()])
@@ -260,9 +259,9 @@ impl Drive {
         }
     }
 
-    fn incomplete(&mut self, told: &Told) {
-        let message = format!("Download GID#{} not complete: {}", told.gid, told.path());
-        self.console.tell(Level::Notice, &message);
+    fn incomplete(&mut self, status: &Status) {
+        let message = format!("Download GID#{} not complete: {}", status.gid, status.path());
+        self.console.message(Level::Notice, &message);
     }
 
     fn reason_to_stop(&self) -> Option<String> {
@@ -284,7 +283,7 @@ impl Drive {
         if active.is_empty() {
             return Ok(());
         }
-        let active: Vec<_> = active.iter().map(Told::active).collect();
+        let active: Vec<_> = active.iter().map(Status::active).collect();
         let sizes = self.console.sizes;
         if is_summary_due {
             self.last_summary = Instant::now();
@@ -296,7 +295,7 @@ impl Drive {
         Ok(())
     }
 
-    async fn active(&self) -> Result<Vec<Told>, Refusal> {
+    async fn active(&self) -> Result<Vec<Status>, Refusal> {
         self.aria2.call("aria2.tellActive", vec![json!(KEYS)]).await
     }
 
@@ -305,17 +304,17 @@ impl Drive {
         if is_due(session.saving.every, self.last_save) {
             self.last_save = Instant::now();
             if let Err(why) = session.save().await {
-                self.console.tell(Level::Error, &why);
+                self.console.message(Level::Error, &why);
             }
         }
     }
 
-    /// Takes stock, saves, ends everything, and tells the results.
+    /// Records the results, saves the session, shuts down, and prints the results table.
     async fn end(mut self, service: InMemory, stop: &mut StopRequests) -> Result<u8, Refused> {
         let unfinished = self.stat().await?.unfinished();
-        for told in self.active().await? {
-            self.ledger.ended(&told, Instant::now());
-            self.incomplete(&told);
+        for status in self.active().await? {
+            self.ledger.ended(&status, Instant::now());
+            self.incomplete(&status);
         }
         let saved = match &service.session {
             Some(session) => Some((session.saving.path.clone(), session.save().await)),
@@ -339,16 +338,16 @@ impl Drive {
         match saved {
             Some((path, Ok(()))) => {
                 let message = format!("Serialized session to '{}' successfully.", path.display());
-                self.console.tell(Level::Notice, &message);
+                self.console.message(Level::Notice, &message);
             }
-            Some((_, Err(why))) => self.console.tell(Level::Error, &why),
+            Some((_, Err(why))) => self.console.message(Level::Error, &why),
             None => {}
         }
         Ok(exit)
     }
 }
 
-/// Whether what was done `last` and comes `every` so often comes with this tick, which is the nearest one.
+/// Whether a timer with period `every` expires with this tick, the nearest to its time.
 fn is_due(every: Option<Duration>, last: Instant) -> bool {
     every.is_some_and(|every| last.elapsed() + TICK / 2 >= every)
 }

@@ -1,9 +1,9 @@
-//! URIs with sets and sequences in them, as `--parameterized-uri` has it: `{a,b}`, `[1-10]`, `[01-10:3]`, `[a-e]`. Pure.
+//! Expands sets and sequences in URIs, for `--parameterized-uri`: `{a,b}`, `[1-10]`, `[01-10:3]`, `[a-e]`. Pure.
 
-/// URIs that one may stand for. A list of more is a file of its own.
+/// Limit of URIs from one pattern; longer lists belong into an input file.
 const MAX_URIS: usize = 100_000;
 
-/// All that `text` stands for, in order.
+/// All expansions, in order.
 pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
     let mut done = vec![String::new()];
     let mut rest = text;
@@ -33,7 +33,7 @@ pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
     Ok(done)
 }
 
-/// `from-to` or `from-to:step`, numbers with leading zeros or single letters.
+/// Parses `from-to` or `from-to:step`; numbers may have leading zeros, letters are single.
 fn sequence(text: &str) -> Option<Vec<String>> {
     let (range, step) = text.split_once(':').unwrap_or((text, "1"));
     let (from, to) = range.split_once('-')?;

@@ -1,13 +1,12 @@
-//! What it says of itself.
+//! The texts of `--help` and `--version`.
 
 use std::fmt::Write as _;
 
 use aria2::option::{LETTERS, Row};
 
-/// How it is called, as aria2c has it.
 pub(super) const USAGE: &str = "Usage: aria2c [OPTIONS] [URI | METALINK_FILE]...\nSee 'aria2c -h'.";
 
-/// The version. Front ends read the number in the first line; the second one says who speaks.
+/// Front ends parse the number in the first line; the second line names Svc.
 pub(super) fn version() -> String {
     format!(
         "aria2 version {}\nThis is Svc {}, in aria2's place: its dialect, its command line, no torrents and no FTP.\n\n\
@@ -18,7 +17,7 @@ pub(super) fn version() -> String {
     )
 }
 
-/// The options whose name has `about` in it; all of them for none or for one of aria2's tags.
+/// The options whose name contains `about`; all for an empty text or one of aria2's tags.
 pub(super) fn help(about: &str) -> String {
     let about = if about.starts_with('#') { "" } else { about };
     let mut text = format!(

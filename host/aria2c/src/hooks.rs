@@ -1,11 +1,10 @@
-//! The commands of `--on-download-…`: called with the GID, the number of files and the path of the first.
+//! Hook commands of `--on-download-…`; their arguments are GID, number of files, and path of the first file.
 
 use std::process::Stdio;
 
 use aria2::{Kind, option::Options};
 use tokio::{process::Command, task::JoinSet};
 
-/// Which command is called when.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hooks {
     start: Option<String>,
@@ -30,7 +29,8 @@ impl Hooks {
         }
     }
 
-    /// The command for what happened. One for all that stopped stands in for the two of how.
+    /// The command for a notification. `--on-download-stop` applies to completed and failed downloads without their own
+    /// hook.
     pub(super) fn command(&self, kind: Kind) -> Option<&str> {
         let command = match kind {
             Kind::Start => &self.start,
@@ -43,12 +43,12 @@ impl Hooks {
     }
 }
 
-/// Commands that run. They outlive this program if it ends before them, as with aria2.
+/// Running hooks. As with aria2, they may outlive this program.
 #[derive(Debug, Default)]
 pub(super) struct Callers(JoinSet<()>);
 
 impl Callers {
-    /// Calls a command. One that cannot be started is a word to say.
+    /// Starts a hook; a failure is returned as a message.
     pub(super) fn call(&mut self, command: &str, gid: &str, path: &str) -> Result<(), String> {
         while self.0.try_join_next().is_some() {}
         let files = if path.is_empty() { "0" } else { "1" };

@@ -1,4 +1,4 @@
-//! Engine, daemon and agent in this process, with nothing on the disk but the downloads.
+//! Engine, daemon and agent in this process, without any state on disk except the downloads.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,13 +12,13 @@ use transfer_http::HttpTransport;
 
 use crate::{Refused, plan::Plan, session::Session};
 
-/// How long runs may take to save what they have.
+/// How long runs may take to save their progress.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long answers may take that are under way at the end: the one to whoever asked for it is among them.
+/// How long pending answers may take at shutdown; the answer to the client that requested it is one of them.
 const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
-/// A service that keeps nothing on the disk, and the session file that aria2's clients know.
+/// The service and aria2's session file.
 #[derive(Debug)]
 pub(super) struct InMemory {
     service: Service,
@@ -26,7 +26,7 @@ pub(super) struct InMemory {
 }
 
 impl InMemory {
-    /// Starts everything. Clients have to wait until [`Agent::open`].
+    /// Starts everything. Clients wait until [`Agent::open`].
     pub(super) async fn start(plan: &Plan) -> Result<Self, Refused> {
         let limit = descriptors::raise_limit();
         let transport = HttpTransport::new(plan.transport.clone())
@@ -38,7 +38,7 @@ impl InMemory {
             .await
             .map_err(Refused::of)?;
         let engine = daemon.engine().clone();
-        // Runs retry by themselves, as often as the user said.
+        // Runs retry by themselves, as often as configured.
         let settings = Settings {
             max_auto_retries: Some(0),
             proxy_mode: ProxyMode::System,
@@ -57,21 +57,20 @@ impl InMemory {
         }
         config.session_file = session.clone().map(|session| Arc::new(session) as Arc<dyn SessionFile>);
         config.started_with = plan.options.of_start();
-        if let Some(door) = &plan.door {
-            config.bind = Some(door.address);
-            config.preset_key = door.secret.clone().map(AccessKey::agreed).map(PresetKey::Forced);
-            config.allows_any_origin = door.allows_any_origin;
+        if let Some(listener) = &plan.listener {
+            config.bind = Some(listener.address);
+            config.preset_key = listener.secret.clone().map(AccessKey::agreed).map(PresetKey::Forced);
+            config.allows_any_origin = listener.allows_any_origin;
         }
         let service = Service::start(daemon, config, GRACE).await.map_err(Refused::of)?;
         Ok(Self { service, session })
     }
 
-    /// The part that clients talk to.
     pub(super) fn agent(&self) -> &Agent {
         self.service.agent()
     }
 
-    /// Ends everything; what runs have is recorded beside their files.
+    /// Shuts down; runs record their progress beside their files.
     pub(super) async fn end(self) {
         self.service.shutdown(ANSWER_GRACE, GRACE).await;
     }

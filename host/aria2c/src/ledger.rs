@@ -1,4 +1,4 @@
-//! What became of downloads: what the table of results and the exit code are made of. Pure: the time comes in.
+//! Records the results of downloads, for the results table and the exit code. Pure: the time is a parameter.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 use crate::console::{Active, DownloadResult, End};
 
-/// What is asked of a download.
+/// The status keys that are queried.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Told {
+pub(super) struct Status {
     pub(super) gid: String,
     pub(super) status: String,
     completed_length: String,
@@ -37,7 +37,7 @@ struct Uri {
     uri: String,
 }
 
-/// The keys of [`Told`], for whoever asks.
+/// The keys of [`Status`].
 pub(super) const KEYS: [&str; 9] = [
     "gid",
     "status",
@@ -50,7 +50,7 @@ pub(super) const KEYS: [&str; 9] = [
     "files",
 ];
 
-impl Told {
+impl Status {
     pub(super) fn path(&self) -> &str {
         self.files.first().map_or("", |file| &file.path)
     }
@@ -85,18 +85,18 @@ fn number(text: &str) -> u64 {
     text.parse().unwrap_or(0)
 }
 
-/// The downloads that are over, and since when the others are active.
+/// Results of ended downloads, and start times of active ones.
 #[derive(Debug)]
 pub(super) struct Ledger {
     began: HashMap<String, (Instant, u64)>,
     results: VecDeque<DownloadResult>,
-    /// Results that are kept.
+    /// The limit of kept results.
     most: usize,
     last_error: u8,
 }
 
 impl Ledger {
-    /// Keeps up to `most` results.
+    /// `most` is the limit of kept results.
     pub(super) fn new(most: usize) -> Self {
         Self {
             began: HashMap::new(),
@@ -106,35 +106,35 @@ impl Ledger {
         }
     }
 
-    /// A download became active.
-    pub(super) fn began(&mut self, told: &Told, now: Instant) {
-        let done = number(&told.completed_length);
-        self.began.insert(told.gid.clone(), (now, done));
+    /// Records that a download became active.
+    pub(super) fn began(&mut self, status: &Status, now: Instant) {
+        let done = number(&status.completed_length);
+        self.began.insert(status.gid.clone(), (now, done));
     }
 
-    /// A download is over, or as far as it will be brought. Answers the GID of a result that is forgotten for it.
-    pub(super) fn ended(&mut self, told: &Told, now: Instant) -> Option<String> {
-        let end = told.end();
+    /// Records the result of a download. Returns the GID of the result that was dropped to stay within the limit.
+    pub(super) fn ended(&mut self, status: &Status, now: Instant) -> Option<String> {
+        let end = status.end();
         if end == End::Failed {
-            self.failed(told.error_code.parse().unwrap_or(crate::UNKNOWN_ERROR));
+            self.failed(status.error_code.parse().unwrap_or(crate::UNKNOWN_ERROR));
         }
-        let done = number(&told.completed_length);
-        let speed = self.began.remove(&told.gid).map(|(began, before)| {
+        let done = number(&status.completed_length);
+        let speed = self.began.remove(&status.gid).map(|(began, before)| {
             let elapsed = now.saturating_duration_since(began).max(Duration::from_millis(1));
             let bytes = u128::from(done.saturating_sub(before)) * 1000 / elapsed.as_millis();
             u64::try_from(bytes).unwrap_or(u64::MAX)
         });
         self.results.push_back(DownloadResult {
-            gid: told.gid.clone(),
+            gid: status.gid.clone(),
             end,
             done,
-            total: number(&told.total_length),
+            total: number(&status.total_length),
             speed,
-            // While nothing is known of it, its name is a guess.
-            name: if end == End::Failed && number(&told.total_length) == 0 {
-                told.uri().to_owned()
+            // Before a response, the name is only a guess.
+            name: if end == End::Failed && number(&status.total_length) == 0 {
+                status.uri().to_owned()
             } else {
-                told.path().to_owned()
+                status.path().to_owned()
             },
         });
         (self.results.len() > self.most)
@@ -143,7 +143,7 @@ impl Ledger {
             .map(|forgotten| forgotten.gid)
     }
 
-    /// Something failed that is no download.
+    /// Records a failure outside of downloads.
     pub(super) fn failed(&mut self, code: u8) {
         self.last_error = code;
     }
@@ -152,7 +152,7 @@ impl Ledger {
         self.results.iter()
     }
 
-    /// The exit code, if `unfinished` downloads are left.
+    /// The exit code, given the number of `unfinished` downloads.
     pub(super) fn exit(&self, unfinished: u64) -> u8 {
         match self.last_error {
             0 if unfinished > 0 => crate::UNFINISHED,
@@ -167,21 +167,21 @@ mod tests {
 
     use super::*;
 
-    fn told(gid: &str, status: &str, code: &str) -> Told {
-        let told = json!({"gid": gid, "status": status, "completedLength": "3000", "totalLength": "6000", "errorCode": code,
+    fn status(gid: &str, status: &str, code: &str) -> Status {
+        let status = json!({"gid": gid, "status": status, "completedLength": "3000", "totalLength": "6000", "errorCode": code,
             "files": [{"path": "/d/f", "uris": [{"uri": "http://h/f"}]}]});
-        serde_json::from_value(told).unwrap()
+        serde_json::from_value(status).unwrap()
     }
 
     #[test]
     fn the_last_error_is_the_exit_code_and_what_is_left_counts_only_without_one() {
         let now = Instant::now();
         let mut ledger = Ledger::new(10);
-        ledger.ended(&told("a", "complete", "0"), now);
+        ledger.ended(&status("a", "complete", "0"), now);
         assert_eq!((ledger.exit(0), ledger.exit(1)), (0, 7));
-        ledger.ended(&told("b", "error", "3"), now);
-        ledger.ended(&told("c", "error", "24"), now);
-        ledger.ended(&told("d", "removed", "31"), now);
+        ledger.ended(&status("b", "error", "3"), now);
+        ledger.ended(&status("c", "error", "24"), now);
+        ledger.ended(&status("d", "removed", "31"), now);
         assert_eq!((ledger.exit(0), ledger.exit(1)), (24, 24));
     }
 
@@ -189,12 +189,12 @@ mod tests {
     fn the_speed_counts_from_when_it_became_active() {
         let now = Instant::now();
         let mut ledger = Ledger::new(1);
-        ledger.began(&told("a", "active", "0"), now);
-        let mut end = told("a", "complete", "0");
+        ledger.began(&status("a", "active", "0"), now);
+        let mut end = status("a", "complete", "0");
         end.completed_length = "13000".into();
         assert_eq!(ledger.ended(&end, now + Duration::from_secs(2)), None);
         assert_eq!(ledger.results().next().unwrap().speed, Some(5000));
-        assert_eq!(ledger.ended(&told("b", "error", "1"), now), Some("a".to_owned()));
+        assert_eq!(ledger.ended(&status("b", "error", "1"), now), Some("a".to_owned()));
         let [b] = &ledger.results().collect::<Vec<_>>()[..] else {
             panic!("one is kept")
         };

@@ -1,5 +1,5 @@
-//! What other programs left of a file: aria2's control files say which bytes are there, `--continue` says that all are from
-//! the beginning on.
+//! Resumes partial files of other programs: aria2's control files list the received bytes; `--continue` means that the
+//! whole file is a received prefix.
 
 use std::{
     fs,
@@ -15,18 +15,18 @@ use transfer::{
     part_file::{JOURNAL_SUFFIX, PART_SUFFIX},
 };
 
-/// The largest control file that is read: that of a terabyte in pieces of aria2's least size.
+/// The largest control file: that of a terabyte in pieces of aria2's minimum size.
 const MAX_CONTROL_BYTES: u64 = 1024 * 1024;
 
-/// A file that was taken although nothing said that it is unfinished.
+/// An existing file that is resumed without proof that it is incomplete.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Borrowed {
     path: PathBuf,
     length: u64,
 }
 
-/// Takes what is left of a download's file, so that its run goes on with it. The name must be known: that of `--out`, or
-/// a plain one at the end of the URI.
+/// Converts a partial file into one that a run resumes. The name must be known in advance: from `--out`, or the plain
+/// last segment of the URI.
 pub(super) fn take(entry: &Entry, usual: &Options) -> Option<Borrowed> {
     let url = SafeUrl::parse(entry.uris.first()?).ok()?;
     let last = || {
@@ -56,14 +56,14 @@ pub(super) fn take(entry: &Entry, usual: &Options) -> Option<Borrowed> {
         ..Origin::at(&url)
     };
     if PartFile::take_over(&path, &origin, &done).is_ok() {
-        // The journal says what it said.
+        // The part file's journal now has its content.
         let _stays_and_says_too_little = fs::remove_file(control);
     }
     None
 }
 
 impl Borrowed {
-    /// Gives the file back if nothing came of it: perhaps it was whole.
+    /// Restores the file if the run failed: it may have been complete.
     pub(super) fn give_back(&self) {
         let part = beside(&self.path, PART_SUFFIX);
         let is_as_it_was = fs::metadata(&part).is_ok_and(|metadata| metadata.len() == self.length);
@@ -85,7 +85,8 @@ fn read(path: &Path) -> Option<(u64, RangeSet)> {
     control(&bytes)
 }
 
-/// The size of the file and its whole pieces, as a control file of aria2's version 1 says them. Torrents have others.
+/// Parses the file size and complete pieces from aria2's control file version 1. Control files of torrents are
+/// rejected.
 fn control(bytes: &[u8]) -> Option<(u64, RangeSet)> {
     let mut rest = bytes;
     let mut take = |count: usize| {
@@ -116,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// The control file of a file of 2.5 MiB in pieces of one, of which the first and the last are there.
+    /// The control file of 2.5 MiB in pieces of 1 MiB, of which the first and last are complete.
     fn example() -> Vec<u8> {
         let numbers = [
             &[0, 1][..],

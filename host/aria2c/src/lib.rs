@@ -1,11 +1,11 @@
-//! `svc aria2c`, and `svc` under the name `aria2c`: takes the place of aria2 for front ends and scripts that start it.
+//! `svc aria2c`, and `svc` under the name `aria2c`: a replacement of aria2 for front ends and scripts that start it.
 //!
-//! Engine, daemon and agent run in this one process and keep nothing; this crate drives them as a client of aria2's dialect,
-//! so that every option means here what it means there.
+//! Engine, daemon and agent run in this process without persistent state; this crate drives them as a client of aria2's
+//! RPC interface, so that every option means the same in both.
 //!
 //! *Owns* aria2c's command line, console output, hooks, exit codes and session file.
 //!
-//! *Never* does what the dialect has a method for in another way.
+//! *Never* bypasses the RPC interface where that has a method.
 //!
 //! # Layers
 //! - `drive`: runs the downloads until all have ended
@@ -39,12 +39,12 @@ use aria2::option::{Options, Refusal};
 use command::{environment::Environment, runtime};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::{arguments::Asked, console::Console, plan::Plan};
+use crate::{arguments::Invocation, console::Console, plan::Plan};
 
-/// The program in whose place this is, and the command.
+/// The name of the command and of the replaced program.
 pub const NAME: &str = "aria2c";
 
-/// aria2's exit codes for what no download is to blame for.
+/// aria2's exit code for errors outside of downloads.
 const UNKNOWN_ERROR: u8 = 1;
 const UNFINISHED: u8 = 7;
 const BAD_OPTION: u8 = 28;
@@ -58,7 +58,7 @@ pub struct Aria2cArgs {
     arguments: Vec<OsString>,
 }
 
-/// Why it does not start.
+/// Why the command does not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
@@ -74,12 +74,12 @@ impl Refused {
         }
     }
 
-    /// Something of ours does not start.
+    /// An internal component does not start.
     fn of(error: impl Into<anyhow::Error>) -> Self {
         Self::new(format!("{:#}", error.into()))
     }
 
-    /// The command line is none.
+    /// The command line is invalid.
     fn usage(problem: impl std::fmt::Display) -> Self {
         Self {
             message: format!("{NAME}: {problem}\n{}", help::USAGE),
@@ -111,8 +111,8 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// What `aria2c ARGUMENT…` is for an executable that knows many commands; none if it was not started under that name.
-pub fn spelled_out(arguments: &[OsString]) -> Option<Vec<OsString>> {
+/// Inserts the subcommand if the executable was started under the name `aria2c`; none otherwise.
+pub fn with_subcommand(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let (program, rest) = arguments.split_first()?;
     let is_it = Path::new(program).file_stem().is_some_and(|name| name == NAME);
     is_it.then(|| {
@@ -123,7 +123,7 @@ pub fn spelled_out(arguments: &[OsString]) -> Option<Vec<OsString>> {
     })
 }
 
-/// Carries out the command with the arguments that follow its name.
+/// Executes the command with the arguments after its name.
 pub fn main(arguments: Vec<OsString>, environment: &Environment) -> ExitCode {
     let code = run(arguments, environment).unwrap_or_else(|refused| {
         let _closed = writeln!(io::stderr(), "{refused}");
@@ -138,9 +138,9 @@ fn run(arguments: Vec<OsString>, environment: &Environment) -> Result<u8, Refuse
         .collect::<Result<_, _>>()
         .map_err(|_| Refused::usage("an argument is no text"))?;
     let given = match arguments::read(texts.iter().cloned())? {
-        Asked::Version => return Ok(print(&help::version())),
-        Asked::Help(about) => return Ok(print(&help::help(&about))),
-        Asked::Run(given) => given,
+        Invocation::Version => return Ok(print(&help::version())),
+        Invocation::Help(about) => return Ok(print(&help::help(&about))),
+        Invocation::Run(given) => given,
     };
     let plan = Plan::new(given, environment)?;
     if plan.options.is_on("daemon") {
@@ -150,7 +150,7 @@ fn run(arguments: Vec<OsString>, environment: &Environment) -> Result<u8, Refuse
     let console = Console::new(&plan.options);
     let runtime = runtime::multi_thread().map_err(Refused::of)?;
     let ended = runtime.block_on(drive::drive(plan, console));
-    // Whoever asked twice for the end waits for nothing.
+    // After a second stop request nothing is waited for.
     runtime.shutdown_background();
     ended
 }
@@ -160,7 +160,7 @@ fn print(text: &str) -> u8 {
     0
 }
 
-/// Starts the same again, away from this terminal.
+/// Starts this command again, detached from the terminal.
 fn begin_in_background(mut arguments: Vec<String>) -> Result<u8, Refused> {
     let end = arguments.iter().position(|argument| argument == "--");
     arguments.insert(end.unwrap_or(arguments.len()), "--daemon=false".to_owned());
@@ -172,7 +172,7 @@ fn begin_in_background(mut arguments: Vec<String>) -> Result<u8, Refused> {
     Ok(0)
 }
 
-/// Logs what happens inside to the file that is named, `-` for standard output.
+/// Logs to the named file; `-` is standard output.
 fn log(options: &Options) -> Result<(), Refused> {
     let Some(path) = options.get("log").filter(|path| !path.is_empty()) else {
         return Ok(());
@@ -191,7 +191,7 @@ fn log(options: &Options) -> Result<(), Refused> {
         let file = file.map_err(|error| Refused::new(format!("Failed to open the file {path}, cause: {error}")))?;
         subscriber.with_writer(std::sync::Mutex::new(file)).try_init()
     };
-    // Only a second start in one process fails, and then logging is on already.
+    // Fails only if logging was started already in this process.
     let _already_started = started;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What `aria2c` will do: the resolved form of its options, checked as a whole before anything starts.
+//! The resolved form of a command line, completely validated before anything starts.
 
 use std::{
     io::Read as _,
@@ -17,7 +17,7 @@ use transfer::SafeUrl;
 
 use crate::{Refused, arguments::Given, expansion::expand, hooks::Hooks};
 
-/// aria2's usual values of what is a setting here, and so has no usual value in the table of options.
+/// aria2's defaults of options that correspond to a service setting, and therefore have none in the table of options.
 const USUAL: [(&str, &str); 5] = [
     ("max-concurrent-downloads", "5"),
     ("max-connection-per-server", "1"),
@@ -26,7 +26,6 @@ const USUAL: [(&str, &str); 5] = [
     ("split", "5"),
 ];
 
-/// What is to be downloaded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Uris(Entry),
@@ -34,38 +33,37 @@ pub(super) enum Wanted {
     Metalink(Vec<u8>, Options),
 }
 
-/// Where clients come in.
+/// Configuration of the RPC listener; present with `--enable-rpc`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Door {
+pub(super) struct RpcListener {
     pub(super) address: SocketAddr,
     pub(super) secret: Option<String>,
     pub(super) allows_any_origin: bool,
 }
 
-/// The session file.
+/// Configuration of the session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Saving {
     pub(super) path: PathBuf,
-    /// How often it is written besides at the end.
+    /// The interval between writes; without one, it is written at the end only.
     pub(super) every: Option<Duration>,
-    /// Downloads that are complete are in it, too.
-    pub(super) is_of_all: bool,
-    /// Downloads that no server knows are in it, too.
-    pub(super) is_of_missing: bool,
-    /// What the command line says of downloads. With those that it begins it is in the file, for a start that does not say
-    /// it.
-    pub(super) spelled_out: Options,
+    /// Whether completed downloads are included.
+    pub(super) includes_completed: bool,
+    /// Whether downloads that failed with 404 are included.
+    pub(super) includes_not_found: bool,
+    /// Command-line options of downloads. Saved with each download that was added at start, so that a restart without
+    /// these arguments keeps them.
+    pub(super) command_line_options: Options,
 }
 
-/// What is to be done, and how.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// The options of everything, as they were given.
+    /// All options, as given.
     pub(super) options: Options,
-    /// Those that clients could give, for all downloads.
+    /// The defaults for all downloads, as RPC clients could set them.
     pub(super) usual: Options,
     pub(super) wanted: Vec<Wanted>,
-    pub(super) door: Option<Door>,
+    pub(super) listener: Option<RpcListener>,
     pub(super) saving: Option<Saving>,
     pub(super) hooks: Hooks,
     pub(super) directory: PathBuf,
@@ -74,14 +72,14 @@ pub(super) struct Plan {
     pub(super) stop_after: Option<Duration>,
     pub(super) stop_with: Option<i32>,
     pub(super) summary_every: Option<Duration>,
-    /// Results that are kept.
+    /// The limit of kept results.
     pub(super) results: usize,
-    /// What was not understood and does not matter.
+    /// Messages about ignored input.
     pub(super) warnings: Vec<String>,
 }
 
 impl Plan {
-    /// Resolves what the command line gives, with the configuration and the lists that it names.
+    /// Resolves the command line with its configuration and input files.
     pub(super) fn new(given: Given, environment: &Environment) -> Result<Self, Refused> {
         let mut warnings = Vec::new();
         let mut options = given.options.clone();
@@ -91,9 +89,9 @@ impl Plan {
             warnings.extend(conf.unknown.iter().map(|line| format!("Unknown option: {line}")));
             options = options.over(&conf.options);
         }
-        let door = options.is_on("enable-rpc").then(|| door(&options));
-        let wanted = wanted(given.operands, &options, door.is_some(), &mut warnings)?;
-        if wanted.is_empty() && door.is_none() {
+        let listener = options.is_on("enable-rpc").then(|| rpc_listener(&options));
+        let wanted = wanted(given.operands, &options, listener.is_some(), &mut warnings)?;
+        if wanted.is_empty() && listener.is_none() {
             return Err(Refused::new("Specify at least one URL."));
         }
         let current =
@@ -104,12 +102,12 @@ impl Plan {
         let is_beside = |row: &Row| {
             row.allowed_in_input_file() && !row.per_download_only() && given.options.get(row.name()).is_some()
         };
-        let spelled_out = usual.clone().over(&options).filtered(is_beside);
+        let command_line_options = usual.clone().over(&options).filtered(is_beside);
         Ok(Self {
             usual,
-            door,
+            listener,
             wanted,
-            saving: saving(&options, &current, spelled_out),
+            saving: saving(&options, &current, command_line_options),
             hooks: Hooks::new(&options),
             transport: transport(&options),
             proxy: proxies(&options, environment)?,
@@ -124,7 +122,7 @@ impl Plan {
     }
 }
 
-/// The value of an option, or its usual one.
+/// The value of an option, or its default.
 fn value<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
     options.get(name).or_else(|| Row::of(name)?.default())
 }
@@ -133,14 +131,14 @@ fn number<T: std::str::FromStr>(options: &Options, name: &str) -> Option<T> {
     value(options, name)?.parse().ok()
 }
 
-/// A time that is not nothing.
+/// A duration in seconds; zero counts as not set.
 fn seconds(options: &Options, name: &str) -> Option<Duration> {
     number(options, name)
         .filter(|seconds| *seconds > 0)
         .map(Duration::from_secs)
 }
 
-/// The configuration: the one that is named, else the user's, if there is one.
+/// The configuration file: the named one, else the user's, if it exists.
 fn conf(named: Option<&str>) -> Result<Option<files::Conf>, Refused> {
     let home = dirs::home_dir();
     let usual = [
@@ -168,13 +166,13 @@ fn read(path: &Path) -> Result<String, Refused> {
         .map_err(|error| Refused::new(format!("Failed to open the file {}, cause: {error}", path.display())))
 }
 
-fn door(options: &Options) -> Door {
+fn rpc_listener(options: &Options) -> RpcListener {
     let address = if options.is_on("rpc-listen-all") {
         Ipv4Addr::UNSPECIFIED
     } else {
         Ipv4Addr::LOCALHOST
     };
-    Door {
+    RpcListener {
         address: SocketAddr::new(IpAddr::V4(address), number(options, "rpc-listen-port").unwrap_or(0)),
         secret: options
             .get("rpc-secret")
@@ -184,10 +182,10 @@ fn door(options: &Options) -> Door {
     }
 }
 
-/// What holds for every download, as clients would say it.
+/// The options that apply to every download, as RPC clients would set them.
 fn usual(options: &Options, directory: &Path) -> Options {
     let mut usual =
-        options.filtered(|row| row.settable_by_rpc() && !row.per_download_only() && !is_of_proxies(row.name()));
+        options.filtered(|row| row.settable_by_rpc() && !row.per_download_only() && !is_proxy_option(row.name()));
     let directory = directory.to_string_lossy().into_owned();
     let unsaid = USUAL.iter().filter(|(name, _)| options.get(name).is_none());
     let unsaid: Vec<_> = unsaid.map(|(name, value)| (*name, (*value).to_owned())).collect();
@@ -203,8 +201,8 @@ fn usual(options: &Options, directory: &Path) -> Options {
     usual
 }
 
-/// Proxies of the command line are those of the system: `--no-proxy` holds for them.
-fn is_of_proxies(name: &str) -> bool {
+/// Proxies of the command line are treated as system proxies, because `--no-proxy` applies to them.
+fn is_proxy_option(name: &str) -> bool {
     name.contains("-proxy") && !name.starts_with("ftp")
 }
 
@@ -226,14 +224,14 @@ fn proxies(options: &Options, environment: &Environment) -> Result<SystemProxy, 
     })
 }
 
-fn saving(options: &Options, current: &Path, spelled_out: Options) -> Option<Saving> {
+fn saving(options: &Options, current: &Path, command_line_options: Options) -> Option<Saving> {
     let path = options.get("save-session").filter(|path| !path.is_empty())?;
     Some(Saving {
         path: current.join(path),
         every: seconds(options, "save-session-interval"),
-        is_of_all: options.is_on("force-save"),
-        is_of_missing: options.get("save-not-found") != Some("false"),
-        spelled_out,
+        includes_completed: options.is_on("force-save"),
+        includes_not_found: options.get("save-not-found") != Some("false"),
+        command_line_options,
     })
 }
 
@@ -249,7 +247,7 @@ fn transport(options: &Options) -> transfer_http::Config {
     }
 }
 
-/// The downloads of the command line and of the list that it names.
+/// The downloads of the command line and of its input file.
 fn wanted(
     operands: Vec<String>,
     options: &Options,
@@ -257,7 +255,7 @@ fn wanted(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Wanted>, Refused> {
     let is_each_own = options.is_on("force-sequential");
-    // Several files cannot have one name.
+    // Several files cannot share one name.
     let own = options.filtered(|row| row.per_download_only() && !(is_each_own && row.name() == "out"));
     let (mut wanted, mut uris) = (Vec::new(), Vec::new());
     for operand in operands {
@@ -293,7 +291,7 @@ fn wanted(
         if let Some(jar) = &jar {
             give_cookies(entry, jar, options);
         }
-        // Nobody could start it.
+        // Without clients, nothing could start it.
         if !has_clients {
             entry.options = entry.options.filtered(|row| row.name() != "pause");
         }
@@ -349,7 +347,7 @@ fn jar(path: &Path) -> Result<CookieJar, Refused> {
     CookieJar::parse(&read(path)?, now.as_secs()).map_err(|problem| Refused::bad_value("load-cookies", &problem))
 }
 
-/// Gives a download the cookies that belong to its first URI, beside the headers that it has.
+/// Adds the cookies that match its first URI to the headers of a download.
 fn give_cookies(entry: &mut Entry, jar: &CookieJar, options: &Options) {
     let url = entry.uris.first().and_then(|uri| SafeUrl::parse(uri).ok());
     let cookies = url.map(|url| jar.for_url(&url)).unwrap_or_default();
@@ -368,12 +366,12 @@ fn give_cookies(entry: &mut Entry, jar: &CookieJar, options: &Options) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::{Asked, read};
+    use crate::arguments::{Invocation, read};
 
     fn plan(line: &[&str]) -> Plan {
         let line = [&["--no-conf"], line].concat();
         match read(line.iter().map(ToString::to_string)).unwrap() {
-            Asked::Run(given) => Plan::new(given, &Environment::default()).unwrap(),
+            Invocation::Run(given) => Plan::new(given, &Environment::default()).unwrap(),
             asked => panic!("{asked:?}"),
         }
     }
@@ -406,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_says_is_as_with_aria2_and_what_is_of_one_download_is_not_of_all() {
+    fn defaults_are_those_of_aria2_and_options_of_one_download_do_not_apply_to_all() {
         let plan = plan(&[
             "-o",
             "name",
@@ -436,11 +434,11 @@ mod tests {
 
     #[test]
     fn clients_come_in_where_they_are_let_in_only() {
-        assert_eq!(plan(&["http://a/f"]).door, None);
-        let door = |line: &[&str]| plan(&[&["--enable-rpc"], line].concat()).door.unwrap();
-        assert_eq!(door(&[]).address, "127.0.0.1:6800".parse().unwrap());
-        assert_eq!((door(&[]).secret, door(&[]).allows_any_origin), (None, false));
-        let open = door(&[
+        assert_eq!(plan(&["http://a/f"]).listener, None);
+        let listener = |line: &[&str]| plan(&[&["--enable-rpc"], line].concat()).listener.unwrap();
+        assert_eq!(listener(&[]).address, "127.0.0.1:6800".parse().unwrap());
+        assert_eq!((listener(&[]).secret, listener(&[]).allows_any_origin), (None, false));
+        let open = listener(&[
             "--rpc-listen-all",
             "--rpc-listen-port=7000",
             "--rpc-secret=s",
@@ -451,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_download_that_nobody_could_start_is_not_paused() {
+    fn a_download_is_not_paused_without_clients_that_could_start_it() {
         let paused = |line: &[&str]| match &plan(line).wanted[..] {
             [Wanted::Uris(entry)] => entry.options.is_on("pause"),
             wanted => panic!("{wanted:?}"),

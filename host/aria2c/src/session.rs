@@ -1,4 +1,4 @@
-//! The session file: what is left to do, as a list that the next start reads with `-i`.
+//! Writes the session file: unfinished downloads, in the format of `-i`.
 
 use std::{
     collections::HashSet,
@@ -17,14 +17,13 @@ use transfer::FailureKind;
 
 use crate::plan::Saving;
 
-/// Writes the session file.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
     pub(super) engine: Engine,
     pub(super) saving: Saving,
-    /// What holds for every download and need not be said of one.
+    /// Options of every download, which need not be repeated for each.
     pub(super) usual: Arc<Options>,
-    /// The GIDs of the downloads that the start began, as soon as they are there.
+    /// The GIDs of the downloads that were added at start, once known.
     pub(super) began_with: Arc<OnceLock<HashSet<String>>>,
 }
 
@@ -53,8 +52,8 @@ impl Session {
 
     fn is_saved(&self, task: &Task) -> bool {
         match &task.phase {
-            Phase::Completed => self.saving.is_of_all,
-            Phase::Failed(failure) => self.saving.is_of_missing || failure.kind != FailureKind::NotFound,
+            Phase::Completed => self.saving.includes_completed,
+            Phase::Failed(failure) => self.saving.includes_not_found || failure.kind != FailureKind::NotFound,
             _ => true,
         }
     }
@@ -68,7 +67,7 @@ impl Session {
         });
         let began = self.began_with.get();
         if began.is_some_and(|began| options.get("gid").is_some_and(|gid| began.contains(gid))) {
-            options = options.over(&self.saving.spelled_out);
+            options = options.over(&self.saving.command_line_options);
         }
         if task.phase == Phase::Paused {
             options.put(Row::of("pause").expect("it is in the table"), "true".to_owned(), false);
@@ -84,7 +83,7 @@ impl SessionFile for Session {
     }
 }
 
-/// Puts a file in the place of what is there: after a crash there is the old one or the new one.
+/// Replaces a file atomically: after a crash it has the old or the new content.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory)?;

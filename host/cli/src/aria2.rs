@@ -1,4 +1,4 @@
-//! Taking downloads over from aria2, and giving them to it.
+//! Import of downloads from aria2, and export to it.
 
 pub(crate) mod export;
 pub(crate) mod import;

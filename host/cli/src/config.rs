@@ -1,4 +1,4 @@
-//! `svc config`: what these commands remember, and, below `server`, the settings of the service itself.
+//! `svc config`: stored settings of the client commands, and, below `server`, the settings of the service.
 
 use std::{io::Read as _, path::PathBuf};
 
@@ -24,7 +24,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 Flags win over the environment, that over this file.";
 
-/// The longest value that is read from standard input.
+/// The longest value from standard input.
 const MAX_VALUE_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug, clap::Args)]
@@ -86,14 +86,13 @@ enum ServerCommand {
     },
 }
 
-/// Reads `name=value`, of which the name may not be empty.
+/// Parses `name=value`; the name must not be empty.
 pub fn parse_pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
     let (key, value) = pair.ok_or("write KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Carries out the command.
 pub(crate) async fn run(args: &ConfigArgs, environment: &Environment) -> anyhow::Result<Exit> {
     match &args.command {
         ConfigCommand::Get { key } => get(args, *key),
@@ -149,7 +148,7 @@ fn change(
     print_done(&args.service, &json!({ "savedIn": path }), sentence)
 }
 
-/// A value from standard input.
+/// Reads a value from standard input.
 pub fn read_value() -> anyhow::Result<String> {
     let mut value = String::new();
     std::io::stdin().take(MAX_VALUE_BYTES).read_to_string(&mut value)?;
@@ -180,7 +179,7 @@ async fn server(args: &ConfigArgs, command: &ServerCommand, environment: &Enviro
         ServerCommand::Set { pairs } => patch(args, &mut client, pairs).await,
         ServerCommand::Unset { keys } => {
             let usual = Settings::default();
-            // A setting of another part is off or automatic when it is empty.
+            // An empty setting of another component means disabled or automatic.
             let default = |key: &String| (key.clone(), usual.value(key).unwrap_or_default());
             let pairs: Vec<_> = keys.iter().map(default).collect();
             patch(args, &mut client, &pairs).await
@@ -188,7 +187,7 @@ async fn server(args: &ConfigArgs, command: &ServerCommand, environment: &Enviro
     }
 }
 
-/// Changes settings. If somebody else changed some meanwhile, once more on top of that.
+/// Changes settings. After a conflict with another client, retries once with the current settings.
 async fn patch(args: &ConfigArgs, client: &mut Client<'_>, pairs: &[(String, String)]) -> anyhow::Result<Exit> {
     let mut was_tried = false;
     let changed: ConfigSnapshot = loop {

@@ -1,4 +1,4 @@
-//! `svc doctor`: looks for what keeps the service of this machine, or another, from working. Changes nothing.
+//! `svc doctor`: diagnoses problems of the service on this machine or another. Changes nothing.
 
 mod finding;
 mod here;
@@ -22,12 +22,11 @@ pub struct DoctorArgs {
     service: ServiceArgs,
 }
 
-/// Carries out the command.
 pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    tell(args, &findings(&args.service, environment).await)
+    print_result(args, &findings(&args.service, environment).await)
 }
 
-/// Everything that was looked at.
+/// The results of all checks.
 pub(crate) async fn findings(service: &ServiceArgs, environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![Finding::ok("executable", concat!("svc ", env!("CARGO_PKG_VERSION")))];
     findings.extend(variables::look());
@@ -58,7 +57,7 @@ fn no_home() -> Vec<Finding> {
     )]
 }
 
-fn tell(args: &DoctorArgs, findings: &[Finding]) -> anyhow::Result<Exit> {
+fn print_result(args: &DoctorArgs, findings: &[Finding]) -> anyhow::Result<Exit> {
     let has_failed = findings.iter().any(|finding| finding.level == Level::Fail);
     if args.service.json {
         print_json(&json!({ "ok": !has_failed, "findings": findings }))?;

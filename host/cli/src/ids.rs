@@ -1,19 +1,19 @@
-//! Ids as people write them: whole, or the beginning of one as long as only one begins so. Pure.
+//! Resolves ids and unique prefixes of them. Pure.
 
 use command::UsageError;
 
 use crate::service::RemoteError;
 
-/// The shortest beginning of an id that is taken; shorter ones are typing errors more often than not.
+/// Shorter prefixes are mostly typing errors.
 const MIN_PREFIX_CHARS: usize = 4;
 
-/// How much of an id a table shows at least.
+/// The minimum length of ids in tables.
 const SHOWN_CHARS: usize = 8;
 
-/// How many of several matches a refusal names.
+/// Limit of matches that an error lists.
 const NAMED_MATCHES: usize = 5;
 
-/// All ids of a kind of thing.
+/// All ids of one kind.
 #[derive(Debug)]
 pub(crate) struct Known {
     what: &'static str,
@@ -27,7 +27,7 @@ impl Known {
         Self { what, sorted }
     }
 
-    /// The ids that are meant, each once. Fails on one that fits several, else names all that fit none.
+    /// Resolves ids without duplicates. Fails for an ambiguous prefix, else with all unknown ones.
     pub(crate) fn find(&self, given: &[String]) -> anyhow::Result<Vec<String>> {
         let mut found: Vec<String> = Vec::new();
         let mut unknown = Vec::new();
@@ -36,7 +36,7 @@ impl Known {
             match self.matches(&wanted) {
                 [] => unknown.push(text.clone()),
                 [id, ..] if *id == wanted => found.push(id.clone()),
-                // The name of a plugin is whole before its publisher.
+                // A plugin's name without its publisher counts as a complete id.
                 [id] if id.split('@').next() == Some(&wanted) => found.push(id.clone()),
                 _ if wanted.len() < MIN_PREFIX_CHARS => {
                     let problem = format!("write at least the first {MIN_PREFIX_CHARS} characters of an id");
@@ -64,7 +64,7 @@ impl Known {
         Ok(found)
     }
 
-    /// How many characters tell all of them apart.
+    /// The prefix length that distinguishes all ids.
     pub(crate) fn shown_chars(&self) -> usize {
         let neighbours = self.sorted.windows(2).map(|pair| {
             let same = pair[0]

@@ -1,15 +1,15 @@
-//! The commands that are clients of a running service, here or elsewhere.
+//! The commands that are clients of a running service, on this machine or another.
 //!
-//! *Owns* the command line of these commands, the connection to a service and what is remembered of it.
+//! *Owns* the command line of these commands, the connection to a service, and the stored client configuration.
 //!
-//! *Never* downloads anything itself, and knows of a service only what its protocol says. The exceptions are the doctor and
-//! the logs of the service on this machine, whose files they read.
+//! *Never* downloads anything itself, and accesses a service only through its protocol. Exceptions: `doctor` and `logs`
+//! read files of the service on this machine.
 //!
 //! # Layers
 //! - `logs`
 //! - `doctor`
 //! - `aria2`, `plugin`, `setup`, `tasks`
-//! - `config`, `greet`
+//! - `config`, `ping`
 //! - `ids`: beginnings of ids
 //! - `service`: which service, which key, and the connection
 //! - `table`
@@ -17,9 +17,9 @@
 mod aria2;
 mod config;
 mod doctor;
-mod greet;
 mod ids;
 mod logs;
+mod ping;
 mod plugin;
 mod service;
 mod setup;
@@ -32,16 +32,16 @@ use command::{Exit, environment::Environment, runtime};
 
 pub use config::{parse_pair, read_value};
 pub use plugin::{installed::PluginCommand, market::MarketCommand};
-pub use service::{Address, Audience, Client, RemoteError, ServiceArgs, Target, attend::attend};
+pub use service::{Address, Client, Observer, RemoteError, ServiceArgs, Target, attend::attend};
 
 /// A command for a service.
 #[derive(Debug, clap::Subcommand)]
 pub enum ClientCommand {
     /// Ask whether a service answers; needs no access key
-    #[command(after_help = greet::PING_EXAMPLES)]
-    Ping(greet::PingArgs),
+    #[command(after_help = ping::PING_EXAMPLES)]
+    Ping(ping::PingArgs),
     /// Show what a service is and what it does now
-    Info(greet::InfoArgs),
+    Info(ping::InfoArgs),
     /// Set the first access key of a new service
     #[command(after_help = setup::EXAMPLES)]
     Setup(setup::SetupArgs),
@@ -95,20 +95,19 @@ pub enum MaintenanceCommand {
     Logs(logs::LogsCommand),
 }
 
-/// What a command does. Boxed, because each of these futures is large and the runtime is instantiated for every type that
-/// it is given.
+/// Boxed, because each of these futures is large and `block_on` is instantiated for every type that it is given.
 type Work<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Exit>> + 'a>>;
 
 fn block_on(work: Work<'_>) -> anyhow::Result<Exit> {
     runtime::current_thread()?.block_on(work)
 }
 
-/// Carries out a command for a service.
+/// Executes a client command.
 pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result<Exit> {
     use tasks::{add, capture, list, queue, watch};
     block_on(match command {
-        ClientCommand::Ping(args) => Box::pin(greet::ping(args, environment)),
-        ClientCommand::Info(args) => Box::pin(greet::info(args, environment)),
+        ClientCommand::Ping(args) => Box::pin(ping::ping(args, environment)),
+        ClientCommand::Info(args) => Box::pin(ping::info(args, environment)),
         ClientCommand::Setup(args) => Box::pin(setup::run(args, environment)),
         ClientCommand::Add(args) => Box::pin(add::run(args, environment)),
         ClientCommand::List(args) => Box::pin(list::list(args, environment)),
@@ -125,7 +124,7 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
     })
 }
 
-/// Carries out a command about the service as a whole.
+/// Executes a maintenance command.
 pub fn run_maintenance(command: &MaintenanceCommand, environment: &Environment) -> anyhow::Result<Exit> {
     use aria2::{export, import};
     block_on(match command {
@@ -136,12 +135,12 @@ pub fn run_maintenance(command: &MaintenanceCommand, environment: &Environment) 
     })
 }
 
-/// Carries out a command about the plugins of a service.
+/// Executes a command about plugins.
 pub fn run_plugin(command: PluginCommand, environment: &Environment) -> anyhow::Result<Exit> {
     block_on(Box::pin(plugin::installed::run(command, environment)))
 }
 
-/// Carries out a command about where the plugins of a service come from.
+/// Executes a command about plugin sources.
 pub fn run_market(command: MarketCommand, environment: &Environment) -> anyhow::Result<Exit> {
     block_on(Box::pin(plugin::market::run(command, environment)))
 }

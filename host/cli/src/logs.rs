@@ -1,4 +1,4 @@
-//! `svc logs`: what people hand to those who look for a cause.
+//! `svc logs`: exports logs and diagnostics for a bug report.
 
 mod bundle;
 
@@ -39,9 +39,9 @@ pub struct ExportArgs {
     service: ServiceArgs,
 }
 
-/// What a service says of itself. A part that it does not give is told as the reason.
+/// Answers of the service. A failed request is included as its error.
 #[derive(Debug, Default, Serialize)]
-struct Said {
+struct Answers {
     describe: Value,
     stats: Value,
     gates: Value,
@@ -49,7 +49,6 @@ struct Said {
     plugins: Value,
 }
 
-/// Carries out the command.
 pub(crate) async fn run(command: &LogsCommand, environment: &Environment) -> anyhow::Result<Exit> {
     let LogsCommand::Export(args) = command;
     let mut bundle = Bundle::new();
@@ -74,28 +73,28 @@ fn about() -> Value {
     })
 }
 
-async fn ask(target: &Target) -> Said {
+async fn ask(target: &Target) -> Answers {
     let mut client = match Client::connect(target).await {
         Ok(client) => client,
         Err(error) => {
             let describe = problem(&error);
-            return Said {
+            return Answers {
                 describe,
-                ..Said::default()
+                ..Answers::default()
             };
         }
     };
-    let mut said = Said::default();
+    let mut answers = Answers::default();
     for (method, part) in [
-        (Method::DiagnosticsDescribe, &mut said.describe),
-        (Method::RuntimeStats, &mut said.stats),
-        (Method::GatewayGet, &mut said.gates),
-        (Method::ConfigGet, &mut said.config),
-        (Method::PluginList, &mut said.plugins),
+        (Method::DiagnosticsDescribe, &mut answers.describe),
+        (Method::RuntimeStats, &mut answers.stats),
+        (Method::GatewayGet, &mut answers.gates),
+        (Method::ConfigGet, &mut answers.config),
+        (Method::PluginList, &mut answers.plugins),
     ] {
         *part = client.ask(method).await.unwrap_or_else(|error| problem(&error));
     }
-    said
+    answers
 }
 
 fn problem(error: &RemoteError) -> Value {
@@ -104,7 +103,7 @@ fn problem(error: &RemoteError) -> Value {
 
 fn write(args: &ExportArgs, archive: &[u8]) -> anyhow::Result<Exit> {
     if args.output.as_ref().is_some_and(|path| path.as_os_str() == "-") {
-        return command::print_whole(archive);
+        return command::print_bytes(archive);
     }
     let usual = || PathBuf::from(format!("svc-logs-{}.zip", jiff::Zoned::now().strftime("%Y%m%d-%H%M%S")));
     let path = args.output.clone().unwrap_or_else(usual);

@@ -1,4 +1,4 @@
-//! Commands about the plugins of a service, and about where they come from.
+//! Commands about plugins and their sources.
 
 pub(crate) mod installed;
 pub(crate) mod market;

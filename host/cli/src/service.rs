@@ -1,6 +1,6 @@
-//! Which service a command talks to, and the connection to it.
+//! Selects the service of a command and connects to it.
 //!
-//! Read [`target`] (which service, which key), [`client`] (calls and events), [`attend`] (following it for long).
+//! Read [`target`] (which service, which key), [`client`] (calls and events), [`attend`] (long-running commands).
 
 mod address;
 pub(crate) mod attend;
@@ -14,7 +14,7 @@ pub(crate) mod http;
 mod target;
 
 pub use address::Address;
-pub use attend::Audience;
+pub use attend::Observer;
 pub use client::Client;
 pub use error::RemoteError;
 pub(crate) use target::print_done;

@@ -1,4 +1,4 @@
-//! `svc setup`: the first access key of a service.
+//! `svc setup`: sets the first access key of a service.
 
 use ::http::Method;
 use agent::AccessKey;
@@ -35,11 +35,11 @@ struct Status {
     code_required: bool,
 }
 
-/// How a host without a key gets its first one.
+/// How a service without a key gets its first one.
 enum Way {
-    /// A server takes it from its first visitor.
+    /// A server has a set-up endpoint.
     Server,
-    /// A desktop takes it from its user, whom it knows without.
+    /// A desktop accepts a settings change from its own user.
     Desktop,
 }
 
@@ -67,10 +67,10 @@ pub(crate) async fn run(args: &SetupArgs, environment: &Environment) -> anyhow::
         }
         Way::Desktop => set_on_desktop(&target, &key).await?,
     }
-    tell(args, &target, &way, is_made_up.then_some(&key))
+    print_result(args, &target, &way, is_made_up.then_some(&key))
 }
 
-/// Whether there is anything to set up, and how it is done from here.
+/// Whether the service needs a key, and how it can be set from here.
 async fn check(args: &SetupArgs, target: &Target) -> anyhow::Result<Way> {
     let answer = http::send(target, Method::GET, "/api/v1/setup/status", None).await?;
     if answer.status == ::http::StatusCode::NOT_FOUND {
@@ -120,8 +120,8 @@ fn refusal(target: &Target, status: ::http::StatusCode, message: String) -> Remo
     }
 }
 
-/// A key that was made up is shown here, and never again.
-fn tell(args: &SetupArgs, target: &Target, way: &Way, made_up: Option<&AccessKey>) -> anyhow::Result<Exit> {
+/// A generated key is printed here only.
+fn print_result(args: &SetupArgs, target: &Target, way: &Way, made_up: Option<&AccessKey>) -> anyhow::Result<Exit> {
     let is_saved = matches!(way, Way::Server) && !args.no_save;
     let saved = is_saved.then(ClientFile::path).transpose()?;
     if args.service.json {

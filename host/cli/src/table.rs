@@ -2,14 +2,13 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// On which side a column's texts are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// Rows below a head.
+/// Rows with a header.
 #[derive(Debug)]
 pub(crate) struct Table<const COLUMNS: usize> {
     head: [(&'static str, Align); COLUMNS],
@@ -25,7 +24,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.push(row);
     }
 
-    /// The lines, head first.
+    /// The lines, header first.
     pub(crate) fn lines(&self) -> Vec<String> {
         let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
             let cells = self.rows.iter().map(|row| row[column].width());

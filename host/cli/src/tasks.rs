@@ -1,4 +1,4 @@
-//! Commands about tasks, and about what decides when they run.
+//! Commands about tasks and queues.
 
 pub(crate) mod add;
 pub(crate) mod capture;

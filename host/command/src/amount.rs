@@ -1,16 +1,16 @@
-//! Amounts as people write and read them: bytes, rates and times.
+//! Parses and formats sizes, rates and durations.
 
 use std::time::Duration;
 
 use transfer::ByteCount;
 
-/// Units of bytes; each is 1024 times the one before.
+/// Each unit is 1024 times the previous one.
 const UNITS: [char; 4] = ['K', 'M', 'G', 'T'];
 
-/// Digits after the point that are looked at; nine tell single bytes of a gigabyte.
+/// Fraction digits that are parsed; nine distinguish single bytes of a gigabyte.
 const MAX_FRACTION_DIGITS: usize = 9;
 
-/// Reads a number of bytes: `4096`, `64K`, `2.5M`, `1G`, `1GiB`, `1T`.
+/// Parses a size: `4096`, `64K`, `2.5M`, `1G`, `1GiB`, `1T`.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     const FORM: &str = "write a number of bytes such as 4096, 64K, 2.5M or 1G (1024-based)";
     let text = text.trim();
@@ -37,7 +37,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "too large; the limit is 8388607T".to_owned())
 }
 
-/// Reads a rate in bytes per second; `0` is none. `/s` may follow.
+/// Parses a rate in bytes per second, with an optional `/s`; `0` means unlimited.
 pub fn parse_rate(text: &str) -> Result<u64, String> {
     let text = text.trim();
     parse_bytes(text.strip_suffix("/s").unwrap_or(text))
@@ -54,7 +54,7 @@ fn unit_factor(unit: &str) -> Option<u128> {
     is_whole.then(|| 1024_u128.pow(u32::try_from(power).unwrap_or(0) + 1))
 }
 
-/// Reads a time in seconds, fractions allowed, between `least` and `most`.
+/// Parses seconds, with fractions, between `least` and `most`.
 pub fn parse_seconds(text: &str, least: f64, most: f64) -> Result<Duration, String> {
     let seconds = text
         .trim()
@@ -65,17 +65,17 @@ pub fn parse_seconds(text: &str, least: f64, most: f64) -> Result<Duration, Stri
     duration.ok_or_else(|| format!("write seconds between {least} and {most}, such as 2.5"))
 }
 
-/// Bytes for people: `999 B`, `1.5 MiB`.
+/// Formats a size: `999 B`, `1.5 MiB`.
 pub fn bytes(count: u64) -> String {
     format!("{:.1}", ByteCount(count))
 }
 
-/// A rate for people: `1.5 MiB/s`.
+/// Formats a rate: `1.5 MiB/s`.
 pub fn rate(bytes_per_second: u64) -> String {
     format!("{}/s", bytes(bytes_per_second))
 }
 
-/// A time for people, two units at most: `0.4s`, `6s`, `12s`, `3m05s`, `2h07m`, `4d03h`.
+/// Formats a duration with at most two units: `0.4s`, `6s`, `12s`, `3m05s`, `2h07m`, `4d03h`.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -87,7 +87,7 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// What part of `total` is done, in whole percent, rounded down so that 100 means all.
+/// Whole percent, rounded down so that 100 means complete.
 pub fn percent(done: u64, total: u64) -> u8 {
     if total == 0 {
         return 100;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_told_with_one_decimal() {
+    fn amounts_have_one_decimal() {
         for (count, expected) in [
             (0, "0 B"),
             (1023, "1023 B"),

@@ -1,4 +1,4 @@
-//! Cookie files in the Netscape format, as browsers' exports and curl write them.
+//! Parser for cookie files in the Netscape format, as exported by browsers and curl.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ pub struct CookieJar {
 
 #[derive(Debug)]
 struct Cookie {
-    /// Whether hosts below the domain get it too.
+    /// Whether subdomains match, too.
     includes_subdomains: bool,
     path: String,
     is_secure: bool,
@@ -20,12 +20,12 @@ struct Cookie {
     value: String,
 }
 
-/// Marks a cookie that scripts may not see; to everyone else the line reads as a comment.
+/// The prefix of a cookie with `HttpOnly`; other parsers take the line for a comment.
 const HTTP_ONLY: &str = "#HttpOnly_";
 
 impl CookieJar {
-    /// Reads a cookie file; cookies that expired before `now` (Unix seconds) are left out. Refused with the line that
-    /// is none of the format, so that a file of another kind is not taken for one without cookies.
+    /// Parses a cookie file and drops cookies that expired before `now` (Unix seconds). An invalid line is an error, so
+    /// that a file of another kind is not taken for an empty one.
     pub fn parse(text: &str, now: u64) -> Result<Self, String> {
         let mut jar = Self::default();
         for (index, line) in text.lines().enumerate() {
@@ -69,7 +69,7 @@ impl CookieJar {
         Ok(jar)
     }
 
-    /// The `Cookie` value for `url`, longest paths first (RFC 6265 §5.4); empty if nothing belongs there.
+    /// The `Cookie` header for `url`, longest paths first (RFC 6265 §5.4); empty if no cookie matches.
     pub fn for_url(&self, url: &SafeUrl) -> String {
         let host = url.as_url().host_str().unwrap_or("").to_ascii_lowercase();
         let mut found: Vec<&Cookie> = Vec::new();

@@ -1,16 +1,16 @@
-//! How many files and sockets this process may have open at once.
+//! The limit of open file descriptors of this process.
 
-/// Descriptors that are kept for everything but connections of clients: downloads, the database, logs, the way between
-/// agent and daemon.
+/// Descriptors reserved for everything but client connections: downloads, database, logs, the connection between agent
+/// and daemon.
 const RESERVE: usize = 128;
 
-/// Raises the limit to what the system lets this user have: the usual soft limit is for programs that do not know better.
-/// Returns what holds then; none if it is not known. Programs that are started from here get the same.
+/// Raises the soft limit up to the hard limit, because the default is meant for programs that use `select`. Returns the
+/// resulting limit, if known. Child processes inherit it.
 pub fn raise_limit() -> Option<usize> {
     imp::raise_limit()
 }
 
-/// How many connections a process with this limit may take: each may need a second descriptor, for a file or for the
+/// The limit of client connections for this descriptor limit: each may need a second descriptor, for a file or for the
 /// daemon.
 pub fn connections(limit: usize, most: usize) -> usize {
     (limit.saturating_sub(RESERVE) / 2).clamp(1, most)
@@ -20,7 +20,7 @@ pub fn connections(limit: usize, most: usize) -> usize {
 mod imp {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    /// More is of no use to anybody, and what sizes tables by the limit should not suffer.
+    /// A higher limit has no benefit, and libraries that allocate tables of that size would suffer.
     const ENOUGH: u64 = 1024 * 1024;
 
     pub(super) fn raise_limit() -> Option<usize> {
@@ -43,7 +43,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    /// Such systems have no such limit.
+    /// These systems have no such limit.
     pub(super) fn raise_limit() -> Option<usize> {
         None
     }

@@ -1,27 +1,27 @@
-//! Every environment variable that Svc reads, and the only place that reads them (clap reads those that stand in for
-//! an option, under the names given here).
+//! All environment variables that Svc reads, and the only module that reads them (clap reads those that correspond to
+//! an option, by the names defined here).
 
 use std::path::PathBuf;
 
 use engine::SystemProxy;
 use transfer::{SafeUrl, Secret};
 
-/// The password of `--http-user`, so that it need not be an argument that other users of the machine can see.
+/// The password of `--http-user`. As an argument it would be visible to other users of the machine.
 pub const HTTP_PASSWORD: &str = "SVC_HTTP_PASSWORD";
 
-/// What is logged to standard error: `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level,…`.
+/// The log filter of standard error: `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level,…`.
 pub const LOG_LEVEL: &str = "SVC_LOG_LEVEL";
 
-/// The data directory: what the daemon keeps, and in `agent/` what the agent keeps.
+/// The data directory of the daemon; the agent uses `agent/` in it.
 pub const DATA_DIR: &str = "SVC_DATA_DIR";
 
-/// Where files go that nobody names a directory for.
+/// The default directory for downloads.
 pub const SAVE_DIR: &str = "SVC_SAVE_DIR";
 
-/// Where the headless host listens: an address and a port.
+/// The listening address and port of the headless host.
 pub const BIND: &str = "SVC_BIND";
 
-/// The access key: for a host the one to begin with, for a client the one to send.
+/// The access key: for a host the initial one, for a client the one to send.
 pub const TOKEN: &str = "SVC_TOKEN";
 
 /// The address of the service that a client talks to.
@@ -30,16 +30,16 @@ pub const URL: &str = "SVC_URL";
 /// Whether [`TOKEN`] replaces a host's stored key at every start.
 pub const TOKEN_FORCE: &str = "SVC_TOKEN_FORCE";
 
-/// The proxies whose `X-Forwarded-For` is believed: addresses, separated by commas.
+/// The proxies whose `X-Forwarded-For` is trusted: addresses, separated by commas.
 pub const TRUSTED_PROXIES: &str = "SVC_TRUSTED_PROXIES";
 
 /// The passphrase of the keys that sign plugins and sources.
 pub const KEY_PASSPHRASE: &str = "SVC_KEY_PASSPHRASE";
 
-/// A file whose first line is what [`KEY_PASSPHRASE`] would say.
+/// A file with the passphrase ([`KEY_PASSPHRASE`]) in its first line.
 pub const KEY_PASSPHRASE_FILE: &str = "SVC_KEY_PASSPHRASE_FILE";
 
-/// The language that user interfaces begin with: `en`, `zh`, …; a country after it does not matter.
+/// The initial language of user interfaces: `en`, `zh`, …; a country suffix is ignored.
 pub const LANGUAGE: &str = "SVC_LANG";
 
 /// Any value but the empty one switches colour off (<https://no-color.org>).
@@ -48,7 +48,7 @@ pub const NO_COLOR: &str = "NO_COLOR";
 /// The kind of terminal; `dumb` cannot move its cursor, so it gets lines instead of bars.
 pub const TERM: &str = "TERM";
 
-/// What the environment says, read once at the start.
+/// The environment, read once at the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -67,7 +67,7 @@ pub struct Environment {
     pub key_passphrase: Option<Secret>,
     /// [`KEY_PASSPHRASE_FILE`], if set and not empty.
     pub key_passphrase_file: Option<PathBuf>,
-    /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say, in lower or upper case.
+    /// From `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in lower or upper case.
     pub system_proxy: SystemProxy,
     /// Whether [`NO_COLOR`] is set.
     pub is_colorless: bool,
@@ -97,7 +97,7 @@ impl Environment {
     }
 }
 
-/// Whether a variable's text means yes; quotes that a service file left around it do not matter.
+/// Quotes that a service file left around the value are ignored.
 fn is_true(text: &str) -> bool {
     let text = text.trim().trim_matches(['"', '\'']);
     ["1", "true", "yes", "on"]
@@ -112,7 +112,7 @@ fn language(text: &str) -> Option<String> {
     is_language.then(|| primary.to_ascii_lowercase())
 }
 
-/// A proxy's URL; one that is none is as good as not set, as with every other program that reads it.
+/// A proxy's URL; an invalid one is ignored, as by other programs that read these variables.
 fn proxy(name: &str) -> Option<SafeUrl> {
     either_case(name).and_then(|text| SafeUrl::parse(&text).ok())
 }
@@ -121,7 +121,7 @@ fn either_case(name: &str) -> Option<String> {
     variable(name).or_else(|| variable(&name.to_ascii_uppercase()))
 }
 
-/// The text of one variable, if it is set and not empty.
+/// The value of a variable, if it is set and not empty.
 #[expect(clippy::disallowed_methods, reason = "this is the place that reads the environment")]
 pub fn variable(name: &str) -> Option<String> {
     let value = std::env::var_os(name)?;

@@ -1,54 +1,54 @@
-//! How the process ends: one code per kind of end, the same for every command. Scripts depend on the numbers; where
-//! aria2 and curl have a number for the same thing, it is theirs.
+//! Exit codes, the same for every command. Scripts depend on the numbers; where aria2 or curl has a number for the same
+//! condition, it is used.
 
 use std::fmt::Write as _;
 
 use protocol::ErrorCode;
 use transfer::FailureKind;
 
-/// The end of a command.
+/// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exit {
-    /// All is done.
+    /// Everything was done.
     Success,
-    /// A defect of ours, or something that no other code stands for.
+    /// A bug, or an error without its own code.
     Internal,
-    /// Something did not answer in time.
+    /// A peer did not answer in time.
     Timeout,
-    /// The server knows no such file.
+    /// The server has no such file.
     NotFound,
-    /// The network, the proxy or the server is in the way, perhaps only for now.
+    /// An error of the network, proxy or server, possibly temporary.
     Network,
-    /// Told to stop before all was done; the same command goes on from there.
+    /// Stopped on request before everything was done; running the command again resumes.
     Unfinished,
-    /// No space or no quota left.
+    /// No space or quota left.
     DiskFull,
-    /// The target is taken and may not be renamed.
+    /// The target exists and must not be renamed.
     Exists,
-    /// The target may not be written.
+    /// The target cannot be written.
     CannotCreate,
     /// The disk failed.
     DiskIo,
-    /// The target's directory could not be made.
+    /// The target's directory cannot be created.
     Directory,
-    /// The response breaks the protocol or is not the file that was announced.
+    /// The response violates the protocol or is not the announced file.
     BadResponse,
-    /// Redirects that lead nowhere or where they may not.
+    /// Too many redirects, or a forbidden one.
     Redirect,
-    /// The server wants other credentials.
+    /// The server rejected the credentials.
     Unauthorized,
     /// The command cannot be carried out as given.
     Usage,
-    /// The finished bytes do not have the checksum asked for.
+    /// The checksum of the received bytes does not match.
     Checksum,
-    /// A plugin does not do what its author recorded, or is not fit to be packed.
+    /// A plugin differs from its recorded fixtures, or cannot be packed.
     Unfit,
-    /// A plugin or a source of plugins is not signed as it should be.
+    /// A signature of a plugin or source is missing or invalid.
     Untrusted,
 }
 
 impl Exit {
-    /// Every exit, in the order of the codes.
+    /// In the order of the codes.
     const ALL: [Self; 18] = [
         Self::Success,
         Self::Internal,
@@ -70,18 +70,18 @@ impl Exit {
         Self::Untrusted,
     ];
 
-    /// The code that the process ends with.
+    /// The process exit code.
     pub fn code(self) -> u8 {
         self.entry().0
     }
 
-    /// The end of another process of ours, by its code; none if a signal ended it.
+    /// The result of a child process by its exit code; none if a signal ended it.
     pub fn from_code(code: Option<i32>) -> Self {
         let known = Self::ALL.into_iter().find(|exit| code == Some(exit.code().into()));
         known.unwrap_or(Self::Internal)
     }
 
-    /// The exit for an HTTP status with which a service refuses.
+    /// The exit for an HTTP error status of a service.
     pub fn from_status(status: u16) -> Self {
         match status {
             401 | 403 | 429 => Self::Unauthorized,
@@ -92,7 +92,7 @@ impl Exit {
         }
     }
 
-    /// The code, and what it means in a few words.
+    /// The code and its description.
     fn entry(self) -> (u8, &'static str) {
         match self {
             Self::Success => (0, "everything asked for is done"),
@@ -150,14 +150,14 @@ impl From<FailureKind> for Exit {
             FailureKind::Unauthorized | FailureKind::Forbidden | FailureKind::LoginRequired => Self::Unauthorized,
             FailureKind::InvalidSource | FailureKind::UnsupportedScheme => Self::Usage,
             FailureKind::ChecksumMismatch => Self::Checksum,
-            // A kind that is newer than this table; the test below refuses one that `FailureKind::ALL` names.
+            // A newer kind than this table; a test ensures that every kind in `FailureKind::ALL` is mapped.
             FailureKind::Internal | _ => Self::Internal,
         }
     }
 }
 
 impl From<ErrorCode> for Exit {
-    /// The exit for a call that a service refused.
+    /// The exit for a refused call.
     fn from(code: ErrorCode) -> Self {
         match code {
             ErrorCode::Timeout => Self::Timeout,
@@ -171,7 +171,7 @@ impl From<ErrorCode> for Exit {
     }
 }
 
-/// The table of exits for help and manual.
+/// The table of exit codes for help and manual.
 pub fn help() -> String {
     let mut text = "Exit codes:".to_owned();
     for exit in Exit::ALL {

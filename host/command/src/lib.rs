@@ -1,9 +1,9 @@
-//! What every command of `svc` has in common: how it ends, what it reads of its surroundings, and how it prints.
+//! Shared parts of all commands of `svc`: exit codes, environment, and printing.
 //!
-//! *Owns* the exit codes, the environment variables, the usual directories, logging, signals, amounts and text as people
-//! read them. Commands are in `get`, `cli`, `aria2c` and `author`; the executable puts them together.
+//! *Owns* the exit codes, the environment variables, default directories, logging, signals, and formatting of amounts
+//! and text. Commands are in `get`, `cli`, `aria2c` and `author`; the executable combines them.
 //!
-//! *Never* knows a command, and opens no connection.
+//! *Never* depends on a command, and opens no connection.
 //!
 //! # Layers
 //! - `log`
@@ -26,5 +26,5 @@ pub mod terminal;
 mod usage;
 
 pub use exit::Exit;
-pub use print::{note, print_json, print_lines, print_now, print_whole, warn};
+pub use print::{note, print_bytes, print_json, print_lines, print_now, warn};
 pub use usage::UsageError;

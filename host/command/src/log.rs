@@ -1,4 +1,4 @@
-//! What happens inside, for people who look for a cause: on standard error, and of the service also in files.
+//! Sets up logging: to standard error, and for the service to files as well.
 
 mod kept;
 
@@ -16,24 +16,24 @@ use crate::{
 
 pub use self::kept::{LOG_DIR, files};
 
-/// What is shown of a service, and what is kept of it, unless somebody asks for more.
+/// The default filters of a service, for standard error and for its files.
 const SHOWN: &str = "warn";
 const KEPT: &str = "info";
 
 type Layered = Box<dyn tracing_subscriber::Layer<Registry> + Send + Sync>;
 
-/// Starts logging to standard error if `--verbose` (given `verbosity` times) or the environment asks for it; the
-/// environment wins.
+/// Logs to standard error if `--verbose` (given `verbosity` times) or the environment requests it; the environment
+/// takes precedence.
 pub fn start(verbosity: u8, environment: &Environment) -> Result<(), UsageError> {
-    if let Some(directives) = asked(verbosity, environment) {
+    if let Some(directives) = requested_level(verbosity, environment) {
         begin(vec![shown(directives, environment)?]);
     }
     Ok(())
 }
 
-/// Starts logging of a process of the service: to standard error, and to its own files in the data directory.
+/// Logs of a service process: to standard error, and to its files in the data directory.
 pub fn start_kept(verbosity: u8, environment: &Environment, data_dir: &Path, process: &str) -> anyhow::Result<()> {
-    let asked = asked(verbosity, environment);
+    let asked = requested_level(verbosity, environment);
     let mut layers = vec![shown(asked.unwrap_or(SHOWN), environment)?];
     match Kept::open(&data_dir.join(LOG_DIR), process) {
         Ok(kept) => {
@@ -41,14 +41,14 @@ pub fn start_kept(verbosity: u8, environment: &Environment, data_dir: &Path, pro
             let layer = fmt::layer().with_ansi(false).with_writer(Mutex::new(kept));
             layers.push(layer.with_filter(filter).boxed());
         }
-        // A service that cannot write there says so itself, and better.
+        // The service itself reports an unwritable data directory, with a better message.
         Err(error) => crate::warn(&UsageError::new("logs", format!("not kept: {error}"))),
     }
     begin(layers);
     Ok(())
 }
 
-fn asked(verbosity: u8, environment: &Environment) -> Option<&str> {
+fn requested_level(verbosity: u8, environment: &Environment) -> Option<&str> {
     let by_option = match verbosity {
         0 => None,
         1 => Some("info"),
@@ -75,6 +75,6 @@ fn filter(directives: &str) -> Result<EnvFilter, UsageError> {
 }
 
 fn begin(layers: Vec<Layered>) {
-    // Only a second start in one process fails, and then logging is on already.
+    // Fails only if logging was started already in this process.
     let _already_started = tracing_subscriber::registry().with(layers).try_init();
 }

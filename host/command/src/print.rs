@@ -1,4 +1,4 @@
-//! Printing: the result of a command on standard output, remarks beside it on standard error.
+//! Printing: results on standard output, remarks on standard error.
 
 use std::io::{self, Write as _};
 
@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::{Exit, UsageError, terminal::printable};
 
-/// Prints what a command was asked for. A reader that wants only the start of it (`svc man | head`) is no failure.
-pub fn print_whole(text: &[u8]) -> anyhow::Result<Exit> {
+/// Prints the result of a command. A closed pipe (`svc man | head`) is not a failure.
+pub fn print_bytes(text: &[u8]) -> anyhow::Result<Exit> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -18,34 +18,34 @@ pub fn print_whole(text: &[u8]) -> anyhow::Result<Exit> {
     }
 }
 
-/// Prints lines for people. Nothing in them controls a terminal.
+/// Prints lines, with control characters removed.
 pub fn print_lines<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> anyhow::Result<Exit> {
     let mut text = String::new();
     for line in lines {
         text.push_str(&printable(line.as_ref()));
         text.push('\n');
     }
-    print_whole(text.as_bytes())
+    print_bytes(text.as_bytes())
 }
 
-/// Prints a line of a command that goes on, at once. A reader that has gone is no failure.
+/// Prints a line of a command that continues, unbuffered. A closed pipe is not a failure.
 pub fn print_now(text: &str) {
     let _closed = writeln!(io::stdout(), "{}", printable(text)).and_then(|()| io::stdout().flush());
 }
 
-/// Prints a record for scripts.
+/// Prints a JSON record.
 pub fn print_json(record: &impl Serialize) -> anyhow::Result<Exit> {
     let mut text = serde_json::to_string_pretty(record).context("cannot write JSON")?;
     text.push('\n');
-    print_whole(text.as_bytes())
+    print_bytes(text.as_bytes())
 }
 
-/// Prints a remark to standard error, beside the result. A closed standard error is no failure.
+/// Prints a remark to standard error. A closed one is not a failure.
 pub fn note(sentence: &str) {
     let _closed = writeln!(io::stderr(), "{}", printable(sentence));
 }
 
-/// Prints a problem that does not keep the command from going on.
+/// Prints a problem that does not stop the command.
 pub fn warn(problem: &UsageError) {
     let _closed = writeln!(io::stderr(), "warning: {problem}");
 }

@@ -1,8 +1,8 @@
-//! Being told to stop: Ctrl-C, or the signal that service managers and shells send.
+//! Stop requests: Ctrl-C, or SIGTERM from service managers and shells.
 
 use std::io;
 
-/// The requests to stop, as they come.
+/// The stream of stop requests.
 #[derive(Debug)]
 pub struct StopRequests {
     #[cfg(unix)]
@@ -13,7 +13,7 @@ pub struct StopRequests {
 
 #[cfg(unix)]
 impl StopRequests {
-    /// Starts listening; from here on the process no longer ends by itself.
+    /// Installs the handlers; from here on these signals no longer end the process.
     pub fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
@@ -33,7 +33,7 @@ impl StopRequests {
 
 #[cfg(not(unix))]
 impl StopRequests {
-    /// Starts listening.
+    /// Installs the handlers.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {})
     }

@@ -1,13 +1,13 @@
-//! Text that is safe to show on a terminal and fits into its columns.
+//! Makes text safe for a terminal and fits it into columns.
 
 use std::{borrow::Cow, io};
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The size taken for a terminal that does not tell its own.
+/// The fallback if the terminal's size is unknown.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
-/// `text` without anything that controls a terminal or changes how the text around it reads.
+/// `text` without control characters and bidirectional overrides.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| {
         c.is_control()
@@ -31,7 +31,7 @@ pub fn size() -> (usize, usize) {
     }
 }
 
-/// `text` in exactly `columns` columns: padded, or cut in its middle so that the extension stays.
+/// `text` in exactly `columns` columns: padded, or shortened in the middle so that the extension remains.
 pub fn fit(text: &str, columns: usize) -> String {
     let width = text.width();
     if width <= columns {

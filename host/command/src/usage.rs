@@ -1,13 +1,13 @@
-//! The error of a command line that cannot be carried out as given.
+//! The error of an invalid command line.
 
-/// A command line that cannot be carried out as given. The message names the option or field, what is wrong with it
-/// and what is allowed, and never repeats a value that may be secret.
+/// A command line that cannot be executed as given. The message names the option or field, the problem and what is
+/// allowed, and never repeats a value that may be secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct UsageError {
     /// The option, argument, or file and line.
     pub field: String,
-    /// What is wrong and what is allowed.
+    /// The problem and what is allowed.
     pub problem: String,
 }
 

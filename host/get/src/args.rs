@@ -1,4 +1,5 @@
-//! The options of `svc get` as they are written. What they mean together is [`super::plan`]'s.
+//! Command-line options of `svc get`, as written; [`super::plan`] resolves them. Doc comments of the options are their
+//! help.
 
 use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
@@ -6,25 +7,25 @@ use clap::{Args, ValueEnum, ValueHint, builder::RangedU64ValueParser};
 use command::{amount, environment};
 use transfer::{ConnectionPlan, OnConflict, RetryPolicy};
 
-/// Segments of one file. More than this many costs servers more than it gains anyone.
+/// Limit of segments per file; more would burden servers without a gain.
 pub const SEGMENTS: RangeInclusive<u16> = 0..=64;
 
 /// Connections to one host, per file.
 pub const MAX_CONNECTIONS: RangeInclusive<u16> = 1..=128;
 
-/// Files at a time; each needs a few file handles and the usual limit of a process is 1024 of them or more.
+/// Limit of concurrent files; each needs a few descriptors, and the usual limit of a process is 1024 or more.
 pub const JOBS: RangeInclusive<u16> = 1..=1024;
 
-/// Smaller parts than 64 KiB spend more on requests than on bytes.
+/// Below 64 KiB, requests cost more than the bytes.
 pub const MIN_SPLIT_BYTES: RangeInclusive<u64> = 64 * 1024..=1024 * 1024 * 1024;
 
-/// Retries that may be asked for; there is `unlimited` beside.
+/// Limit of a finite number of retries.
 pub const MAX_RETRIES: u32 = 1000;
 
-/// The longest time that any option takes: a day.
+/// The longest duration of any option: a day.
 const MAX_SECONDS: f64 = 86_400.0;
 
-/// The shortest time to wait for anything on a network.
+/// The shortest timeout of a network operation.
 const MIN_TIMEOUT_SECONDS: f64 = 0.1;
 
 /// What `svc get` can be told.
@@ -211,7 +212,7 @@ pub enum Retries {
 }
 
 impl Retries {
-    /// The policy for this patience; the first attempt is none of the retries.
+    /// The retry policy; the first attempt is not a retry.
     pub fn policy(self, base: Duration) -> RetryPolicy {
         let attempts = match self {
             Self::Times(times) => Some(times + 1),
@@ -241,7 +242,7 @@ pub struct OutputArgs {
     pub verbose: u8,
 }
 
-/// Reads the number of segments: up to 64, or 0 for what the engine thinks best.
+/// Parses the number of segments: up to 64, or 0 for automatic.
 pub fn segments() -> RangedU64ValueParser<u16> {
     ranged(&SEGMENTS)
 }

@@ -1,4 +1,5 @@
-//! Doing it: hands the files to an engine of its own, a batch at a time, and passes on what the engine tells.
+//! The main loop: submits the files to an engine in this process in batches, and forwards the engine's events to the
+//! screen.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -14,19 +15,19 @@ use crate::{
     render::{self, Screen},
 };
 
-/// Files that the engine knows at a time; a list of any length costs no more memory than these.
+/// Files that the engine knows at a time, which bounds memory for lists of any length.
 const AHEAD: usize = 1000;
 
-/// Files handed over at once: few enough that the first starts at once, many enough that handing over costs nothing.
+/// Files per batch: few enough that the first starts immediately, many enough to amortize the call.
 const BATCH: usize = 200;
 
-/// How long runs may take to save what they have; a disk that is busy with 16 files needs a second or two.
+/// How long runs may take to save their progress; a busy disk with 16 files needs a second or two.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How often progress is looked at when the screen does not ask for it: so often the sum of bytes is brought up to date.
+/// The interval of progress updates when the screen requests none; keeps the sum of bytes current.
 const QUIET_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Downloads what `plan` says and tells `screen`.
+/// Downloads the files of `plan` and reports to `screen`.
 pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Box<dyn Screen>) -> anyhow::Result<Exit> {
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
     let current_dir = std::env::current_dir().context("cannot find the current directory")?;
@@ -49,18 +50,18 @@ pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Bo
     drive.save(&mut stop).await;
     let totals = drive.ledger.totals();
     drive.screen.summary(&totals);
-    let told = drive.screen.flush();
+    let written = drive.screen.flush();
     match end? {
         End::ReaderGone => Ok(Exit::Unfinished),
         End::Stopped if totals.unfinished() > 0 => Ok(Exit::Unfinished),
         End::Stopped | End::Done => {
-            is_reader_there(told)?;
+            is_reader_there(written)?;
             Ok(drive.ledger.last_failure().map_or(Exit::Success, Exit::from))
         }
     }
 }
 
-/// The engine's settings for a run of the command. Runs retry by themselves, as the user asked; nobody retries them.
+/// The engine's settings. Runs retry by themselves, as configured; nothing retries a failed task.
 fn settings(plan: &Plan) -> Settings {
     Settings {
         max_concurrent_tasks: plan.jobs.into(),
@@ -70,30 +71,28 @@ fn settings(plan: &Plan) -> Settings {
     }
 }
 
-/// Whether anybody still reads what is told; `Err` if telling failed otherwise.
-fn is_reader_there(told: io::Result<()>) -> anyhow::Result<bool> {
-    match told {
+/// `false` if the output was closed; other write errors are returned.
+fn is_reader_there(written: io::Result<()>) -> anyhow::Result<bool> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        told => told.map(|()| true).context("cannot write to standard output"),
+        written => written.map(|()| true).context("cannot write to standard output"),
     }
 }
 
-/// Why the loop ended.
 enum End {
-    /// Every file came to an end.
+    /// Every file has ended.
     Done,
-    /// The user wants to stop.
+    /// The user requested a stop.
     Stopped,
-    /// What read our standard output has gone; so nobody wants the rest.
+    /// Standard output was closed by its reader, so the rest is not wanted.
     ReaderGone,
 }
 
-/// What can happen while files are under way.
-enum Happening {
+enum Wakeup {
     StopRequested,
     LookNow,
-    Told(Option<Result<(u64, Event), engine::Gap>>),
-    /// Nothing is left to pass on for now.
+    Engine(Option<Result<(u64, Event), engine::Gap>>),
+    /// No event is pending.
     CaughtUp,
 }
 
@@ -104,7 +103,7 @@ struct Drive<W: Iterator<Item = (usize, TaskSpec)>> {
     is_all_handed_over: bool,
     ledger: Ledger,
     screen: Box<dyn Screen>,
-    /// Tasks whose files are there and which the engine may forget.
+    /// Tasks of complete files, which the engine may forget.
     arrived: Vec<TaskId>,
 }
 
@@ -117,27 +116,27 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
             if self.ledger.is_empty() && self.is_all_handed_over {
                 return Ok(End::Done);
             }
-            let happening = tokio::select! {
+            let wakeup = tokio::select! {
                 biased;
-                () = stop.next() => Happening::StopRequested,
-                _ = look.tick() => Happening::LookNow,
-                event = self.events.next() => Happening::Told(event),
-                () = std::future::ready(()), if !is_caught_up => Happening::CaughtUp,
+                () = stop.next() => Wakeup::StopRequested,
+                _ = look.tick() => Wakeup::LookNow,
+                event = self.events.next() => Wakeup::Engine(event),
+                () = std::future::ready(()), if !is_caught_up => Wakeup::CaughtUp,
             };
-            is_caught_up = matches!(happening, Happening::CaughtUp);
-            match happening {
-                Happening::StopRequested => return Ok(End::Stopped),
-                Happening::LookNow => self.look(),
-                Happening::Told(Some(Ok((_, event)))) => self.pass_on(&event),
-                Happening::Told(Some(Err(_gap))) => self.catch_up().await?,
-                Happening::Told(None) => anyhow::bail!("the engine ended before the files did"),
-                Happening::CaughtUp if !is_reader_there(self.screen.flush())? => return Ok(End::ReaderGone),
-                Happening::CaughtUp => {}
+            is_caught_up = matches!(wakeup, Wakeup::CaughtUp);
+            match wakeup {
+                Wakeup::StopRequested => return Ok(End::Stopped),
+                Wakeup::LookNow => self.look(),
+                Wakeup::Engine(Some(Ok((_, event)))) => self.pass_on(&event),
+                Wakeup::Engine(Some(Err(_gap))) => self.catch_up().await?,
+                Wakeup::Engine(None) => anyhow::bail!("the engine ended before the files did"),
+                Wakeup::CaughtUp if !is_reader_there(self.screen.flush())? => return Ok(End::ReaderGone),
+                Wakeup::CaughtUp => {}
             }
         }
     }
 
-    /// Keeps the engine supplied, and lets it forget what is done.
+    /// Submits further files, and removes completed ones from the engine.
     async fn hand_over(&mut self) -> anyhow::Result<()> {
         if self.arrived.len() >= BATCH {
             self.engine
@@ -160,7 +159,7 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
         Ok(())
     }
 
-    /// Looks how the runs are doing and shows it.
+    /// Queries the progress of runs and shows it.
     fn look(&mut self) {
         for run in self.engine.all_progress() {
             self.ledger.progressed(run.task, &run.progress);
@@ -172,13 +171,13 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
         let screen = self.screen.as_mut();
         match event {
             Event::TasksChanged(tasks) => tasks.iter().for_each(|task| self.changed(task)),
-            Event::Notice { task, message } => self.ledger.tell(*task, &render::Event::Notice(message), screen),
+            Event::Notice { task, message } => self.ledger.report(*task, &render::Event::Notice(message), screen),
             Event::AttemptFailed { task, failure, wait } => {
                 self.ledger
-                    .tell(*task, &render::Event::Retrying { failure, wait: *wait }, screen);
+                    .report(*task, &render::Event::Retrying { failure, wait: *wait }, screen);
             }
             Event::Skipped { task, existing } => self.ledger.skipped(*task, existing),
-            // What is left concerns tasks that have ended here, or what this command does not use.
+            // The others concern ended tasks, or features that this command does not use.
             _ => {}
         }
     }
@@ -189,7 +188,7 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
         }
     }
 
-    /// Events were lost because we were too slow; what counts is how the tasks are now.
+    /// Events were lost, because this process was too slow: reads the current state of all tasks instead.
     async fn catch_up(&mut self) -> anyhow::Result<()> {
         for id in self.ledger.ids() {
             let task = self.engine.task(id).await?;
@@ -198,13 +197,13 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
         Ok(())
     }
 
-    /// Ends the engine, so that every run saves what it has. A second request to stop ends the process at once.
+    /// Shuts the engine down, so that every run saves its progress. A second stop request ends the process at once.
     async fn save(&mut self, stop: &mut StopRequests) {
         tokio::select! {
             _report = self.engine.shutdown(GRACE) => {}
             () = stop.next() => exit_at_once(),
         }
-        // Files that came to their end while the others were stopping.
+        // Reports files that ended during the shutdown.
         while let Some(event) = self.events.next().await {
             if let Ok((_, event)) = event {
                 self.pass_on(&event);

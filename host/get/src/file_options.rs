@@ -1,4 +1,4 @@
-//! The options below a URL of an input file: they hold for that file instead of the command's own.
+//! Options of a single file in an input file; they override the command line.
 
 use std::{ops::RangeInclusive, path::Path};
 
@@ -12,9 +12,9 @@ use crate::{
     request,
 };
 
-/// Lets `options` hold for `task`. Of a name given twice the last counts, except that headers add up.
+/// Applies `options` to `task`. The last of repeated options wins, except that headers accumulate.
 pub(super) fn apply(task: &mut TaskSpec, options: &[FileOption<'_>]) -> Result<(), UsageError> {
-    // `out` is relative to `dir`, whichever stands first.
+    // `out` is relative to `dir`, in either order.
     let (last, first): (Vec<_>, Vec<_>) = options.iter().partition(|option| option.name == OptionName::Out);
     for option in first.into_iter().chain(last) {
         apply_one(task, option)?;
@@ -50,7 +50,7 @@ fn apply_one(task: &mut TaskSpec, option: &FileOption<'_>) -> Result<(), UsageEr
     Ok(())
 }
 
-/// Lets the file of `task` be `out`, which may lead into another directory.
+/// Sets the file name of `task` to `out`, which may contain directories.
 pub(super) fn place(field: &str, task: &mut TaskSpec, out: &Path) -> Result<(), UsageError> {
     let refuse = || UsageError::new(field, "write the name of a file, not of a directory");
     let is_directory = out.to_string_lossy().ends_with(std::path::is_separator);

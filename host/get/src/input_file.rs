@@ -1,41 +1,37 @@
-//! Input files in aria2's format: one file per line, TAB-separated mirrors, indented `name=value` options below it,
-//! `#` comments. Pure: text in, entries out; what the options mean is [`super::wanted`]'s.
+//! Parser for input files in aria2's format: one file per line, TAB-separated mirrors, indented `name=value` options
+//! below it, `#` comments. Pure; [`super::wanted`] interprets the options.
 
 use command::UsageError;
 
-/// One file of an input file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
-    /// The number of its line, from 1.
+    /// Counted from 1.
     pub(super) line: usize,
-    /// Its URLs, as written; never empty.
+    /// As written; never empty.
     pub(super) urls: Vec<&'a str>,
-    /// Its options, in order.
+    /// In order.
     pub(super) options: Vec<FileOption<'a>>,
 }
 
-/// An option line below an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileOption<'a> {
-    /// The number of its line, from 1.
+    /// Counted from 1.
     pub(super) line: usize,
-    /// Which option.
     pub(super) name: OptionName,
-    /// Its value, white space around it removed.
+    /// Without surrounding white space.
     pub(super) value: &'a str,
 }
 
 macro_rules! option_names {
     ($($variant:ident = $text:literal),* $(,)?) => {
-        /// The options that an input file knows, under aria2's names.
+        /// The options of an input file, by aria2's names.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum OptionName { $($variant),* }
 
         impl OptionName {
-            /// All of them, in the order that messages name them.
+            /// In the order of messages.
             pub(super) const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The name as written.
             pub(super) fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),* }
             }
@@ -61,7 +57,7 @@ option_names! {
     RemoteTime = "remote-time",
 }
 
-/// The entries of `text`, in order, read as they are asked for. Ends after the first error.
+/// Parses the entries of `text` lazily, in order. Ends after the first error.
 pub(super) fn entries(text: &str) -> Entries<'_> {
     Entries {
         lines: Lines {
@@ -72,7 +68,6 @@ pub(super) fn entries(text: &str) -> Entries<'_> {
     }
 }
 
-/// The iterator of [`entries`].
 #[derive(Debug, Clone)]
 pub(super) struct Entries<'a> {
     lines: Lines<'a>,
@@ -143,7 +138,7 @@ fn is_indented(line: &str) -> bool {
     line.starts_with([' ', '\t'])
 }
 
-/// The lines that mean something, with their numbers.
+/// Lines that are neither blank nor comments, with their numbers.
 #[derive(Debug, Clone)]
 struct Lines<'a> {
     rest: &'a str,
@@ -166,7 +161,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The next line, if it is one that `wanted` accepts.
+    /// The next line, if `wanted` accepts it.
     fn next_if(&mut self, wanted: impl Fn(&str) -> bool) -> Option<(usize, &'a str)> {
         let before = self.clone();
         let next = self.next()?;

@@ -1,4 +1,5 @@
-//! Which files are under way and how all have ended. Pure: changes in, things to tell out.
+//! Tracks the files in progress and the totals of ended ones. Pure: receives changes of tasks, reports events to a
+//! [`Screen`].
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,16 +12,16 @@ use transfer::{Failure, FailureKind, Progress};
 
 use crate::render::{Event, FileView, Screen, Totals};
 
-/// The files that have been handed to the engine and have not ended, and the sums over those that have.
+/// Files that were submitted and have not ended, and totals of the others.
 #[derive(Debug)]
 pub struct Ledger {
     files: HashMap<TaskId, File>,
-    /// The files that have a run, by their position.
+    /// Files with a run, by position.
     running: BTreeMap<usize, TaskId>,
     totals: Totals,
     last_failure: Option<FailureKind>,
     begun: Instant,
-    /// The directory from which people see paths.
+    /// Displayed paths are relative to it.
     current_dir: PathBuf,
 }
 
@@ -28,24 +29,24 @@ pub struct Ledger {
 struct File {
     view: FileView,
     begun: Option<Instant>,
-    /// Bytes that the run received, as last told.
+    /// Bytes that the run received, as of its last progress.
     received_bytes: u64,
-    /// The file that was there before, if that is why nothing is moved.
+    /// An existing file, because of which nothing is downloaded.
     existing: Option<PathBuf>,
 }
 
-/// A task as the ledger sees it.
+/// A change of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
-    /// Where it is in its life.
+    /// The state after the change.
     pub state: TaskState<'a>,
-    /// Its final path, once known.
+    /// The final path, once known.
     pub path: Option<&'a Path>,
-    /// Its size, once known.
+    /// Once known.
     pub total_bytes: Option<u64>,
 }
 
-/// Where a task is in its life.
+/// The state of a task, as far as the ledger distinguishes it.
 #[derive(Debug, Clone, Copy)]
 pub enum TaskState<'a> {
     Waiting,
@@ -71,7 +72,7 @@ impl<'a> From<&'a Task> for Change<'a> {
 }
 
 impl Ledger {
-    /// An empty ledger for `count` files.
+    /// A ledger of `count` files.
     pub fn new(count: usize, current_dir: PathBuf) -> Self {
         Self {
             files: HashMap::new(),
@@ -86,7 +87,7 @@ impl Ledger {
         }
     }
 
-    /// Enters the file at position `index` of the input.
+    /// Adds the file at position `index` of the input.
     pub fn enter(&mut self, id: TaskId, index: usize, url: String) {
         let view = FileView {
             index,
@@ -104,30 +105,30 @@ impl Ledger {
         );
     }
 
-    /// Forgets a file whose task was removed by somebody else; says whether it was under way.
+    /// Drops a file whose task was removed by another client; returns whether it was in progress.
     pub fn forget(&mut self, id: TaskId, screen: &mut dyn Screen) -> bool {
         let Some(file) = self.remove(id) else { return false };
         self.totals.received_bytes += file.received_bytes;
-        screen.tell(&file.view, &Event::Notice("its task was removed"));
+        screen.report(&file.view, &Event::Notice("its task was removed"));
         true
     }
 
-    /// Whether every file that was entered has come to its end.
+    /// Whether every added file has ended.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many files have been entered and have not ended.
+    /// Number of files in progress.
     pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// The files that have been entered and have not ended.
+    /// Tasks of the files in progress.
     pub fn ids(&self) -> Vec<TaskId> {
         self.files.keys().copied().collect()
     }
 
-    /// The sums so far, with what the files under way have received.
+    /// Current totals, including received bytes of files in progress.
     pub fn totals(&self) -> Totals {
         let under_way: u64 = self.files.values().map(|file| file.received_bytes).sum();
         let received_bytes = self.totals.received_bytes + under_way;
@@ -138,12 +139,12 @@ impl Ledger {
         }
     }
 
-    /// Why the last file that failed did so.
+    /// The kind of the last failure.
     pub fn last_failure(&self) -> Option<FailureKind> {
         self.last_failure
     }
 
-    /// The files that have a run, in the order of the input.
+    /// Files with a run, in the order of the input.
     pub fn active(&self) -> Vec<&FileView> {
         self.running
             .values()
@@ -152,7 +153,8 @@ impl Ledger {
             .collect()
     }
 
-    /// A task changed; tells what that means. Says whether the file is there, so that the task can be forgotten.
+    /// Handles a change of a task and reports it. Returns whether the file is complete, so that the task can be
+    /// forgotten.
     pub fn changed(&mut self, id: TaskId, change: Change<'_>, screen: &mut dyn Screen) -> bool {
         let Some(file) = self.files.get_mut(&id) else {
             return false;
@@ -160,13 +162,13 @@ impl Ledger {
         file.view.total_bytes = change.total_bytes.or(file.view.total_bytes);
         if !matches!(change.state, TaskState::Waiting) && file.begun.is_none() {
             file.begun = Some(Instant::now());
-            screen.tell(&file.view, &Event::Started);
+            screen.report(&file.view, &Event::Started);
         }
         let is_skipped = matches!(change.state, TaskState::Failed(_)) && file.existing.is_some();
         if let Some(path) = change.path.filter(|_| file.view.name.is_none() && !is_skipped) {
             let seen = path.strip_prefix(&self.current_dir).unwrap_or(path);
             file.view.name = Some(seen.to_string_lossy().into_owned());
-            screen.tell(
+            screen.report(
                 &file.view,
                 &Event::Named {
                     path,
@@ -203,12 +205,12 @@ impl Ledger {
     fn completed(&mut self, id: TaskId, path: &Path, screen: &mut dyn Screen) {
         let Some(file) = self.remove(id) else { return };
         let size_bytes = file.view.total_bytes.unwrap_or(file.view.done_bytes);
-        // What was told last, and what has come since.
+        // Bytes of the last progress, plus those received since.
         let received_bytes = file.received_bytes + size_bytes.saturating_sub(file.view.done_bytes);
         self.totals.finished += 1;
         self.totals.received_bytes += received_bytes;
         let elapsed = file.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-        screen.tell(
+        screen.report(
             &file.view,
             &Event::Finished {
                 path,
@@ -224,15 +226,15 @@ impl Ledger {
         self.totals.received_bytes += file.received_bytes;
         if let Some(existing) = &file.existing {
             self.totals.skipped += 1;
-            screen.tell(&file.view, &Event::Skipped { existing });
+            screen.report(&file.view, &Event::Skipped { existing });
         } else {
             self.totals.failed += 1;
             self.last_failure = Some(failure.kind);
-            screen.tell(&file.view, &Event::Failed(failure));
+            screen.report(&file.view, &Event::Failed(failure));
         }
     }
 
-    /// A run told how it is doing.
+    /// Records the progress of a run.
     pub fn progressed(&mut self, id: TaskId, progress: &Progress) {
         let Some(file) = self.files.get_mut(&id) else { return };
         file.received_bytes = progress.received_bytes;
@@ -244,17 +246,17 @@ impl Ledger {
         view.connections = progress.connections;
     }
 
-    /// Nothing is moved for the file, because `existing` is there; its task is about to end.
+    /// Nothing is downloaded for the file, because `existing` exists; its task is about to end.
     pub fn skipped(&mut self, id: TaskId, existing: &Path) {
         if let Some(file) = self.files.get_mut(&id) {
             file.existing = Some(existing.to_owned());
         }
     }
 
-    /// Something else happened to the file.
-    pub fn tell(&self, id: TaskId, event: &Event<'_>, screen: &mut dyn Screen) {
+    /// Reports another event of the file.
+    pub fn report(&self, id: TaskId, event: &Event<'_>, screen: &mut dyn Screen) {
         if let Some(file) = self.files.get(&id) {
-            screen.tell(&file.view, event);
+            screen.report(&file.view, event);
         }
     }
 }

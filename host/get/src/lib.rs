@@ -1,9 +1,9 @@
-//! `svc get`: downloads files in this process, without a service, and waits until they are there.
+//! `svc get`: downloads files in this process, without a service, and waits for completion.
 //!
-//! *Owns* the options of a download on the command line, the format of input files, and the progress display. `svc add`
-//! takes the same options and shows the same progress, of a service.
+//! *Owns* the command-line options of a download, the format of input files, and the progress display. `svc add` has
+//! the same options and display for downloads of a service.
 //!
-//! *Never* talks to a service.
+//! *Never* connects to a service.
 //!
 //! # Layers
 //! - `drive`: runs the engine until every download has ended
@@ -35,7 +35,7 @@ use transfer_http::HttpTransport;
 
 pub use args::GetArgs;
 
-/// What most people want, below the options.
+/// Shown below the options in `--help`.
 pub const EXAMPLES: &str = "Examples:
   svc get https://host/disk.iso                    save it here
   svc get -d ~/Downloads -o my.iso https://host/disk.iso
@@ -44,7 +44,7 @@ pub const EXAMPLES: &str = "Examples:
 
 Stopped? Run the same command again: it goes on where it was.";
 
-/// [`EXAMPLES`], and what scripts need to know.
+/// [`EXAMPLES`], and notes for scripts.
 pub fn long_help() -> String {
     const JSON: &str = "JSON lines:
   Each has \"event\", and all but the summary \"index\" (position of the input, from 0) and \"url\":
@@ -54,7 +54,7 @@ pub fn long_help() -> String {
     format!("{EXAMPLES}\n\n{JSON}\n\n{}", command::exit::help())
 }
 
-/// Carries out the command.
+/// Executes the command.
 pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
     log::start(args.output.verbose, environment)?;
     let _as_many_as_there_are = descriptors::raise_limit();
@@ -62,7 +62,7 @@ pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let transport = HttpTransport::new(plan::transport_config(&args.connection))
         .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
     let plan = plan::Plan::new(args, transport.schemes())?;
-    // One thread is enough: bytes move on the transport's own threads, rows on the store's.
+    // One thread is enough: the transport and the store have their own threads.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(drive::drive(&plan, Arc::new(transport), screen))
 }

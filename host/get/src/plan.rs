@@ -1,4 +1,4 @@
-//! What `svc get` will do: the resolved form of its options, checked as a whole before anything starts.
+//! The resolved form of the options of `svc get`, completely validated before anything starts.
 
 use std::path::Path;
 
@@ -12,19 +12,17 @@ use crate::{
     wanted::{Schemes, Wanted},
 };
 
-/// What is to be done, and how.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Files at a time.
+    /// Concurrent files.
     pub(super) jobs: u16,
-    /// For all files together; 0 is no limit.
+    /// For all files together; 0 means unlimited.
     pub(super) limit_bytes_per_second: u64,
-    /// The files.
     pub(super) wanted: Wanted,
 }
 
 impl Plan {
-    /// Resolves `args`: reads the files they name and checks every value. `schemes` are those that can be moved.
+    /// Resolves `args`: reads the files they name and validates every value. `schemes` are the supported URL schemes.
     pub(super) fn new(args: GetArgs, schemes: &'static [&'static str]) -> Result<Self, UsageError> {
         let pattern = pattern(&args)?;
         let schemes = Schemes::Only(schemes);
@@ -60,7 +58,7 @@ fn pattern(args: &GetArgs) -> Result<TaskSpec, UsageError> {
     })
 }
 
-/// How to connect, as the HTTP transport takes it.
+/// The configuration of the HTTP transport.
 pub(super) fn transport_config(args: &ConnectionArgs) -> transfer_http::Config {
     let default = transfer_http::Config::default();
     transfer_http::Config {

@@ -1,4 +1,4 @@
-//! What the user is told meanwhile: one set of facts, four ways to tell them.
+//! Progress output: one set of events, four formats.
 
 use std::{
     borrow::Cow,
@@ -22,14 +22,14 @@ mod text;
 #[cfg(test)]
 pub(crate) use recorder::Recorder;
 
-/// One file, as it is doing.
+/// The displayed state of a file.
 #[derive(Debug, Clone, Default)]
 pub struct FileView {
-    /// The position of the file in the input, from 0.
+    /// The position in the input, from 0.
     pub index: usize,
-    /// Its URL, without secrets.
+    /// Without secrets.
     pub url: String,
-    /// What people call it: its path seen from the current directory, once that is known.
+    /// The path relative to the current directory, once known.
     pub name: Option<String>,
     pub stage: Stage,
     pub total_bytes: Option<u64>,
@@ -39,77 +39,77 @@ pub struct FileView {
 }
 
 impl FileView {
-    /// Its name, or its URL while it has none; nothing in it controls a terminal.
+    /// The name, or the URL before it is known; without control characters.
     fn title(&self) -> Cow<'_, str> {
         printable(self.name.as_deref().unwrap_or(&self.url))
     }
 }
 
-/// Something that happened to a file.
+/// An event of a file.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// Its turn came.
+    /// Its run started.
     Started,
     /// Its final path is known.
     Named { path: &'a Path, total_bytes: Option<u64> },
-    /// Something worth telling.
+    /// A remark of the run.
     Notice(&'a str),
-    /// An attempt failed and will be repeated.
+    /// An attempt failed and will be retried.
     Retrying { failure: &'a Failure, wait: Duration },
-    /// It is there.
+    /// The file is complete.
     Finished {
         path: &'a Path,
         size_bytes: u64,
         received_bytes: u64,
         elapsed: Duration,
     },
-    /// It was there before.
+    /// It existed already.
     Skipped { existing: &'a Path },
-    /// It will not come.
+    /// It failed permanently.
     Failed(&'a Failure),
 }
 
-/// All files together.
+/// Totals of all files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// How many there are.
+    /// Number of files.
     pub count: usize,
     pub finished: usize,
     pub failed: usize,
     pub skipped: usize,
-    /// Bytes received, for files under way too.
+    /// Received bytes, including those of files in progress.
     pub received_bytes: u64,
     pub elapsed: Duration,
-    /// Whether a service goes on with what is unfinished; else this command does, when it is run again.
+    /// Whether a service continues the unfinished files; otherwise running this command again does.
     pub is_left_to_service: bool,
 }
 
 impl Totals {
-    /// How many have not come to an end.
+    /// Number of files that have not ended.
     pub fn unfinished(&self) -> usize {
         self.count - self.finished - self.failed - self.skipped
     }
 }
 
-/// A way to tell what happens. Telling never waits for a slow terminal longer than one write.
+/// An output format. Calls must not block longer than one write.
 pub trait Screen {
     /// How often [`Screen::progress`] is wanted; `None` is never.
     fn interval(&self) -> Option<Duration>;
 
-    /// Tells an event.
-    fn tell(&mut self, file: &FileView, event: &Event<'_>);
+    /// Reports an event.
+    fn report(&mut self, file: &FileView, event: &Event<'_>);
 
-    /// Tells how the files under way are doing, in their order.
+    /// Reports the progress of active files, in input order.
     fn progress(&mut self, active: &[&FileView], totals: &Totals);
 
-    /// Tells how all ended; the last call.
+    /// Reports the result; the last call.
     fn summary(&mut self, totals: &Totals);
 
-    /// Lets everything told so far be seen. Fails if what reads our standard output has gone.
+    /// Flushes all output. Fails if the reader of standard output has closed it.
     fn flush(&mut self) -> io::Result<()>;
 }
 
-/// The way that `output` and the surroundings ask for.
+/// The format that options and terminal determine.
 pub fn screen(output: &OutputArgs, environment: &Environment) -> Box<dyn Screen> {
     if output.json {
         return Box::new(json::JsonLines::new(io::stdout()));
@@ -117,7 +117,7 @@ pub fn screen(output: &OutputArgs, environment: &Environment) -> Box<dyn Screen>
     if output.quiet {
         return Box::new(lines::Errors::new(io::stderr()));
     }
-    // Bars would be torn by log lines.
+    // Log lines would break the bars.
     if io::stderr().is_terminal()
         && !environment.is_dumb_terminal
         && output.verbose == 0

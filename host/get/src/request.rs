@@ -8,13 +8,12 @@ use transfer::{SafeUrl, Secret};
 /// Methods whose response is not a file.
 const NOT_FOR_FILES: [&str; 4] = ["HEAD", "CONNECT", "OPTIONS", "TRACE"];
 
-/// Schemes of proxies.
 const PROXY_SCHEMES: [&str; 3] = ["http", "https", "socks5"];
 
-/// Form fields by name, each with its values.
+/// Names with all their values.
 pub type FormFields = Vec<(String, Vec<String>)>;
 
-/// Reads `Name: value`.
+/// Parses `Name: value`.
 pub fn header(field: &str, text: &str) -> Result<(String, Secret), UsageError> {
     let Some((name, value)) = text.split_once(':') else {
         return Err(UsageError::new(field, "a header is written 'Name: value'"));
@@ -41,7 +40,7 @@ pub fn header_value(field: &str, value: &str) -> Result<String, UsageError> {
     Ok(value.to_owned())
 }
 
-/// The method to use; `None` is GET.
+/// The method; `None` means GET.
 pub fn method(field: &str, given: Option<&str>, has_body: bool) -> Result<Option<String>, UsageError> {
     let Some(given) = given else {
         return Ok(has_body.then(|| "POST".to_owned()));
@@ -59,7 +58,7 @@ pub fn method(field: &str, given: Option<&str>, has_body: bool) -> Result<Option
     Ok(Some(method).filter(|method| has_body || method != "GET"))
 }
 
-/// Reads a proxy's URL.
+/// Parses a proxy URL; the scheme must be http, https or socks5.
 pub fn proxy(field: &str, text: &str) -> Result<SafeUrl, UsageError> {
     const FORM: &str = "write http://host:port, https://host:port or socks5://host:port";
     let url = SafeUrl::parse(text).map_err(|error| UsageError::new(field, format!("{error}; {FORM}")))?;
@@ -70,7 +69,7 @@ pub fn proxy(field: &str, text: &str) -> Result<SafeUrl, UsageError> {
     Ok(url)
 }
 
-/// Reads `name=value` fields; equal names become several values of one field.
+/// Parses `name=value` fields; equal names become several values of one field.
 pub fn form(field: &str, texts: &[String]) -> Result<FormFields, UsageError> {
     let mut fields = FormFields::new();
     for text in texts {

@@ -1,5 +1,4 @@
-//! Which files a command asks for: its URLs and its list, each resolved into the task that it stands for, all of them
-//! checked before anything starts.
+//! Resolves URLs and input file of a command into tasks, completely validated before anything starts.
 
 use std::{
     fs,
@@ -19,46 +18,44 @@ use crate::{
     request,
 };
 
-/// The largest input file; two million lines.
+/// The largest input file; about two million lines.
 const MAX_INPUT_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The largest file that `--data-file` sends, as the engine takes it; it is held in memory once per file under way.
+/// The largest `--data-file`, as limited by the engine; held in memory once per active file.
 const MAX_DATA_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The largest cookie file; browsers keep a few thousand cookies of at most 4 KiB.
 const MAX_COOKIES_BYTES: u64 = 32 * 1024 * 1024;
 
-/// The largest password file.
 const MAX_PASSWORD_BYTES: u64 = 64 * 1024;
 
-/// The files that are asked for.
+/// The requested files.
 #[derive(Debug)]
 pub struct Wanted {
-    /// How many there are.
+    /// Number of files.
     pub count: usize,
     urls: Vec<String>,
     mirrors: Vec<String>,
-    /// The text of the input file. Its entries are made from it when their turn comes, so that a long list does not
-    /// cost memory for every file in it.
+    /// The text of the input file. Tasks are created from it lazily, so that a long list costs no memory per file.
     list: String,
-    /// What all files have in common; it has no URL yet.
+    /// Common to all files; without a URL.
     pattern: TaskSpec,
     cookies: CookieJar,
     schemes: Schemes,
 }
 
-/// Which schemes can be moved.
+/// The URL schemes that are accepted.
 #[derive(Debug, Clone, Copy)]
 pub enum Schemes {
-    /// These.
+    /// These schemes.
     Only(&'static [&'static str]),
-    /// Somebody else decides that.
+    /// The service decides.
     Undecided,
 }
 
 impl Wanted {
-    /// Resolves what the arguments say: reads the files they name and checks every value. `pattern` is what all files
-    /// have in common beyond that.
+    /// Resolves the arguments: reads the files they name and validates every value. `pattern` has further settings of
+    /// all files.
     pub fn new(
         urls: Vec<String>,
         sources: SourceArgs,
@@ -94,7 +91,7 @@ impl Wanted {
         Ok(Self { count, ..wanted })
     }
 
-    /// The files, in order; each is made when it is asked for.
+    /// The tasks, in order, created lazily.
     pub fn tasks(&self) -> impl Iterator<Item = TaskSpec> {
         self.resolve_all()
             .map(|task| task.expect("every task was resolved once, from the same text, in Wanted::new"))
@@ -158,7 +155,7 @@ impl Wanted {
     }
 }
 
-/// Some options describe one file; they must not be given for several.
+/// Rejects options that describe one file if there are several.
 fn require_one_file(urls: &[String], sources: &SourceArgs) -> Result<(), UsageError> {
     let is_one = urls.len() == 1 && sources.input_file.is_none();
     let given = [
@@ -175,7 +172,7 @@ fn require_one_file(urls: &[String], sources: &SourceArgs) -> Result<(), UsageEr
     }
 }
 
-/// `pattern` with what the arguments say of every file.
+/// `pattern` with the options that apply to every file.
 fn complete(pattern: TaskSpec, sources: &SourceArgs, request: &RequestArgs) -> Result<TaskSpec, UsageError> {
     let given = sources.checksum.as_deref();
     let mut task = TaskSpec {
@@ -216,7 +213,7 @@ fn request_options(args: &RequestArgs) -> Result<RequestOptions, UsageError> {
 
 fn credentials(args: &RequestArgs) -> Result<Option<Credentials>, UsageError> {
     let Some(user) = args.http_user.clone() else {
-        // The variable may be set for another command; only an explicit file is surely meant for this one.
+        // The variable may be meant for another command; an explicit file is meant for this one.
         return match args.http_password_file {
             Some(_) => Err(UsageError::new("--http-password-file", "needs --http-user with it")),
             None => Ok(None),
@@ -257,7 +254,7 @@ fn read_text(field: &str, path: &PathBuf, limit: u64) -> Result<String, UsageErr
         .map_err(|_| UsageError::new(field, format!("{} is not text in UTF-8", path.display())))
 }
 
-/// Reads a file that an option names; `-` is standard input.
+/// Reads the file of an option; `-` is standard input.
 fn read(field: &str, path: &PathBuf, limit: u64) -> Result<Vec<u8>, UsageError> {
     let open = || -> io::Result<Box<dyn io::Read>> {
         if path.as_os_str() == "-" {

@@ -2,9 +2,9 @@
 //!
 //! Used by `svc aria2c` and by programs that embed Svc; `svc serve` runs the daemon as a process beside the agent instead.
 //!
-//! *Owns* the connection between the two and the order in which they start and end.
+//! *Owns* the connection between the two and the order of start and shutdown.
 //!
-//! *Never* decides how either is configured, and reads no environment.
+//! *Never* configures either of them, and reads no environment.
 
 use std::{fmt, io, time::Duration};
 
@@ -12,14 +12,14 @@ use agent::{Agent, ByteStream, Connect, ConnectError, Found};
 use daemon::{Connector, Daemon};
 use futures_util::future::{BoxFuture, FutureExt as _};
 
-/// A running service. It ends with [`Service::shutdown`]; dropping it leaves its tasks to the end of the runtime.
+/// A running service. Call [`Service::shutdown`] to end it; if it is dropped, its tasks run until the runtime ends.
 #[derive(Debug)]
 pub struct Service {
     daemon: Daemon,
     agent: Agent,
 }
 
-/// Reaches the daemon of the same process. It never has to be looked for.
+/// A [`agent::Connect`] to the daemon in this process, which always exists.
 struct InProcess {
     found: Found,
     connector: Connector,
@@ -42,7 +42,8 @@ impl Connect for InProcess {
 }
 
 impl Service {
-    /// Starts an agent for `daemon`. Once this returns, the agent listens and knows every task of the daemon.
+    /// Starts an agent for `daemon`. Once this returns, the agent listens and its projection has every task of the
+    /// daemon.
     ///
     /// If the agent does not start, the daemon is shut down first: runs have up to `grace` to save what they have.
     pub async fn start(daemon: Daemon, config: agent::Config, grace: Duration) -> Result<Self, agent::StartError> {
@@ -74,10 +75,10 @@ impl Service {
         &self.daemon
     }
 
-    /// Ends in order: clients have up to `answers` to get their last answers, then runs have up to `runs` to save what they
-    /// have. When this returns, nothing of the service runs any more.
+    /// Shuts down in order: clients have up to `answers` to receive pending answers, then runs have up to `runs` to
+    /// save their progress. When this returns, no task of the service is left.
     pub async fn shutdown(self, answers: Duration, runs: Duration) {
-        self.agent.leave(answers).await;
+        self.agent.shutdown_keeping_daemon(answers).await;
         self.daemon.shutdown(runs).await;
     }
 }

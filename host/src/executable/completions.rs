@@ -13,5 +13,5 @@ pub(super) struct CompletionsArgs {
 pub(super) fn run(args: &CompletionsArgs, mut command: clap::Command) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "svc", &mut script);
-    command::print_whole(&script)
+    command::print_bytes(&script)
 }

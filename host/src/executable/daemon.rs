@@ -1,10 +1,10 @@
-//! `svc daemon`: the process that owns the tasks. The agent starts it; people do to look at it alone.
+//! `svc daemon`: the process that owns the tasks. Started by the agent; by hand only to inspect it.
 
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use command::{
-    Exit, descriptors, directories, environment::Environment, log, print_whole, runtime, stop::StopRequests,
+    Exit, descriptors, directories, environment::Environment, log, print_bytes, runtime, stop::StopRequests,
 };
 use daemon::{Config, Daemon, StartError};
 use protocol::endpoint::ENDPOINT_FILE;
@@ -23,7 +23,6 @@ pub(super) struct DaemonArgs {
     host: HostArgs,
 }
 
-/// Carries out the command.
 pub(super) fn run(args: DaemonArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let places = args.host.begin(environment, "daemon")?;
     let runtime = runtime::multi_thread()?;
@@ -48,9 +47,9 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
         started = Daemon::start(config, vec![Arc::new(transport)]) => started?,
         () = stop.next() => return Ok(Exit::Unfinished),
     };
-    // What the endpoint file says, for whoever started this process and waits for it to be up.
+    // The parent process waits for this line: the content of the endpoint file.
     let endpoint = std::fs::read(places.data.join(ENDPOINT_FILE)).context("cannot read back the endpoint")?;
-    print_whole(&[&endpoint, &b"\n"[..]].concat())?;
+    print_bytes(&[&endpoint, &b"\n"[..]].concat())?;
     tokio::select! {
         () = daemon.asked_to_stop() => {}
         () = stop.next() => {}
@@ -61,7 +60,7 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     }
 }
 
-/// The exit for a daemon that does not start.
+/// The exit for a failed start.
 pub(super) fn exit(error: &StartError) -> Exit {
     match error {
         StartError::Listen { .. } => Exit::Network,

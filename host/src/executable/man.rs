@@ -17,10 +17,10 @@ pub(super) fn run(args: &ManArgs, root: clap::Command) -> anyhow::Result<Exit> {
     let mut roff = Vec::new();
     let source = concat!("svc ", env!("CARGO_PKG_VERSION"));
     clap_mangen::Man::new(page).source(source).render(&mut roff)?;
-    command::print_whole(&roff)
+    command::print_bytes(&roff)
 }
 
-/// The subcommand `name`, under the full name that its page carries (`svc-get`).
+/// The subcommand `name`, with the full name of its page (`svc-get`).
 fn page_of(root: &clap::Command, name: &str) -> Result<clap::Command, UsageError> {
     let command = root.find_subcommand(name).ok_or_else(|| {
         let known: Vec<_> = root.get_subcommands().map(clap::Command::get_name).collect();

@@ -1,4 +1,4 @@
-//! `svc plugin`: the plugins of a service, and the tools of those who write them.
+//! `svc plugin`: plugins of a service, and tools for plugin authors.
 
 use author::Facilities;
 use command::{Exit, environment::Environment};
@@ -33,7 +33,6 @@ pub(super) enum PluginCommand {
     Author(author::AuthorCommand),
 }
 
-/// Carries out the command.
 pub(super) fn run(command: PluginCommand, environment: &Environment) -> anyhow::Result<Exit> {
     match command {
         PluginCommand::Installed(command) => cli::run_plugin(command, environment),
@@ -41,7 +40,7 @@ pub(super) fn run(command: PluginCommand, environment: &Environment) -> anyhow::
     }
 }
 
-/// Lets the commands of authors and maintainers use the sandbox and the Internet as a daemon does.
+/// Supplies sandbox and network access to the commands of authors and maintainers.
 pub(super) fn with_facilities<T>(environment: &Environment, act: impl FnOnce(Facilities<'_>) -> T) -> T {
     let proxies = proxies(&environment.system_proxy);
     act(Facilities {

@@ -1,4 +1,4 @@
-//! What the commands that run for long have in common: their directories, their runtime, and how they end.
+//! Common parts of long-running commands: directories, logging, runtime, and shutdown.
 
 use std::{
     ffi::OsString,
@@ -13,7 +13,7 @@ use command::{
     log,
 };
 
-/// How long answers and runs may take once a host is to end. Service managers wait 90 s, containers 10 s.
+/// How long responses and runs may take at shutdown. Service managers wait 90 s, containers 10 s.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// Options of every host process.
@@ -30,7 +30,7 @@ pub(super) struct HostArgs {
     verbose: u8,
 }
 
-/// Where a host keeps and puts things, as absolute paths: its processes need not stand in the same directory.
+/// Directories of a host as absolute paths, because its processes may have different working directories.
 #[derive(Debug)]
 pub(super) struct Places {
     pub(super) data: PathBuf,
@@ -39,7 +39,7 @@ pub(super) struct Places {
 }
 
 impl HostArgs {
-    /// Finds the directories and starts logging, as this process.
+    /// Resolves the directories and starts logging under the name of this process.
     pub(super) fn begin(self, environment: &Environment, process: &str) -> anyhow::Result<Places> {
         let data = self.data_dir.or_else(directories::data).ok_or_else(|| {
             UsageError::new(
@@ -58,7 +58,7 @@ impl HostArgs {
 }
 
 impl Places {
-    /// The command line of a daemon with the same directories.
+    /// The arguments of a daemon with the same directories.
     pub(super) fn daemon_arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["daemon".into()];
         arguments.extend(["--data-dir".into(), self.data.clone().into()]);

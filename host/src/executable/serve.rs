@@ -1,4 +1,4 @@
-//! `svc serve` and `svc agent`: the process that everybody talks to, headless or on somebody's desk.
+//! `svc serve` and `svc agent`: the process that clients connect to, headless or on a desktop.
 
 mod greeting;
 
@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use agent::{AccessKey, Agent, Config, DEFAULT_PORT, Ending, Host, PresetKey, StartError};
+use agent::{AccessKey, Agent, Config, DEFAULT_PORT, Edition, Ending, PresetKey, StartError};
 use anyhow::Context as _;
 use command::{
     Exit, UsageError, descriptors, directories,
     environment::{self, Environment},
-    print_whole, runtime,
+    print_bytes, runtime,
     stop::StopRequests,
     warn,
 };
@@ -22,13 +22,13 @@ use super::{
     sibling::{DaemonCommand, Refused, Sibling},
 };
 
-/// How long the greeting waits for the daemon: who reads it shall find everything up, or read why not.
+/// How long the greeting waits for the daemon, so that the reader can use the service at once or sees why not.
 const GREETING_WAIT: Duration = Duration::from_secs(10);
 
-/// How long answers may take that are under way when a client has the service end at once: its own is one of them.
+/// How long pending responses may take when a client requests an immediate shutdown; its own is one of them.
 const AT_ONCE: Duration = Duration::from_millis(500);
 
-/// What people want to know, below the options.
+/// Shown below the options in `--help`.
 pub(super) const SERVE_HELP: &str = "\
 The same as svc --server and svc agent --server. Clients reach it at the address it prints: the commands of svc, aria2
 front ends, scripts, browsers. The first access key is set once, from this machine with svc setup, from elsewhere with
@@ -70,19 +70,17 @@ fn parse_bind(text: &str) -> Result<SocketAddr, String> {
     text.trim().parse().map_err(|_| form.to_owned())
 }
 
-/// Carries out `svc serve`.
 pub(super) fn serve(args: ServeArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let places = args.host.begin(environment, "agent")?;
-    let mut config = Config::new(Host::Headless, directories::agent(&places.data));
+    let mut config = Config::new(Edition::Headless, directories::agent(&places.data));
     config.bind = Some(args.bind);
     config.trusted_proxies = args.trusted_proxies;
     start(config, &places, environment)
 }
 
-/// Carries out `svc agent`.
 pub(super) fn agent(args: AgentArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let places = args.host.begin(environment, "agent")?;
-    let config = Config::new(Host::Desktop, directories::agent(&places.data));
+    let config = Config::new(Edition::Desktop, directories::agent(&places.data));
     start(config, &places, environment)
 }
 
@@ -100,7 +98,7 @@ fn start(mut config: Config, places: &Places, environment: &Environment) -> anyh
     runtime::multi_thread()?.block_on(run(config, places, Sibling::new(command)))
 }
 
-/// The key from the environment. One that breaks a rule is told and not taken: the host then has none, or keeps its own.
+/// The key from the environment. An invalid one is reported and ignored; the host then keeps its stored key, if any.
 fn preset_key(environment: &Environment) -> Option<PresetKey> {
     let token = environment.token.as_ref()?;
     match AccessKey::new(token.expose()) {
@@ -115,13 +113,13 @@ fn preset_key(environment: &Environment) -> Option<PresetKey> {
 
 async fn run(config: Config, places: &Places, sibling: Sibling) -> anyhow::Result<Exit> {
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
-    let host = config.host;
+    let edition = config.edition;
     let agent = Agent::start(config, sibling.clone()).await?;
     let mut grace = GRACE;
     let refused = tokio::select! {
-        refused = welcome(&agent, host, places, &sibling) => refused?,
+        refused = welcome(&agent, edition, places, &sibling) => refused?,
         () = stop.next() => None,
-        ending = agent.asked_to_end() => {
+        ending = agent.shutdown_requested() => {
             if ending == Ending::AtOnce {
                 grace = AT_ONCE;
             }
@@ -129,14 +127,14 @@ async fn run(config: Config, places: &Places, sibling: Sibling) -> anyhow::Resul
         }
     };
     if let Some(Refused { code }) = refused {
-        // It has said why.
-        agent.leave(GRACE).await;
+        // The daemon printed the reason.
+        agent.shutdown_keeping_daemon(GRACE).await;
         return Ok(Exit::from_code(code));
     }
     let was_connected = agent.is_connected();
     let ending = async {
         agent.shutdown(grace).await;
-        // A daemon that could not be reached was not asked either.
+        // An unreachable daemon did not receive the shutdown request.
         sibling
             .ended(if was_connected { 2 * GRACE } else { Duration::ZERO })
             .await;
@@ -147,17 +145,22 @@ async fn run(config: Config, places: &Places, sibling: Sibling) -> anyhow::Resul
     }
 }
 
-/// Greets once everything is up, then stays until the daemon refuses to be one.
-async fn welcome(agent: &Agent, host: Host, places: &Places, sibling: &Sibling) -> anyhow::Result<Option<Refused>> {
+/// Prints the greeting once everything is up, then resolves only if the daemon fails to start.
+async fn welcome(
+    agent: &Agent,
+    edition: Edition,
+    places: &Places,
+    sibling: &Sibling,
+) -> anyhow::Result<Option<Refused>> {
     tokio::select! {
         refused = sibling.refused() => return Ok(Some(refused)),
         _late = tokio::time::timeout(GREETING_WAIT, agent.connected()) => {}
     }
-    print_whole(greeting::text(agent, host, places).as_bytes())?;
+    print_bytes(greeting::text(agent, edition, places).as_bytes())?;
     Ok(Some(sibling.refused().await))
 }
 
-/// The exit for an agent that does not start.
+/// The exit for a failed start.
 pub(super) fn exit(error: &StartError) -> Exit {
     match error {
         StartError::Listen { .. } => Exit::Network,

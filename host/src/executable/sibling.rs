@@ -1,8 +1,8 @@
-//! The daemon as the agent's sibling: one that runs already is adopted, else one is started beside this process.
+//! The daemon as a sibling process of the agent: a running one is adopted, else one is started.
 //!
-//! An endpoint file may be older than the daemon it names, and its port may be somebody else's by now. What decides is
-//! the data directory's lock, and the one who can ask for it is the daemon itself: whoever is in doubt starts one, and
-//! it ends at once if another one has the directory.
+//! An endpoint file may be stale, and its port may belong to another program by now. Only the lock on the data
+//! directory decides, and only a daemon can try to take it: in doubt one is started, and it exits at once if another
+//! daemon holds the lock.
 
 use std::{
     ffi::OsString,
@@ -26,25 +26,24 @@ use tokio::{
     sync::{Mutex, watch},
 };
 
-/// How a daemon is started.
+/// How to start a daemon.
 #[derive(Debug)]
 pub(super) struct DaemonCommand {
-    /// The executable: this one.
+    /// This executable.
     pub(super) program: PathBuf,
-    /// What it is told, the subcommand first.
+    /// Its arguments, beginning with the subcommand.
     pub(super) arguments: Vec<OsString>,
-    /// The data directory that it will use.
     pub(super) data_dir: PathBuf,
 }
 
-/// Finds, starts and ends the daemon. Clones are the same sibling.
+/// Finds, starts and ends the daemon. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Sibling(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     command: DaemonCommand,
-    /// Held while the daemon is found: there is one finder at a time.
+    /// Held while the daemon is searched, so that there is only one search at a time.
     state: Mutex<State>,
     refused: watch::Sender<Option<Refused>>,
 }
@@ -52,24 +51,24 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     child: Option<Running>,
-    /// The start of a daemon that was named last. If the agent comes back to ask, it was of no use.
+    /// The start id of the last returned daemon. If the agent asks again, that one was not usable.
     named: Option<String>,
     was_found: bool,
 }
 
-/// A daemon that this process started.
+/// A daemon started by this process.
 #[derive(Debug)]
 struct Running {
     child: Child,
-    /// It says where it listens once it does.
+    /// Its standard output, on which it prints its endpoint.
     lines: Lines<BufReader<ChildStdout>>,
     endpoint: Option<Endpoint>,
 }
 
-/// The first daemon of this process did not start, and told people why.
+/// The first daemon of this process failed to start, and printed the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refused {
-    /// Its exit code; none if a signal ended it.
+    /// None if a signal ended it.
     pub(super) code: Option<i32>,
 }
 
@@ -81,7 +80,6 @@ fn problem(message: impl Into<String>, source: impl Into<Option<io::Error>>) -> 
 }
 
 impl Sibling {
-    /// A sibling that is started like this when there is none.
     pub(super) fn new(command: DaemonCommand) -> Self {
         Self(Arc::new(Shared {
             command,
@@ -90,8 +88,8 @@ impl Sibling {
         }))
     }
 
-    /// Resolves if the first daemon of this process does not start: another try would end alike. One that starts and
-    /// ends later is only started again.
+    /// Resolves if the first daemon of this process fails to start, because a retry would fail, too. A daemon that ends
+    /// later is restarted instead.
     pub(super) async fn refused(&self) -> Refused {
         let mut refused = self.0.refused.subscribe();
         let refused = refused.wait_for(Option::is_some).await;
@@ -101,8 +99,8 @@ impl Sibling {
             .unwrap_or(Refused { code: None })
     }
 
-    /// Waits for the daemon's end, which was asked for. One that takes longer than `grace` is killed if it is ours: it
-    /// loses nothing by that but time.
+    /// Waits for the end of a daemon that was asked to shut down. One that takes longer than `grace` is killed if this
+    /// process started it; acknowledged state is durable, so nothing is lost.
     pub(super) async fn ended(&self, grace: Duration) {
         let mut state = self.0.state.lock().await;
         if let Some(running) = &mut state.child {
@@ -133,7 +131,7 @@ impl Sibling {
         Ok(found)
     }
 
-    /// A daemon that answers and is not known to be of no use.
+    /// A daemon that responds and was not returned as usable before.
     async fn adopt(&self, state: &mut State) -> Option<Endpoint> {
         if state.child.as_mut().is_some_and(|running| is_alive(&mut running.child)) {
             return None;
@@ -144,7 +142,7 @@ impl Sibling {
         (is_new && answers(&endpoint).await).then_some(endpoint)
     }
 
-    /// The daemon that this process started, or starts now; the one that was there before if it turns out so.
+    /// The daemon of this process, started if necessary; or the one that turns out to hold the data directory.
     async fn start(&self, state: &mut State) -> Result<Endpoint, ConnectError> {
         let running = match &mut state.child {
             Some(running) => running,
@@ -173,7 +171,7 @@ impl Sibling {
         let DaemonCommand { program, arguments, .. } = &self.0.command;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
-        // Ctrl-C is for the agent, which ends its daemon in order.
+        // Ctrl-C must reach the agent only, which shuts the daemon down in order.
         #[cfg(unix)]
         command.process_group(0);
         let spawned = command.spawn();
@@ -203,7 +201,7 @@ impl Sibling {
 }
 
 impl Running {
-    /// Where it listens, once it does; none if it ends before.
+    /// The endpoint that it prints; none if it ends before.
     async fn announced(&mut self) -> Option<Endpoint> {
         while self.endpoint.is_none() {
             let line = self.lines.next_line().await.ok()??;
@@ -234,7 +232,8 @@ async fn answers(endpoint: &Endpoint) -> bool {
     egress::own_machine::connect(endpoint.port).await.is_ok()
 }
 
-/// Resolves when no process holds the data directory. The thread that waits ends with the holder or with this process.
+/// Resolves when no process locks the data directory. The waiting thread ends with the lock's holder or with this
+/// process.
 async fn wait_until_free(data_dir: PathBuf) {
     let (done, free) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! `svc market`: sources of plugins, for those who use them and for those who maintain them.
+//! `svc market`: sources of plugins, for their users and maintainers.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,6 @@ pub(super) enum MarketCommand {
     Maintainer(market_tool::command::MarketCommand),
 }
 
-/// Carries out the command.
 pub(super) fn run(command: MarketCommand, environment: &Environment) -> anyhow::Result<Exit> {
     match command {
         MarketCommand::User(command) => cli::run_market(command, environment),
@@ -40,7 +39,7 @@ pub(super) fn run(command: MarketCommand, environment: &Environment) -> anyhow::
     }
 }
 
-/// The page of help, with the commands of users and those of maintainers apart.
+/// The help template, which separates the commands of users and maintainers.
 pub(super) fn help_template() -> String {
     let users = cli::MarketCommand::augment_subcommands(clap::Command::new("market"));
     let maintainers = market_tool::command::MarketCommand::augment_subcommands(clap::Command::new("market"));

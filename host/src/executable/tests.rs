@@ -1,4 +1,4 @@
-//! The command line as a whole.
+//! The complete command line.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn the_command_line_is_consistent() {
 }
 
 #[test]
-fn wrong_usage_is_told_apart_from_help() {
+fn wrong_usage_is_distinguished_from_help() {
     let exit = |arguments: &[&str]| refuse(&Cli::try_parse_from(arguments).unwrap_err());
     assert_eq!(exit(&["svc", "--help"]), Exit::Success);
     assert_eq!(exit(&["svc", "get", "--help"]), Exit::Success);

@@ -1,4 +1,4 @@
-//! Our own plugins, as the packages that `plugins/build` makes. They are part of the executable and believed as it is.
+//! Bundled plugins, as packages from `plugins/build`. They are part of the executable and trusted like it.
 
 use plugin_host::market::Bundled;
 
@@ -12,7 +12,6 @@ macro_rules! bundled {
     };
 }
 
-/// Every plugin that comes with the service.
 pub(super) const BUNDLED: &[Bundled] = bundled![
     "archive-item" "0.1.0",
     "dataset-repo" "0.1.0",
@@ -43,7 +42,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins")
     }
 
-    /// The digests of the files at and below `path`, by their paths as `find` prints them, without what is no source.
+    /// The digests of all source files at and below `path`, keyed by path as `find` prints it.
     fn digests(path: &str, into: &mut BTreeMap<String, Digest>) {
         let full = plugins().join(path);
         if !full.is_dir() {
@@ -92,7 +91,7 @@ mod tests {
             assert_eq!(manifest.version.to_string(), *version);
         }
         let made = fs::read_dir(plugins().join("bundled")).unwrap().count();
-        // And the note of what they were made from.
+        // One more for the record of the sources they were built from.
         assert_eq!(made, BUNDLED.len() + 1);
     }
 }

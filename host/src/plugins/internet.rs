@@ -1,4 +1,4 @@
-//! HTTP for sources of plugins: whom it trusts, and which proxy it goes through.
+//! HTTP access to plugin sources: trusted certificates and proxies.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use plugin_host::market::Origins;
 use transfer::SafeUrl;
 use url::Url;
 
-/// What requests say they come from.
 const USER_AGENT: &str = concat!("Svc/", env!("CARGO_PKG_VERSION"));
 
-/// Sources on the Internet, as a daemon reaches them.
+/// Plugin sources on the Internet, as a daemon reaches them.
 #[derive(Debug)]
 pub(crate) struct Internet;
 
 impl Origins for Internet {
-    /// One proxy serves a source and everything that it leads to: who looks names up has to be known beforehand.
+    /// One proxy applies to a source and everything that it refers to, because it must be known beforehand who resolves
+    /// names.
     fn at(&self, url: &Url, proxies: &Proxies) -> Result<Arc<dyn Origin>, OriginError> {
         let failed = |error: &dyn std::error::Error| OriginError::Failed(error.to_string());
         let safe = SafeUrl::parse(url.as_str()).map_err(|error| failed(&error))?;
@@ -30,7 +30,7 @@ impl Origins for Internet {
     }
 }
 
-/// What the environment of a command says about proxies.
+/// The proxies of a command's environment.
 pub(crate) fn proxies(system: &SystemProxy) -> Proxies {
     Proxies::new(ProxyChoice::Settings, Arc::default(), Arc::new(system.clone()))
 }

@@ -1,4 +1,4 @@
-//! `svc plugin build`: from source to the component that the manifest names.
+//! `svc plugin build`: compiles the component that the manifest names.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ It runs cargo with whatever can build for WebAssembly here, makes a component of
 puts it where \"entry\" of plugin.json says. A plugin in JavaScript needs no building; its syntax is
 checked.";
 
-/// What code is compiled for.
+/// The compilation target.
 const TARGET: &str = "wasm32-unknown-unknown";
 
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,6 @@ pub struct BuildArgs {
     folder: FolderArgs,
 }
 
-/// Carries out the command.
 pub(super) async fn run(args: BuildArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
     let folder = &args.folder.folder;
     let built = build(folder)?;
@@ -59,7 +58,7 @@ pub(super) async fn run(args: BuildArgs, sandbox: Sandbox<'_>) -> anyhow::Result
     print_lines(lines)
 }
 
-/// What a plugin can do, for people.
+/// The abilities of a plugin, for display.
 pub(super) fn abilities(candidate: &Candidate) -> Vec<String> {
     let Interface { exports, imports } = candidate.interface();
     let mut lines = vec![format!("exports: {}", exports.join(", "))];
@@ -82,15 +81,15 @@ pub(super) fn abilities(candidate: &Candidate) -> Vec<String> {
     lines
 }
 
-/// Whether the code can send a request.
+/// Whether the code imports the HTTP interface.
 fn sends(interface: &Interface) -> bool {
     interface.imports.iter().any(|import| import.starts_with("http.send"))
 }
 
-/// What the manifest asks for and the code cannot use.
+/// Permissions in the manifest that the code cannot use.
 pub(super) fn unused_permissions(manifest: &Manifest, interface: &Interface) -> Vec<String> {
     let asked = &manifest.permissions;
-    // The engine of scripts imports everything for all of them.
+    // The script engine imports everything, whatever the script uses.
     if manifest.language == Language::Script {
         return Vec::new();
     }
@@ -118,14 +117,13 @@ pub(super) fn unused_permissions(manifest: &Manifest, interface: &Interface) -> 
     .collect()
 }
 
-/// A component that was built.
 pub(super) struct Built {
     pub(super) path: PathBuf,
     pub(super) how: &'static str,
     pub(super) took: Duration,
 }
 
-/// Builds what the manifest names; none if there is nothing to build.
+/// Builds the component of the manifest; none if it has no sources here.
 pub(super) fn build(folder: &Path) -> anyhow::Result<Option<Built>> {
     let manifest = read_manifest(folder)?;
     if manifest.language == Language::Script {
@@ -164,16 +162,16 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A way to compile for WebAssembly.
+/// How WebAssembly can be compiled on this machine.
 enum Way {
-    /// The target is installed.
+    /// The Rust target is installed.
     Installed,
-    /// The standard library's source is, and is compiled along; with the linker that was found.
+    /// The standard library is compiled from its sources, with this linker.
     FromSource(Option<PathBuf>),
 }
 
 impl Way {
-    /// The first way that works here.
+    /// The first available toolchain.
     fn find() -> anyhow::Result<Self> {
         let library = rustc(&["--print", "target-libdir", "--target", TARGET])?;
         if fs::read_dir(&library).is_ok_and(|mut files| files.next().is_some()) {
@@ -198,7 +196,7 @@ impl Way {
         }
     }
 
-    /// Runs cargo, whose messages the user sees, and finds the module that it made.
+    /// Runs cargo, whose messages stay visible, and returns the path of the built module.
     fn build(&self, folder: &Path) -> anyhow::Result<PathBuf> {
         let mut cargo = Command::new("cargo");
         cargo.args(["build", "--release", "--lib", "--target", TARGET]);
@@ -222,21 +220,21 @@ impl Way {
     }
 }
 
-/// What rustc prints.
+/// The output of rustc.
 fn rustc(arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new("rustc").args(arguments).stderr(Stdio::null()).output();
     let output = output.context("cannot run rustc; install Rust from https://rustup.rs")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A linker for WebAssembly, by the names that distributions give it; none if rustc brings its own.
+/// A WebAssembly linker, by the names of distributions; none if rustc includes one.
 fn linker() -> Option<PathBuf> {
     let folder = Path::new("/usr/bin");
     let names = ["wasm-ld", "wasm-ld-20", "wasm-ld-19", "wasm-ld-18"];
     names.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
-/// What cargo says about something that it made.
+/// A message of cargo about a built artifact.
 #[derive(Deserialize)]
 struct Message {
     reason: String,

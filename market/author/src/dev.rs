@@ -1,4 +1,4 @@
-//! `svc plugin dev`: a plugin that runs in a service while it is being written.
+//! `svc plugin dev`: runs a plugin from its folder in a service, and reloads every change.
 
 mod tail;
 
@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use cli::{Audience, Client, RemoteError, ServiceArgs, attend};
+use cli::{Client, Observer, RemoteError, ServiceArgs, attend};
 use command::{Exit, environment::Environment, print_now};
 use plugin_host::manifest;
 use protocol::{
@@ -33,13 +33,13 @@ was built within a second; what does not load leaves the version before running.
 is kept in fixtures/_captured as a fixture. It ends with Ctrl-C; the plugin stays installed until
 \"svc plugin rm\".";
 
-/// How often the sources are looked at.
+/// The polling interval of the sources.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Folders whose files are no sources.
+/// Folders without sources.
 const NOT_SOURCES: &[&str] = &["target", "fixtures", "schema", "node_modules"];
 
-/// The most files of a folder that are looked at; more are no plugin's.
+/// Limit of watched files; a plugin has fewer.
 const MAX_SOURCES: usize = 2000;
 
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,6 @@ pub struct DevArgs {
     service: ServiceArgs,
 }
 
-/// Carries out the command.
 pub(super) async fn run(args: DevArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let folder = fs::canonicalize(&args.folder.folder)
@@ -75,13 +74,12 @@ pub(super) async fn run(args: DevArgs, environment: &Environment) -> anyhow::Res
     }
 }
 
-/// What a file was when it was looked at.
+/// Modification time and size of a file.
 type Stamp = (SystemTime, u64);
 
-/// What runs, as far as it was told: the code's digest, the version, what it is for and what it needs.
+/// The last printed state of the running plugin: code digest, version, URL patterns and permissions.
 type Running = (String, String, Vec<String>, Vec<String>);
 
-/// The plugin under work.
 struct Bench {
     folder: PathBuf,
     identity: String,
@@ -101,12 +99,12 @@ impl Bench {
             error: None,
             folder,
         };
-        bench.sources = bench.look_at_sources();
-        bench.captured = bench.look_at_captured();
+        bench.sources = bench.source_stamps();
+        bench.captured = bench.captured_stamps();
         bench
     }
 
-    /// Builds what there is to build; what does not compile was told by the compiler.
+    /// Builds the component if it has sources; the compiler prints its own errors.
     fn build(&mut self) {
         match build::build(&self.folder) {
             Ok(Some(built)) => print_now(&format!("built in {} ms", built.took.as_millis())),
@@ -115,10 +113,10 @@ impl Bench {
         }
     }
 
-    /// The files that the plugin is made of. What is built from them is not one.
-    fn look_at_sources(&self) -> BTreeMap<PathBuf, Stamp> {
+    /// The source files of the plugin, without build results.
+    fn source_stamps(&self) -> BTreeMap<PathBuf, Stamp> {
         let mut found = BTreeMap::new();
-        look_into(&self.folder, &mut found);
+        collect_stamps(&self.folder, &mut found);
         if let Ok(manifest) = read_manifest(&self.folder)
             && self.folder.join("Cargo.toml").is_file()
         {
@@ -127,14 +125,14 @@ impl Bench {
         found
     }
 
-    fn look_at_captured(&self) -> BTreeMap<PathBuf, Stamp> {
+    fn captured_stamps(&self) -> BTreeMap<PathBuf, Stamp> {
         let mut found = BTreeMap::new();
-        look_into(&self.folder.join("fixtures/_captured"), &mut found);
+        collect_stamps(&self.folder.join("fixtures/_captured"), &mut found);
         found.retain(|path, _| path.extension().is_some_and(|extension| extension == "json"));
         found
     }
 
-    /// How long ago what the service loads was last changed.
+    /// The time since the files that the service loads were changed.
     fn age(&self) -> Duration {
         let manifest = self.folder.join(manifest::FILE);
         let entry = read_manifest(&self.folder).map(|manifest| self.folder.join(manifest.entry));
@@ -143,8 +141,8 @@ impl Bench {
         changed.and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
     }
 
-    /// What the service says about the plugin.
-    fn hear(&mut self, plugins: &[PluginDto]) {
+    /// Compares the service's state of the plugin with the last printed one, and prints differences.
+    fn report_changes(&mut self, plugins: &[PluginDto]) {
         let Some(plugin) = plugins.iter().find(|plugin| plugin.identity == self.identity) else {
             return;
         };
@@ -178,30 +176,30 @@ impl Bench {
     }
 }
 
-impl Audience for Bench {
+impl Observer for Bench {
     fn interval(&self) -> Option<Duration> {
         Some(INTERVAL)
     }
 
     fn snapshot(&mut self, snapshot: &AgentSnapshot) {
-        self.hear(&snapshot.daemon.plugins);
+        self.report_changes(&snapshot.daemon.plugins);
     }
 
     fn event(&mut self, _: &EventBody, event: &DaemonEvent) {
         if let DaemonEvent::PluginsChanged(plugins) = event {
-            self.hear(plugins);
+            self.report_changes(plugins);
         }
     }
 
     fn look(&mut self) {
-        let sources = self.look_at_sources();
+        let sources = self.source_stamps();
         if sources != self.sources {
             self.sources = sources;
-            // What is wrong with this state is news, also if the same was wrong with the one before.
+            // An error of this version is reported even if the previous version had the same.
             self.error = None;
             self.build();
         }
-        let captured = self.look_at_captured();
+        let captured = self.captured_stamps();
         for (path, stamp) in &captured {
             if self.captured.get(path) != Some(stamp) {
                 print_now(&format!("a call failed; it is kept as {}", path.display()));
@@ -223,8 +221,8 @@ impl Audience for Bench {
     }
 }
 
-/// Notes all files below `folder`; what cannot be read is not there.
-fn look_into(folder: &Path, found: &mut BTreeMap<PathBuf, Stamp>) {
+/// Adds all files below `folder`; unreadable ones are skipped.
+fn collect_stamps(folder: &Path, found: &mut BTreeMap<PathBuf, Stamp>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -233,7 +231,7 @@ fn look_into(folder: &Path, found: &mut BTreeMap<PathBuf, Stamp>) {
         }
         let Ok(metadata) = entry.metadata() else { continue };
         if metadata.is_dir() {
-            look_into(&entry.path(), found);
+            collect_stamps(&entry.path(), found);
         } else if let Ok(changed) = metadata.modified() {
             found.insert(entry.path(), (changed, metadata.len()));
         }

@@ -1,4 +1,4 @@
-//! `svc plugin inspect`: what a plugin is and can do, as its bytes show it.
+//! `svc plugin inspect`: shows the content and abilities of a plugin, as its bytes prove them.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub struct InspectArgs {
     json: bool,
 }
 
-/// What is printed as JSON.
+/// The record of `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct InspectionView<'c> {
@@ -37,7 +37,7 @@ struct InspectionView<'c> {
     name: &'c str,
     version: String,
     license: Option<&'c str>,
-    /// Of the archive.
+    /// The digest of the archive.
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,16 +46,15 @@ struct InspectionView<'c> {
     matches: Vec<String>,
     exports: &'c [String],
     imports: &'c [String],
-    /// What users are asked to allow.
+    /// Permissions that users must grant.
     permissions: Vec<String>,
-    /// Hosts that it can do without.
+    /// Hosts that work without a grant.
     optional_hosts: Vec<String>,
-    /// Names what users are asked to allow.
+    /// The digest of the permissions that users must grant.
     consent: String,
     fixtures: usize,
 }
 
-/// Carries out the command.
 pub(super) async fn run(args: InspectArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
     let workshop = Workshop::open(sandbox)?;
     let (candidate, archive) = if args.path.is_dir() {
@@ -68,7 +67,7 @@ pub(super) async fn run(args: InspectArgs, sandbox: Sandbox<'_>) -> anyhow::Resu
     if args.json {
         print_json(&view(&candidate, archive))
     } else {
-        print_lines(told(&candidate, archive))
+        print_lines(lines(&candidate, archive))
     }
 }
 
@@ -92,7 +91,7 @@ fn view(candidate: &Candidate, archive: Option<(Digest, usize)>) -> InspectionVi
     }
 }
 
-fn told(candidate: &Candidate, archive: Option<(Digest, usize)>) -> Vec<String> {
+fn lines(candidate: &Candidate, archive: Option<(Digest, usize)>) -> Vec<String> {
     let manifest = candidate.manifest();
     let mut lines = vec![format!("{} {}: {}", manifest.identity, manifest.version, manifest.name)];
     if let Some((digest, bytes)) = archive {
@@ -106,7 +105,7 @@ fn told(candidate: &Candidate, archive: Option<(Digest, usize)>) -> Vec<String> 
     lines
 }
 
-/// What users may be asked about when it is needed.
+/// Permissions that users may be asked for later, when needed.
 fn later(manifest: &Manifest) -> Option<String> {
     let optional = &manifest.permissions.optional_hosts;
     let mut hosts: Vec<_> = optional.named.iter().map(ToString::to_string).collect();

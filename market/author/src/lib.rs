@@ -1,9 +1,9 @@
-//! The commands of `svc` for those who write plugins and for those who maintain a source of plugins.
+//! The commands of `svc` for plugin authors and for maintainers of plugin sources.
 //!
-//! *Owns* the folder of a plugin under work: making, building, checking, playing and packing it; and what the tools of
-//! `market-tool` need of a terminal.
+//! *Owns* the folder of a plugin under development: creating, building, checking, testing and packing it; and the
+//! terminal side of `market-tool`.
 //!
-//! *Never* knows how the sandbox is started or how the Internet is reached: the executable says that in [`Facilities`].
+//! *Never* knows how the sandbox is started or the network is reached: the executable supplies both in [`Facilities`].
 //!
 //! # Layers
 //! - `dev`, `pack`
@@ -29,14 +29,14 @@ use market_tool::command::AuthorCommand as SigningCommand;
 pub use maintain::{advice, exit, maintain};
 pub use workshop::Sandbox;
 
-/// What these commands need of the executable that they are part of.
+/// What the executable supplies to these commands.
 #[derive(Clone, Copy)]
 pub struct Facilities<'a> {
-    /// What the environment says.
+    /// The process's environment.
     pub environment: &'a Environment,
-    /// How the code of plugins is run.
+    /// How to run plugin code.
     pub sandbox: Sandbox<'a>,
-    /// How sources of plugins are reached that are not in a folder.
+    /// How to reach sources that are not local folders.
     pub origins: market_tool::command::Origins<'a>,
 }
 
@@ -77,12 +77,12 @@ pub enum AuthorCommand {
     Signing(SigningCommand),
 }
 
-/// Carries out an author's command.
+/// Executes an author's command.
 pub fn run(command: AuthorCommand, facilities: Facilities<'_>) -> anyhow::Result<Exit> {
     let Facilities {
         environment, sandbox, ..
     } = facilities;
-    // Boxed, because each of these futures is large and the runtime is instantiated for every type that it is given.
+    // Boxed, because each of these futures is large and `block_on` is instantiated for every type that it is given.
     let work: Pin<Box<dyn Future<Output = anyhow::Result<Exit>> + '_>> = match command {
         AuthorCommand::New(args) => return new::run(&args),
         AuthorCommand::Signing(command) => return maintain::sign(command, facilities),

@@ -1,4 +1,4 @@
-//! `svc plugin lint`: what works, and what users or reviewers of a plugin would stumble over all the same.
+//! `svc plugin lint`: finds problems of a working plugin for its users and reviewers.
 
 use std::path::Path;
 
@@ -33,11 +33,11 @@ pub struct LintArgs {
     json: bool,
 }
 
-/// Something that is wrong.
+/// A problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) level: Level,
-    /// Names the check.
+    /// The id of the check.
     check: &'static str,
     pub(super) message: String,
 }
@@ -65,7 +65,7 @@ impl Finding {
         }
     }
 
-    /// The finding in a line.
+    /// As a line of text.
     pub(super) fn line(&self) -> String {
         let level = match self.level {
             Level::Error => "error",
@@ -75,7 +75,6 @@ impl Finding {
     }
 }
 
-/// Carries out the command.
 pub(super) async fn run(args: LintArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
     let candidate = Workshop::open(sandbox)?.folder(&args.folder.folder).await?;
     let findings = findings(&candidate, &args.folder.folder)?;
@@ -90,7 +89,7 @@ pub(super) async fn run(args: LintArgs, sandbox: Sandbox<'_>) -> anyhow::Result<
     Ok(if is_fit { Exit::Success } else { Exit::Unfit })
 }
 
-/// Everything that is wrong with the plugin in `folder`.
+/// All problems of the plugin in `folder`.
 pub(super) fn findings(candidate: &Candidate, folder: &Path) -> anyhow::Result<Vec<Finding>> {
     let manifest = candidate.manifest();
     let text: Value = serde_json::from_slice(&read(&folder.join(manifest::FILE))?)?;
@@ -122,7 +121,7 @@ pub(super) fn findings(candidate: &Candidate, folder: &Path) -> anyhow::Result<V
     Ok(found)
 }
 
-/// What the fixtures show about what the manifest asks for.
+/// Permissions of the manifest that no fixture exercises.
 fn of_fixtures(manifest: &Manifest, fixtures: &[&Fixture]) -> Vec<Finding> {
     if fixtures.is_empty() {
         let text =
@@ -173,7 +172,7 @@ fn is_wide(host: &HostPattern) -> bool {
     host.to_string().contains("*.")
 }
 
-/// What is missing in the folder and in the manifest.
+/// Missing files and missing fields of the manifest.
 fn of_files(manifest: &Manifest, folder: &Path) -> Vec<Finding> {
     let has = |names: &[&str]| names.iter().any(|name| folder.join(name).is_file());
     let plain = |url: &HostPattern| url.to_string().starts_with("http://");
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fixtures_do_not_prove_is_told() {
+    fn what_fixtures_do_not_prove_is_reported() {
         let host = json!({"hosts": ["https://api.a.test"]});
         check(&host, &[], &["no-fixtures"]);
         let one = fixture("https://a.test/s/1", "https://api.a.test/1");
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_wider_than_its_use_is_told() {
+    fn a_host_that_is_wider_than_its_use_is_reported() {
         let wide = json!({"hosts": ["https://*.example.org"]});
         let one = fixture("https://a.test/s/1", "https://x.example.org/1");
         let other = fixture("https://b.test/", "https://y.example.org/1");

@@ -1,4 +1,4 @@
-//! The tools of maintainers and authors, which sign: what they need of this machine, and how they end.
+//! Runs the signing tools of maintainers and authors: supplies the environment and maps results to exits.
 
 use std::{
     fs::File,
@@ -27,13 +27,13 @@ use crate::{
     workshop::{Sandbox, Workshop},
 };
 
-/// The longest first line of a file with a passphrase.
+/// The longest passphrase in a file.
 const MAX_PASSPHRASE_BYTES: u64 = 4096;
 
-/// Carries out a maintainer's command.
+/// Executes a maintainer's command.
 pub fn maintain(command: MarketCommand, facilities: Facilities<'_>) -> anyhow::Result<Exit> {
     runtime::current_thread()?.block_on(within(facilities, async |cx| {
-        // Everything else ends as programs do when they are interrupted, also while it waits for a passphrase.
+        // Other commands keep the default behaviour of signals, even while they wait for a passphrase.
         if !matches!(command, MarketCommand::Serve(_)) {
             return Ok(run_market(command, cx).await?);
         }
@@ -50,12 +50,12 @@ pub fn maintain(command: MarketCommand, facilities: Facilities<'_>) -> anyhow::R
     }))
 }
 
-/// Carries out an author's command.
+/// Executes an author's command.
 pub(super) fn sign(command: AuthorCommand, facilities: Facilities<'_>) -> anyhow::Result<Exit> {
     runtime::current_thread()?.block_on(within(facilities, async |cx| Ok(run_author(command, cx)?)))
 }
 
-/// How the process ends after an error of these tools.
+/// The exit for an error of these tools.
 pub fn exit(error: &ToolError) -> Exit {
     match error.kind() {
         Kind::Usage => Exit::Usage,
@@ -65,7 +65,7 @@ pub fn exit(error: &ToolError) -> Exit {
     }
 }
 
-/// What can be done about an error.
+/// The remedy for an error.
 pub fn advice(error: &ToolError) -> Option<String> {
     matches!(error, ToolError::Passphrase(_)).then(|| {
         let (text, file) = (environment::KEY_PASSPHRASE, environment::KEY_PASSPHRASE_FILE);
@@ -73,7 +73,7 @@ pub fn advice(error: &ToolError) -> Option<String> {
     })
 }
 
-/// Does something with what the tools need.
+/// Runs `work` with what the tools need.
 async fn within(
     facilities: Facilities<'_>,
     act: impl AsyncFnOnce(&mut Surroundings<'_>) -> anyhow::Result<()>,
@@ -93,7 +93,7 @@ async fn within(
     }
 }
 
-/// Whether the reader of our output wanted only the start of it.
+/// Whether the reader closed our output.
 fn is_closed(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref();
     matches!(error, Some(ToolError::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe)
@@ -117,8 +117,8 @@ fn first_line(path: &Path) -> io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// The digest of what the code of a package imports, found out as an installation does: by loading it. The tools are not
-/// async here, and we are; so it has a thread to wait on.
+/// The digest of a package's imports, found by loading it as an installation does. The tools are synchronous, so a
+/// thread waits for the async loader.
 fn imports(package: &Package, sandbox: Sandbox<'_>) -> Result<market::Digest, String> {
     let load = || -> anyhow::Result<_> {
         runtime::current_thread()?.block_on(async {

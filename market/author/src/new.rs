@@ -1,4 +1,4 @@
-//! `svc plugin new`: a plugin that works, to be changed into another one.
+//! `svc plugin new`: creates a working plugin from a template.
 
 use std::{
     fs,
@@ -18,20 +18,20 @@ pub(super) const EXAMPLES: &str = "Examples:
 
 The plugin that it makes works: \"svc plugin build\" and \"svc plugin test\" pass at once.";
 
-/// The name in the templates, as it stands in texts, in code and as a type.
+/// The placeholder in the templates: in texts, in code and as a type.
 const NAME: &str = "my-plugin";
 const MODULE: &str = "my_plugin";
 const TYPE: &str = "MyPlugin";
 const TITLE: &str = "My plugin";
 
-/// What stands around parts of the templates that only a plugin with a preview has.
+/// Encloses the parts of templates that only plugins with a preview have.
 const PREVIEW: &str = "// preview\n";
 const PREVIEW_END: &str = "// end of preview\n";
 
-/// The folder of the SDK in a checkout.
+/// The SDK's folder in a checkout.
 const SDK: &str = "plugin-sdk";
 
-/// How the template depends on it.
+/// The template's dependency on it.
 const TEMPLATE_DEPENDENCY: &str = "svc-plugin = { path = \"../..\" }";
 
 macro_rules! template {
@@ -64,7 +64,7 @@ const JS: &[(&str, &str)] = template!("js":
     "plugin.json",
 );
 
-/// The types of everything that a plugin in JavaScript can use.
+/// TypeScript types of the JavaScript API.
 const TYPES: &str = include_str!("../../../plugin-sdk/js/svc-plugin.d.ts");
 
 const LICENSE: &str = include_str!("../../../plugin-sdk/templates/LICENSE");
@@ -100,7 +100,6 @@ enum Kind {
     Preview,
 }
 
-/// Carries out the command.
 pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
     let (folder, name) = (args.folder.as_path(), args.name());
     let identity: Identity = format!("{name}@{}", args.author)
@@ -138,14 +137,14 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
 }
 
 impl NewArgs {
-    /// The plugin's name; empty if the folder has none that is a text.
+    /// The plugin's name; empty if the folder's name is not UTF-8.
     fn name(&self) -> &str {
         let last = self.folder.file_name().and_then(|name| name.to_str());
         last.unwrap_or_default()
     }
 }
 
-/// A template as the plugin that was asked for.
+/// The template with the plugin's own values.
 fn personal(text: &str, args: &NewArgs, dependency: Option<&str>) -> String {
     let has_preview = args.kind.contains(&Kind::Preview);
     let mut text = preview(text, has_preview);
@@ -168,7 +167,7 @@ fn personal(text: &str, args: &NewArgs, dependency: Option<&str>) -> String {
         .replace(TITLE, &in_title)
 }
 
-/// The template with or without its parts for a preview.
+/// Keeps or removes the parts for a preview.
 fn preview(text: &str, has_preview: bool) -> String {
     match text
         .split_once(PREVIEW)
@@ -188,7 +187,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// How a plugin names the SDK, which no registry has yet.
+/// The dependency on the SDK; a path, because no registry has the SDK yet.
 fn dependency(asked: Option<&Path>) -> anyhow::Result<String> {
     let found = match asked {
         Some(sdk) => Some(sdk.to_owned()).filter(|sdk| is_sdk(sdk)),
@@ -206,7 +205,7 @@ fn dependency(asked: Option<&Path>) -> anyhow::Result<String> {
     Ok(format!("svc-plugin = {{ path = {path} }}"))
 }
 
-/// The SDK in a folder around `path`.
+/// Finds the SDK in an ancestor of `path`.
 fn near(path: Option<PathBuf>) -> Option<PathBuf> {
     let path = path?;
     let mut around = path.ancestors().map(|folder| folder.join(SDK));

@@ -1,4 +1,5 @@
-//! `svc plugin pack`: the archive of a plugin. The same folder gives the same bytes, today and tomorrow, here and there.
+//! `svc plugin pack`: creates a plugin's archive. Reproducible: the same folder yields the same bytes at any time on
+//! any machine.
 
 use std::{
     collections::BTreeMap,
@@ -33,10 +34,10 @@ What goes in: plugin.json (with abi and minHost filled in), the component, the i
 LICENSE files, fixtures and locales. The result is read as strictly as an installation reads it;
 \"svc plugin sign\" adds the digest of each file and a signature.";
 
-/// The component's name in an archive.
+/// The component's path in an archive.
 const ENTRY: &str = "plugin.wasm";
 
-/// Files that go in if they are there.
+/// Optional files of an archive.
 const BESIDE: &[&str] = &[
     "README.md",
     "LICENSE",
@@ -46,7 +47,7 @@ const BESIDE: &[&str] = &[
     "LICENSE-APACHE",
 ];
 
-/// Folders that go in. What begins with `.` or `_` does not.
+/// Folders of an archive. Names that begin with `.` or `_` are excluded.
 const FOLDERS: &[&str] = &["fixtures", "locales"];
 
 #[derive(Debug, clap::Args)]
@@ -64,7 +65,6 @@ pub struct PackArgs {
     no_build: bool,
 }
 
-/// Carries out the command.
 pub(super) async fn run(args: PackArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
     let folder = &args.folder.folder;
     if !args.no_build && folder.join("Cargo.toml").is_file() {
@@ -94,7 +94,7 @@ pub(super) async fn run(args: PackArgs, sandbox: Sandbox<'_>) -> anyhow::Result<
     ])
 }
 
-/// Whether nothing keeps the plugin from being packed; if something does, it is told.
+/// Whether the plugin passes all checks; prints the problems otherwise.
 async fn is_fit(candidate: &Candidate, folder: &Path) -> anyhow::Result<bool> {
     let findings = lint::findings(candidate, folder)?;
     let is_clean = findings.iter().all(|finding| finding.level == lint::Level::Warning);
@@ -106,7 +106,7 @@ async fn is_fit(candidate: &Candidate, folder: &Path) -> anyhow::Result<bool> {
     Ok(is_clean && played.failed == 0)
 }
 
-/// Everything that goes in, by its path there.
+/// All files of the archive, by path.
 fn files(candidate: &Candidate, folder: &Path) -> anyhow::Result<BTreeMap<String, Bytes>> {
     let manifest = candidate.manifest();
     let mut files = BTreeMap::new();
@@ -132,7 +132,7 @@ fn files(candidate: &Candidate, folder: &Path) -> anyhow::Result<BTreeMap<String
     Ok(files)
 }
 
-/// The manifest with what only the packer knows.
+/// The manifest, completed with computed fields.
 fn filled_in(candidate: &Candidate, folder: &Path, entry: &str) -> anyhow::Result<Bytes> {
     let mut text: Value = serde_json::from_slice(&read(&folder.join(manifest::FILE))?)?;
     let fields = text.as_object_mut().context("plugin.json is no object")?;
@@ -144,7 +144,7 @@ fn filled_in(candidate: &Candidate, folder: &Path, entry: &str) -> anyhow::Resul
     Ok(serde_json::to_vec_pretty(&text)?.into())
 }
 
-/// The files below `path`, which is relative to `folder`, if it is there.
+/// Adds the files below `path`, relative to `folder`, if it exists.
 fn collect(folder: &Path, path: &str, files: &mut BTreeMap<String, Bytes>) -> anyhow::Result<()> {
     let full = folder.join(path);
     if !full.is_dir() {

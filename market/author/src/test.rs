@@ -1,4 +1,4 @@
-//! `svc plugin test`: recorded calls, played in the sandbox; or one that is recorded, or compared with the site of today.
+//! `svc plugin test`: replays recorded calls in the sandbox, records one, or compares recordings with live sites.
 
 mod drift;
 mod record;
@@ -43,7 +43,6 @@ pub struct TestArgs {
     record: record::RecordArgs,
 }
 
-/// Carries out the command.
 pub(super) async fn run(args: TestArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
     let workshop = Workshop::open(sandbox)?;
     let candidate = workshop.folder(&args.folder.folder).await?;
@@ -62,13 +61,13 @@ pub(super) async fn run(args: TestArgs, sandbox: Sandbox<'_>) -> anyhow::Result<
     })
 }
 
-/// What playing all fixtures showed.
+/// The result of replaying all fixtures.
 pub(super) struct Outcome {
     pub(super) lines: Vec<String>,
     pub(super) failed: usize,
 }
 
-/// Plays every fixture, as strictly as an installation does.
+/// Replays every fixture, as strictly as an installation does.
 pub(super) async fn check(candidate: &Candidate) -> Outcome {
     let args = TestArgs {
         folder: FolderArgs { folder: PathBuf::new() },
@@ -99,7 +98,7 @@ async fn play(candidate: &Candidate, args: &TestArgs) -> Outcome {
             Ok(fixture) => {
                 let replayed = candidate.replay(fixture).await;
                 lines.push(summary(path, name, &replayed, args.budget));
-                // Why a call crashed or threw stands in what it said.
+                // The call's output contains the reason of a crash or exception.
                 let is_shown =
                     |line: &&Line| args.log || (line.level == LogLevel::Error && !replayed.problems.is_empty());
                 let said = replayed.lines.iter().filter(is_shown);

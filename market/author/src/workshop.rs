@@ -1,4 +1,4 @@
-//! What the commands for authors work with: the sandbox, in this process, and a plugin that is installed nowhere.
+//! The sandbox of this process, with plugins that are not installed. Used by the commands for authors.
 
 use std::{
     fs,
@@ -24,13 +24,12 @@ pub(crate) struct FolderArgs {
     pub(super) folder: PathBuf,
 }
 
-/// Makes what runs the code of plugins, as the service has it; what it compiles is kept in the folder.
+/// Creates a sandbox like the service's, with its compilation cache in the given folder.
 pub type Sandbox<'a> = &'a (dyn Fn(PathBuf) -> anyhow::Result<LazyRuntime> + Sync);
 
-/// The sandbox of this process.
 pub(crate) struct Workshop {
     runtime: LazyRuntime,
-    /// Where compiled code is kept if the user has no place for it.
+    /// The compilation cache if the user has no cache directory.
     _scratch: Option<TempDir>,
 }
 
@@ -49,20 +48,19 @@ impl Workshop {
         })
     }
 
-    /// The plugin in a folder.
+    /// Loads a plugin from a folder.
     pub(super) async fn folder(&self, folder: &Path) -> Result<Candidate, UsageError> {
         let opened = Candidate::of_folder(&self.runtime, folder).await;
         opened.map_err(|error| refused(folder, &error))
     }
 
-    /// The plugin in an archive that was read from `path`.
+    /// Loads a plugin from an archive that was read from `path`.
     pub(crate) async fn archive(&self, path: &Path, archive: Vec<u8>) -> Result<(Candidate, Package), UsageError> {
         let opened = Candidate::of_archive(&self.runtime, archive).await;
         opened.map_err(|error| refused(path, &error))
     }
 }
 
-/// The manifest in a folder.
 pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, UsageError> {
     let path = folder.join(manifest::FILE);
     let text = read(&path)?;
@@ -71,12 +69,12 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, UsageError> {
         .map_err(|error| UsageError::new(folder.display().to_string(), error.to_string()))
 }
 
-/// A file that has to be there.
+/// Reads a required file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
     fs::read(path).map_err(|error| UsageError::new(path.display().to_string(), format!("cannot be read: {error}")))
 }
 
-/// What is wrong with a plugin, in one line.
+/// The error of a plugin, on one line.
 fn refused(path: &Path, error: &CommandError) -> UsageError {
     let mut problem = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -94,12 +92,12 @@ fn refused(path: &Path, error: &CommandError) -> UsageError {
     UsageError::new(path.display().to_string(), problem)
 }
 
-/// The lines of what a plugin logged: line breaks were escaped with everything else that moves a cursor.
+/// The lines of a plugin's log entry. Line breaks were escaped together with other control characters.
 pub(super) fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     text.trim_end_matches("\\n").split("\\n")
 }
 
-/// The name of a fixture's file without its extension, by which reports name the fixture.
+/// A fixture's file name without extension, which identifies it in reports.
 pub(super) fn file_name(path: &str) -> &str {
     let file = Path::new(path).file_stem().and_then(|stem| stem.to_str());
     file.unwrap_or(path)

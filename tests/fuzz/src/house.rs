@@ -2,7 +2,7 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use agent::{AccessKey, Agent, ByteStream, Config, Connect, ConnectError, Found, Host, PresetKey};
+use agent::{AccessKey, Agent, ByteStream, Config, Connect, ConnectError, Edition, Found, PresetKey};
 use daemon::{Connector, Daemon};
 use engine::FileFate;
 use futures_util::future::BoxFuture;
@@ -46,15 +46,15 @@ impl Answer {
 impl House {
     /// A desktop without a key, as it is installed: what stands on its loopback may use aria2's dialect.
     pub(crate) fn desktop() -> Self {
-        Self::start(Host::Desktop)
+        Self::start(Edition::Desktop)
     }
 
     /// A server with [`KEY`].
     pub(crate) fn server() -> Self {
-        Self::start(Host::Headless)
+        Self::start(Edition::Headless)
     }
 
-    fn start(host: Host) -> Self {
+    fn start(edition: Edition) -> Self {
         // One thread: what an input causes has happened before the next one comes, mostly.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime needs nothing but descriptors");
@@ -63,10 +63,10 @@ impl House {
             let data = daemon::Config::new(root.path().join("data"), root.path().join("downloads"));
             let daemon = Daemon::start(data, vec![Arc::new(Idle)]).await;
             let daemon = daemon.expect("an empty directory can be used");
-            let mut config = Config::new(host, root.path().join("data/agent"));
+            let mut config = Config::new(edition, root.path().join("data/agent"));
             config.bind = Some((Ipv4Addr::LOCALHOST, 0).into());
             let key = AccessKey::new(KEY).expect("it is long enough");
-            config.preset_key = (host == Host::Headless).then_some(PresetKey::Forced(key));
+            config.preset_key = (edition == Edition::Headless).then_some(PresetKey::Forced(key));
             let near = Near {
                 found: Found {
                     token: daemon.token().clone(),

@@ -1,8 +1,8 @@
-//! What a path belongs to: the unit in which interfaces are switched on, guarded and counted.
+//! The area of a path: the unit by which interfaces are switched, authorized and counted.
 
 use axum::http::Method;
 
-/// What a path belongs to. Paths that belong to nothing never reach a route.
+/// A path outside every area never reaches a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Area {
     Page,
@@ -35,7 +35,7 @@ impl Area {
         Self::Nothing,
     ];
 
-    /// As it is called where requests are counted.
+    /// The label in metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Page => "page",
@@ -60,7 +60,7 @@ impl Area {
             "/api/v1/setup" | "/api/v1/setup/status" => Self::Setup,
             "/api/v1/openapi.json" | "/api/v1/docs" => Self::Description,
             _ if path.starts_with("/api/v1/docs/") => Self::Description,
-            // XML-RPC of aria2's clients; our own RPC is a WebSocket.
+            // `/rpc` by POST is aria2's XML-RPC; the service's own RPC is a WebSocket (GET).
             "/rpc" if method == Method::POST => Self::Jsonrpc,
             "/rpc" => Self::Rpc,
             "/download" | "/download/batch" => Self::Takeover,

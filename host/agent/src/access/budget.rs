@@ -1,6 +1,6 @@
-//! Memory for what clients send and are sent, beyond what every request may have anyway. It is reserved before anything
-//! is read or expanded, and free again when the last byte is parsed or sent: so a crowd of large requests waits, and the
-//! process does not grow with it.
+//! A process-wide memory budget for large request and response bodies. Bytes are reserved before a body is read or a
+//! response is built, and released after the last byte is parsed or sent: many large requests wait for each other
+//! instead of growing the process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,42 +10,41 @@ use tokio::{
     time::timeout,
 };
 
-/// The largest body of any route.
+/// Applies to every route.
 pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
-/// What a body may have before its sender has authenticated, and without a reservation.
+/// A body up to this size needs neither authentication nor a reservation.
 pub(crate) const FREE_BODY_BYTES: usize = 64 * 1024;
 
-/// The largest answer that is not streamed.
+/// Applies to responses that are not streamed.
 pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
-/// What an answer may have without a reservation.
+/// A response up to this size needs no reservation.
 pub(crate) const FREE_ANSWER_BYTES: usize = 64 * 1024;
 
-/// All large bodies together.
+/// For all large bodies together.
 const BODIES_BYTES: usize = 4 * MAX_BODY_BYTES;
 
-/// All large answers together: one of the largest, and some beside it.
+/// For all large responses together: one of the largest size and some smaller ones.
 const ANSWERS_BYTES: usize = MAX_ANSWER_BYTES + MAX_ANSWER_BYTES / 2;
 
-/// Large requests that are worked on at once, each with a tree of [`admission::json::MAX_TREE_BYTES`] at most.
+/// Large requests processed concurrently; the tree of each takes up to [`admission::json::MAX_TREE_BYTES`].
 const LARGE_AT_ONCE: u32 = 2;
 
-/// The unit in which is counted.
+/// Semaphore permits count in this unit.
 const UNIT_BYTES: usize = 1024;
 
-/// How long a request waits for others to be done.
+/// How long a request waits for a reservation before it is refused.
 const WAITING_TIME: Duration = Duration::from_secs(20);
 
-/// Others have it all.
+/// No reservation became free in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many large requests at once; try again, or send smaller ones")]
 pub(crate) struct Exhausted;
 
-/// A part of the budget; free again when it is dropped.
+/// A reservation; released when dropped.
 pub(crate) type Share = OwnedSemaphorePermit;
 
-/// What there is.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bodies: Arc<Semaphore>,
@@ -72,14 +71,14 @@ async fn acquire(from: &Arc<Semaphore>, count: u32) -> Result<Share, Exhausted> 
     acquired.map_err(|_| Exhausted)?.map_err(|_| Exhausted)
 }
 
-/// Gives back what is more than `bytes` need.
+/// Releases what exceeds `bytes`.
 fn trim(mut share: Share, bytes: usize) -> Share {
     let more = share.num_permits().saturating_sub(bytes.div_ceil(UNIT_BYTES));
     drop(share.split(more));
     share
 }
 
-/// Bytes together with their share.
+/// Bytes that own their reservation.
 struct Held<T> {
     bytes: T,
     _share: Share,
@@ -92,12 +91,12 @@ impl<T: AsRef<[u8]>> AsRef<[u8]> for Held<T> {
 }
 
 impl Budget {
-    /// Room for a body of up to this many bytes.
+    /// Reserves a body of up to this many bytes.
     pub(crate) async fn body(&self, bytes: usize) -> Result<Share, Exhausted> {
         acquire(&self.bodies, units(bytes)).await
     }
 
-    /// The turn of a large request, from before its body is parsed until its answer is there.
+    /// Limits concurrency of large requests; held from before parsing until the response is built.
     pub(crate) async fn large(&self) -> Result<Share, Exhausted> {
         acquire(&self.large, 1).await
     }
@@ -107,12 +106,13 @@ impl Budget {
         acquire(&self.large, LARGE_AT_ONCE).await
     }
 
-    /// Room for the largest answer that there is.
+    /// Reserves a response of the largest size.
     pub(crate) async fn answer(&self) -> Result<Share, Exhausted> {
         acquire(&self.answers, units(MAX_ANSWER_BYTES)).await
     }
 
-    /// An answer that keeps its room until it is sent. A small one needs none, a large one that has none yet waits for it.
+    /// Attaches a reservation to a response until it is sent. A small response needs none; a large one without `share`
+    /// waits for it.
     pub(crate) async fn hold(&self, answer: Vec<u8>, share: Option<Share>) -> Result<Bytes, Exhausted> {
         let share = match share {
             Some(share) => trim(share, answer.len()),
@@ -123,7 +123,7 @@ impl Budget {
     }
 }
 
-/// Bytes that give their share back when they are dropped.
+/// Bytes that release the reservation when dropped.
 pub(crate) fn with_share(bytes: impl AsRef<[u8]> + Send + 'static, share: Share) -> Bytes {
     let length = bytes.as_ref().len();
     Bytes::from_owner(Held {
@@ -143,7 +143,7 @@ mod tests {
         let first = budget.hold(large(), None).await.unwrap();
         let share = budget.answer().await.unwrap();
         assert_eq!(budget.hold(large(), None).await, Err(Exhausted));
-        // A small one never waits, and what was reserved and not needed is there for others.
+        // A small response never waits, and the unused part of a reservation is released.
         budget.hold(vec![0; FREE_ANSWER_BYTES], None).await.unwrap();
         let less = budget.hold(vec![0; UNIT_BYTES], Some(share)).await.unwrap();
         drop(first);

@@ -1,4 +1,4 @@
-//! The access key: which ones are allowed, how they are compared, and the one-time code of the first set-up.
+//! The access key: rules, comparison in constant time, and the one-time code of the first set-up.
 
 use std::fmt;
 
@@ -10,46 +10,46 @@ use sha2::{Digest as _, Sha256};
 /// The shortest key.
 pub const MIN_KEY_CHARS: usize = 8;
 
-/// The longest key: it travels in headers.
+/// The longest key; it must fit into headers.
 const MAX_KEY_CHARS: usize = 128;
 
-/// Random bytes of a key that we make; 40 characters.
+/// Random bytes of a generated key, which has 40 characters.
 const RANDOM_KEY_BYTES: usize = 25;
 
-/// Random bytes of a set-up code. 50 bits with ten tries a minute cannot be guessed.
+/// 50 random bits; with ten attempts a minute the code cannot be guessed.
 const SETUP_CODE_CHARS: usize = 10;
 
-/// Which rule a key breaks.
+/// The rule that a key violates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WeakKey {
-    /// Too short.
+    /// It has fewer than [`MIN_KEY_CHARS`] characters.
     #[error("the access key must have at least {MIN_KEY_CHARS} characters")]
     Short,
-    /// Too long.
+    /// It has more than 128 characters.
     #[error("the access key must have at most {MAX_KEY_CHARS} characters")]
     Long,
-    /// A space, a control character or a letter beyond ASCII.
+    /// It contains a space, a control character or a character outside ASCII.
     #[error("the access key must consist of visible ASCII characters")]
     NotVisibleAscii,
-    /// No letter.
+    /// It contains no letter.
     #[error("the access key must have at least one letter")]
     NoLetter,
-    /// No digit.
+    /// It contains no digit.
     #[error("the access key must have at least one digit")]
     NoDigit,
 }
 
-/// A key that keeps all the rules. Prints as `***`.
+/// A key that satisfies the rules. Its `Debug` output is `***`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AccessKey {
     text: String,
-    /// Every request is compared with it.
+    /// Requests are compared with the digest.
     digest: KeyDigest,
 }
 
 impl AccessKey {
-    /// The key, if it keeps the rules.
+    /// Parses a key; an error names the violated rule.
     pub fn new(text: &str) -> Result<Self, WeakKey> {
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(WeakKey::NotVisibleAscii);
@@ -65,25 +65,25 @@ impl AccessKey {
         }
     }
 
-    /// A secret that was agreed on elsewhere, whatever it is like.
+    /// A secret that another component generated; the rules are not checked.
     pub fn agreed(text: impl Into<String>) -> Self {
         let text = text.into();
         let digest = KeyDigest::of(&text);
         Self { text, digest }
     }
 
-    /// A new random one.
+    /// Generates a random key.
     pub fn random() -> Result<Self, NoRandom> {
         loop {
             let text = BASE32_NOPAD.encode(&random::<RANDOM_KEY_BYTES>()?);
-            // A random text may lack a digit, about once in three thousand.
+            // About one random text in three thousand lacks a digit.
             if let Ok(key) = Self::new(&text) {
                 return Ok(key);
             }
         }
     }
 
-    /// Its text.
+    /// The plain text.
     pub fn expose(&self) -> &str {
         &self.text
     }
@@ -113,12 +113,12 @@ impl fmt::Debug for AccessKey {
     }
 }
 
-/// The operating system gives no random numbers.
+/// The operating system provides no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the operating system gives no random numbers")]
 pub struct NoRandom;
 
-/// What is compared instead of a secret. Comparing takes equally long wherever they differ.
+/// Compared instead of the secret, in constant time.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyDigest([u8; 32]);
 
@@ -147,7 +147,7 @@ impl fmt::Debug for KeyDigest {
     }
 }
 
-/// The code that a remote visitor must know to set the first key; it is printed where the server was started.
+/// The code that a remote client must send to set the first key; printed on the server's terminal.
 #[derive(Clone)]
 pub struct SetupCode(String);
 
@@ -159,12 +159,12 @@ impl SetupCode {
         Ok(Self(text))
     }
 
-    /// Its text, to be shown.
+    /// The plain text, for display.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether `text` is the code, however it was typed.
+    /// Compares, ignoring separators and case.
     pub(crate) fn is(&self, text: &str) -> bool {
         let plain = |text: &str| -> String {
             let visible = text.chars().filter(char::is_ascii_alphanumeric);

@@ -1,5 +1,5 @@
-//! Which user's process is at the other end of a connection, as the kernel knows it. The only file of this crate that
-//! depends on the operating system for that.
+//! The user id that owns the peer socket of a local connection, as reported by the kernel. The only file of this crate
+//! that depends on the operating system for that.
 
 use std::{
     net::SocketAddr,
@@ -8,22 +8,21 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-/// Lookups at once. Each reads a table of the kernel on a thread that may block.
+/// Concurrent lookups. Each reads a kernel table on a blocking thread.
 const MAX_LOOKUPS: usize = 2;
 
-/// The user who owns the client's socket.
+/// The owner of the client's socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerUser {
-    /// The user with this id.
     Id(u32),
-    /// This operating system does not tell.
+    /// This operating system has no such lookup.
     Unavailable,
-    /// It could not be found out, so it may be any user.
+    /// The lookup failed, so the peer may be any user.
     Unknown,
 }
 
 impl PeerUser {
-    /// Whether it is the user whom this process runs as. Where the system does not tell, every local process counts.
+    /// Whether the peer runs as the user of this process. Without a lookup, every local process counts as such.
     pub(crate) fn is_own(self) -> bool {
         match self {
             Self::Id(id) => Some(id) == system::own_user(),
@@ -32,24 +31,22 @@ impl PeerUser {
         }
     }
 
-    /// The same, or root.
+    /// Like [`Self::is_own`], or root.
     pub(crate) fn is_own_or_root(self) -> bool {
         self == Self::Id(0) || self.is_own()
     }
 }
 
-/// The two ends of a connection, and the user at the far one once a decision needed it.
+/// The two addresses of a connection, and its peer user, looked up on first use.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
-    /// The client's address.
     pub(crate) address: SocketAddr,
-    /// Our address; none if it is not known, or if there is no socket.
+    /// Our address; none if it is unknown or there is no socket.
     local: Option<SocketAddr>,
     user: Arc<OnceLock<PeerUser>>,
 }
 
 impl Peer {
-    /// The client of a socket.
     pub(crate) fn of_socket(address: SocketAddr, local: Option<SocketAddr>) -> Self {
         Self {
             address,
@@ -58,7 +55,7 @@ impl Peer {
         }
     }
 
-    /// A client in this process, at this address.
+    /// A client in this process, as if it connected from `address`.
     pub(crate) fn in_process(address: SocketAddr) -> Self {
         let user = system::own_user().map_or(PeerUser::Unavailable, PeerUser::Id);
         Self {
@@ -69,7 +66,6 @@ impl Peer {
     }
 }
 
-/// Finds users of peers, a few at once.
 #[derive(Debug)]
 pub(crate) struct PeerUsers {
     turns: Semaphore,
@@ -84,7 +80,7 @@ impl Default for PeerUsers {
 }
 
 impl PeerUsers {
-    /// The user at the other end. Looked up once for a connection; what could not be found is looked up again.
+    /// Looked up once per connection; an unknown user is looked up again at the next request.
     pub(crate) async fn of(&self, peer: &Peer) -> PeerUser {
         if let Some(user) = peer.user.get() {
             return *user;
@@ -98,7 +94,7 @@ impl PeerUsers {
         if user == PeerUser::Unknown {
             tracing::warn!(%address, "the user of a local connection cannot be found in /proc/net/tcp");
         } else {
-            // Another request of the connection may have been faster; it found the same.
+            // A concurrent request of the same connection may have set it to the same value.
             let _same = peer.user.set(user);
         }
         user
@@ -118,7 +114,7 @@ mod system {
 
     const TABLES: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
-    /// Bytes of a table that are read: some hundred thousand connections. Beyond it the user is not known.
+    /// Beyond this size (some hundred thousand connections) the user stays unknown.
     const MAX_TABLE_BYTES: u64 = 32 * 1024 * 1024;
 
     /// States of a client that waits for an answer: established, and its own half closed (`FIN_WAIT1`, `FIN_WAIT2`).
@@ -140,8 +136,8 @@ mod system {
         PeerUser::Unknown
     }
 
-    /// The owner of the row with these ends. A socket that no process has any more (inode 0) is listed as root's: it
-    /// is nobody's.
+    /// The owner of the row with these addresses. A socket without a process (inode 0) is listed with root as its owner
+    /// and does not count.
     pub(super) fn owner(table: impl BufRead, client: SocketAddr, server: SocketAddr) -> Option<u32> {
         let ends = (plain(client), plain(server));
         table.lines().map_while(Result::ok).find_map(|line| {
@@ -156,12 +152,12 @@ mod system {
         })
     }
 
-    /// IPv4 in IPv6 is IPv4; flow and scope are not listed.
+    /// Maps IPv4-in-IPv6 to IPv4 and drops flow and scope, which the table does not contain.
     fn plain(address: SocketAddr) -> (IpAddr, u16) {
         (address.ip().to_canonical(), address.port())
     }
 
-    /// `0100007F:4588`: words of the address as the machine holds them, then the port.
+    /// Parses `0100007F:4588`: address words in the machine's byte order, then the port.
     fn address(text: &str) -> Option<(IpAddr, u16)> {
         let (address, port) = text.split_once(':')?;
         let port = u16::from_str_radix(port, 16).ok()?;

@@ -1,7 +1,7 @@
-//! Rate limit for wrong keys, by source. Pure: the time is a parameter.
+//! Rate limit for wrong keys, per source. Pure: the time is a parameter.
 //!
-//! Wrong keys are counted by the form in which they come, because a web page can send some forms from the browser of
-//! somebody who merely visits it. Such forms close themselves only; header keys close every form.
+//! Attempts are counted per [`Form`], because a web page can make its visitor's browser send some of the forms. Those
+//! lock out only themselves; too many wrong keys in a header lock out every form.
 
 use std::{
     collections::HashMap,
@@ -9,21 +9,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Wrong keys of one source before it has to wait.
+/// Wrong keys of one source within [`WINDOW`] before it is locked out.
 const MAX_WRONG: u32 = 10;
 
-/// How long wrong keys are counted together, and so how long one waits at most.
+/// The counting window, and so the longest lock-out.
 const WINDOW: Duration = Duration::from_mins(1);
 
-/// Sources that are remembered. Beyond it the one that began longest ago is forgotten.
+/// Beyond this the source with the oldest window is dropped.
 const MAX_SOURCES: usize = 4096;
 
-/// Where a request comes from, as far as senders can be distinguished.
+/// The unit of rate limiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Source(IpAddr);
 
 impl Source {
-    /// An address; of IPv6 the network, because a host usually has all of it.
+    /// IPv6 counts per /64, because one machine usually has all of it.
     pub(crate) fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -32,14 +32,14 @@ impl Source {
     }
 }
 
-/// In which form a secret came.
+/// How a request carries a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Form {
-    /// In a header or a call, and no page of another site can have sent it.
+    /// In a header or a call that no page of another site can have sent.
     Header,
-    /// In a header or a call, and a page may have sent it.
+    /// In a header or a call that a page may have sent.
     Page,
-    /// In the query, which every page can send with an image.
+    /// In the query, which any page can send with an `<img>`.
     Query,
     /// The one-time code of the set-up.
     Code,
@@ -51,14 +51,14 @@ struct Window {
     wrong: u32,
 }
 
-/// The sources that sent wrong keys lately.
+/// The sources that recently sent wrong keys.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     sources: HashMap<(Source, Form), Window>,
 }
 
 impl Throttle {
-    /// How long the source still has to wait before a secret of this form is looked at, if it has to.
+    /// The remaining lock-out of the source for this form.
     pub(crate) fn wait(&self, source: Source, form: Form, now: Instant) -> Option<Duration> {
         let wait = |form| {
             let window = self.sources.get(&(source, form))?;
@@ -68,7 +68,7 @@ impl Throttle {
         wait(Form::Header).max(wait(form))
     }
 
-    /// The source sent a wrong secret.
+    /// Records a wrong secret.
     pub(crate) fn failed(&mut self, source: Source, form: Form, now: Instant) {
         let is_over = |window: &Window| now.saturating_duration_since(window.began) >= WINDOW;
         let counted = (source, form);
@@ -88,7 +88,7 @@ impl Throttle {
         window.wrong += 1;
     }
 
-    /// The source sent the right secret in this form.
+    /// Records the right secret.
     pub(crate) fn succeeded(&mut self, source: Source, form: Form) {
         self.sources.remove(&(source, form));
     }

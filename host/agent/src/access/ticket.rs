@@ -1,4 +1,4 @@
-//! Tickets: a URL of one file that a browser can open without the access key, once and for a minute.
+//! Tickets: URLs that let a browser fetch one file without the access key, once and within a minute.
 
 use std::{
     collections::HashMap,
@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a ticket may be used: from the click to the request of the browser.
+/// Long enough from the user's click to the browser's request.
 pub(crate) const TICKET_TIME: Duration = Duration::from_mins(1);
 
-/// Tickets at once. Beyond it the oldest goes.
+/// Beyond this the oldest is dropped.
 const MAX_TICKETS: usize = 1024;
 
 #[derive(Debug)]
@@ -18,12 +18,12 @@ struct Ticket {
     made: Instant,
 }
 
-/// The unused tickets. Locked for a look-up only.
+/// The mutex is held for a look-up only.
 #[derive(Debug, Default)]
 pub(crate) struct Tickets(Mutex<HashMap<String, Ticket>>);
 
 impl Tickets {
-    /// A ticket for one `GET` of the path.
+    /// Issues a ticket for one `GET` of the path.
     pub(crate) fn make(&self, path: &str) -> Result<String, protocol::proof::NoRandom> {
         let name = protocol::proof::nonce()?;
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +42,7 @@ impl Tickets {
         Ok(name)
     }
 
-    /// Uses a ticket up. Whether it was good for the path.
+    /// Consumes a ticket; returns whether it was valid for the path.
     pub(crate) fn take(&self, name: &str, path: &str) -> bool {
         let ticket = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         ticket.is_some_and(|ticket| ticket.path == path && ticket.made.elapsed() < TICKET_TIME)

@@ -1,4 +1,5 @@
-//! Downloads that wait for their user's decision: in memory only, because cookies are among them, few, and not for long.
+//! Downloads that await the user's decision. In memory only, because they contain cookies; bounded in number, size and
+//! time.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,19 +13,18 @@ use uuid::Uuid;
 
 use crate::{capture::request::Download, projection::hub::Hub};
 
-/// How long a download waits for its user's decision: long enough for a lunch break.
+/// How long a download awaits the user's decision: long enough for a lunch break.
 const WAITING_TIME: Duration = Duration::from_hours(1);
 
-/// Questions at once. A page that asks without end is not to fill the memory, nor the screen.
+/// Bounds what a page can queue by asking repeatedly.
 const MAX_WAITING: usize = 256;
 
-/// What all of them may hold together.
+/// Bytes of all pending downloads together.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Characters that are shown of a body.
+/// Characters of a request body that are shown to the user.
 const MAX_SHOWN: usize = 1024;
 
-/// No more questions are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many downloads wait for confirmation")]
 pub(crate) struct Full;
@@ -36,9 +36,9 @@ struct Waiting {
     until: Instant,
 }
 
-/// The waiting downloads. Every change is published as `pendingCapturesChanged`.
+/// The pending downloads. Every change is published as `pendingCapturesChanged`.
 pub(crate) struct Pending {
-    /// Held while a change is published, so that changes are published in their order.
+    /// The lock is held while a change is published, so that events keep the order of changes.
     table: Mutex<Vec<Waiting>>,
     hub: Arc<Hub>,
     added: Notify,
@@ -59,7 +59,7 @@ impl Pending {
         }
     }
 
-    /// Waits for an answer from now on, under the name that is returned.
+    /// Adds a download and returns its id.
     pub(crate) fn add(&self, download: Download) -> Result<String, Full> {
         let mut table = self.table();
         let bytes = serde_json::to_vec(download.requests()).map_or(MAX_BYTES, |text| text.len());
@@ -94,12 +94,12 @@ impl Pending {
         Some(())
     }
 
-    /// All of them, oldest first.
+    /// Oldest first.
     pub(crate) fn list(&self) -> Vec<PendingCaptureDto> {
         self.table().iter().map(|waiting| waiting.shown.clone()).collect()
     }
 
-    /// Removes expired entries, for ever.
+    /// Removes expired entries; never returns.
     pub(crate) async fn expire(&self) {
         loop {
             let next = self.table().first().map(|waiting| waiting.until);
@@ -136,7 +136,7 @@ impl Pending {
     }
 }
 
-/// What is shown of a download: never what is secret.
+/// The public view of a download: no cookies, headers or credentials.
 fn shown(download: &Download) -> PendingCaptureDto {
     let requests = download.requests();
     let names = requests.iter().filter_map(|request| request.headers.as_ref());
@@ -169,7 +169,7 @@ fn shown(download: &Download) -> PendingCaptureDto {
     }
 }
 
-/// The body as the user reads it before agreeing to send it.
+/// The request body as shown to the user.
 fn body_text(body: &RequestBody) -> String {
     match body {
         RequestBody::FormData { fields } => {
@@ -184,7 +184,7 @@ fn body_text(body: &RequestBody) -> String {
     }
 }
 
-/// The beginning of a text, without what a terminal obeys.
+/// The beginning of a text without control characters, which a terminal would interpret.
 fn plain(text: &str) -> String {
     let mut shown: String = text
         .chars()
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_answers_goes_when_its_time_is_over() {
+    async fn unanswered_downloads_expire() {
         let pending = pending();
         let ask = async {
             pending.add(download("")).unwrap();

@@ -1,4 +1,4 @@
-//! From what browsers send to what tasks are made of. Pure.
+//! Converts what browsers send into requests for tasks. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 use url::Url;
 use utoipa::ToSchema;
 
-/// Downloads that are handed over at once.
+/// Downloads of one request.
 const MAX_DOWNLOADS: usize = 10_000;
 
-/// What downloads that are handed over at once may have together, each with its own copy of what all share.
+/// Bounds the shared fields (cookies, headers), which every download of a request gets a copy of.
 const MAX_REPEATED_BYTES: usize = 16 * 1024 * 1024;
 
-/// Why nothing can be made of what was sent.
+/// Why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Invalid {
     #[error("url is required")]
@@ -104,7 +104,7 @@ impl Batch {
             let download = match one(item) {
                 Ok(download) => download,
                 Err(error @ (Invalid::TooMany | Invalid::TooLarge)) => return Err(error),
-                // It makes no sense and is left out.
+                // An invalid item is skipped; the others are still accepted.
                 Err(_) => continue,
             };
             bytes += download.requests.iter().map(repeated_bytes).sum::<usize>();
@@ -127,7 +127,7 @@ impl Batch {
     }
 }
 
-/// What is repeated for every URL of a request.
+/// The bytes of the fields that every URL of a request gets a copy of.
 fn repeated_bytes(request: &CreateTaskRequest) -> usize {
     let texts = [
         &request.cookies,
@@ -139,7 +139,7 @@ fn repeated_bytes(request: &CreateTaskRequest) -> usize {
 }
 
 fn headers_bytes(headers: Option<&BTreeMap<String, String>>) -> usize {
-    /// What a header takes beside its texts.
+    /// Estimated overhead of a header beside its texts.
     const HEADER_BYTES: usize = 64;
     let headers = headers.into_iter().flatten();
     headers
@@ -147,7 +147,8 @@ fn headers_bytes(headers: Option<&BTreeMap<String, String>>) -> usize {
         .sum()
 }
 
-/// The download that `request` is. Its URLs may be several, with a line each; then it names no file.
+/// Converts a single request. It may have several URLs, one per line; then file name, method, body and audio URL do not
+/// apply.
 pub(crate) fn one(mut request: DownloadRequest) -> Result<Download, Invalid> {
     let lines = std::mem::take(&mut request.url);
     let urls: Vec<&str> = lines.lines().map(str::trim).filter(|url| !url.is_empty()).collect();
@@ -181,7 +182,7 @@ pub(crate) fn one(mut request: DownloadRequest) -> Result<Download, Invalid> {
     })
 }
 
-/// All but the URL. What browsers keep among the headers and we apart is taken from there.
+/// Everything but the URL. Cookie, Referer and User-Agent headers become fields.
 fn pattern(request: DownloadRequest) -> CreateTaskRequest {
     let mut headers = request.headers.unwrap_or_default();
     let mut or_header = |own: String, name: &str| {
@@ -204,8 +205,8 @@ fn pattern(request: DownloadRequest) -> CreateTaskRequest {
 }
 
 impl Download {
-    /// What some of several items did not say, as the first one said it. What is secret stays with its host.
-    /// That may be `most` bytes for all of them together.
+    /// Fills fields that items lack from the first item that has them; secrets are shared only between items of one
+    /// host. The copies may take up to `most` bytes together.
     fn share(&mut self, most: usize) -> Result<(), Invalid> {
         let first = |text: fn(&CreateTaskRequest) -> &String| {
             let mut texts = self.requests.iter().map(text);
@@ -246,7 +247,7 @@ impl Download {
         Ok(())
     }
 
-    /// The download as its user wants it. URLs that it had keep what came with them; others come with nothing.
+    /// Applies the user's edits. Secrets are kept for unchanged URLs only; new URLs get none.
     pub(crate) fn edited(mut self, edit: DownloadRequest) -> Result<Self, Invalid> {
         let name = edit.filename.clone();
         let save_dir = edit.save_dir.clone();
@@ -273,7 +274,7 @@ impl Download {
         Ok(self)
     }
 
-    /// Whether all of it is asked for as a link is that one follows.
+    /// Whether all parts are plain `GET` requests, as if a link was followed.
     pub(crate) fn is_plain(&self) -> bool {
         let is_get = |method: &str| method.trim().is_empty() || method.trim().eq_ignore_ascii_case("GET");
         self.requests
@@ -281,7 +282,7 @@ impl Download {
             .all(|request| request.body.is_none() && request.method.as_deref().is_none_or(is_get))
     }
 
-    /// Lets it take no name that is taken, whatever the settings say, and belong to `visitor`.
+    /// Forbids overwriting, whatever the settings are, and records `visitor` as the owner.
     pub(crate) fn confine(&mut self, visitor: &str) {
         visitor.clone_into(&mut self.created_by);
         for request in &mut self.requests {
@@ -297,13 +298,12 @@ impl Download {
         self.requests
     }
 
-    /// The page that it was found on.
+    /// The page that the download was found on.
     pub(crate) fn referrer(&self) -> &str {
         self.requests.first().map_or("", |request| &request.referrer)
     }
 }
 
-/// The host of a URL.
 pub(crate) fn host(url: &str) -> Option<String> {
     Url::parse(url.trim()).ok()?.host_str().map(ToOwned::to_owned)
 }
@@ -407,7 +407,7 @@ mod tests {
             Err(Invalid::TooLarge)
         );
         assert_eq!(batch(json!({"urls": urls(10_001)})), Err(Invalid::TooMany));
-        // One item has it, the others of its host would get it.
+        // A field of one item that another item of the same host would inherit.
         for field in ["cookies", "referrer", "saveDir"] {
             let mut items = vec![json!({"url": "http://a/"}); 9];
             items[0][field] = large.as_str().into();

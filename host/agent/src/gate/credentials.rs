@@ -1,4 +1,4 @@
-//! The key that a request brings, in the forms that its area takes. Pure.
+//! Extracts the key from a request, in the forms that its area accepts. Pure.
 
 use axum::{
     extract::Request,
@@ -8,13 +8,12 @@ use data_encoding::BASE64URL_NOPAD;
 
 use crate::access::area::Area;
 
-/// What browsers and tools offer on `/rpc`, and what is chosen.
+/// The WebSocket sub-protocol that clients offer on `/rpc` and that is selected.
 pub(crate) const RPC_PROTOCOL: &str = "svc.rpc.v1";
 
-/// Before the access key in a sub-protocol.
+/// The sub-protocol prefix for browsers, which cannot set headers on a WebSocket.
 const RPC_TOKEN_PREFIX: &str = "svc.token.";
 
-/// A header's value, if it is text.
 pub(crate) fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
@@ -25,13 +24,13 @@ pub(super) fn query(request: &Request, name: &str) -> Option<String> {
     found.next().map(|(_, value)| value.into_owned())
 }
 
-/// The key that a request brings, in the forms its area takes. An empty one is none.
+/// The key of a request; an empty one counts as none.
 pub(super) fn shown_key(request: &Request, area: Area) -> Option<String> {
     let in_query = || query(request, "token").filter(|key| area == Area::Web && !key.is_empty());
     header_key(request.headers(), area).or_else(in_query)
 }
 
-/// The same, of its headers alone.
+/// Like [`shown_key`], from headers alone.
 pub(super) fn header_key(headers: &HeaderMap, area: Area) -> Option<String> {
     let bearer = text(headers, header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
     let own = text(headers, "x-svc-token");
@@ -44,7 +43,7 @@ pub(super) fn header_key(headers: &HeaderMap, area: Area) -> Option<String> {
     shown.filter(|key| !key.is_empty())
 }
 
-/// The key among the sub-protocols, if the protocol itself is offered as well.
+/// A key in a sub-protocol counts only if [`RPC_PROTOCOL`] is offered as well.
 fn protocol_key(headers: &HeaderMap) -> Option<String> {
     let lists = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
     let lists: Vec<&str> = lists.filter_map(|value| value.to_str().ok()).collect();

@@ -1,4 +1,4 @@
-//! Who sent a request, and by what right it passed the gate.
+//! The identity of a request's sender and the reason that it was authorized, for handlers.
 
 use std::sync::Arc;
 
@@ -7,32 +7,31 @@ use crate::access::{
     throttle::{Form, Source},
 };
 
-/// By what right a request passed the gate.
+/// Why a request was authorized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// The route asks for nothing, or its calls bring the key themselves.
+    /// The route needs no key, or its calls carry the key themselves.
     Open,
-    /// It showed the access key, or the pass of the agent's own user.
+    /// The request carried the access key or the pass.
     Keyed,
-    /// No key is set, and a program of the desktop's own user sent it.
+    /// No key is configured; a local process of the desktop's own user sent it.
     OwnUser,
-    /// No key is set, and a browser of the desktop's own user sent it: for whom, an extension most likely.
+    /// No key is configured; a browser of the desktop's own user sent it, on behalf of this extension if known.
     Visitor(Arc<str>),
-    /// No key is set where none has to be.
+    /// No key is configured and none is required.
     Free,
 }
 
-/// Who sent a request: what rate limits count and interfaces decide on.
+/// What rate limits count and interfaces decide on.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     pub(crate) source: Source,
-    /// In which form it brings a key, if it brings one.
     pub(crate) form: Form,
-    /// Whether it came from this machine, for this machine's own name, through no proxy.
+    /// Whether it came from this machine, under a name of this machine, through no proxy.
     pub(crate) is_local: bool,
-    /// Whether a browser sent it, as far as it says so.
+    /// Whether browser headers are present.
     pub(crate) is_browser: bool,
-    /// The key that let it in; none where none is needed, and for programs of the agent's own user.
+    /// The access key that authorized it; none if no key was needed or the pass was used.
     pub(crate) key: Option<KeyDigest>,
     pub(crate) standing: Standing,
 }

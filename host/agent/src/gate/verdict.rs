@@ -1,4 +1,4 @@
-//! What the gate decides about a request, from facts alone. Pure.
+//! The gate's decision about a request, from facts alone. Pure.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,7 +7,7 @@ use axum::http::{Method, StatusCode};
 use crate::{
     access::{area::Area, key::KeyDigest},
     problem::UNKNOWN_ENDPOINT,
-    settings::{config::Host, switches::Settings},
+    settings::{config::Edition, switches::Settings},
 };
 
 const SETUP_REQUIRED: &str = "setup required: set the access key first";
@@ -15,51 +15,48 @@ const NO_CLIENT: &str = "missing X-Svc-Client header";
 const EXPOSED: &str = "set an access key first: others can reach this service";
 const NO_KEY: &str = "management API requires a token; set an access key first";
 
-/// The schemes of browser extensions' origins.
+/// Origin schemes of browser extensions.
 const EXTENSIONS: [&str; 3] = ["chrome-extension", "moz-extension", "safari-web-extension"];
 
-/// What is known of a request.
+/// The facts that the decision depends on.
 #[derive(Debug)]
 pub(super) struct Facts<'a> {
     pub(super) area: Area,
     pub(super) method: &'a Method,
     pub(super) host: Option<&'a str>,
     pub(super) forwarded_host: Option<&'a str>,
-    /// An origin that is no text is as foreign as `null`.
+    /// An origin that is not text counts as `null`, which is foreign.
     pub(super) origin: Option<&'a str>,
-    /// Whether it says who hands over.
+    /// Whether `X-Svc-Client` is present.
     pub(super) has_client: bool,
-    /// Whether a program of the agent's own user sent it, from this machine.
+    /// Whether it carries the pass from this machine.
     pub(super) is_own: bool,
 }
 
-/// What becomes of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Goes on to its route.
     Pass,
-    /// Goes on: it shows the pass of the agent's own user.
+    /// Authorized by the pass of the agent's own user.
     Own,
-    /// Goes on if a process of the agent's own user sent it: there is no key that it could show.
+    /// No key is configured: authorized if a process of the agent's own user sent it.
     OwnUser,
-    /// Goes on if it has this key.
+    /// Authorized by this key.
     NeedsKey(KeyDigest),
-    /// Goes on unless too many wrong keys came from there; its calls bring the key themselves.
+    /// Authorized unless the source is locked out; calls of the area carry the key themselves.
     OwnKeys,
-    /// A question of a browser, answered here.
+    /// A CORS preflight, answered by the gate.
     Preflight,
     Refused(StatusCode, &'static str),
 }
 
-/// What becomes of a request, from facts alone.
-pub(super) fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, settings: &Settings) -> Verdict {
+pub(super) fn judge(facts: &Facts<'_>, edition: Edition, is_loopback_only: bool, settings: &Settings) -> Verdict {
     if is_loopback_only && !facts.host.is_some_and(is_loopback_name) {
         return Verdict::Refused(StatusCode::FORBIDDEN, "host not allowed");
     }
     if facts.method == Method::OPTIONS {
         return Verdict::Preflight;
     }
-    if !is_offered(facts.area, host, settings) {
+    if !is_offered(facts.area, edition, settings) {
         return Verdict::Refused(StatusCode::NOT_FOUND, UNKNOWN_ENDPOINT);
     }
     if !passes_origin(facts, settings) {
@@ -67,8 +64,8 @@ pub(super) fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, setti
     }
     let key = settings.key_digest();
     let is_takeover = facts.area == Area::Takeover;
-    // Before its set-up a server has no owner.
-    if facts.is_own && (host == Host::Desktop || key.is_some()) {
+    // A server has no owner before its set-up.
+    if facts.is_own && (edition == Edition::Desktop || key.is_some()) {
         match facts.area {
             Area::Takeover if !facts.has_client => return Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT),
             area if needs_key(area) || is_takeover || area == Area::Jsonrpc => return Verdict::Own,
@@ -78,9 +75,9 @@ pub(super) fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, setti
     let Some(key) = key else {
         return match facts.area {
             Area::Page | Area::Health | Area::Setup | Area::Description => Verdict::Pass,
-            // It was started without a secret.
-            _ if host == Host::DropIn => Verdict::Pass,
-            _ if host == Host::Headless => Verdict::Refused(StatusCode::FORBIDDEN, SETUP_REQUIRED),
+            // A drop-in without a secret is open, as aria2 is.
+            _ if edition == Edition::DropIn => Verdict::Pass,
+            _ if edition == Edition::Headless => Verdict::Refused(StatusCode::FORBIDDEN, SETUP_REQUIRED),
             area if needs_key(area) => Verdict::Refused(StatusCode::FORBIDDEN, NO_KEY),
             _ if !is_loopback_only || settings.cors => Verdict::Refused(StatusCode::FORBIDDEN, EXPOSED),
             Area::Takeover if !facts.has_client => Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT),
@@ -98,14 +95,14 @@ pub(super) fn judge(facts: &Facts<'_>, host: Host, is_loopback_only: bool, setti
     }
 }
 
-/// Whether a host of this kind, with these settings, has it.
-fn is_offered(area: Area, host: Host, settings: &Settings) -> bool {
-    if host == Host::DropIn {
+/// Whether this edition, with these settings, serves the area.
+fn is_offered(area: Area, edition: Edition, settings: &Settings) -> bool {
+    if edition == Edition::DropIn {
         return area == Area::Jsonrpc;
     }
     match area {
         Area::Page | Area::Health | Area::Rpc => true,
-        Area::Setup | Area::Web => host == Host::Headless,
+        Area::Setup | Area::Web => edition == Edition::Headless,
         Area::Description | Area::Management | Area::Metrics => settings.api,
         Area::Takeover => settings.takeover,
         Area::Jsonrpc => settings.jsonrpc,
@@ -114,13 +111,13 @@ fn is_offered(area: Area, host: Host, settings: &Settings) -> bool {
     }
 }
 
-/// Whether requests to it show the access key.
+/// Whether the area requires the access key.
 fn needs_key(area: Area) -> bool {
     match area {
         Area::Management | Area::Rpc | Area::Web | Area::Mcp | Area::Metrics => true,
-        // A desktop that only its own user reaches takes downloads over without one.
+        // A desktop on the loopback accepts downloads from its own user's browsers without a key.
         Area::Takeover => false,
-        // aria2's calls say their key themselves.
+        // aria2's calls carry the key themselves.
         Area::Page | Area::Health | Area::Setup | Area::Description | Area::Jsonrpc => false,
         Area::Nothing => false,
     }
@@ -161,7 +158,7 @@ pub(super) fn is_same_origin(origin: &str, host: &str) -> bool {
     !authority.is_empty() && plain(authority) == plain(host)
 }
 
-/// Whether a `Host` names this machine itself.
+/// Whether a `Host` header names this machine itself.
 pub(super) fn is_loopback_name(host: &str) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !host.ends_with(']') => (name, port),
@@ -171,7 +168,8 @@ pub(super) fn is_loopback_name(host: &str) -> bool {
     is_port && (name == "127.0.0.1" || name == "[::1]" || name.eq_ignore_ascii_case("localhost"))
 }
 
-/// Whether a `Host` is an address, or this machine's own name: a page whose name was made to lead here has neither.
+/// Whether a `Host` header is an IP address or this machine's own name. DNS rebinding needs a name that an attacker
+/// controls, so it produces neither.
 pub(super) fn is_unambiguous(host: &str) -> bool {
     let is_address = || host.parse::<SocketAddr>().is_ok() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     is_loopback_name(host) || is_address()

@@ -1,4 +1,5 @@
-//! How an agent comes to its daemon. What a daemon is (a process beside this one, or a part of it) is `app`'s business.
+//! How an agent reaches its daemon. Whether that is a separate process or a part of this one is up to the embedding
+//! program.
 
 use std::io;
 
@@ -11,31 +12,31 @@ pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
-/// A daemon that was found, or started.
+/// A running daemon.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The long-term token of both. It is proved, never sent.
+    /// The shared long-term token. It is proved in the handshake, never sent.
     pub token: Token,
-    /// Where it listens on the loopback, for those who dial a port.
+    /// Its loopback port, for connectors that dial one.
     pub port: u16,
 }
 
-/// Why there is no daemon to talk to.
+/// Why no daemon can be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ConnectError {
-    /// What people read.
+    /// For the user.
     pub message: String,
     /// Why.
     #[source]
     pub source: Option<io::Error>,
 }
 
-/// Finds, starts and reaches the daemon. The agent asks again, with growing pauses, whenever it lost it.
+/// Finds, starts and reaches the daemon. The agent calls it again, with growing pauses, whenever it lost the session.
 pub trait Connect: Send + Sync + 'static {
-    /// The daemon that runs already, else one that is started now. Cancel-safe: it may be asked anew.
+    /// Returns the running daemon or starts one. Cancel-safe: it may be called again.
     fn find(&self) -> BoxFuture<'_, Result<Found, ConnectError>>;
 
-    /// Another stream to it, on which it speaks HTTP.
+    /// Opens another stream to it, which speaks HTTP.
     fn dial<'a>(&'a self, found: &'a Found) -> BoxFuture<'a, io::Result<Box<dyn ByteStream>>>;
 }

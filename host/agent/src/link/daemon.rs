@@ -1,4 +1,4 @@
-//! The agent's hold on its daemon: keeps a session alive, and is what handlers call.
+//! The agent's handle on its daemon: keeps a session alive and forwards the calls of handlers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,31 +16,31 @@ use super::{
     connect::Connect,
     error::{CallError, SessionError},
     handshake::open,
-    session::{self, Begun, Session},
+    session::{self, PendingCall, Session},
 };
 use crate::{projection::hub::Hub, shutdown::Shutdown};
 
-/// The first pause before the daemon is sought again. A killed one is back within a second.
+/// The first pause before reconnecting. A killed daemon is restarted within a second.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest pause; doubling from the first one.
+/// Pauses double up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// A session that lived this long was good: the pauses begin anew.
+/// A session that lasted this long resets the back-off.
 const GOOD_SESSION: Duration = Duration::from_secs(1);
 
-/// How long the daemon may take to begin an answer over HTTP.
+/// How long the daemon may take to begin an HTTP response.
 const HTTP_TIME: Duration = Duration::from_secs(30);
 
-/// The session, or why there is none.
-type Known = Result<Session, Arc<str>>;
+/// The session, or why there is none (for the user).
+type SessionState = Result<Session, Arc<str>>;
 
-/// Handle on the daemon, whether it is there or not.
+/// Usable whether or not there is a session. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Daemon {
     connect: Arc<dyn Connect>,
     pub(crate) hub: Arc<Hub>,
-    session: watch::Receiver<Known>,
+    session: watch::Receiver<SessionState>,
     tracker: TaskTracker,
 }
 
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Daemon {
 }
 
 impl Daemon {
-    /// Begins to look for the daemon, until its release at shutdown.
+    /// Connects, and reconnects until `release_daemon`.
     pub(crate) fn start(connect: Arc<dyn Connect>, hub: Arc<Hub>, version: String, shutdown: &Shutdown) -> Self {
         let (session_tx, session) = watch::channel(Err("the daemon is still being looked for".into()));
         let daemon = Self {
@@ -71,12 +71,12 @@ impl Daemon {
         daemon
     }
 
-    /// The session; its end is known before the projection is out of date.
+    /// Its end is published before the projection counts as stale.
     fn session(&self) -> Result<Session, CallError> {
         self.session.borrow().clone().map_err(CallError::NoDaemon)
     }
 
-    /// The projection, while it is current.
+    /// The projection, if it is current.
     pub(crate) fn known(&self) -> Result<&Hub, CallError> {
         match &*self.session.borrow() {
             Ok(_) => Ok(&self.hub),
@@ -84,7 +84,7 @@ impl Daemon {
         }
     }
 
-    /// The directory of downloads that name none; empty until the daemon has reported its configuration.
+    /// The default directory for downloads; empty until the daemon has reported its configuration.
     pub(crate) fn save_dir(&self) -> Result<String, CallError> {
         Ok(self.known()?.with_tasks(|daemon| daemon.stats().save_dir.clone()))
     }
@@ -93,21 +93,21 @@ impl Daemon {
     pub(crate) async fn connected(&self) {
         let mut session = self.session.clone();
         if session.wait_for(Result::is_ok).await.is_err() {
-            // It is sought no more.
+            // Reconnecting has stopped, so there will be no session.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Hands a call over, in order.
+    /// Sends a call; calls reach the daemon in the order of these.
     pub(crate) async fn begin<P: Serialize + Sync>(
         &self,
         method: Method,
         params: Option<&P>,
-    ) -> Result<Begun, CallError> {
+    ) -> Result<PendingCall, CallError> {
         self.session()?.begin(method, params).await
     }
 
-    /// Calls and waits; what the call did can be read afterwards.
+    /// Calls, waits, and then for the projection: a read afterwards sees the effect.
     pub(crate) async fn call<R: DeserializeOwned>(
         &self,
         method: Method,
@@ -117,7 +117,7 @@ impl Daemon {
         serde_json::from_str(result.get()).map_err(|_| CallError::Unreadable)
     }
 
-    /// The same; the result stays text.
+    /// Like [`Self::call`]; the result stays text.
     pub(crate) async fn call_raw(
         &self,
         method: Method,
@@ -127,7 +127,7 @@ impl Daemon {
         begun.finish(&self.hub).await
     }
 
-    /// An HTTP request on a connection of its own, with the Bearer of the present session.
+    /// Sends an HTTP request on its own connection, with the bearer token of the current session.
     pub(crate) async fn fetch(
         &self,
         request: http::request::Builder,
@@ -158,7 +158,7 @@ impl Daemon {
         answer.map_err(|_| CallError::TimedOut)?
     }
 
-    /// Asks the daemon to end, if it is there.
+    /// Asks the daemon to shut down, if it is running.
     pub(crate) async fn ask_to_stop(&self, version: &str) {
         if self.session().is_err() {
             return;
@@ -173,7 +173,7 @@ impl Daemon {
     }
 }
 
-async fn supervise(connect: &dyn Connect, hub: &Hub, version: &str, session_tx: &watch::Sender<Known>) {
+async fn supervise(connect: &dyn Connect, hub: &Hub, version: &str, session_tx: &watch::Sender<SessionState>) {
     let mut pause = FIRST_PAUSE;
     loop {
         let began = Instant::now();

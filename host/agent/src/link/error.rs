@@ -7,7 +7,6 @@ use tokio_tungstenite::tungstenite;
 
 use super::connect::ConnectError;
 
-/// Why a connection did not come about, or ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionError {
     #[error(transparent)]
@@ -38,12 +37,11 @@ impl From<tungstenite::Error> for SessionError {
     }
 }
 
-/// Why a call has no result.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum CallError {
     #[error(transparent)]
     Refused(#[from] RpcError),
-    /// There is none to call, and why.
+    /// There is no session, for this reason.
     #[error("{0}")]
     NoDaemon(Arc<str>),
     /// The connection ended before the reply.

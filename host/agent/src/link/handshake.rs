@@ -1,4 +1,4 @@
-//! The beginning of a connection to the daemon: both prove that they know the token, then say which version they are.
+//! The handshake with the daemon: both sides prove knowledge of the token, then compare versions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,27 +20,25 @@ use super::{
     error::{SessionError, unreadable},
 };
 
-/// How long a connection may take until it is greeted.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
 pub(super) type Socket = WebSocketStream<Box<dyn ByteStream>>;
 
-/// A greeted connection, before its events are read.
+/// An authenticated connection whose events are not read yet.
 pub(super) struct Opened {
     pub(super) socket: Socket,
     pub(super) found: Found,
     pub(super) bearer: Arc<str>,
 }
 
-/// Reaches the daemon and greets it.
 pub(super) async fn open(connect: &dyn Connect, version: &str) -> Result<Opened, SessionError> {
     let found = connect.find().await?;
-    tokio::time::timeout(HANDSHAKE_TIME, greet(connect, found, version))
+    tokio::time::timeout(HANDSHAKE_TIME, authenticate(connect, found, version))
         .await
         .map_err(|_| SessionError::Silent)?
 }
 
-async fn greet(connect: &dyn Connect, found: Found, version: &str) -> Result<Opened, SessionError> {
+async fn authenticate(connect: &dyn Connect, found: Found, version: &str) -> Result<Opened, SessionError> {
     let stream = connect.dial(&found).await.map_err(SessionError::Dial)?;
     let config = WebSocketConfig::default()
         .max_message_size(Some(MAX_REPLY_BYTES))
@@ -74,7 +72,7 @@ async fn greet(connect: &dyn Connect, found: Found, version: &str) -> Result<Ope
     })
 }
 
-/// Says hello. A daemon of another version is asked to stop, so that the right one can be started.
+/// Exchanges versions. A daemon of another version is asked to stop, so that the matching one can be started.
 async fn hello(socket: &mut Socket, version: &str) -> Result<(), SessionError> {
     let hello = HelloParams {
         client_name: agent::CLIENT_NAME.to_owned(),
@@ -85,10 +83,10 @@ async fn hello(socket: &mut Socket, version: &str) -> Result<(), SessionError> {
         capabilities: vec![capability::CLIENT_SEQUENCES.to_owned()],
     };
     let theirs = match ask::<HelloResult>(socket, Method::SystemHello, &hello).await {
-        Ok(greeted) if greeted.protocol_version == PROTOCOL_VERSION && greeted.service_version == version => {
+        Ok(hello) if hello.protocol_version == PROTOCOL_VERSION && hello.service_version == version => {
             return Ok(());
         }
-        Ok(greeted) => greeted.service_version,
+        Ok(hello) => hello.service_version,
         Err(SessionError::Refused(error)) if error.application_code() == Some(ErrorCode::ProtocolIncompatible) => {
             error.message
         }
@@ -99,7 +97,7 @@ async fn hello(socket: &mut Socket, version: &str) -> Result<(), SessionError> {
     Err(SessionError::OtherVersion { theirs, ours })
 }
 
-/// One call before there is anything else on the socket.
+/// One call before the session's reader and writer run.
 async fn ask<R: DeserializeOwned>(
     socket: &mut Socket,
     method: Method,
@@ -108,7 +106,6 @@ async fn ask<R: DeserializeOwned>(
     read_result(&reply(socket, method, params).await?)
 }
 
-/// The text of a call's reply.
 pub(super) async fn reply(
     socket: &mut Socket,
     method: Method,
@@ -135,7 +132,7 @@ pub(super) async fn reply(
     }
 }
 
-/// What a reply says. A snapshot is read where it lies: it may be most of the memory that there is.
+/// Deserializes in place: a snapshot may be larger than everything else in memory.
 pub(super) fn read_result<'a, R: Deserialize<'a>>(reply: &'a str) -> Result<R, SessionError> {
     #[derive(Deserialize)]
     struct Outcome<'a> {

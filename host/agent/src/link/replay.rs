@@ -11,7 +11,7 @@ use super::{
     handshake::{Socket, read_result, reply},
 };
 use crate::projection::{
-    hub::{Hub, Reached},
+    hub::{Hub, Position},
     tasks::Projection,
 };
 
@@ -36,17 +36,17 @@ struct Body<'a> {
     snapshot: &'a RawValue,
 }
 
-/// Fetches the state before any event is read.
-pub(super) async fn snapshot(socket: &mut Socket, hub: &Hub) -> Result<Reached, SessionError> {
-    // Events may come before the reply; those that the snapshot holds are skipped, later ones only come after it.
+/// Fetches the initial state.
+pub(super) async fn snapshot(socket: &mut Socket, hub: &Hub) -> Result<Position, SessionError> {
+    // Events may arrive before the reply. The snapshot includes those, so they are skipped; later ones follow it.
     let text = reply(socket, Method::SystemSnapshot, &serde_json::Map::new()).await?;
     take_snapshot(read_result(&text)?, hub)
 }
 
-fn take_snapshot(snapshot: Snapshot<'_>, hub: &Hub) -> Result<Reached, SessionError> {
+fn take_snapshot(snapshot: Snapshot<'_>, hub: &Hub) -> Result<Position, SessionError> {
     let Snapshot { epoch, sequence, body } = snapshot;
     let projection = Projection::read(body.snapshot.get()).map_err(unreadable)?;
-    let reached = Reached {
+    let reached = Position {
         epoch: epoch.into(),
         sequence,
     };
@@ -61,14 +61,14 @@ pub(super) trait Resync {
 
 /// The position in the daemon's events up to which the hub has them.
 pub(super) struct Cursor {
-    reached: Reached,
+    reached: Position,
     /// Set while a snapshot is requested, with the events received meanwhile.
     resync: Option<(oneshot::Receiver<Reply>, Vec<ServiceEventParams>)>,
     resyncs: u32,
 }
 
 impl Cursor {
-    pub(super) fn at(reached: Reached) -> Self {
+    pub(super) fn at(reached: Position) -> Self {
         Self {
             reached,
             resync: None,

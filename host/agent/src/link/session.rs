@@ -1,4 +1,4 @@
-//! One connection to the daemon: calls and their replies, beside events in order into the hub.
+//! One connection to the daemon: pipelined calls and their replies, and events applied to the hub in sequence.
 
 use std::{
     collections::HashMap,
@@ -25,30 +25,28 @@ use super::{
     handshake::{Opened, Socket},
     replay::{Cursor, Resync, snapshot},
 };
-use crate::projection::hub::{Hub, Reached};
+use crate::projection::hub::{Hub, Position};
 
-/// How long a call may take.
 const CALL_TIME: Duration = Duration::from_secs(30);
 
-/// How long a slow call (network, large directories) may take.
+/// The limit of slow calls (network, large directories).
 const SLOW_CALL_TIME: Duration = Duration::from_mins(2);
 
-/// Calls that wait for their reply at once. More wait for their turn; every one of them belongs to a bounded request.
+/// Calls that await their reply. More wait for a permit; each belongs to a bounded request.
 const MAX_CALLS: usize = 4096;
 
-/// Calls that wait to be written.
+/// Calls that are queued for the writer.
 const OUTBOX: usize = 256;
 
-/// How often an idle connection is checked, and how long the daemon may take to answer that.
+/// How often an idle connection is pinged, and how long the daemon may take to answer.
 const PING_EVERY: Duration = Duration::from_secs(25);
 const PING_TIME: Duration = Duration::from_secs(10);
 
 type Pending = Mutex<HashMap<i64, oneshot::Sender<Reply>>>;
 
-/// A call on its way to the socket.
 type Outgoing = (i64, String, oneshot::Sender<Reply>);
 
-/// A connection that stands. Clones call over the same one.
+/// An established connection. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     outbox: mpsc::Sender<Outgoing>,
@@ -56,13 +54,13 @@ pub(crate) struct Session {
     next_id: Arc<AtomicI64>,
     epoch: Arc<str>,
     pub(crate) found: Found,
-    /// The Bearer of HTTP requests that belong to this connection.
+    /// The bearer token of HTTP requests of this session.
     pub(crate) bearer: Arc<str>,
 }
 
-/// A call that was handed over.
+/// A call that was sent.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct PendingCall {
     reply: oneshot::Receiver<Reply>,
     _turn: tokio::sync::OwnedSemaphorePermit,
     time: Duration,
@@ -72,12 +70,12 @@ pub(crate) struct Begun {
 }
 
 impl Session {
-    /// Hands a call over. Calls that are handed over one after the other reach the daemon in that order.
+    /// Sends a call. Consecutive calls reach the daemon in order.
     pub(crate) async fn begin<P: Serialize + Sync>(
         &self,
         method: Method,
         params: Option<&P>,
-    ) -> Result<Begun, CallError> {
+    ) -> Result<PendingCall, CallError> {
         let turn = Arc::clone(&self.turns).acquire_owned().await;
         let turn = turn.map_err(|_| CallError::Unavailable)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +87,7 @@ impl Session {
         let (answer, reply) = oneshot::channel();
         let sent = self.outbox.send((id, text, answer)).await;
         sent.map_err(|_| CallError::Unavailable)?;
-        Ok(Begun {
+        Ok(PendingCall {
             reply,
             _turn: turn,
             time: if method.is_slow() { SLOW_CALL_TIME } else { CALL_TIME },
@@ -106,15 +104,15 @@ impl Resync for Session {
         let text = encode_request::<()>(&Id::Number(id), method.name(), None);
         let text = text.map_err(|error| SessionError::Protocol(error.message))?;
         let (answer, reply) = oneshot::channel();
-        // The reader never waits for the writer; a full outbox here means a daemon that no longer reads.
+        // The reader must not block on the writer; a full outbox means that the daemon stopped reading.
         let sent = self.outbox.try_send((id, text, answer));
         sent.map_err(|_| SessionError::Silent)?;
         Ok(reply)
     }
 }
 
-impl Begun {
-    /// Waits for the reply, and until the projection holds what the call did.
+impl PendingCall {
+    /// Waits for the reply, and until the projection includes the effect of the call.
     pub(crate) async fn finish(self, hub: &Hub) -> Result<Box<RawValue>, CallError> {
         let (method, began) = (self.method, self.began);
         let result = self.reply(hub).await;
@@ -129,13 +127,13 @@ impl Begun {
             .map_err(|_| CallError::Unavailable)?;
         if let Some(sequence) = reply.sequence {
             let epoch = self.epoch;
-            hub.caught_up(&Reached { epoch, sequence }).await;
+            hub.caught_up(&Position { epoch, sequence }).await;
         }
         Ok(reply.outcome?)
     }
 }
 
-/// Fetches the state, gives the session away, then lives until the connection ends.
+/// Fetches the state, passes the session to `ready`, then runs until the connection ends.
 pub(super) async fn run(opened: Opened, hub: &Hub, ready: impl FnOnce(Session)) -> SessionError {
     let Opened {
         mut socket,
@@ -176,7 +174,7 @@ async fn write(
     while let Some((id, text, answer)) = calls.recv().await {
         {
             let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
-            // Calls that are no longer waited for are dropped here.
+            // Abandoned calls are removed here.
             if pending.len() >= MAX_CALLS {
                 pending.retain(|_, answer| !answer.is_closed());
             }
@@ -198,7 +196,7 @@ async fn read(
     mut stream: SplitStream<Socket>,
     hub: &Hub,
     pending: &Pending,
-    reached: Reached,
+    reached: Position,
     session: &Session,
 ) -> SessionError {
     let mut cursor = Cursor::at(reached);
@@ -216,7 +214,7 @@ async fn read(
                 if let Some(Id::Number(id)) = reply.id
                     && let Some(answer) = pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)
                 {
-                    // A caller that is gone does not take it.
+                    // The caller may have been cancelled.
                     let _gone = answer.send(reply);
                 }
                 cursor
@@ -234,7 +232,7 @@ async fn read(
     }
 }
 
-/// Ends when an idle daemon no longer answers.
+/// Returns when an idle daemon no longer answers.
 async fn keep_alive(session: &Session) -> SessionError {
     loop {
         tokio::time::sleep(PING_EVERY).await;

@@ -1,5 +1,5 @@
-//! Changes for one subscriber within the process, kept until it takes them. The hub queues a change before the call that made
-//! it is answered, so that a subscriber which looks first reads its own writes.
+//! A queue of changes for one subscriber within the process. The hub queues a change before the call that caused it is
+//! answered, so a subscriber that drains its queue before reading sees its own writes.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -10,13 +10,12 @@ use tokio::sync::Notify;
 
 use super::tasks::Change;
 
-/// Changes that wait for a subscriber: ten thousand tasks that are made, start and complete while it is busy fit.
+/// Enough for ten thousand tasks that are created, started and completed while the subscriber is busy.
 const MAX_CHANGES: usize = 64 * 1024;
 
-/// What a subscriber has not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
-    /// Looked at for a moment. Locked after the hub, never before it.
+    /// Held briefly. Lock order: the hub's lock first, then this one.
     queue: Mutex<Queue>,
     is_behind: AtomicBool,
     changed: Notify,
@@ -25,7 +24,7 @@ pub(crate) struct Feed {
 #[derive(Debug, Default)]
 struct Queue {
     changes: Vec<Change>,
-    /// Everything has to be read anew, and whether changes were lost on the way.
+    /// The subscriber must read everything again; the value says whether changes were lost.
     stale: Option<IsGap>,
 }
 
@@ -36,7 +35,6 @@ impl Feed {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings changes in.
     pub(super) fn push(&self, changes: &[Change]) {
         if changes.is_empty() {
             return;
@@ -54,19 +52,18 @@ impl Feed {
         self.changed.notify_one();
     }
 
-    /// Whether there is something to take.
     pub(crate) fn is_behind(&self) -> bool {
         self.is_behind.load(Ordering::Acquire)
     }
 
-    /// Resolves once there is something to take. For one subscriber. Cancel-safe.
+    /// Resolves once the queue is not empty. One subscriber only. Cancel-safe.
     pub(crate) async fn changed(&self) {
         while !self.is_behind() {
             self.changed.notified().await;
         }
     }
 
-    /// What there is, unless everything has to be read anew.
+    /// Drains the queue; `None` if the subscriber must read everything again.
     pub(super) fn take(&self) -> Option<Vec<Change>> {
         let mut queue = self.queue();
         if queue.stale.is_some() {
@@ -76,7 +73,7 @@ impl Feed {
         Some(std::mem::take(&mut queue.changes))
     }
 
-    /// Everything is being read, as of now: while the hub does not change. Whether changes before were lost.
+    /// Marks everything as read, while the caller holds the hub's lock. Returns whether changes were lost.
     pub(super) fn renewed(&self) -> IsGap {
         let mut queue = self.queue();
         self.is_behind.store(false, Ordering::Release);

@@ -25,35 +25,35 @@ use super::{
 };
 use crate::metrics::Metrics;
 
-/// Events kept for readers that are behind; ten thousand tasks made one by one fit.
+/// Events kept for slow readers; enough for ten thousand tasks created one by one.
 const MAX_EVENTS: usize = 16 * 1024;
 
-/// Bytes kept for readers that are behind; about ten thousand changed tasks.
+/// Bytes kept for slow readers; about ten thousand changed tasks.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// Bytes of events that one reader holds at once, unless one event has more.
+/// Bytes of events that one reader holds at a time, unless a single event is larger.
 const MAX_BYTES_AT_ONCE: usize = 64 * 1024;
 
-/// A larger new snapshot is not sent as an event: its readers get a gap, and fetch it when they are ready.
+/// A larger snapshot is not sent as an event: readers get a gap and fetch it at their own pace.
 const MAX_SNAPSHOT_EVENT_BYTES: usize = 1024 * 1024;
 
-/// How long a write's answer waits for the projection. Longer than it takes to fetch a large snapshot anew.
+/// How long the answer to a write waits for the projection; longer than fetching a large snapshot.
 const MAX_CATCH_UP: Duration = Duration::from_secs(10);
 
 /// A reader is so far behind that the events it needs were dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gap;
 
-/// How far a client has read the events. They are kept only while there is a reader.
+/// A position in the events. Events are kept only while a reader exists.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    /// The last event that it has.
+    /// The last event that was read.
     cursor: u64,
     newest: watch::Receiver<u64>,
 }
 
 impl Reader {
-    /// Resolves once there are events after its last one. Cancel-safe.
+    /// Resolves once there are newer events. Cancel-safe.
     pub(crate) async fn changed(&mut self) {
         let _hub_is_gone = self.newest.changed().await;
     }
@@ -61,7 +61,7 @@ impl Reader {
 
 /// The last event of the daemon that the projection contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Reached {
+pub(crate) struct Position {
     pub(crate) epoch: Arc<str>,
     pub(crate) sequence: u64,
 }
@@ -69,7 +69,6 @@ pub(crate) struct Reached {
 #[derive(Debug, Default)]
 struct Inner {
     projection: Projection,
-    /// Subscribers within the process.
     feeds: Vec<Weak<Feed>>,
     is_connected: bool,
     gateway: GatewayStatusDto,
@@ -91,29 +90,29 @@ impl Inner {
 
 /// What a subscriber within the process gets.
 pub(crate) enum Taken {
-    /// What changed, in order.
+    /// In order.
     Changes(Vec<Change>),
-    /// All there is.
+    /// The subscriber starts again from this state.
     Everything {
-        /// By place, oldest first.
+        /// Oldest first, each with its place.
         tasks: Vec<(u64, Arc<Task>)>,
-        /// What the live runs said last.
+        /// The last progress of each active run.
         runs: Vec<Arc<TaskRuntimeDto>>,
-        /// By id, in order.
+        /// In order.
         queues: Vec<String>,
-        /// Whether changes before were lost because there were too many.
+        /// Whether changes were lost because too many were queued.
         is_gap: bool,
     },
 }
 
-/// The state and its events. Cheap reads from every handler, one writer at a time, nothing awaited while it is held:
-/// a lock, because a snapshot must belong to exactly one event.
+/// The state and its events. A lock rather than a channel, because a snapshot must correspond to exactly one event;
+/// nothing is awaited while it is held.
 #[derive(Debug)]
 pub(crate) struct Hub {
     epoch: String,
     inner: RwLock<Inner>,
     newest: watch::Sender<u64>,
-    reached: watch::Sender<Reached>,
+    reached: watch::Sender<Position>,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -153,24 +152,24 @@ impl Hub {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Names this start of the agent.
+    /// Identifies this start of the agent.
     pub(crate) fn epoch(&self) -> &str {
         &self.epoch
     }
 
-    /// Reads from the projection, as of one moment.
+    /// Reads the projection under the lock.
     pub(crate) fn with_tasks<T>(&self, read: impl FnOnce(&Projection) -> T) -> T {
         read(&self.read().projection)
     }
 
-    /// Begins to keep the changes of the tasks for a subscriber, as long as that holds them.
+    /// Queues changes of the tasks until the subscriber drops the feed.
     pub(crate) fn subscribe(&self) -> Arc<Feed> {
         let feed = Arc::new(Feed::default());
         self.write().feeds.push(Arc::downgrade(&feed));
         feed
     }
 
-    /// What has changed since the subscriber asked last.
+    /// The changes since the last call.
     pub(crate) fn take(&self, feed: &Feed) -> Taken {
         if let Some(changes) = feed.take() {
             return Taken::Changes(changes);
@@ -185,10 +184,10 @@ impl Hub {
         }
     }
 
-    /// Replaces the daemon's state, after a new connection or a gap.
-    pub(crate) fn replace(&self, projection: Projection, reached: Reached) {
+    /// Replaces the daemon's state after a reconnect or a gap.
+    pub(crate) fn replace(&self, projection: Projection, reached: Position) {
         let text = (self.has_readers() && projection.len() < MAX_SNAPSHOT_EVENT_BYTES / 512)
-            .then(|| projection.snapshot(String::new(), "]}").whole());
+            .then(|| projection.snapshot(String::new(), "]}").into_text());
         let text = text.filter(|text| text.len() < MAX_SNAPSHOT_EVENT_BYTES);
         let mut inner = self.write();
         inner.projection = projection;
@@ -205,8 +204,8 @@ impl Hub {
         self.reached.send_replace(reached);
     }
 
-    /// Takes in an event of the daemon and passes it on to clients as it is.
-    pub(crate) fn apply(&self, event: &EventBody, reached: Reached) -> Result<(), serde_json::Error> {
+    /// Applies an event of the daemon and forwards it to clients unchanged.
+    pub(crate) fn apply(&self, event: &EventBody, reached: Position) -> Result<(), serde_json::Error> {
         let mut inner = self.write();
         let changes = inner.projection.apply(event)?;
         inner.feed(&changes);
@@ -250,7 +249,7 @@ impl Hub {
         self.publish(&mut self.write(), &AgentEvent::CaptureTasksStarted(tasks));
     }
 
-    /// Without any, events need not be encoded: a later reader begins with a snapshot.
+    /// Without readers, events are not encoded: a later reader begins with a snapshot.
     fn has_readers(&self) -> bool {
         self.newest.receiver_count() > 0
     }
@@ -280,7 +279,7 @@ impl Hub {
         self.newest.send_replace(inner.newest);
     }
 
-    /// Makes every reader miss an event.
+    /// Gives every reader a gap.
     fn drop_events(&self, inner: &mut Inner) {
         inner.events.clear();
         inner.bytes = 0;
@@ -288,7 +287,7 @@ impl Hub {
         self.newest.send_replace(inner.newest);
     }
 
-    /// Up to `most` events that the reader does not have, in order, and no more than it should hold at once.
+    /// Up to `most` newer events, in order, bounded by [`MAX_BYTES_AT_ONCE`].
     pub(crate) fn next(&self, reader: &mut Reader, most: usize) -> Result<Vec<Bytes>, Gap> {
         let inner = self.read();
         let held = u64::try_from(inner.events.len()).unwrap_or(u64::MAX);
@@ -309,7 +308,7 @@ impl Hub {
         Ok(events)
     }
 
-    /// `head` and the result of `system.snapshot` as the end of an object, and who reads on from there.
+    /// `head` and the result of `system.snapshot` as the end of an object, with a reader that continues from there.
     pub(crate) fn snapshot(&self, head: &str) -> (Listing, Reader) {
         let inner = self.read();
         let own = |value: Result<Box<RawValue>, serde_json::Error>| value.unwrap_or_else(|_| RawValue::NULL.to_owned());
@@ -329,10 +328,10 @@ impl Hub {
         (inner.projection.snapshot(head, "]}}}}}"), reader)
     }
 
-    /// Waits until the projection holds what a write did.
-    pub(crate) async fn caught_up(&self, write: &Reached) {
-        let is_there = |now: &Reached| now.epoch != write.epoch || now.sequence >= write.sequence;
-        // A reply comes after its events, so this is how it is unless everything is being fetched anew.
+    /// Waits until the projection includes a write.
+    pub(crate) async fn caught_up(&self, write: &Position) {
+        let is_there = |now: &Position| now.epoch != write.epoch || now.sequence >= write.sequence;
+        // A reply follows its events, so this returns at once unless a snapshot is being fetched.
         if is_there(&self.reached.borrow()) {
             return;
         }
@@ -367,13 +366,13 @@ mod tests {
     #[test]
     fn a_snapshot_belongs_to_one_event_and_the_next_ones_follow() {
         let hub = hub();
-        hub.apply(&event("1"), Reached::default()).unwrap();
+        hub.apply(&event("1"), Position::default()).unwrap();
         let (snapshot, mut reader) = hub.snapshot("{\"result\":");
-        let read: serde_json::Value = serde_json::from_str(&snapshot.whole()).unwrap();
+        let read: serde_json::Value = serde_json::from_str(&snapshot.into_text()).unwrap();
         let read = &read["result"];
         assert_eq!((read["sequence"].as_u64(), reader.cursor), (Some(1), 1));
         assert!(read["body"]["snapshot"]["daemon"]["tasks"].is_array());
-        hub.apply(&event("2"), Reached::default()).unwrap();
+        hub.apply(&event("2"), Position::default()).unwrap();
         let events = hub.next(&mut reader, 10).unwrap();
         let told: serde_json::Value = serde_json::from_slice(&events[0]).unwrap();
         assert_eq!(told["params"]["sequence"], 2);
@@ -387,26 +386,26 @@ mod tests {
         let hub = hub();
         let next = |cursor, most| hub.next(&mut reader_at(&hub, cursor), most).map(|events| events.len());
         let _reader = reader_at(&hub, 0);
-        (0..=MAX_EVENTS).for_each(|_| hub.apply(&event("1"), Reached::default()).unwrap());
+        (0..=MAX_EVENTS).for_each(|_| hub.apply(&event("1"), Position::default()).unwrap());
         assert_eq!(next(0, 1), Err(Gap));
         assert_eq!(next(1, 3), Ok(3));
         let large = format!("\"{}\"", "x".repeat(MAX_BYTES));
-        hub.apply(&event(&large), Reached::default()).unwrap();
+        hub.apply(&event(&large), Position::default()).unwrap();
         let newest = hub.read().newest;
         assert_eq!(next(newest - 1, 9), Ok(1));
         assert_eq!(next(newest - 2, 9), Err(Gap));
     }
 
     #[test]
-    fn events_that_nobody_reads_are_not_kept_but_counted() {
+    fn events_without_readers_are_counted_but_not_kept() {
         let hub = hub();
-        hub.apply(&event("1"), Reached::default()).unwrap();
+        hub.apply(&event("1"), Position::default()).unwrap();
         let (_, mut reader) = hub.snapshot("");
-        hub.apply(&event("2"), Reached::default()).unwrap();
+        hub.apply(&event("2"), Position::default()).unwrap();
         assert_eq!((hub.read().events.len(), hub.read().newest), (1, 2));
         assert_eq!(hub.next(&mut reader, 9).unwrap().len(), 1);
         drop(reader);
-        hub.apply(&event("3"), Reached::default()).unwrap();
+        hub.apply(&event("3"), Position::default()).unwrap();
         assert_eq!(
             (hub.read().events.len(), hub.read().bytes, hub.read().newest),
             (0, 0, 3)
@@ -416,12 +415,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_write_is_waited_for_in_its_own_epoch() {
         let hub = hub();
-        let write = Reached {
+        let write = Position {
             epoch: "e".into(),
             sequence: 2,
         };
         hub.caught_up(&write).await;
-        let reached = |sequence| Reached {
+        let reached = |sequence| Position {
             epoch: "e".into(),
             sequence,
         };

@@ -1,6 +1,6 @@
-//! JSON objects in few bytes: members that many of them share are held once and referred to by number. Pure.
+//! A compact form of JSON objects: members that many objects share are interned and referred to by number. Pure.
 //!
-//! Tasks are alike: of the thousand bytes of one, some hundred are its own. Reading one is copying its members one
+//! Tasks are similar: of the thousand bytes of one, about a hundred are its own. Serializing copies the members one
 //! after the other.
 
 use std::{
@@ -17,45 +17,43 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// Values of one name that are shared. A member that takes more (an id, a URL) is rarely the same twice.
+/// Interned values per name. A member with more distinct values (an id, a URL) rarely repeats.
 const MAX_VALUES: usize = 32;
 
-/// Values up to here are shared; longer ones would make the table large.
+/// Longer values are not interned; they would make the table large.
 const MAX_VALUE_BYTES: usize = 256;
 
-/// Names; about eight times as many as a task has. Members beyond it are kept with their object.
+/// About eight times as many as a task has. Members beyond it are stored with their object.
 const MAX_NAMES: usize = 256;
 
-/// The number of a member that is kept with its object, name and all.
+/// Marks a member that is stored with its object, including the name.
 const NO_NAME: usize = 0;
 
-/// Strings of a table are made room for by so many at once.
+/// Strings allocated together.
 const CHUNK: usize = 128;
 
 /// Enough for every name with all its values.
 const CHUNKS: usize = (1 + MAX_NAMES * (1 + MAX_VALUES)).div_ceil(CHUNK);
 
-/// Members whose value changes while a task runs, more often than its record is written.
+/// Members that change during a run more often than the task's record is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Live {
     DownloadedBytes,
     TotalBytes,
 }
 
-/// A string that objects share.
 #[derive(Debug)]
 struct Interned {
-    /// `"name":`, with the value if that is shared as well.
+    /// `"name":`, with the value if that is interned as well.
     text: Arc<str>,
-    /// The bytes up to the value.
+    /// Bytes before the value.
     name_bytes: usize,
-    /// Whether the value follows in the object.
+    /// Whether the value is stored in the object.
     is_open: bool,
     live: Option<Live>,
 }
 
-/// What objects are read with. Strings are only ever added, so objects refer to them for as long as they live and readers
-/// need no lock.
+/// The interned strings. Append-only, so objects can refer to them and readers need no lock.
 #[derive(Debug)]
 struct StringTable([OnceLock<Box<[OnceLock<Interned>; CHUNK]>>; CHUNKS]);
 
@@ -74,18 +72,18 @@ impl StringTable {
     }
 }
 
-/// An object in few bytes: the numbers of its strings, and after an open one the length and text of its value.
+/// The numbers of its strings; after an open one, the length and text of its value.
 #[derive(Debug)]
 pub(crate) struct Packed {
     bytes: Box<[u8]>,
     strings: Arc<StringTable>,
 }
 
-/// Members that are written in the place of those of the object.
+/// Current values that replace those in the object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LiveBytes {
     pub(crate) downloaded: u64,
-    /// 0 is not known.
+    /// 0 is unknown.
     pub(crate) total: u64,
 }
 
@@ -99,7 +97,7 @@ impl LiveBytes {
 }
 
 impl Packed {
-    /// Writes the object, with these members in the place of its own.
+    /// Serializes the object, with `live` replacing its own members.
     pub(crate) fn write(&self, live: Option<LiveBytes>, text: &mut Vec<u8>) {
         let mut before = b'{';
         for (string, value) in self.parts() {
@@ -120,7 +118,7 @@ impl Packed {
         text.push(b'}');
     }
 
-    /// Shows each member: its name, and its value as JSON.
+    /// Visits each member: name, and value as JSON.
     pub(crate) fn members<'p>(&'p self, show: &mut dyn FnMut(&'p str, &'p str)) {
         for (string, value) in self.parts() {
             let value = str::from_utf8(value).expect("objects are packed as text");
@@ -132,7 +130,7 @@ impl Packed {
             } else {
                 string.text.split_at(string.name_bytes)
             };
-            // Without the quotes and the colon.
+            // Strips the quotes and the colon.
             show(name.get(1..name.len().saturating_sub(2)).unwrap_or_default(), rest);
         }
     }
@@ -152,14 +150,14 @@ impl Packed {
     }
 }
 
-/// What objects are packed with.
+/// Interns strings and packs objects.
 #[derive(Debug)]
 pub(crate) struct Packer {
     strings: Arc<StringTable>,
     numbers: HashMap<Arc<str>, usize>,
-    /// How many values of a name are shared, by the name's number.
+    /// Number of interned values, by the name's number.
     values: HashMap<usize, usize>,
-    /// One member after the other, as text.
+    /// Buffer for the member that is being packed.
     space: Vec<u8>,
 }
 
@@ -177,7 +175,7 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// An object in few bytes, whose members are shown on the way. `json` must be an object.
+    /// Packs an object and visits its members. `json` must be an object.
     pub(crate) fn pack(
         &mut self,
         json: &str,
@@ -265,7 +263,7 @@ impl Packer {
     }
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// Writes a LEB128 number.
 fn put_number(packed: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         packed.push(0x80 | number.to_le_bytes()[0]);
@@ -282,7 +280,6 @@ fn take_number(packed: &mut &[u8]) -> Option<usize> {
     Some(bytes.iter().rev().fold(0, add))
 }
 
-/// The members of an object, in order.
 struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {

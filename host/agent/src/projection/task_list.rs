@@ -1,5 +1,5 @@
-//! The tasks in the order in which they came, as a persistent list: a copy costs next to nothing, so an answer that is sent
-//! slowly keeps the list that it began with while events change the current one. Pure.
+//! The tasks in order of creation, as a persistent list: clones are cheap, so a streamed response keeps the list that
+//! it began with while events change the current one. Pure.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,11 +7,11 @@ use protocol::TaskStatus;
 
 use super::packed::Packed;
 
-/// Places of one block. A change while a copy is held copies one block: small against all tasks, and few blocks for a copy
-/// to point to.
+/// Tasks per block. A change while a clone exists copies one block, so blocks are small; a clone copies one pointer per
+/// block, so there are few.
 const BLOCK: u64 = 256;
 
-/// A task: as the daemon wrote it, packed, beside the few members that lists are filtered by.
+/// The packed JSON of a task and the members that lists are filtered by.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) packed: Packed,
@@ -20,15 +20,15 @@ pub(crate) struct Task {
     pub(crate) group: Arc<str>,
     pub(crate) status: TaskStatus,
     pub(crate) created_at: u64,
-    /// 0 is not yet.
+    /// 0 while it is not completed.
     pub(crate) completed_at: u64,
-    /// Its place in its queue; 0 is by age.
+    /// The position in the queue; 0 orders by age.
     pub(crate) queue_order: u32,
 }
 
 type Placed = (u64, Arc<Task>);
 
-/// The tasks by place: oldest first. Cheap to clone.
+/// Ordered by place, oldest first. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TaskList(BTreeMap<u64, Arc<Vec<Placed>>>);
 
@@ -58,7 +58,7 @@ impl TaskList {
         }
     }
 
-    /// The tasks before a place, oldest first.
+    /// Iterates over the tasks before a place, oldest first.
     pub(crate) fn before(mut self, end: u64) -> impl DoubleEndedIterator<Item = Placed> + Send + use<> {
         self.0.split_off(&(end / BLOCK).saturating_add(1));
         let tasks = self.0.into_values();

@@ -1,7 +1,7 @@
-//! The daemon's state as the agent knows it: its last snapshot, kept current by events. Pure.
+//! The daemon's state as the agent knows it: the last snapshot, kept current by events. Pure.
 //!
-//! What the daemon wrote is kept and passed on as it is. Only the members that lists are filtered by are parsed, once, when
-//! the event comes; a read of a task parses nothing.
+//! The daemon's JSON is kept and forwarded unchanged. Only members that lists are filtered by are parsed, once, when an
+//! event arrives; reading a task parses nothing.
 
 use std::{
     borrow::Cow,
@@ -19,19 +19,19 @@ use super::{
     task_list::{Task, TaskList},
 };
 
-/// Names of queues and groups from which on those that no task has any more are forgotten.
+/// Above this, names of queues and groups that no task uses are dropped from the set.
 const MANY_NAMES: usize = 1024;
 
-/// Room for the task that makes a piece full, so that it is not moved for its sake.
+/// Spare capacity for the task that completes a piece, which avoids a reallocation.
 const ROOM_BYTES: usize = 2 * 1024;
 
-/// Room for one task.
+/// Expected size of a task, to allocate a page.
 const TASK_BYTES: usize = 1536;
 
-/// What of a long text is written at once. Small, because a thousand readers have one each.
+/// Bytes of a long text that are serialized at a time. Small, because a thousand readers have one such buffer each.
 pub(crate) const PIECE_BYTES: usize = 8 * 1024;
 
-/// What of a task is looked at.
+/// The members of a task that are parsed.
 #[derive(Default)]
 struct Index {
     task_id: Option<String>,
@@ -44,7 +44,7 @@ struct Index {
 }
 
 impl Index {
-    /// Takes a member of a task's record.
+    /// Parses a member of a task.
     fn take(&mut self, name: &str, value: &RawValue) -> Result<(), serde_json::Error> {
         let seconds =
             |value: &RawValue| serde_json::from_str::<&str>(value.get()).map(|text| text.parse().unwrap_or(0));
@@ -62,10 +62,10 @@ impl Index {
     }
 }
 
-/// What of a snapshot is not tasks: the member, the event that replaces it, and what it is if the daemon has none.
+/// A member of the snapshot other than the tasks: its name, the event that replaces it, and its default.
 struct Part(&'static str, Option<&'static str>, &'static str);
 
-/// In the order in which a snapshot has them.
+/// In the order of a snapshot.
 const PARTS: [Part; 13] = [
     Part("queuePositions", None, "{}"),
     Part("queues", Some("queuesChanged"), "[]"),
@@ -99,7 +99,6 @@ struct TasksChanged<'a> {
     deleted: Vec<String>,
 }
 
-/// Which tasks a list holds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     pub(crate) status: Option<TaskStatus>,
@@ -115,35 +114,33 @@ impl Filter {
     }
 }
 
-/// A page of tasks, newest first.
+/// Newest first.
 pub(crate) struct Page {
     pub(crate) tasks: Listing,
     pub(crate) next: Option<String>,
 }
 
-/// Something that changed, for who keeps an order of the tasks.
+/// A change, for subscribers that keep an order of the tasks.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// The task at this place came, or is another now.
+    /// The task at this place was created or changed.
     Task(u64, Arc<Task>),
-    /// The task of this id is gone.
     Deleted(Arc<str>),
-    /// What a live run said.
     Progress(Arc<TaskRuntimeDto>),
-    /// The queues, by id, in order.
+    /// The ids of all queues, in order.
     Queues(Vec<String>),
-    /// Everything.
+    /// Everything may have changed.
     All,
 }
 
-/// The cursor is not one that a page gave.
+/// The cursor was not returned by a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BadCursor;
 
-/// What a live run said last.
+/// The last progress of a run.
 #[derive(Debug)]
 struct Sample {
-    /// As the daemon wrote it.
+    /// Forwarded unchanged.
     text: Box<str>,
     record: Arc<TaskRuntimeDto>,
 }
@@ -157,24 +154,22 @@ impl Sample {
     }
 }
 
-/// The daemon's state.
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
     list: TaskList,
     places: HashMap<Arc<str>, u64>,
     packer: Packer,
-    /// What the live runs said last, by task.
+    /// Last progress, by task.
     runtime: Arc<Runtime>,
-    /// One text for each queue and group, not one for each task.
+    /// Names of queues and groups, shared by all tasks that use them.
     names: HashSet<Arc<str>>,
     next_place: u64,
     stats: RuntimeStats,
-    /// Each as the daemon wrote it, by place in [`PARTS`].
+    /// JSON from the daemon, indexed as [`PARTS`].
     parts: [Option<Box<RawValue>>; PARTS.len()],
 }
 
 impl Projection {
-    /// Reads a snapshot.
     pub(crate) fn read(snapshot: &str) -> Result<Self, serde_json::Error> {
         let Tasks { tasks, task_runtime } = serde_json::from_str(snapshot)?;
         let mut members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(snapshot)?;
@@ -195,7 +190,7 @@ impl Projection {
         Ok(projection)
     }
 
-    /// Brings in an event. Kinds that are not known change nothing.
+    /// Applies an event. Unknown kinds are ignored.
     pub(crate) fn apply(&mut self, event: &EventBody) -> Result<Vec<Change>, serde_json::Error> {
         let data = event.data.get();
         let mut changes = Vec::new();
@@ -300,7 +295,7 @@ impl Projection {
         Some(Change::Deleted(id))
     }
 
-    /// A task, with what its run said last.
+    /// The JSON of a task, with its last progress.
     pub(crate) fn task(&self, id: &str) -> Option<String> {
         let task = self.list.get(*self.places.get(id)?)?;
         let mut text = Vec::with_capacity(TASK_BYTES);
@@ -313,19 +308,18 @@ impl Projection {
         self.list.clone().before(u64::MAX)
     }
 
-    /// The sums over the tasks.
     pub(crate) fn stats(&self) -> &RuntimeStats {
         &self.stats
     }
 
-    /// The queues, by id, in order.
+    /// In order.
     pub(crate) fn queue_ids(&self) -> Vec<String> {
         let queues: Vec<QueueDto> = serde_json::from_str(self.queues()).unwrap_or_default();
         queues.into_iter().map(|queue| queue.queue_id).collect()
     }
 
-    /// Tasks newest first, at most `limit`, after the cursor. If the cursor's task is gone meanwhile, tasks of its
-    /// second may come again; none is left out.
+    /// Tasks newest first, at most `limit`, after the cursor. If the cursor's task was deleted meanwhile, tasks created
+    /// in the same second may repeat; none is skipped.
     pub(crate) fn page(&self, filter: Filter, limit: Option<usize>, cursor: Option<&str>) -> Result<Page, BadCursor> {
         let before = match cursor {
             None => u64::MAX,
@@ -344,7 +338,7 @@ impl Projection {
         Ok(Page { tasks, next })
     }
 
-    /// All tasks, newest first, between `head` and `tail`, which begins with the list's own `]`.
+    /// All tasks, newest first, between `head` and `tail`; `tail` includes the closing `]`.
     pub(crate) fn list(&self, head: String, tail: &'static str) -> Listing {
         let newest_first = self.list.clone().before(u64::MAX).rev().map(|(_, task)| task);
         self.listing(head + "[", newest_first, tail)
@@ -376,7 +370,7 @@ impl Projection {
         Ok(not_newer.map_or(0, |(place, _)| place + 1))
     }
 
-    /// Numbers of tasks, by the number of their status.
+    /// Number of tasks, indexed by status.
     pub(crate) fn by_status(&self) -> [u64; TaskStatus::ALL.len()] {
         let mut counts = [0; TaskStatus::ALL.len()];
         for (_, task) in self.list.clone().before(u64::MAX) {
@@ -385,17 +379,16 @@ impl Projection {
         counts
     }
 
-    /// What the live runs said last.
+    /// The last progress of each active run.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Arc<TaskRuntimeDto>> {
         self.runtime.values().map(|sample| &sample.record)
     }
 
-    /// Number of tasks.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// A member of the snapshot that is not tasks, as JSON. Its name must be one.
+    /// A member of the snapshot other than the tasks, as JSON. The name must be in [`PARTS`].
     fn part(&self, name: &str) -> &str {
         let place = PARTS.iter().position(|Part(known, ..)| *known == name);
         let place = place.expect("only parts of the table are asked for");
@@ -426,7 +419,7 @@ impl Projection {
         self.part("plugins")
     }
 
-    /// The whole as the text of a `DaemonSnapshot`, between `head` and `tail`, which begins with the snapshot's own `]}`.
+    /// A `DaemonSnapshot` as JSON between `head` and `tail`; `tail` includes the closing `]}`.
     pub(crate) fn snapshot(&self, head: String, tail: &'static str) -> Listing {
         let mut text = head;
         text.push('{');
@@ -447,22 +440,21 @@ impl Projection {
 
 type Runtime = BTreeMap<String, Arc<Sample>>;
 
-/// Writes a task, with what its run said last.
+/// Serializes a task with its last progress.
 fn write(task: &Task, runtime: &Runtime, text: &mut Vec<u8>) {
     let live = runtime.get(&*task.id).map(|sample| sample.live());
     task.packed.write(live, text);
 }
 
-/// A text with many tasks in it, written piece by piece while it is sent. Whatever happens meanwhile, it is as of the
-/// moment when it was begun.
+/// A long JSON text of many tasks, serialized in pieces while it is sent, as of the moment when it was created.
 pub(crate) struct Listing {
-    /// Written and not yet given out.
+    /// Serialized but not returned yet.
     text: Vec<u8>,
     is_first: bool,
     tasks: Box<dyn Iterator<Item = Arc<Task>> + Send>,
-    /// What the live runs had said at that moment.
+    /// Progress as of the same moment.
     runtime: Arc<Runtime>,
-    /// What follows the tasks; none once it was given out.
+    /// Follows the tasks; none once it was returned.
     tail: Option<&'static str>,
 }
 
@@ -488,8 +480,7 @@ impl Iterator for Listing {
 }
 
 impl Listing {
-    /// The whole text.
-    pub(crate) fn whole(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         let pieces: Vec<Bytes> = self.collect();
         String::from_utf8(pieces.concat()).expect("tasks are packed as text")
     }
@@ -526,7 +517,7 @@ mod tests {
     }
 
     fn ids(page: Page) -> Vec<String> {
-        let tasks: Vec<TaskDto> = serde_json::from_str(&page.tasks.whole()).unwrap();
+        let tasks: Vec<TaskDto> = serde_json::from_str(&page.tasks.into_text()).unwrap();
         tasks.into_iter().map(|task| task.task_id).collect()
     }
 
@@ -546,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_whose_task_is_gone_leaves_no_task_out() {
+    fn a_cursor_of_a_deleted_task_skips_no_task() {
         let mut projection = projection();
         let (_, next) = page(&projection, 2, None);
         projection.remove("c");
@@ -610,7 +601,7 @@ mod tests {
     #[test]
     fn what_is_encoded_is_a_snapshot_again() {
         let projection = projection();
-        let read: DaemonSnapshot = serde_json::from_str(&projection.snapshot(String::new(), "]}").whole()).unwrap();
+        let read: DaemonSnapshot = serde_json::from_str(&projection.snapshot(String::new(), "]}").into_text()).unwrap();
         assert_eq!(read.tasks.len(), 4);
     }
 }

@@ -1,4 +1,4 @@
-//! What an agent is started with. `app` reads environment, arguments and files; here they are values.
+//! The configuration of an agent, as values. The embedding program reads environment, arguments and files.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -10,66 +10,67 @@ use aria2::{SessionFile, option::Options};
 
 use crate::access::key::AccessKey;
 
-/// The default port of both hosts.
+/// The default port of desktop and server.
 pub const DEFAULT_PORT: u16 = 17800;
 
-/// Connections at once unless the program says less: a thousand subscribers and the requests beside them.
+/// The default limit: a thousand subscribers and their requests.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// Which host an agent is.
+/// The kind of installation that an agent serves; it decides defaults, authorization and which interfaces exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Host {
-    /// For the person at this machine: loopback unless the user opens it, port and exposure are settings.
+pub enum Edition {
+    /// For the user of this machine: on the loopback unless opened; port and exposure are settings.
     Desktop,
-    /// A server: listens on the configured address, set up by the first visitor who may.
+    /// A server: listens on the configured address; an authorized first client sets the key.
     Headless,
-    /// In the place of another program of aria2's dialect: offers nothing else, needs no key unless it is given one, and
-    /// listens only on a configured address.
+    /// A replacement for `aria2c`: serves only aria2's interface, needs no key unless one is configured, and listens
+    /// only on a configured address.
     DropIn,
 }
 
-/// A key given from outside.
+/// An access key from the environment or the command line.
 #[derive(Debug, Clone)]
 pub enum PresetKey {
-    /// Taken if there is none yet.
+    /// Used if none is stored.
     Initial(AccessKey),
-    /// Taken at every start, whatever is stored.
+    /// Used at every start, whatever is stored.
     Forced(AccessKey),
 }
 
 /// What an agent is started with.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Which host.
-    pub host: Host,
-    /// The agent's own directory: its settings and its lock. Made if it is not there; none keeps them in memory.
+    /// The kind of installation.
+    pub edition: Edition,
+    /// The agent's own directory, for settings and lock; created if missing. Without one, settings are kept in memory.
     pub directory: Option<PathBuf>,
-    /// Where to listen. None is what the settings say (desktop), every address at [`DEFAULT_PORT`] (headless), or nowhere
-    /// (drop-in).
+    /// The address to listen on. `None` means: by the settings (desktop), every address at [`DEFAULT_PORT`] (headless),
+    /// or no listener (drop-in).
     pub bind: Option<SocketAddr>,
-    /// A key given from outside.
+    /// A configured access key.
     pub preset_key: Option<PresetKey>,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpAddr>,
-    /// The program's version.
+    /// The version of the program.
     pub version: String,
-    /// The language that user interfaces begin with; `/ping` reports it.
+    /// The initial language of user interfaces; reported by `/ping`.
     pub language: Option<String>,
-    /// Pages of any origin may send calls (drop-in; elsewhere that is a setting).
+    /// Whether pages of any origin may send calls (drop-in; otherwise a setting).
     pub allows_any_origin: bool,
-    /// What it was started with, reported to clients that ask for aria2's options (drop-in).
+    /// The options of the command line, reported by `aria2.getGlobalOption` (drop-in).
     pub started_with: Options,
-    /// Connections at once. Fewer than the process may have descriptors: files and the way to the daemon need some, too.
+    /// The limit of concurrent connections. Must be below the descriptor limit of the process: files and the daemon
+    /// need some, too.
     pub max_connections: usize,
-    /// What writes the session file that aria2's clients ask for; none where there is no such file.
+    /// Writes the session file for `aria2.saveSession`; none if there is no such file.
     pub session_file: Option<Arc<dyn SessionFile>>,
 }
 
 impl Config {
-    /// A host with its state in `directory` and nothing else said.
-    pub fn new(host: Host, directory: impl Into<PathBuf>) -> Self {
+    /// The defaults of an edition with its state in `directory`.
+    pub fn new(edition: Edition, directory: impl Into<PathBuf>) -> Self {
         Self {
-            host,
+            edition,
             directory: Some(directory.into()),
             bind: None,
             preset_key: None,
@@ -83,11 +84,11 @@ impl Config {
         }
     }
 
-    /// A drop-in that keeps everything in memory and listens nowhere.
+    /// The defaults of a drop-in, which keeps everything in memory and listens nowhere.
     pub fn drop_in() -> Self {
         Self {
             directory: None,
-            ..Self::new(Host::DropIn, "")
+            ..Self::new(Edition::DropIn, "")
         }
     }
 }

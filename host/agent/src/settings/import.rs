@@ -1,21 +1,22 @@
-//! Settings as an older service kept them, under its own names: read once, and written in today's form at the same start.
+//! Import of the settings of the previous product, under its own names: read once and stored in the current format at
+//! the same start.
 
 use serde_json::{Map, Value};
 
 use super::switches::{PORTS, Settings, is_on};
-use crate::{access::key::AccessKey, settings::config::Host};
+use crate::{access::key::AccessKey, settings::config::Edition};
 
-/// What the names of an older service begin with.
+/// The prefix of the previous product's names.
 const OLD: &str = "local_server_";
 
 impl Settings {
-    /// What an older service's settings become; none if these are none.
-    pub(crate) fn imported(host: Host, old: &Map<String, Value>) -> Option<Self> {
+    /// The converted settings; none if `old` contains none.
+    pub(crate) fn imported(edition: Edition, old: &Map<String, Value>) -> Option<Self> {
         if !old.keys().any(|name| name.starts_with(OLD)) {
             return None;
         }
         let of = |name: &str| old.get(&format!("{OLD}{name}"));
-        let mut settings = Self::fresh(host);
+        let mut settings = Self::fresh(edition);
         for (name, switch) in [
             ("takeover_enabled", &mut settings.takeover),
             ("jsonrpc_enabled", &mut settings.jsonrpc),
@@ -36,7 +37,7 @@ impl Settings {
     }
 }
 
-/// The old key, if today's rules allow it. The older service had none.
+/// The old key, if the current rules allow it. The previous product had no rules.
 fn key(text: &str) -> Option<AccessKey> {
     if text.is_empty() {
         return None;
@@ -53,11 +54,11 @@ mod tests {
     use super::*;
 
     fn imported(old: &Value) -> Option<Settings> {
-        Settings::imported(Host::Desktop, old.as_object().unwrap())
+        Settings::imported(Edition::Desktop, old.as_object().unwrap())
     }
 
     #[test]
-    fn what_the_older_service_was_told_is_kept() {
+    fn settings_of_the_previous_product_are_imported() {
         let old = json!({
             "local_server_token": "old-token-1", "local_server_port": "18000", "local_server_takeover_enabled": false,
             "local_server_api_enabled": "true", "local_server_mcp_enabled": "maybe", "moon": true,
@@ -67,7 +68,7 @@ mod tests {
             port: 18000,
             takeover: false,
             api: true,
-            ..Settings::fresh(Host::Desktop)
+            ..Settings::fresh(Edition::Desktop)
         };
         assert_eq!(imported(&old), Some(expect));
     }
@@ -77,7 +78,7 @@ mod tests {
         let old = json!({ "local_server_token": "short", "local_server_cors_allow_all": true });
         let settings = imported(&old).unwrap();
         assert_eq!(settings.key, None);
-        assert!(settings.started(Host::Desktop, None).unwrap().key.is_some());
+        assert!(settings.started(Edition::Desktop, None).unwrap().key.is_some());
     }
 
     #[test]

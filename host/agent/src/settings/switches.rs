@@ -1,5 +1,5 @@
-//! What the user can change while the agent runs: the access key, the switches, and the preferences of user interfaces.
-//! Pure: a patch makes new settings or is refused as a whole.
+//! The settings that the user can change at run time: access key, switches, and preferences of user interfaces. Pure: a
+//! patch either yields new settings or is rejected as a whole.
 
 use std::net::SocketAddr;
 
@@ -8,33 +8,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     access::key::{AccessKey, KeyDigest, NoRandom, WeakKey},
-    settings::config::{DEFAULT_PORT, Host, PresetKey},
+    settings::config::{DEFAULT_PORT, Edition, PresetKey},
 };
 
-/// The version of the stored form.
 pub(crate) const STORED_VERSION: u32 = 1;
 
-/// Preferences are small; a client that keeps more in them uses the wrong place.
+/// Preferences are small; larger data does not belong there.
 const MAX_PREFERENCES_BYTES: usize = 256 * 1024;
 
-/// Ports that need no privilege.
+/// Unprivileged ports.
 pub(super) const PORTS: std::ops::RangeInclusive<u32> = 1024..=65535;
 
-/// Where an agent listens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listening {
-    pub(crate) host: Host,
+    pub(crate) edition: Edition,
     pub(crate) address: SocketAddr,
 }
 
 impl Listening {
-    /// Whether only this machine can connect, and so every name but its own is a lie.
+    /// Whether only this machine can connect, so that any foreign `Host` is forged.
     pub(crate) fn is_loopback_only(self) -> bool {
-        self.host != Host::Headless && self.address.ip().is_loopback()
+        self.edition != Edition::Headless && self.address.ip().is_loopback()
     }
 }
 
-/// The settings, and as what they are stored.
+/// The settings, in their stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of switches")]
@@ -51,7 +49,6 @@ pub(crate) struct Settings {
     pub(crate) preferences: Preferences,
 }
 
-/// Why a patch was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatchError {
     #[error(transparent)]
@@ -71,7 +68,7 @@ pub(crate) enum PatchError {
 }
 
 impl PatchError {
-    /// The member of the patch that is to blame.
+    /// The member of the patch that caused the error.
     pub(crate) fn field(&self) -> Option<&'static str> {
         match self {
             Self::WeakKey(_) | Self::KeyNeeded | Self::TwoKeys => Some("userToken"),
@@ -84,9 +81,9 @@ impl PatchError {
 }
 
 impl Settings {
-    /// What a fresh install begins with.
-    pub(crate) fn fresh(host: Host) -> Self {
-        let is_headless = host == Host::Headless;
+    /// The settings of a fresh installation.
+    pub(crate) fn fresh(edition: Edition) -> Self {
+        let is_headless = edition == Edition::Headless;
         Self {
             version: STORED_VERSION,
             key: None,
@@ -101,30 +98,31 @@ impl Settings {
         }
     }
 
-    /// The settings as an agent starts with them: a key from outside is taken, an exposed desktop has one.
-    pub(crate) fn started(mut self, host: Host, preset: Option<PresetKey>) -> Result<Self, NoRandom> {
+    /// The settings at start: a configured key is applied, and an exposed desktop gets one.
+    pub(crate) fn started(mut self, edition: Edition, preset: Option<PresetKey>) -> Result<Self, NoRandom> {
         match preset {
             Some(PresetKey::Forced(key)) => self.key = Some(key),
             Some(PresetKey::Initial(key)) if self.key.is_none() => self.key = Some(key),
             Some(PresetKey::Initial(_)) | None => {}
         }
-        self.protected(host)
+        self.protected(edition)
     }
 
-    /// An exposed desktop that takes downloads has a key, made up if need be. A headless server never makes one up.
-    fn protected(mut self, host: Host) -> Result<Self, NoRandom> {
+    /// An exposed desktop that accepts downloads must have a key, generated if necessary. A headless server never
+    /// generates one.
+    fn protected(mut self, edition: Edition) -> Result<Self, NoRandom> {
         let is_exposed = (self.lan || self.cors) && (self.takeover || self.jsonrpc);
-        if host == Host::Desktop && is_exposed && self.key.is_none() {
+        if edition == Edition::Desktop && is_exposed && self.key.is_none() {
             self.key = Some(AccessKey::random()?);
         }
         Ok(self)
     }
 
-    /// The settings after the patch, all of it.
+    /// Applies a patch, all or nothing.
     pub(crate) fn patched(&self, listening: Listening, patch: &GatewayPatch) -> Result<Self, PatchError> {
-        let Listening { host, address } = listening;
+        let Listening { edition, address } = listening;
         let mut next = self.clone();
-        if host == Host::Headless {
+        if edition == Edition::Headless {
             if patch.port.is_some_and(|port| port != u32::from(address.port())) {
                 return Err(PatchError::Headless("port"));
             }
@@ -142,22 +140,24 @@ impl Settings {
         ] {
             *switch = asked.unwrap_or(*switch);
         }
-        if let Some(port) = patch.port.filter(|_| host == Host::Desktop) {
+        if let Some(port) = patch.port.filter(|_| edition == Edition::Desktop) {
             let allowed = PORTS.contains(&port).then(|| u16::try_from(port).ok()).flatten();
             next.port = allowed.ok_or(PatchError::Port)?;
         }
-        next.patch_key(host, patch)?;
-        Ok(next.protected(host)?)
+        next.patch_key(edition, patch)?;
+        Ok(next.protected(edition)?)
     }
 
-    fn patch_key(&mut self, host: Host, patch: &GatewayPatch) -> Result<(), PatchError> {
+    fn patch_key(&mut self, edition: Edition, patch: &GatewayPatch) -> Result<(), PatchError> {
         let turns_on = patch.api_enabled == Some(true) || patch.mcp_enabled == Some(true);
         match (patch.user_token.as_deref(), patch.regenerate_user_token == Some(true)) {
             (Some(_), true) => return Err(PatchError::TwoKeys),
-            (Some(""), false) if host == Host::Headless && self.key.is_some() => return Err(PatchError::KeyNeeded),
+            (Some(""), false) if edition == Edition::Headless && self.key.is_some() => {
+                return Err(PatchError::KeyNeeded);
+            }
             (Some(""), false) => {
                 self.key = None;
-                if !turns_on && host == Host::Desktop {
+                if !turns_on && edition == Edition::Desktop {
                     self.api = false;
                     self.mcp = false;
                 }
@@ -166,13 +166,13 @@ impl Settings {
             (None, true) => self.key = Some(AccessKey::random()?),
             (None, false) => {}
         }
-        if turns_on && host == Host::Desktop && self.key.is_none() {
+        if turns_on && edition == Edition::Desktop && self.key.is_none() {
             self.key = Some(AccessKey::random()?);
         }
         Ok(())
     }
 
-    /// The settings with the preferences changed; a preference of `null` is removed.
+    /// Applies a patch of preferences; `null` removes one.
     pub(crate) fn preferring(&self, patch: PreferencesPatch) -> Result<Self, PatchError> {
         let mut next = self.clone();
         for (name, value) in patch.values {
@@ -190,10 +190,10 @@ impl Settings {
         Ok(next)
     }
 
-    /// The switches as clients see them.
+    /// The public view of the switches.
     pub(crate) fn status(&self, listening: Listening) -> GatewayStatusDto {
-        let Listening { host, address } = listening;
-        let is_desktop = host == Host::Desktop;
+        let Listening { edition, address } = listening;
+        let is_desktop = edition == Edition::Desktop;
         GatewayStatusDto {
             takeover_enabled: self.takeover,
             jsonrpc_enabled: self.jsonrpc,
@@ -213,7 +213,7 @@ impl Settings {
     }
 }
 
-/// Whether a switch is on that is a boolean, or a word of older user interfaces; none if it is neither.
+/// The value of a switch: a boolean, or a string of older user interfaces; none if it is neither.
 pub(crate) fn is_on(switch: &serde_json::Value) -> Option<bool> {
     match switch {
         serde_json::Value::Bool(is_on) => Some(*is_on),
@@ -233,11 +233,11 @@ mod tests {
     use super::*;
 
     const DESKTOP: Listening = Listening {
-        host: Host::Desktop,
+        edition: Edition::Desktop,
         address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
     };
     const HEADLESS: Listening = Listening {
-        host: Host::Headless,
+        edition: Edition::Headless,
         address: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9000),
     };
 
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_fresh_server_offers_everything_and_a_fresh_desktop_little() {
-        let (desktop, headless) = (Settings::fresh(Host::Desktop), Settings::fresh(Host::Headless));
+        let (desktop, headless) = (Settings::fresh(Edition::Desktop), Settings::fresh(Edition::Headless));
         assert!(desktop.takeover && desktop.jsonrpc && !desktop.api && !desktop.mcp);
         assert!(headless.takeover && headless.jsonrpc && headless.api && headless.mcp);
         assert!(desktop.key.is_none() && headless.key.is_none());
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn an_exposed_desktop_always_has_a_key_and_an_existing_one_stays() {
-        let desktop = Settings::fresh(Host::Desktop);
+        let desktop = Settings::fresh(Edition::Desktop);
         let exposed = desktop
             .patched(DESKTOP, &patch(|patch| patch.lan_enabled = Some(true)))
             .unwrap();
@@ -278,15 +278,15 @@ mod tests {
         assert_eq!(exposed.key, own.key);
         let mut stored = desktop;
         stored.lan = true;
-        assert!(stored.clone().started(Host::Desktop, None).unwrap().key.is_some());
+        assert!(stored.clone().started(Edition::Desktop, None).unwrap().key.is_some());
         stored.takeover = false;
         stored.jsonrpc = false;
-        assert!(stored.started(Host::Desktop, None).unwrap().key.is_none());
+        assert!(stored.started(Edition::Desktop, None).unwrap().key.is_none());
     }
 
     #[test]
     fn a_headless_server_never_makes_up_a_key_and_never_loses_one() {
-        let mut headless = Settings::fresh(Host::Headless);
+        let mut headless = Settings::fresh(Edition::Headless);
         let exposed = headless.patched(HEADLESS, &patch(|patch| patch.cors_enabled = Some(true)));
         assert!(exposed.unwrap().key.is_none());
         headless.key = Some(key("my-own-key-1"));
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn management_needs_a_key_and_goes_with_it() {
-        let desktop = Settings::fresh(Host::Desktop);
+        let desktop = Settings::fresh(Edition::Desktop);
         let on = desktop
             .patched(DESKTOP, &patch(|patch| patch.api_enabled = Some(true)))
             .unwrap();
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_patch_is_all_or_nothing() {
-        let desktop = Settings::fresh(Host::Desktop);
+        let desktop = Settings::fresh(Edition::Desktop);
         let check = |patch: GatewayPatch, expect: PatchError| {
             assert_eq!(desktop.patched(DESKTOP, &patch), Err(expect));
         };
@@ -325,13 +325,13 @@ mod tests {
         });
         check(both, PatchError::TwoKeys);
         let port = patch(|patch| patch.port = Some(2000));
-        let headless = Settings::fresh(Host::Headless).patched(HEADLESS, &port);
+        let headless = Settings::fresh(Edition::Headless).patched(HEADLESS, &port);
         assert_eq!(headless, Err(PatchError::Headless("port")));
     }
 
     #[test]
     fn port_and_network_are_stored_and_the_status_says_that_they_wait_for_the_next_start() {
-        let fresh = Settings::fresh(Host::Desktop);
+        let fresh = Settings::fresh(Edition::Desktop);
         assert!(!fresh.status(DESKTOP).restart_required);
         for change in [
             patch(|patch| patch.port = Some(18_000)),
@@ -351,14 +351,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_listens_where_it_was_told_to_and_says_where() {
-        let fresh = Settings::fresh(Host::Headless);
+    fn a_server_listens_on_its_configured_address() {
+        let fresh = Settings::fresh(Edition::Headless);
         let status = fresh.status(HEADLESS);
         assert_eq!(
             (status.port, status.port_editable, status.restart_required),
             (9000, false, false)
         );
-        // What the status says may be sent back.
+        // A status can be sent back as a patch.
         let same = fresh.patched(HEADLESS, &patch(|patch| patch.port = Some(9000)));
         assert_eq!(same, Ok(fresh.clone()));
         let other = fresh.patched(HEADLESS, &patch(|patch| patch.port = Some(9001)));
@@ -370,9 +370,9 @@ mod tests {
     #[test]
     fn a_preset_key_is_taken_once_and_a_forced_one_always() {
         let start = |stored: Option<&str>, preset: PresetKey| {
-            let mut settings = Settings::fresh(Host::Headless);
+            let mut settings = Settings::fresh(Edition::Headless);
             settings.key = stored.map(key);
-            settings.started(Host::Headless, Some(preset)).unwrap().key.unwrap()
+            settings.started(Edition::Headless, Some(preset)).unwrap().key.unwrap()
         };
         let preset = || key("preset-key-1");
         assert_eq!(start(None, PresetKey::Initial(preset())), preset());
@@ -389,7 +389,7 @@ mod tests {
             let values = [("theme".to_owned(), value)].into();
             settings.preferring(PreferencesPatch { values, sync: true })
         };
-        let settings = set(&Settings::fresh(Host::Desktop), "dark".into()).unwrap();
+        let settings = set(&Settings::fresh(Edition::Desktop), "dark".into()).unwrap();
         assert_eq!(settings.preferences.revision, 1);
         let settings = set(&settings, serde_json::Value::Null).unwrap();
         assert!(settings.preferences.values.is_empty() && settings.preferences.revision == 2);
@@ -401,7 +401,7 @@ mod tests {
     fn the_stored_form_is_read_again() {
         let stored = r#"{"version":1,"key":"stored-key-1","takeover":true,"jsonrpc":true,"api":true,"mcp":true,
             "cors":false,"lan":false,"port":17800,"preferences":{"revision":0,"values":{}}}"#;
-        let mut expect = Settings::fresh(Host::Headless);
+        let mut expect = Settings::fresh(Edition::Headless);
         expect.key = Some(key("stored-key-1"));
         assert_eq!(serde_json::from_str::<Settings>(stored).unwrap(), expect);
     }

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::{
     access::key::{AccessKey, KeyDigest, NoRandom},
     settings::{
-        config::{Config, Host},
+        config::{Config, Edition},
         switches::{PatchError, STORED_VERSION, Settings},
     },
 };
@@ -44,7 +44,7 @@ pub enum DirectoryError {
         #[source]
         source: io::Error,
     },
-    /// Another agent runs on it.
+    /// Another agent uses it.
     #[error("{} is in use by another agent{}", path.display(), holder.process.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     InUse {
         /// The directory.
@@ -52,7 +52,7 @@ pub enum DirectoryError {
         /// Who holds it.
         holder: Holder,
     },
-    /// The settings are not what an agent wrote.
+    /// The settings file is not valid.
     #[error("{} is damaged", path.display())]
     Damaged {
         /// The file.
@@ -69,17 +69,16 @@ pub enum DirectoryError {
         /// Its format.
         found: u64,
     },
-    /// A key had to be made up.
+    /// The system has no random numbers for a key.
     #[error(transparent)]
     NoRandom(#[from] NoRandom),
 }
 
-/// Why settings did not change.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChangeError {
     #[error(transparent)]
     Refused(#[from] PatchError),
-    /// Another client set it first.
+    /// Another client set a key first.
     #[error("there is a key already")]
     KeyExists,
     #[error("the settings could not be stored")]
@@ -91,19 +90,18 @@ fn io_error(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Directo
     move |source| DirectoryError::Io { act, path, source }
 }
 
-/// Owns the settings. Changes are made one after the other, stored, and then visible to every reader.
+/// Owns the settings. Changes are serialized and stored before readers see them.
 #[derive(Debug)]
 pub(crate) struct Vault {
     /// None keeps everything in memory.
     place: Option<Place>,
-    host: Host,
+    edition: Edition,
     settings: watch::Sender<Arc<Settings>>,
     /// Serialises changes. Held across a write to the disk, so only on threads that may block.
     changing: Mutex<()>,
     pass: AccessKey,
 }
 
-/// An agent's own directory.
 #[derive(Debug)]
 struct Place {
     directory: PathBuf,
@@ -112,13 +110,13 @@ struct Place {
 }
 
 impl Vault {
-    /// Opens the directory, or makes it. Blocks.
+    /// Opens or creates the directory. Blocks.
     pub(crate) fn open(config: &Config) -> Result<Self, DirectoryError> {
         let pass = AccessKey::random()?;
         let Some(directory) = config.directory.clone() else {
-            let mut settings = Settings::fresh(config.host).started(config.host, config.preset_key.clone())?;
+            let mut settings = Settings::fresh(config.edition).started(config.edition, config.preset_key.clone())?;
             settings.cors = config.allows_any_origin;
-            return Ok(Self::new(None, config.host, settings, pass));
+            return Ok(Self::new(None, config.edition, settings, pass));
         };
         fs::DirBuilder::new()
             .recursive(true)
@@ -126,20 +124,25 @@ impl Vault {
             .create(&directory)
             .map_err(io_error("create", &directory))?;
         let lock = lock(&directory, &pass)?;
-        let stored = read(&directory, config.host)?;
+        let stored = read(&directory, config.edition)?;
         let settings = stored
-            .unwrap_or_else(|| Settings::fresh(config.host))
-            .started(config.host, config.preset_key.clone())?;
-        // Written in the present format, so that an imported key remains in no old one.
+            .unwrap_or_else(|| Settings::fresh(config.edition))
+            .started(config.edition, config.preset_key.clone())?;
+        // Stores imported settings in the current format at once, so that the key remains in no other file.
         write(&directory, &settings)?;
         let lock = Arc::new(lock);
-        Ok(Self::new(Some(Place { directory, lock }), config.host, settings, pass))
+        Ok(Self::new(
+            Some(Place { directory, lock }),
+            config.edition,
+            settings,
+            pass,
+        ))
     }
 
-    fn new(place: Option<Place>, host: Host, settings: Settings, pass: AccessKey) -> Self {
+    fn new(place: Option<Place>, edition: Edition, settings: Settings, pass: AccessKey) -> Self {
         Self {
             place,
-            host,
+            edition,
             settings: watch::Sender::new(Arc::new(settings)),
             changing: Mutex::new(()),
             pass,
@@ -168,8 +171,8 @@ impl Vault {
             .map_err(io_error("write", &path))
     }
 
-    pub(crate) fn host(&self) -> Host {
-        self.host
+    pub(crate) fn edition(&self) -> Edition {
+        self.edition
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
@@ -180,7 +183,8 @@ impl Vault {
         self.settings.subscribe()
     }
 
-    /// Stores what `next` makes of the settings, then publishes it. A change that was begun is completed even if its caller is gone.
+    /// Stores what `next` makes of the settings, then publishes it. A change that began completes even if its caller is
+    /// cancelled.
     pub(crate) async fn change(
         self: &Arc<Self>,
         next: impl FnOnce(&Settings) -> Result<Settings, ChangeError> + Send + 'static,
@@ -205,7 +209,6 @@ impl Vault {
     }
 }
 
-/// Logs which switches are on now.
 fn log_switches(before: &Settings, now: &Settings) {
     let Settings {
         takeover,
@@ -234,26 +237,26 @@ fn log_switches(before: &Settings, now: &Settings) {
 /// The settings that the commands of the same user read from the file, whether or not an agent runs.
 #[derive(Debug, Clone)]
 pub struct Stored {
-    /// The access key, once there is one.
+    /// The access key, if set.
     pub key: Option<AccessKey>,
-    /// The port of a desktop host.
+    /// The port of a desktop installation.
     pub port: u16,
 }
 
-/// What is stored in the agent's directory; none before the first start. Blocks.
+/// The settings stored in a directory; none before the first start. Blocks.
 pub fn stored(directory: &Path) -> Result<Option<Stored>, DirectoryError> {
-    let settings = read(directory, Host::Desktop)?;
+    let settings = read(directory, Edition::Desktop)?;
     Ok(settings.map(|Settings { key, port, .. }| Stored { key, port }))
 }
 
 /// The agent that runs on a directory, as its lock file describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
-    /// Its process.
+    /// The process id.
     pub process: Option<u32>,
     /// What programs of the same user send instead of the access key, over loopback, while this agent runs.
     pub pass: Option<AccessKey>,
-    /// Where it listens; none while it starts or ends.
+    /// The listening address; none while it starts or ends.
     pub address: Option<SocketAddr>,
 }
 
@@ -290,7 +293,7 @@ impl Holder {
     }
 }
 
-/// The agent that runs on the directory, if there is one. Blocks.
+/// The agent that holds the directory's lock, if any. Blocks.
 pub fn holder(directory: &Path) -> Result<Option<Holder>, DirectoryError> {
     let path = directory.join(LOCK_FILE);
     let file = match File::open(&path) {
@@ -325,15 +328,15 @@ fn lock(directory: &Path, pass: &AccessKey) -> Result<File, DirectoryError> {
         }
         Err(TryLockError::Error(source)) => return Err(io_error("lock", &path)(source)),
     }
-    // It may be there from a time in which it held no secret.
+    // An older version may have created it without a secret and with a wider mode.
     file.set_permissions(Permissions::from_mode(SECRET_MODE))
         .and_then(|()| Holder::this(pass).write(&file))
         .map_err(io_error("write", &path))?;
     Ok(file)
 }
 
-/// The settings of an agent of this kind, or what those of an older service become here.
-fn read(directory: &Path, host: Host) -> Result<Option<Settings>, DirectoryError> {
+/// The stored settings, or those of the previous product after conversion.
+fn read(directory: &Path, edition: Edition) -> Result<Option<Settings>, DirectoryError> {
     let path = directory.join(SETTINGS_FILE);
     let text = match fs::read(&path) {
         Ok(text) => text,
@@ -345,7 +348,7 @@ fn read(directory: &Path, host: Host) -> Result<Option<Settings>, DirectoryError
         source,
     };
     let members: serde_json::Map<String, Value> = serde_json::from_slice(&text).map_err(damaged)?;
-    if let Some(imported) = Settings::imported(host, &members) {
+    if let Some(imported) = Settings::imported(edition, &members) {
         return Ok(Some(imported));
     }
     match members.get("version").and_then(Value::as_u64) {
@@ -354,7 +357,7 @@ fn read(directory: &Path, host: Host) -> Result<Option<Settings>, DirectoryError
     }
 }
 
-/// Replaces the file: after a crash there is the old one or the new one.
+/// Replaces the file atomically: after a crash it holds the old or the new content.
 fn write(directory: &Path, settings: &Settings) -> Result<(), DirectoryError> {
     let (new, path) = (directory.join(NEW_FILE), directory.join(SETTINGS_FILE));
     let text = serde_json::to_vec_pretty(settings).expect("settings have text keys only");
@@ -380,7 +383,7 @@ mod tests {
     use crate::settings::config::{DEFAULT_PORT, PresetKey};
 
     fn config(directory: &Path) -> Config {
-        Config::new(Host::Headless, directory.join("agent"))
+        Config::new(Edition::Headless, directory.join("agent"))
     }
 
     #[tokio::test]
@@ -454,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_agent_is_told_who_holds_the_directory() {
+    fn a_second_agent_gets_the_holder_of_the_directory() {
         let directory = tempfile::tempdir().unwrap();
         let _held = Vault::open(&config(directory.path())).unwrap();
         let refused = Vault::open(&config(directory.path())).unwrap_err().to_string();

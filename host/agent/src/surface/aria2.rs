@@ -1,7 +1,7 @@
-//! aria2's dialect over HTTP: JSON-RPC over POST, GET and WebSocket on `/jsonrpc`, XML-RPC on `POST /rpc`. A peer of the
-//! management API over the same session with the daemon and the same projection.
+//! aria2's interface over HTTP: JSON-RPC over POST, GET and WebSocket on `/jsonrpc`, XML-RPC on `POST /rpc`. It uses
+//! the same session with the daemon and the same projection as the management API.
 //!
-//! What calls mean is the crate `aria2`'s business; here are connections, bodies and keys.
+//! The crate `aria2` implements the calls; this module handles connections, bodies and keys.
 
 mod client;
 mod connection;
@@ -35,7 +35,6 @@ use crate::{
     },
 };
 
-/// A caller, and what is known of who it is.
 fn caller(app: &App, client: GateClient) -> (Caller, Arc<GateClient>) {
     let client = Arc::new(client);
     let judge: Arc<GateClient> = Arc::clone(&client);
@@ -49,7 +48,6 @@ fn answered(answer: Result<Reply, Exhausted>) -> Response {
     }
 }
 
-/// What is answered when a body is not read.
 fn refused(no_body: NoBody, unauthorized: impl FnOnce(&Fault) -> Response) -> Response {
     match no_body {
         NoBody::Refused(problem) => problem.into_response(),
@@ -83,7 +81,7 @@ pub(crate) async fn json_call(
         Err(no_body) => refused(no_body, |fault| {
             let mut text = Vec::new();
             json::write(&mut text, json::NO_ID, Err(fault));
-            answered(Ok(Reply::Whole(text.into())))
+            answered(Ok(Reply::Text(text.into())))
         }),
     }
 }
@@ -111,7 +109,7 @@ pub(crate) async fn json_connect(
     let Some(upgrade) = upgrade else { return response };
     let shutdown = app.shutdown.clone();
     if let Some(seat) = &seat {
-        // A header counts for what the connection may cost before its first call, which says the key itself.
+        // The header limits what the connection may cost before its first call, which carries the key itself.
         if sender.standing == Standing::Open {
             let shown = shown_key(request.headers());
             drop(GateClient::new(
@@ -136,8 +134,8 @@ pub(crate) async fn json_connect(
     response
 }
 
-/// A page can have a browser send such a request without saying where it comes from. So it needs the key, always, and a
-/// browser that does say so is believed.
+/// A page can cause such a request without an `Origin`. So the key is always required, and an `Origin` that is present
+/// is checked.
 async fn json_query(app: App, sender: Sender, seat: Option<Arc<Seat>>, request: &Parts) -> Response {
     let headers = &request.headers;
     let is_foreign = text(headers, "sec-fetch-site").is_some_and(|site| site.ends_with("-site"));

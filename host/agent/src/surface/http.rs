@@ -1,4 +1,4 @@
-//! What several interfaces need of HTTP: bodies that are read within bounds, answers, and the WebSocket.
+//! HTTP parts that several interfaces share: bounded bodies, common responses, and the WebSocket.
 
 pub(crate) mod answer;
 pub(crate) mod extract;

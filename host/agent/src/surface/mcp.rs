@@ -1,8 +1,7 @@
-//! AI clients: the Model Context Protocol over HTTP. Every request stands for itself, no session is kept, whatever
-//! revision a client speaks.
+//! The Model Context Protocol over HTTP. Stateless: no session is kept, whichever revision a client uses.
 //!
-//! Written by hand: what of the protocol is served here is five methods, and any client is to be served, also one that
-//! accepts nothing but JSON.
+//! Written by hand, because the service needs five methods only and must also serve clients that accept nothing but
+//! JSON.
 
 mod call;
 mod envelope;
@@ -33,7 +32,7 @@ use crate::{
 const INSTRUCTIONS: &str = "Downloads files to the machine that this service runs on. Add a URL with download_add, then \
     follow it with download_get until its status is 3 (completed) or 4 (error).";
 
-/// How long clients may believe a list: the tools are those of this build.
+/// How long clients may cache a list: tools change with the build only.
 const TTL_MS: u64 = 3_600_000;
 
 /// Let AI clients work with downloads.
@@ -97,7 +96,7 @@ async fn answer(app: App, headers: &HeaderMap, request: Request) -> Response {
     }
 }
 
-/// The response to a request. Without a session, every result says which server it is from.
+/// Without a session, every result names the server.
 fn success(app: &App, request: &Request, mut result: Value) -> Value {
     if request.revision == Revision::Stateless {
         result["resultType"] = "complete".into();
@@ -114,7 +113,7 @@ fn capabilities() -> Value {
     json!({ "tools": { "listChanged": false } })
 }
 
-/// The revision that the client asks for, or the newest one that begins like this.
+/// Negotiates the revision: the requested one if it is supported, else the newest one with a handshake.
 fn initialized(app: &App, params: &Map<String, Value>) -> Value {
     let asked = params.get("protocolVersion").and_then(Value::as_str);
     let known = REVISIONS
@@ -140,7 +139,6 @@ fn discovered(app: &App) -> Value {
     })
 }
 
-/// All tools, on one page.
 fn tools(request: &Request) -> Result<Value, Refusal> {
     if request.params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
         return Err(request.refuse(envelope::INVALID_PARAMS, "there is no such page"));
@@ -153,7 +151,7 @@ fn tools(request: &Request) -> Result<Value, Refusal> {
     Ok(result)
 }
 
-/// Which tool is called, and with what.
+/// The called tool and its arguments.
 fn named(request: &Request) -> Result<(Tool, Map<String, Value>), Refusal> {
     let refuse = |message: String| request.refuse(envelope::INVALID_PARAMS, message);
     let name = request.params.get("name").and_then(Value::as_str);

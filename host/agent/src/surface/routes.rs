@@ -1,4 +1,4 @@
-//! The routes: each with its handler, all of them in the `OpenAPI` description that is made from them.
+//! All routes, each with its handler and its part of the `OpenAPI` description.
 
 mod description;
 
@@ -100,10 +100,10 @@ fn of_others() -> [Route; 12] {
     ]
 }
 
-/// All routes, in the order of the description.
+/// In the order of the description.
 fn described() -> OpenApiRouter<App> {
     let mut router = OpenApiRouter::with_openapi(description::frame());
-    // In a loop: adding one takes two kilobytes of code wherever it is written.
+    // In a loop, because every inlined registration costs two kilobytes of code.
     let routes: [fn() -> Vec<Route>; 4] = [
         || of_service().into(),
         || of_tasks().into(),
@@ -116,7 +116,7 @@ fn described() -> OpenApiRouter<App> {
     router
 }
 
-/// The interface's description, as `GET /api/v1/openapi.json` gives it.
+/// The OpenAPI description, as served at `GET /api/v1/openapi.json`.
 pub fn openapi() -> String {
     let (_, mut api) = described().split_for_parts();
     description::complete(&mut api);
@@ -125,7 +125,6 @@ pub fn openapi() -> String {
     text
 }
 
-/// Every route, behind the gate.
 pub(crate) fn router(app: App) -> Router {
     let (router, _) = described().split_for_parts();
     let gate = Arc::clone(&app.gate);
@@ -143,7 +142,7 @@ pub(crate) fn router(app: App) -> Router {
     (status = 403, body = ResultMessage),
     (status = 404, body = ResultMessage, description = "The management API is off")))]
 async fn openapi_view() -> Response {
-    /// Made once: everybody may ask for it, and it has a quarter of a mebibyte.
+    /// Serialized once: the route needs no key, and the text has a quarter of a mebibyte.
     static TEXT: LazyLock<Bytes> = LazyLock::new(|| openapi().into());
     ([(header::CONTENT_TYPE, "application/json")], TEXT.clone()).into_response()
 }

@@ -1,5 +1,5 @@
-//! `/rpc` for browsers and tools: a WebSocket with a snapshot, the events that change it, and calls. Reads are answered from
-//! the projection; all other calls are forwarded to the daemon, in order.
+//! `/rpc` for user interfaces and tools: a WebSocket with a snapshot, the events that change it, and calls. Reads are
+//! answered from the projection; other calls are forwarded to the daemon in order.
 
 use std::sync::Arc;
 
@@ -38,13 +38,12 @@ use crate::{
     },
 };
 
-/// Calls of one connection that wait for their reply. Beyond it nothing more is read.
+/// Pending calls of one connection. Beyond this nothing more is read from it.
 const MAX_CALLS: usize = 64;
 
-/// Events sent between two looks at calls.
+/// Events sent before calls are polled again.
 const EVENTS_AT_ONCE: usize = 256;
 
-/// What this agent offers.
 const CAPABILITIES: &[&str] = &[
     "daemon.tasks",
     "daemon.queues",
@@ -67,7 +66,7 @@ pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) ->
     let Some(upgrade) = upgrade else { return response };
     let key = request.extensions().get::<Client>().and_then(|sender| sender.key);
     let shutdown = app.shutdown.clone();
-    // The connection counts for as long as it is open.
+    // The connection counts against the limits as long as it is open.
     let seat = seat(&request);
     shutdown.spawn_connection(async move {
         let _seat = seat;
@@ -84,14 +83,14 @@ type Answer = BoxFuture<'static, (Reply, bool)>;
 struct Connection {
     app: App,
     sender: Sender,
-    is_greeted: bool,
-    /// Which events were sent; none before the first snapshot.
+    is_initialized: bool,
+    /// The position in the events; none before the first snapshot.
     reader: Option<Reader>,
     calls: FuturesUnordered<Answer>,
     slow_calls: usize,
-    /// The key that this connection came with.
+    /// The key that authorized this connection.
     key: Option<KeyDigest>,
-    /// Whether it is one of the agent's own user, who needs no key.
+    /// Authorized by the pass, which does not depend on the key.
     is_own: bool,
 }
 
@@ -99,21 +98,21 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
     let (sender, mut frames) = socket::open(upgraded).await;
     let drain = app.shutdown.drain.clone();
     let mut settings = app.gate.vault.follow();
-    // The key may have changed since the gate looked at it.
+    // The key may have changed since the gate checked it.
     settings.mark_changed();
     let mut connection = Connection {
         is_own: key.is_none(),
         key,
         app,
         sender,
-        is_greeted: false,
+        is_initialized: false,
         reader: None,
         calls: FuturesUnordered::new(),
         slow_calls: 0,
     };
     let end = loop {
         let has_room = connection.calls.len() < MAX_CALLS;
-        // Events before replies: who reads a reply has what it did.
+        // Events are sent before replies: a client that has a reply has also seen its effect.
         let step = tokio::select! {
             biased;
             () = drain.cancelled() => Err(End::Close(close::GOING_AWAY, close::SERVICE_QUIT_REASON)),
@@ -131,7 +130,7 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
     }
 }
 
-/// Resolves once there are events for the reader. Cancel-safe.
+/// Resolves once there are newer events. Cancel-safe.
 async fn changed(reader: &mut Option<Reader>) {
     match reader {
         Some(reader) => reader.changed().await,
@@ -140,7 +139,6 @@ async fn changed(reader: &mut Option<Reader>) {
 }
 
 impl Connection {
-    /// Sends what happened since the last time.
     async fn send_events(&mut self) -> Result<(), End> {
         while let Some(reader) = &mut self.reader {
             let events = self.app.daemon.hub.next(reader, EVENTS_AT_ONCE);
@@ -175,7 +173,7 @@ impl Connection {
         self.reply(reply).await
     }
 
-    /// A connection does not outlive the key that it came with.
+    /// Closes a connection whose key was changed.
     fn check_key(&self) -> Result<(), End> {
         if self.is_own || self.app.gate.vault.settings().key_digest() == self.key {
             Ok(())
@@ -189,11 +187,11 @@ impl Connection {
             Ok(request) => request,
             Err(error) => return self.refuse(None, error).await,
         };
-        // A notification asks for nothing, and none is known.
+        // A notification has no answer, and none is defined.
         let Some(id) = request.id.clone() else { return Ok(()) };
         let answered = match Method::parse(&request.method) {
             None => Err(RpcError::method_not_found(&request.method)),
-            Some(method) if !self.is_greeted && !matches!(method, Method::SystemHello | Method::SystemPing) => {
+            Some(method) if !self.is_initialized && !matches!(method, Method::SystemHello | Method::SystemPing) => {
                 Err(conflict("system.hello comes first"))
             }
             Some(method) => self.dispatch(&id, method, &request).await,
@@ -214,10 +212,10 @@ impl Connection {
         }
     }
 
-    /// Answers, or lets the daemon answer.
+    /// Answers a call, or forwards it to the daemon.
     async fn dispatch(&mut self, id: &Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
         let answer = match method {
-            Method::SystemHello => self.hello(request).and_then(|greeted| raw(&greeted)),
+            Method::SystemHello => self.hello(request).and_then(|result| raw(&result)),
             Method::SystemPing => raw(&OkResult::OK),
             Method::SystemSnapshot => {
                 let (snapshot, reader) = self.app.daemon.hub.snapshot(&head(id));
@@ -242,13 +240,13 @@ impl Connection {
         answer.map(Answered::Now)
     }
 
-    /// The projection, while it is current.
+    /// The projection, if it is current.
     fn known(&self) -> Result<&Hub, RpcError> {
         self.app.daemon.known().map_err(RpcError::from)
     }
 
     fn hello(&mut self, request: &Request) -> Result<HelloResult, RpcError> {
-        if self.is_greeted {
+        if self.is_initialized {
             return Err(conflict("hello was said already"));
         }
         let hello: HelloParams = request.params()?;
@@ -257,7 +255,7 @@ impl Connection {
             let message = format!("this is an agent that speaks protocol {PROTOCOL_VERSION}");
             return Err(RpcError::application(ErrorCode::ProtocolIncompatible, message));
         }
-        self.is_greeted = true;
+        self.is_initialized = true;
         Ok(HelloResult {
             role: Role::Agent,
             service_name: protocol::agent::CLIENT_NAME.to_owned(),
@@ -268,7 +266,7 @@ impl Connection {
         })
     }
 
-    /// Reads that the projection answers.
+    /// Answers reads from the projection.
     fn read(&self, method: Method, request: &Request) -> Result<Option<String>, RpcError> {
         let text = match method {
             Method::TaskGet => {
@@ -286,7 +284,7 @@ impl Connection {
         Ok(Some(text))
     }
 
-    /// Hands a call to the daemon, in order; its reply is awaited beside the others.
+    /// Sends a call to the daemon; the reply is awaited together with others.
     async fn forward(&mut self, id: Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
         let is_slow = method.is_slow();
         if is_slow && self.slow_calls >= SLOW_LANE {
@@ -312,7 +310,7 @@ impl Connection {
         Ok(Answered::Later)
     }
 
-    /// What the agent itself owns.
+    /// Answers calls that the agent itself implements.
     async fn own(&mut self, method: Method, request: &Request) -> Result<Box<RawValue>, RpcError> {
         let vault = &self.app.gate.vault;
         let listening = self.app.listening;
@@ -358,18 +356,17 @@ impl Connection {
     }
 }
 
-/// How a call is answered.
 enum Answered {
     Now(Box<RawValue>),
-    /// By a result that is JSON, as the daemon wrote it.
+    /// JSON of the result, as the daemon wrote it.
     Text(String),
-    /// By a whole reply, piece by piece.
+    /// A whole reply, sent in pieces.
     Listing(Listing),
-    /// The daemon has it.
+    /// The daemon will answer.
     Later,
 }
 
-/// A reply up to its result.
+/// The beginning of a reply, before its result.
 fn head(id: &Id) -> String {
     let id = serde_json::to_string(id).expect("a number or a text always encodes");
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")

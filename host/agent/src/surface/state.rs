@@ -1,4 +1,4 @@
-//! What handlers work with.
+//! The shared state of all handlers.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -13,11 +13,10 @@ use crate::{
     shutdown::Shutdown,
 };
 
-/// What handlers work with. Every request has a clone, so it is one reference.
+/// A reference, because every request holds a clone.
 #[derive(Debug, Clone)]
 pub(crate) struct App(Arc<State>);
 
-/// The parts of the agent that requests need.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) gate: Arc<Gate>,

@@ -1,5 +1,5 @@
-//! Downloads that browsers hand over. A server makes tasks of them at once; a desktop asks its user first, unless the
-//! preferences say that nobody is to be asked.
+//! Downloads that browsers hand over. A server creates their tasks at once; a desktop asks its user first, unless the
+//! preferences disable that.
 
 use aria2::{KEY_FIRST, check_directory};
 use axum::{Extension, Json, extract::State, http::StatusCode};
@@ -17,19 +17,19 @@ use crate::{
     link::error::CallError,
     problem::{Gated, Problem, ResultMessage, Sent},
     settings::{
-        config::Host,
+        config::Edition,
         switches::{self, Settings},
     },
     surface::{http::extract::Body, state::App},
 };
 
-/// The preferences by which a desktop's user says that nothing is to be asked.
+/// The preference that disables the question.
 const SILENT: &str = "silent_download_enabled";
 const UNATTENDED: &str = "silent_skip_selection";
 
 const NOT_PLAIN: &str = "a download with a method or a body needs the access key, or a user who is asked";
 
-/// Tasks made by one call to the daemon, in bytes; the rest of a frame is its envelope.
+/// The size of one `task.createMany` batch in bytes; the rest of a frame is its envelope.
 const MAX_CHUNK_BYTES: usize = MAX_REQUEST_BYTES - 4096;
 
 type Ack = Result<Json<ResultMessage>, Problem>;
@@ -77,8 +77,8 @@ async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
     if let Standing::Visitor(visitor) = &sender.standing {
         confine(app, &mut download, visitor)?;
     }
-    // What a tool with the key sends of its own accord is the user's own. A page's link is the page's, whoever hands it
-    // over, and so is what comes without the key: nothing says that it is not.
+    // A request of a tool with the key is the user's own. A link from a page may be chosen by the page, whichever
+    // program hands it over, and so may everything without the key.
     let is_users = has_key && !sender.is_browser && download.referrer().trim().is_empty();
     let giver = if is_users { Giver::User } else { Giver::Stranger };
     take(app, download, giver, is_silent).await?;
@@ -88,7 +88,8 @@ async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
     }))
 }
 
-/// A browser without a key on a desktop without one: only into the save directory, over no file, in its own name.
+/// Restricts a browser without a key on a desktop without one: only into the save directory, overwriting nothing, and
+/// owned by `visitor`.
 fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Problem> {
     for request in download.requests() {
         if !request.save_dir.trim().is_empty() {
@@ -101,14 +102,14 @@ fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Prob
     Ok(())
 }
 
-/// Who gave the URLs of a download.
+/// Who supplied the URLs; decides which private hosts may be contacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Giver {
     /// The user, who has the key.
     User,
-    /// Another. Nothing that comes with the download says which private host the user would allow.
+    /// A page or an unauthenticated program: no private host is allowed.
     Stranger,
-    /// Another, and the user agreed to each URL as it was shown: to its host, and no other.
+    /// As [`Self::Stranger`], but the user confirmed each URL: its host is allowed, and no other.
     Confirmed,
 }
 
@@ -124,12 +125,12 @@ impl Giver {
     }
 }
 
-/// Whether tasks are made without asking the user.
+/// Whether tasks are created without asking the user.
 fn makes_at_once(app: &App, is_silent: bool) -> bool {
-    app.listening.host == Host::Headless || is_silent
+    app.listening.edition == Edition::Headless || is_silent
 }
 
-/// `agent.capture.submit`: what a program of this desktop was handed, a link that was opened for example.
+/// `agent.capture.submit`: a program of this desktop hands over a download, for example an opened link.
 pub(crate) async fn submit(
     app: &App,
     request: DownloadRequest,
@@ -144,8 +145,8 @@ pub(crate) async fn submit(
     Ok(take(app, download, Giver::Stranger, is_silent).await?)
 }
 
-/// `agent.capture.resolve`: what the user says to a download that waits. What is accepted may reach the host that its URL
-/// names, as if the user had asked for it. It goes on waiting if it cannot be made a task now.
+/// `agent.capture.resolve`: the user's decision. An accepted download may contact the host of its URL, as if the user
+/// had entered it. If its task cannot be created now, it stays pending.
 pub(crate) async fn resolve(
     app: &App,
     id: &str,
@@ -182,9 +183,9 @@ async fn take(app: &App, download: Download, giver: Giver, is_silent: bool) -> R
     }
 }
 
-/// Makes the tasks and tells who watches. The only one of a download gets `id`, so that it is not made twice.
+/// Creates the tasks and publishes them. A single download uses `id`, so that a retry does not create it twice.
 async fn create(app: &App, download: Download, giver: Giver, id: Option<&str>) -> Result<Vec<String>, CallError> {
-    let unattended = app.listening.host == Host::Headless || is_on(&app.gate.vault.settings(), UNATTENDED);
+    let unattended = app.listening.edition == Edition::Headless || is_on(&app.gate.vault.settings(), UNATTENDED);
     let mut ids = Vec::new();
     let created_by = download.created_by.clone();
     let stranger = |request: &CreateTaskRequest| giver.stranger(request, &created_by);
@@ -221,7 +222,7 @@ async fn create(app: &App, download: Download, giver: Giver, id: Option<&str>) -
     Ok(ids)
 }
 
-/// As many at once as fit into a frame.
+/// Splits requests into batches that fit into a frame.
 fn chunks(requests: Vec<CreateTaskRequest>) -> Vec<Vec<CreateTaskRequest>> {
     let mut chunks: Vec<Vec<CreateTaskRequest>> = Vec::new();
     let mut room = 0;

@@ -1,6 +1,6 @@
-//! aria2's dialect before a real daemon: who may call, what a message may be, and what is told when.
+//! aria2's interface in front of a real daemon: authorization, message forms, and notifications.
 
-use agent::Host;
+use agent::Edition;
 use aria2::Kind;
 use data_encoding::BASE64;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -14,7 +14,7 @@ use crate::{
     world::{KEY, PATIENCE, World},
 };
 
-/// A paused download that nobody serves.
+/// A paused download whose server does not exist.
 fn held(number: usize) -> Value {
     json!([[format!("http://127.0.0.1:9/held-{number}")], {"pause": "true"}])
 }
@@ -73,7 +73,7 @@ impl Socket {
         serde_json::from_str(self.message().await.to_text().unwrap()).unwrap()
     }
 
-    /// What is told next of a download.
+    /// The next notification: method and GID.
     async fn notice(&mut self) -> (String, String) {
         let told = self.next().await;
         assert_eq!((&told["jsonrpc"], told.get("id")), (&json!("2.0"), None));
@@ -103,7 +103,7 @@ async fn every_call_needs_the_key_but_those_that_list_methods() {
     ] {
         assert_eq!(world.post(&ask("aria2.getVersion", params)).await["error"], refused);
     }
-    // Of the headers, one counts.
+    // Only one of the two headers counts.
     let version = ask("aria2.getVersion", json!([])).to_string();
     let with = |name: &'static str, value: String| {
         let (world, version) = (&world, version.clone());
@@ -140,7 +140,7 @@ async fn calls_within_a_call_bring_their_own_token_or_share_the_header() {
         ]
     );
     assert_eq!(results[6][0].as_array().map(Vec::len), Some(6));
-    // A token around them is nobody's.
+    // A token of the outer call does not apply to inner calls.
     let around = json!({"id": 1, "method": "system.multicall", "params": [token, [child(json!([]))]]});
     assert_eq!(world.post(&around).await["result"][0]["message"], "Unauthorized");
     let shared = world
@@ -151,7 +151,7 @@ async fn calls_within_a_call_bring_their_own_token_or_share_the_header() {
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_in_order_and_what_is_no_call_is_said() {
+async fn a_batch_is_answered_in_order_with_errors_for_invalid_calls() {
     let world = World::new().await;
     let mut calls: Vec<Value> = (0..50).map(|number| call("aria2.addUri", held(number))).collect();
     calls[10] = call("aria2.addUri", json!([["http://127.0.0.1:9/x"], {"split": "0"}]));
@@ -187,7 +187,7 @@ async fn a_batch_is_answered_in_order_and_what_is_no_call_is_said() {
         assert_eq!((answer.status, &answer.json()["error"]["code"]), (200, &json!(code)));
     }
     assert_eq!(world.post(&json!([])).await, json!([]));
-    // Without an id, a call is one nevertheless.
+    // A call without an id is executed and answered nevertheless.
     let silent = json!({"method": "aria2.getVersion", "params": [format!("token:{KEY}")]});
     let answer = world.post(&silent).await;
     assert_eq!(
@@ -212,11 +212,11 @@ async fn a_query_needs_the_key_always() {
         assert_eq!(world.send(&line, &[("Sec-Fetch-Site", site)], "").await.status, 403);
     }
     assert_eq!(world.send(&line, &[("Sec-Fetch-Site", "none")], "").await.status, 200);
-    // There is no calling back into a page.
+    // JSONP is not supported.
     let answer = world.send(&format!("{line}&jsoncallback=f"), &[], "").await;
     assert!(answer.body.starts_with(b"{"));
     world.end().await;
-    let open = World::alone(Host::Desktop, None).await;
+    let open = World::alone(Edition::Desktop, None).await;
     let answer = open.send("GET /jsonrpc?method=system.listMethods&id=q", &[], "").await;
     assert_eq!(answer.status, 403);
     let answer = open
@@ -313,7 +313,7 @@ async fn a_chosen_gid_is_kept_over_a_restart_and_given_once() {
     );
     let again = world.aria2("aria2.addUri", chosen.clone()).await.unwrap_err();
     assert_eq!(again, "GID 00000000000000a1 is not unique");
-    // Two at once are decided by the daemon.
+    // Two concurrent calls with the same GID are decided by the daemon.
     let other = json!([["http://127.0.0.1:9/a"], {"pause": "true", "gid": "00000000000000b1"}]);
     let (one, two) = tokio::join!(
         world.aria2("aria2.addUri", other.clone()),
@@ -340,7 +340,7 @@ async fn a_chosen_gid_is_kept_over_a_restart_and_given_once() {
 }
 
 #[tokio::test]
-async fn downloads_are_told_of_in_order_to_every_connection() {
+async fn notifications_reach_every_connection_in_order() {
     let world = World::new().await;
     let origin = Origin::start(vec![Resource::new("/f", Content::seeded(1, 5000))]);
     let (mut one, mut two) = (Socket::open(&world).await, Socket::open(&world).await);
@@ -454,7 +454,7 @@ async fn options_are_read_changed_and_held_for_those_to_come() {
     );
     let files = world.aria2("aria2.getFiles", json!([gid])).await.unwrap();
     assert_eq!(files[0]["path"], "/tmp/elsewhere/other");
-    // The usual for those to come, and settings of the service.
+    // Defaults for new downloads, and settings of the service.
     let global =
         json!([{"referer": "http://from.test", "max-concurrent-downloads": "3", "max-overall-download-limit": "1M"}]);
     assert_eq!(world.aria2("aria2.changeGlobalOption", global).await, Ok(json!("OK")));
@@ -560,9 +560,9 @@ async fn a_metalink_becomes_a_download_for_each_of_its_files() {
     world.end().await;
 }
 
-/// Events come from one thread and are read on another: neither may keep what the other waits for.
+/// Events arrive on one thread and are read on another: neither may hold a lock that the other waits for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn whoever_shares_the_process_is_told_of_everything_while_it_happens() {
+async fn in_process_subscribers_receive_every_notification() {
     const DOWNLOADS: usize = 500;
     let world = World::new().await;
     let aria2 = world.agent.aria2();
@@ -583,20 +583,20 @@ async fn whoever_shares_the_process_is_told_of_everything_while_it_happens() {
 }
 
 #[tokio::test]
-async fn a_server_ends_when_a_client_says_so_and_a_desktop_does_not() {
+async fn clients_can_shut_down_a_server_but_not_a_desktop() {
     let world = World::new().await;
     assert_eq!(world.aria2("aria2.shutdown", json!([])).await, Ok(json!("OK")));
     assert_eq!(
-        timeout(PATIENCE, world.agent.asked_to_end()).await,
+        timeout(PATIENCE, world.agent.shutdown_requested()).await,
         Ok(agent::Ending::InOrder)
     );
     assert_eq!(world.aria2("aria2.forceShutdown", json!([])).await, Ok(json!("OK")));
     assert_eq!(
-        timeout(PATIENCE, world.agent.asked_to_end()).await,
+        timeout(PATIENCE, world.agent.shutdown_requested()).await,
         Ok(agent::Ending::AtOnce)
     );
     world.end().await;
-    let desktop = World::alone(Host::Desktop, Some(KEY)).await;
+    let desktop = World::alone(Edition::Desktop, Some(KEY)).await;
     let refused = desktop.aria2("aria2.shutdown", json!([])).await.unwrap_err();
     assert!(refused.contains("headless"), "{refused}");
     desktop.end().await;

@@ -75,7 +75,7 @@ impl Client {
         }
     }
 
-    /// Makes tasks of many bytes, about a mebibyte by each call, each call telling one event. Returns how many.
+    /// Creates large tasks, about a mebibyte per call; each call causes one event. Returns their number.
     pub(crate) async fn make_large(&mut self, calls: usize) -> usize {
         const TASKS: usize = 100;
         let path = "x".repeat(9000);

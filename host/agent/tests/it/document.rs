@@ -1,4 +1,4 @@
-//! What the description promises, held against what is answered.
+//! Compares responses with the OpenAPI description.
 
 use std::sync::LazyLock;
 
@@ -35,7 +35,7 @@ pub(crate) fn check(line: &str, status: u16) {
         }
     };
     let paths = DOCUMENT["paths"].as_object().unwrap();
-    // A path that is written out goes before one with names in it.
+    // A literal path takes precedence over one with parameters.
     let item = paths.get(path).or_else(|| {
         let mut items = paths.iter();
         items.find(|(template, _)| fits(template)).map(|(_, item)| item)

@@ -1,11 +1,11 @@
-//! Every route under every key, origin and host. A route without a row here fails.
+//! Every route with every key, origin and host. A route without a row here fails the test.
 
 mod calls;
 mod paths;
 
 use std::net::Ipv4Addr;
 
-use agent::Host;
+use agent::Edition;
 use data_encoding::{BASE64, BASE64URL_NOPAD};
 use serde_json::{Value, json};
 
@@ -15,12 +15,12 @@ use crate::{
     world::{self, KEY, World},
 };
 
-/// What guards a route.
+/// The authorization of a route.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Guard {
-    /// Open to everybody.
+    /// No key is needed.
     Open,
-    /// Open, on a headless server only.
+    /// No key is needed; on a headless server only.
     Setup,
     /// Open, refused to foreign origins, headless only.
     SetupWrite,
@@ -113,7 +113,7 @@ fn every_route_has_a_row() {
     assert_eq!(described, rows);
 }
 
-/// A host as it can be set up.
+/// A configuration of the agent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Setting {
     /// A server with a key and every group on.
@@ -126,16 +126,16 @@ enum Setting {
     FreshDesktop,
     /// Open to the network, with a key and every group on.
     LanDesktop,
-    /// What stands in for aria2c, started with a key and without one.
+    /// A drop-in, started with and without a key.
     DropIn,
     OpenDropIn,
-    /// A server that gives every page leave to ask.
+    /// A server that allows every origin.
     AnyOrigin,
     /// A server with one group off.
     Without(Group),
 }
 
-/// What one switch is for.
+/// The interface that a switch controls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Group {
     Management,
@@ -145,11 +145,11 @@ enum Group {
 }
 
 impl Setting {
-    fn host(self) -> Host {
+    fn edition(self) -> Edition {
         match self {
-            Self::Headless | Self::Unset | Self::AnyOrigin | Self::Without(_) => Host::Headless,
-            Self::Desktop | Self::FreshDesktop | Self::LanDesktop => Host::Desktop,
-            Self::DropIn | Self::OpenDropIn => Host::DropIn,
+            Self::Headless | Self::Unset | Self::AnyOrigin | Self::Without(_) => Edition::Headless,
+            Self::Desktop | Self::FreshDesktop | Self::LanDesktop => Edition::Desktop,
+            Self::DropIn | Self::OpenDropIn => Edition::DropIn,
         }
     }
 
@@ -157,7 +157,7 @@ impl Setting {
         !matches!(self, Self::Unset | Self::FreshDesktop | Self::OpenDropIn)
     }
 
-    /// Whether only this machine's own names lead to it.
+    /// Whether only names of this machine are accepted.
     fn knows_its_names(self) -> bool {
         matches!(self, Self::Desktop | Self::FreshDesktop | Self::OpenDropIn)
     }
@@ -173,7 +173,7 @@ impl Setting {
 
     async fn start(self) -> World {
         let world = World::without_daemon(|config| {
-            config.host = self.host();
+            config.edition = self.edition();
             config.trusted_proxies = vec![Ipv4Addr::LOCALHOST.into()];
             config.preset_key = self.has_key().then(world::preset);
             if self == Self::LanDesktop {
@@ -182,7 +182,7 @@ impl Setting {
         })
         .await;
         world.agent.open();
-        if !self.has_key() || self.host() == Host::DropIn {
+        if !self.has_key() || self.edition() == Edition::DropIn {
             return world;
         }
         let mut change = json!({"apiEnabled": true, "mcpEnabled": true});
@@ -205,17 +205,17 @@ impl Setting {
     }
 }
 
-/// How a key comes.
+/// How the key is sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     Bearer,
-    /// A scheme is written as it is.
+    /// The scheme in lower case.
     LowerBearer,
-    /// As the password of a browser's own question.
+    /// As the password of HTTP Basic.
     Basic,
     Header,
     Query,
-    /// Among the sub-protocols of a WebSocket.
+    /// As a WebSocket sub-protocol.
     Protocol,
     Cookie,
 }
@@ -230,14 +230,14 @@ const WAYS: [Way; 7] = [
     Way::Cookie,
 ];
 
-/// What key comes.
+/// The key that is sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Key {
     None,
     Empty(Way),
     Wrong(Way),
     Right(Way),
-    /// The right one, in every way, of a source that sent too many wrong ones.
+    /// The correct one, from a locked-out source.
     Throttled,
 }
 
@@ -248,7 +248,7 @@ fn keys() -> Vec<Key> {
     keys
 }
 
-/// Whose page asks, if one does.
+/// The origin of the page that sends the request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum From {
     Nowhere,
@@ -256,15 +256,15 @@ enum From {
     Extension,
     OtherExtension,
     Foreign,
-    /// A page of another service at the same name.
+    /// A page on another port of the same host.
     OtherPort,
     Null,
 }
 
-/// A name that was made to lead to this machine.
+/// A host name of an attacker that resolves to this machine.
 const REBOUND: &str = "evil.test";
 
-/// Who asks, and whom.
+/// A request and the configuration it meets.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     setting: Setting,
@@ -274,7 +274,7 @@ struct Asked {
 }
 
 impl Guard {
-    /// How it takes a key.
+    /// The accepted forms of the key.
     fn ways(self) -> &'static [Way] {
         match self {
             Self::Key | Self::Mcp => &[Way::Bearer, Way::Header],
@@ -290,7 +290,7 @@ impl Guard {
     }
 }
 
-/// Which switch a route belongs to.
+/// The switch of a route.
 fn group(path: &str, guard: Guard) -> Option<Group> {
     match guard {
         Guard::Takeover => Some(Group::Takeover),
@@ -302,13 +302,13 @@ fn group(path: &str, guard: Guard) -> Option<Group> {
     }
 }
 
-/// What the gate says; none is "what the route says", which is never one of the gate's statuses.
+/// The expected status of the gate; none if the route itself answers.
 fn expect(path: &str, guard: Guard, asked: Asked) -> Option<u16> {
     if asked.setting.knows_its_names() && !asked.is_loopback_name {
         return Some(403);
     }
     let is_headless_only = matches!(guard, Guard::Setup | Guard::SetupWrite | Guard::Web);
-    let is_elsewhere = is_headless_only && asked.setting.host() != Host::Headless;
+    let is_elsewhere = is_headless_only && asked.setting.edition() != Edition::Headless;
     if is_elsewhere || !asked.setting.offers(group(path, guard)) {
         return Some(404);
     }
@@ -335,19 +335,19 @@ fn expect(path: &str, guard: Guard, asked: Asked) -> Option<u16> {
     }
 }
 
-/// Asks every route in every way that is told of; what it says is what is expected, and no page is given leave.
+/// Sends each case to every route and compares the status; no response may allow a foreign origin.
 async fn check(setting: Setting, cases: &[(&str, From, Key)]) {
     let world = setting.start().await;
     let own = world.address().to_string();
     let mut sources = 0x0a00_0000_u32;
     for (number, (method, path, guard)) in (0..).zip(ROUTES) {
-        // Another one for each route: it is let in again after a minute.
+        // A new source per route, because a lock-out lasts a minute.
         let throttled = Ipv4Addr::new(192, 0, 2, number).to_string();
         if setting.has_key() && cases.iter().any(|(.., key)| *key == Key::Throttled) {
             throttle(&world, &throttled).await;
         }
         for &(host, from, key) in cases {
-            // Wrong keys count: everybody who asks is somebody else.
+            // Wrong keys are counted, so every request has its own source.
             sources += 1;
             let source = match key {
                 Key::Throttled => throttled.clone(),
@@ -363,7 +363,7 @@ async fn check(setting: Setting, cases: &[(&str, From, Key)]) {
                 .replace("{own}", &own)
                 .replace("{port}", own.rsplit_once(':').unwrap().1);
             let mut headers = headers(asked, &host);
-            // Without a key a desktop takes nothing from a proxy, and nobody counts wrong ones.
+            // A desktop without a key refuses proxies, and counts no wrong keys.
             if setting != Setting::FreshDesktop {
                 headers.push(("X-Forwarded-For", source));
             }
@@ -389,7 +389,7 @@ async fn check(setting: Setting, cases: &[(&str, From, Key)]) {
     world.end().await;
 }
 
-/// Has a source send too many wrong keys.
+/// Locks a source out.
 async fn throttle(world: &World, source: &str) {
     let wrong = json!({"id": 1, "method": "aria2.getVersion", "params": ["token:wrong-key-1"]});
     let wrong = Value::from(vec![wrong; 10]).to_string();
@@ -427,7 +427,7 @@ fn headers(asked: Asked, host: &str) -> Vec<(&'static str, String)> {
     headers
 }
 
-/// The header that carries a key in this way; the query is none.
+/// The header that carries the key; none for the query.
 fn carried(way: Way, key: &str) -> Option<(&'static str, String)> {
     Some(match way {
         Way::Bearer => ("Authorization", format!("Bearer {key}")),
@@ -446,8 +446,7 @@ fn carried(way: Way, key: &str) -> Option<(&'static str, String)> {
     })
 }
 
-/// Every key from here and from an extension, right ones and none from everywhere, and the names that a host may be
-/// called by.
+/// All keys from here and from an extension, correct and missing ones from everywhere, and all host names.
 fn everything() -> Vec<(&'static str, From, Key)> {
     let from = |from| keys().into_iter().map(move |key| ("{own}", from, key));
     let mut cases: Vec<_> = [From::Nowhere, From::Extension].into_iter().flat_map(from).collect();
@@ -480,7 +479,7 @@ fn everything() -> Vec<(&'static str, From, Key)> {
     cases
 }
 
-/// What a switch is seen by: right keys and none, from here and from a foreign page.
+/// Enough to observe a switch: correct and missing keys, from here and from a foreign page.
 fn some() -> Vec<(&'static str, From, Key)> {
     let keys = [Key::None, Key::Right(Way::Bearer), Key::Right(Way::Header)];
     let from = |from| keys.map(|key| ("{own}", from, key));
@@ -555,7 +554,7 @@ async fn wrong_keys_are_counted_on_every_surface() {
         ) {
             continue;
         }
-        let world = World::alone(Host::Headless, Some(KEY)).await;
+        let world = World::alone(Edition::Headless, Some(KEY)).await;
         let line = format!("{method} {path}");
         for _ in 0..10 {
             let wrong = world.send(&line, &shown("wrong-key-1"), "").await;
@@ -571,7 +570,7 @@ async fn wrong_keys_are_counted_on_every_surface() {
 
 #[tokio::test]
 async fn what_is_not_there_and_what_is_not_allowed_is_said_plainly() {
-    let world = World::alone(Host::Headless, Some(KEY)).await;
+    let world = World::alone(Edition::Headless, Some(KEY)).await;
     let nothing = world.get("/api/v1/nothing").await;
     assert_eq!(
         (nothing.status, nothing.json()["message"].as_str()),

@@ -1,4 +1,4 @@
-//! Who asks too much, and who reads too little.
+//! Limits for clients that send too much or read too little.
 
 use std::net::Ipv4Addr;
 
@@ -14,7 +14,7 @@ use crate::{
 const WRONG: (&str, &str) = ("Authorization", "Bearer wrong-key-1");
 
 #[tokio::test]
-async fn a_reader_that_falls_behind_is_told_of_its_gap() {
+async fn a_reader_that_falls_behind_gets_a_gap() {
     let world = World::new().await;
     let (mut slow, mut busy) = (Client::open(&world).await, Client::open(&world).await);
     slow.call("system.snapshot", json!({})).await;
@@ -26,7 +26,7 @@ async fn a_reader_that_falls_behind_is_told_of_its_gap() {
             break;
         }
     }
-    // Whoever connects anew has everything again.
+    // A new connection starts with a full allowance.
     let mut again = Client::open(&world).await;
     let snapshot = again.call("system.snapshot", json!({})).await;
     let tasks = &snapshot["result"]["body"]["snapshot"]["daemon"]["tasks"];
@@ -38,7 +38,7 @@ async fn a_reader_that_falls_behind_is_told_of_its_gap() {
 async fn the_seventeenth_slow_call_is_refused_and_others_are_not_held_up() {
     let world = World::new().await;
     let mut client = Client::open(&world).await;
-    // It takes connections and says nothing.
+    // It accepts connections and sends nothing.
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
     let params = json!({"proxyType": "http", "host": "127.0.0.1", "port": port});
@@ -80,7 +80,7 @@ async fn a_forwarded_address_is_believed_of_trusted_proxies_only() {
     })
     .await;
     for number in 1..=10 {
-        // What stands before the last hop that nobody trusts is what the sender says of itself.
+        // Entries before the last untrusted hop are claims of the sender.
         let forwarded = format!("198.51.100.{number}, 192.0.2.1, 10.0.0.1");
         assert_eq!(status(&world, WRONG, &forwarded).await, 401);
     }

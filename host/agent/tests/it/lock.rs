@@ -1,4 +1,4 @@
-//! What the lock on the agent's directory tells other programs of the same user.
+//! The content of the lock file, for other programs of the same user.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use agent::Holder;
 use crate::world::{KEY, World};
 
 #[tokio::test]
-async fn the_lock_says_who_listens_where_for_as_long_as_it_does() {
-    let world = World::alone(agent::Host::Headless, Some(KEY)).await;
+async fn the_lock_file_has_the_address_while_the_agent_listens() {
+    let world = World::alone(agent::Edition::Headless, Some(KEY)).await;
     let directory = world.directory();
     let process = Some(std::process::id());
     let address = Some(world.address());
@@ -20,9 +20,9 @@ async fn the_lock_says_who_listens_where_for_as_long_as_it_does() {
         address,
     };
     assert_eq!(agent::holder(&directory).unwrap(), Some(expect));
-    world.agent.leave(Duration::from_secs(1)).await;
+    world.agent.shutdown_keeping_daemon(Duration::from_secs(1)).await;
     assert_eq!(agent::holder(&directory).unwrap(), None);
-    // Also to somebody who looks while it ends.
+    // Also for a program that reads it during the shutdown.
     let said = std::fs::read_to_string(directory.join("agent.lock")).unwrap();
     assert_eq!(said, format!("{}\n{}\n", std::process::id(), pass.expose()));
 }

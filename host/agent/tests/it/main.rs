@@ -1,4 +1,4 @@
-//! The agent before a real daemon, from outside: what HTTP and WebSocket clients get.
+//! The agent in front of a real daemon, as HTTP and WebSocket clients see it.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! AI clients, in every revision of their protocol.
+//! MCP clients of every protocol revision.
 
 use std::{fs, path::Path};
 
@@ -14,7 +14,7 @@ async fn post(world: &World, headers: &[(&str, &str)], body: &Value) -> Answer {
     world.send("POST /mcp", &headers, body.to_string()).await
 }
 
-/// Calls a method as a client does that has shaken hands.
+/// Calls a method as a client does after `initialize`.
 async fn ask(world: &World, method: &str, params: Value) -> Value {
     let request = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let answer = post(world, &[("MCP-Protocol-Version", "2025-11-25")], &request).await;
@@ -26,7 +26,7 @@ async fn ask(world: &World, method: &str, params: Value) -> Value {
     answer.json()
 }
 
-/// Calls a tool and gives its structured result, which is also its text.
+/// Calls a tool and returns its structured result, which must equal its text.
 async fn call(world: &World, tool: &str, arguments: Value) -> Value {
     let answer = ask(world, "tools/call", json!({"name": tool, "arguments": arguments})).await;
     let result = &answer["result"];
@@ -39,7 +39,7 @@ async fn call(world: &World, tool: &str, arguments: Value) -> Value {
     result["structuredContent"].clone()
 }
 
-/// Calls a tool that fails and gives why.
+/// Calls a tool that fails and returns the error.
 async fn failure(world: &World, tool: &str, arguments: Value) -> String {
     let answer = ask(world, "tools/call", json!({"name": tool, "arguments": arguments})).await;
     assert_eq!(answer["result"]["isError"], true, "{tool}: {answer}");
@@ -251,7 +251,7 @@ async fn a_tool_that_fails_says_why_to_the_model() {
 }
 
 #[tokio::test]
-async fn who_wants_to_hear_of_progress_gets_events() {
+async fn progress_notifications_are_sent_on_request() {
     let world = World::new().await;
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "resolve_preview",
         "arguments": {"url": "http://127.0.0.1:9/f"}, "_meta": {"progressToken": "p"}}});

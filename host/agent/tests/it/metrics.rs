@@ -1,11 +1,11 @@
-//! Numbers for Prometheus, and names of requests.
+//! Prometheus metrics, and request ids.
 
 use serde_json::json;
 
 use crate::world::{KEY, World};
 
 #[tokio::test]
-async fn numbers_tell_what_the_service_does_and_name_nothing() {
+async fn metrics_have_counts_but_no_names() {
     let world = World::new().await;
     let task = json!({"url": "http://127.0.0.1:9/secret-name", "startPaused": true});
     world.ask("POST /api/v1/tasks", task.to_string()).await;
@@ -38,7 +38,7 @@ async fn numbers_tell_what_the_service_does_and_name_nothing() {
         assert!(text.lines().any(|line| line.starts_with(name)), "{name}");
     }
     assert!(!text.contains("secret-name") && !text.contains("127.0.0.1"));
-    // Every sample belongs to what was announced just before it.
+    // Every sample belongs to the metric declared before it.
     let mut announced = "";
     for line in text.lines().filter(|line| !line.starts_with("# HELP")) {
         match line.strip_prefix("# TYPE ") {

@@ -1,4 +1,4 @@
-//! A connection between agent and daemon that loses an event when it is told to.
+//! A relay between agent and daemon that drops an event on demand.
 
 use std::sync::{
     Arc,
@@ -14,10 +14,10 @@ use tokio_tungstenite::{
 };
 use tokio_util::task::TaskTracker;
 
-/// Whether the next event is lost.
+/// Whether to drop the next event.
 pub(crate) type Loses = Arc<AtomicBool>;
 
-/// A stream on which `/rpc` of the daemon is spoken, through the middleman.
+/// A stream to `/rpc` of the daemon through the relay.
 pub(crate) fn connect(connector: &Connector, loses: &Loses, tracker: &TaskTracker) -> DuplexStream {
     let (near, far) = tokio::io::duplex(64 * 1024);
     let (daemon, loses) = (connector.connect(), Arc::clone(loses));

@@ -1,4 +1,4 @@
-//! The committed description is the one that the handlers make.
+//! The committed description matches the handlers.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! The daemon goes, comes back, tells nothing for a while, or is the wrong one.
+//! A daemon that ends, restarts, stops responding, or has the wrong version.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -28,7 +28,7 @@ async fn ids(world: &World) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_daemon_that_ends_and_comes_back_is_known_again_and_nobody_has_to_reconnect() {
+async fn clients_stay_connected_while_the_daemon_restarts() {
     let mut world = World::new().await;
     let mut client = Client::open(&world).await;
     let before = make(&world, "before").await;
@@ -91,7 +91,7 @@ async fn a_lost_event_is_noticed_with_the_reply_and_everything_is_fetched_anew()
     let id = make(&world, "a").await;
     assert_eq!(world.get(&format!("/api/v1/tasks/{id}")).await.status, 200);
     until_anew(&mut client, 1).await;
-    // A lost event that nobody waits for shows with the next one.
+    // A lost event that no call waits for is detected at the next one.
     loses.store(true, Ordering::Release);
     world.daemon().engine().resume_all().await.unwrap();
     until_anew(&mut client, 2).await;
@@ -99,7 +99,7 @@ async fn a_lost_event_is_noticed_with_the_reply_and_everything_is_fetched_anew()
     world.end().await;
 }
 
-/// Waits until the agent fetched everything anew for that many times.
+/// Waits for this number of resynchronizations.
 async fn until_anew(client: &mut Client, times: usize) {
     let told = async {
         let is_new = |event: &&Value| event["event"]["event"]["type"] == "daemonSnapshotReplaced";

@@ -1,7 +1,6 @@
-//! Programs of the agent's own user, who may read its lock: what they show lets them in where the access key does, for
-//! them alone.
+//! The pass from the lock file authorizes programs of the agent's own user like the access key, and nobody else.
 
-use agent::Host;
+use agent::Edition;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::{Message, protocol::CloseFrame};
 
@@ -10,7 +9,7 @@ use crate::{
     world::{self, World},
 };
 
-/// What a program of the same user reads.
+/// The pass, as a program of the same user reads it.
 fn pass(world: &World) -> String {
     let holder = agent::holder(&world.directory()).unwrap().expect("it runs");
     let pass = holder.pass.expect("it tells its user's programs what to show");
@@ -25,21 +24,21 @@ async fn greet(client: &mut Client) {
 }
 
 #[tokio::test]
-async fn a_fresh_desktop_lets_its_own_user_in_and_nobody_who_stands_between() {
-    let world = World::alone(Host::Desktop, None).await;
+async fn a_fresh_desktop_authorizes_its_own_user_but_no_proxy_or_page() {
+    let world = World::alone(Edition::Desktop, None).await;
     let pass = pass(&world);
     let own = ("authorization", pass.as_str());
     let (mut client, _) = upgrade(&world, &[own]).await.unwrap();
     greet(&mut client).await;
     let origin = format!("http://{}", world.address());
     for (name, value) in [
-        // A page, even one of the service itself.
+        // A page, even of the service itself.
         ("origin", origin.as_str()),
-        // A proxy, and so somebody from elsewhere.
+        // A proxy, so the client may be remote.
         ("x-forwarded-for", "127.0.0.1"),
         ("x-forwarded-host", "localhost"),
         ("forwarded", "for=127.0.0.1"),
-        // A name that leads here.
+        // A foreign name that resolves to this machine.
         ("host", "evil.test"),
     ] {
         let refused = upgrade(&world, &[own, (name, value)]).await;
@@ -54,8 +53,8 @@ async fn a_fresh_desktop_lets_its_own_user_in_and_nobody_who_stands_between() {
 #[tokio::test]
 async fn a_pass_is_of_one_process() {
     let (one, other) = (
-        World::alone(Host::Desktop, None).await,
-        World::alone(Host::Desktop, None).await,
+        World::alone(Edition::Desktop, None).await,
+        World::alone(Edition::Desktop, None).await,
     );
     assert_ne!(pass(&one), pass(&other));
     let refused = upgrade(&one, &[("authorization", &pass(&other))]).await;
@@ -65,8 +64,8 @@ async fn a_pass_is_of_one_process() {
 }
 
 #[tokio::test]
-async fn a_server_before_its_set_up_is_nobodys() {
-    let world = World::alone(Host::Headless, None).await;
+async fn before_its_set_up_a_server_authorizes_no_pass() {
+    let world = World::alone(Edition::Headless, None).await;
     let refused = upgrade(&world, &[("authorization", &pass(&world))]).await;
     assert_eq!(refused.err(), Some(403));
     world.end().await;
@@ -75,7 +74,7 @@ async fn a_server_before_its_set_up_is_nobodys() {
 #[tokio::test]
 async fn a_new_key_ends_what_came_with_the_old_one_and_not_its_own_users_programs() {
     let world = World::without_daemon(|config| {
-        config.host = Host::Desktop;
+        config.edition = Edition::Desktop;
         config.preset_key = Some(world::preset());
     })
     .await;

@@ -1,6 +1,6 @@
 //! The page at the root.
 
-use agent::Host;
+use agent::Edition;
 use data_encoding::BASE64;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -22,7 +22,7 @@ fn inner<'a>(page: &'a str, tag: &str) -> &'a str {
 
 #[tokio::test]
 async fn a_new_server_asks_for_its_first_key_with_the_page_s_own_script_alone() {
-    let world = World::alone(Host::Headless, None).await;
+    let world = World::alone(Edition::Headless, None).await;
     let answer = world.send("GET /", &[], "").await;
     let page = text(&answer);
     assert!(page.contains("<form id=\"setup\" hidden>"));
@@ -35,13 +35,13 @@ async fn a_new_server_asks_for_its_first_key_with_the_page_s_own_script_alone() 
         );
     }
     assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"));
-    // Nothing comes from elsewhere, and no handler stands outside of the script.
+    // Nothing is loaded from elsewhere, and there are no inline event handlers.
     for outside in [" src=", "href=\"http", "@import", "url(", " onclick=", " onsubmit="] {
         assert!(!page.contains(outside), "{outside}");
     }
     let address = world.address();
     assert!(page.contains(&format!("http://127.0.0.1:{}/api/v1/setup", address.port())));
-    // What the script sends.
+    // The origin that the page's script uses.
     let origin = format!("http://{address}");
     let headers = [("Content-Type", "application/json"), ("Origin", origin.as_str())];
     let set = world
@@ -56,7 +56,7 @@ async fn a_new_server_asks_for_its_first_key_with_the_page_s_own_script_alone() 
 
 #[tokio::test]
 async fn the_page_shows_where_the_visitor_sees_the_server() {
-    let world = World::alone(Host::Headless, Some(KEY)).await;
+    let world = World::alone(Edition::Headless, Some(KEY)).await;
     let own = format!("http://127.0.0.1:{}/api/v1/tasks", world.address().port());
     for (host, proto, expect) in [
         ("nas.test:17800", None, "http://nas.test:17800/api/v1/tasks"),
@@ -71,7 +71,7 @@ async fn the_page_shows_where_the_visitor_sees_the_server() {
         headers.extend(proto.map(|proto| ("X-Forwarded-Proto", proto)));
         let answer = world.send("GET /", &headers, "").await;
         if answer.status == 400 {
-            // The HTTP library did not take the name in the first place.
+            // The HTTP library rejected the name already.
             continue;
         }
         let page = text(&answer);
@@ -83,7 +83,7 @@ async fn the_page_shows_where_the_visitor_sees_the_server() {
 
 #[tokio::test]
 async fn the_description_is_linked_while_it_is_there() {
-    let world = World::alone(Host::Headless, Some(KEY)).await;
+    let world = World::alone(Edition::Headless, Some(KEY)).await;
     let mut client = Client::open(&world).await;
     for is_on in [true, false, true] {
         client.call("agent.gateway.patch", json!({"apiEnabled": is_on})).await;

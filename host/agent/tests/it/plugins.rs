@@ -1,4 +1,4 @@
-//! Plugins, previews and the groups that come of them, before a real daemon.
+//! Plugins, previews and groups, with a real daemon.
 
 use serde_json::{Value, json};
 use support::{Content, Origin, Resource};
@@ -13,7 +13,7 @@ use crate::{
 const INSTALL: &str = "POST /api/v1/plugins/install";
 const ONE: &str = "/api/v1/plugins/share@test";
 
-/// Two files, and what is behind the share's own address.
+/// Two files and the page of the share.
 fn origin() -> Origin {
     Origin::start(vec![
         Resource::new("/files/a.bin", Content::seeded(1, 70_000)),
@@ -22,7 +22,7 @@ fn origin() -> Origin {
     ])
 }
 
-/// Installs a plugin for the origin's shares that says what `script` says.
+/// Installs a plugin for the origin's shares with this script.
 async fn install(world: &World, origin: &Origin, script: &str) {
     let script = format!("links {}\n{script}", origin.url("/files/"));
     let answer = world.ask(INSTALL, plugin(&origin.url("/share/*"), &script)).await;
@@ -34,7 +34,7 @@ async fn plugins(world: &World) -> Value {
     world.get("/api/v1/plugins").await.json()
 }
 
-/// The tasks, once each of them has ended one way or the other.
+/// All tasks, after each has ended.
 async fn ended(world: &World, count: usize) -> Vec<Value> {
     let ended = async {
         loop {
@@ -313,7 +313,7 @@ async fn what_is_chosen_of_a_preview_becomes_a_group_with_its_files() {
 }
 
 #[tokio::test]
-async fn a_group_of_nothing_or_of_nobodys_url_is_refused() {
+async fn a_group_without_items_or_for_an_unclaimed_url_is_refused() {
     let (world, origin) = (World::new().await, origin());
     install(&world, &origin, "file a.bin").await;
     let item = json!({"resolverItem": "a.bin", "fileName": "a.bin"});

@@ -140,7 +140,7 @@ async fn switches_act_at_once_and_a_new_key_ends_the_sessions_of_the_old_one() {
 }
 
 #[tokio::test]
-async fn everybody_hears_of_switches_and_preferences() {
+async fn every_client_receives_switches_and_preferences() {
     let world = World::new().await;
     let (mut one, mut other) = (Client::open(&world).await, Client::open(&world).await);
     other.call("system.snapshot", json!({})).await;

@@ -1,4 +1,4 @@
-//! Plugins whose code is a script, and archives with them. What runs real code is another crate's business.
+//! Plugins whose code is a script of simple commands, and their archives. Real code is tested elsewhere.
 
 use std::sync::Arc;
 
@@ -132,12 +132,12 @@ impl Guest for Script {
     }
 }
 
-/// The archive of a plugin `share@test` that claims `claims` and whose code is `script`.
+/// An archive of the plugin `share@test` with these claims and this script.
 pub(crate) fn plugin(claims: &str, script: &str) -> Vec<u8> {
     archive(&[("plugin.json", &manifest(claims)), ("plugin.wasm", script.as_bytes())])
 }
 
-/// What `share@test` says about itself.
+/// The manifest of `share@test`.
 pub(crate) fn manifest(claims: &str) -> Vec<u8> {
     let manifest = json!({
         "manifestVersion": 1, "identity": "share@test", "name": "Share", "version": "1.2.3", "entry": "plugin.wasm",
@@ -152,7 +152,7 @@ pub(crate) fn manifest(claims: &str) -> Vec<u8> {
     manifest.to_string().into_bytes()
 }
 
-/// A ZIP archive whose files are stored as they are.
+/// A ZIP archive without compression.
 pub(crate) fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     let small = |length: usize| u16::try_from(length).unwrap().to_le_bytes();
     let large = |length: usize| u32::try_from(length).unwrap().to_le_bytes();

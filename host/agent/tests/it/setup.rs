@@ -1,6 +1,6 @@
 //! The first key of a server.
 
-use agent::Host;
+use agent::Edition;
 
 use crate::world::World;
 
@@ -9,7 +9,7 @@ const SETUP: &str = "POST /api/v1/setup";
 
 #[tokio::test]
 async fn the_first_key_is_set_once_from_the_machine_itself_and_works_at_once() {
-    let world = World::alone(Host::Headless, None).await;
+    let world = World::alone(Edition::Headless, None).await;
     let status = world.send("GET /api/v1/setup/status", &[], "").await;
     assert_eq!(
         (status.status, status.json()),
@@ -57,11 +57,11 @@ async fn the_first_key_is_set_once_from_the_machine_itself_and_works_at_once() {
 
 #[tokio::test]
 async fn from_elsewhere_the_code_is_needed_and_cannot_be_guessed() {
-    let world = World::alone(Host::Headless, None).await;
+    let world = World::alone(Edition::Headless, None).await;
     let elsewhere = [JSON, ("X-Forwarded-For", "192.0.2.1")];
     let body = r#"{"token":"first-key-1"}"#;
     assert_eq!(world.send(SETUP, &elsewhere, body).await.status, 403);
-    // A page that rebinds its name to this machine comes under another name.
+    // DNS rebinding: the page's requests have another `Host`.
     assert_eq!(
         world.send(SETUP, &[JSON, ("Host", "evil.test")], body).await.status,
         403
@@ -75,7 +75,7 @@ async fn from_elsewhere_the_code_is_needed_and_cannot_be_guessed() {
     assert_eq!(world.send(SETUP, &elsewhere, &right).await.status, 429);
     world.end().await;
 
-    let world = World::alone(Host::Headless, None).await;
+    let world = World::alone(Edition::Headless, None).await;
     let code = world.agent.setup_code().unwrap().expose().to_owned();
     let right = format!(r#"{{"token":"first-key-1","code":"{code}"}}"#);
     assert_eq!(world.send(SETUP, &elsewhere, &right).await.status, 200);

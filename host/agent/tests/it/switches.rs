@@ -1,6 +1,6 @@
-//! What can be switched while the agent runs, each switch seen by somebody else with the next request.
+//! Settings that change at run time; each change affects the next request of another client.
 
-use agent::Host;
+use agent::Edition;
 use serde_json::{Value, json};
 
 use crate::{
@@ -19,7 +19,7 @@ async fn patch(client: &mut Client, patch: Value) -> Value {
 #[tokio::test]
 async fn every_switch_counts_from_the_next_request() {
     let world = World::without_daemon(|config| {
-        config.host = Host::Desktop;
+        config.edition = Edition::Desktop;
         config.preset_key = Some(world::preset());
     })
     .await;
@@ -56,7 +56,7 @@ async fn every_switch_counts_from_the_next_request() {
 
 #[tokio::test]
 async fn a_new_key_counts_from_the_next_request_and_the_old_one_no_more() {
-    let world = World::alone(Host::Headless, Some(KEY)).await;
+    let world = World::alone(Edition::Headless, Some(KEY)).await;
     let mut client = Client::open(&world).await;
     let made = patch(&mut client, json!({ "regenerateUserToken": true })).await;
     assert_eq!(made["userTokenConfigured"], true);
@@ -71,7 +71,7 @@ async fn a_new_key_counts_from_the_next_request_and_the_old_one_no_more() {
 
 #[tokio::test]
 async fn a_port_and_the_network_count_from_the_next_start_and_the_status_says_so() {
-    let world = World::alone(Host::Desktop, Some(KEY)).await;
+    let world = World::alone(Edition::Desktop, Some(KEY)).await;
     let mut client = Client::open(&world).await;
     let opened = patch(&mut client, json!({ "lanEnabled": true })).await;
     assert_eq!(

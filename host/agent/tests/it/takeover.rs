@@ -1,6 +1,6 @@
 //! Downloads that browsers hand over.
 
-use agent::Host;
+use agent::Edition;
 use serde_json::{Value, json};
 
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     world::{Answer, KEY, World},
 };
 
-/// Hands something over as an extension does.
+/// Submits a download like a browser extension.
 async fn hand_over(world: &World, path: &str, body: &Value) -> Answer {
     let headers = [
         ("X-Svc-Client", "test"),
@@ -26,7 +26,7 @@ async fn urls(world: &World) -> Vec<String> {
 }
 
 async fn desktop() -> (World, Client) {
-    let world = World::with_daemon(|config| config.host = Host::Desktop).await;
+    let world = World::with_daemon(|config| config.edition = Edition::Desktop).await;
     let mut client = Client::open(&world).await;
     let on = client.call("agent.gateway.patch", json!({"apiEnabled": true})).await;
     assert_eq!(on["result"]["apiEnabled"], true, "{on}");
@@ -35,7 +35,7 @@ async fn desktop() -> (World, Client) {
 }
 
 /// The events of one kind, oldest first.
-fn told(client: &Client, kind: &str) -> Vec<Value> {
+fn events_of(client: &Client, kind: &str) -> Vec<Value> {
     let events = client.events.iter().map(|event| &event["event"]["event"]);
     let fits = events.filter(|event| event["type"] == kind);
     fits.map(|event| event["data"].clone()).collect()
@@ -120,7 +120,7 @@ async fn a_page_reaches_public_addresses_only_whatever_it_calls_itself() {
     world.end().await;
 }
 
-/// Waits until a task says why it does not get its bytes.
+/// Waits until a task has failed; returns the reason.
 async fn failure(world: &World, id: &str) -> String {
     let mut client = Client::open(world).await;
     client.call("system.snapshot", json!({})).await;
@@ -142,7 +142,10 @@ async fn a_desktop_asks_first() {
     assert_eq!(hand_over(&world, "/download", &body).await.status, 200);
     assert!(urls(&world).await.is_empty());
     let listed = client.call("agent.capture.list", json!({})).await["result"].take();
-    assert_eq!(told(&client, "pendingCapturesChanged"), std::slice::from_ref(&listed));
+    assert_eq!(
+        events_of(&client, "pendingCapturesChanged"),
+        std::slice::from_ref(&listed)
+    );
     let waiting = &listed[0];
     assert_eq!(waiting["url"], "http://example.test/a");
     assert_eq!(
@@ -161,10 +164,10 @@ async fn a_desktop_asks_first() {
     let again = client.call("agent.capture.resolve", accept).await;
     assert_eq!(again["error"]["data"]["code"], "notFound");
     assert_eq!(
-        told(&client, "captureTasksStarted"),
+        events_of(&client, "captureTasksStarted"),
         [json!([waiting["transactionId"]])]
     );
-    assert_eq!(told(&client, "pendingCapturesChanged").last(), Some(&json!([])));
+    assert_eq!(events_of(&client, "pendingCapturesChanged").last(), Some(&json!([])));
     let task = world.get("/api/v1/tasks").await.json();
     assert_eq!(task[0]["fileName"], "other");
 

@@ -1,4 +1,4 @@
-//! An agent and its daemon in one process, and a plain HTTP client.
+//! An agent and its daemon in one process, and a simple HTTP client.
 
 use std::{
     net::SocketAddr,
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use agent::{AccessKey, Agent, ByteStream, Config, Connect, ConnectError, Found, Host, PresetKey};
+use agent::{AccessKey, Agent, ByteStream, Config, Connect, ConnectError, Edition, Found, PresetKey};
 use daemon::{Connector, Daemon};
 use futures_util::future::BoxFuture;
 use tokio::{
@@ -26,12 +26,12 @@ use crate::{
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const KEY: &str = "the-access-key-1";
 
-/// Reaches the daemon in this process that there is at the time; with none, there is none to be found.
+/// Connects to the current daemon of this process, if there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Near {
     daemon: Arc<Mutex<Option<(Found, Connector)>>>,
     middleman: Arc<OnceLock<Loses>>,
-    /// Owns the middlemen.
+    /// Owns the relays.
     tracker: TaskTracker,
 }
 
@@ -74,14 +74,14 @@ impl Connect for Near {
 }
 
 pub(crate) struct World {
-    host: Host,
+    edition: Edition,
     pub(crate) agent: Agent,
     daemon: Option<Daemon>,
     near: Near,
     root: tempfile::TempDir,
 }
 
-/// What a request is answered with.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -90,7 +90,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads a whole answer as it came.
+    /// Parses a complete response.
     fn read(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
@@ -129,7 +129,7 @@ fn unchunked(mut text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The key [`KEY`] from outside.
+/// [`KEY`] as a configured key.
 pub(crate) fn preset() -> PresetKey {
     PresetKey::Forced(AccessKey::new(KEY).unwrap())
 }
@@ -151,17 +151,17 @@ impl World {
         world
     }
 
-    /// A headless server, changed by `change`, whose daemon is still to come.
+    /// A headless server, changed by `change`, without a daemon.
     pub(crate) async fn without_daemon(change: impl FnOnce(&mut Config)) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let mut config = Config::new(Host::Headless, root.path().join("data/agent"));
+        let mut config = Config::new(Edition::Headless, root.path().join("data/agent"));
         config.bind = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut config);
         let near = Near::default();
-        let host = config.host;
+        let edition = config.edition;
         let agent = Agent::start(config, near.clone()).await.unwrap();
         Self {
-            host,
+            edition,
             agent,
             daemon: None,
             near,
@@ -169,17 +169,17 @@ impl World {
         }
     }
 
-    /// A host whose daemon is still to come.
-    pub(crate) async fn alone(host: Host, key: Option<&str>) -> Self {
+    /// An agent without a daemon.
+    pub(crate) async fn alone(edition: Edition, key: Option<&str>) -> Self {
         let key = key.map(|key| PresetKey::Forced(AccessKey::new(key).unwrap()));
         Self::without_daemon(|config| {
-            config.host = host;
+            config.edition = edition;
             config.preset_key = key;
         })
         .await
     }
 
-    /// From now on, whoever connects to the daemon does it through somebody who loses the next event when told to.
+    /// Routes further connections to the daemon through a relay that drops an event on demand.
     pub(crate) fn through_a_middleman(&self) -> Loses {
         Arc::clone(self.near.middleman.get_or_init(Loses::default))
     }
@@ -188,7 +188,7 @@ impl World {
         self.daemon.as_ref().unwrap()
     }
 
-    /// Starts the daemon, on its data if there are some, and waits until the agent has it.
+    /// Starts the daemon on its existing data, if any, and waits until the agent is connected.
     pub(crate) async fn start_daemon(&mut self) {
         self.run_daemon().await;
         self.until(true).await;
@@ -204,7 +204,7 @@ impl World {
         self.daemon = Some(daemon);
     }
 
-    /// Ends the daemon and waits until the agent knows.
+    /// Shuts the daemon down and waits until the agent has noticed.
     pub(crate) async fn end_daemon(&mut self) {
         self.near.set(None);
         let daemon = self.daemon.take().unwrap();
@@ -223,7 +223,7 @@ impl World {
         timeout(PATIENCE, told).await.unwrap();
     }
 
-    /// Where the agent listens, as somebody at this machine reaches it.
+    /// The agent's address on the loopback.
     pub(crate) fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.agent.local_addr().port()))
     }
@@ -237,7 +237,7 @@ impl World {
         self.root.path().join("downloads")
     }
 
-    /// Sends a request with these header lines. Its answer is one that the description lists.
+    /// Sends a request with these headers. Checks that the description lists the response.
     pub(crate) async fn send(&self, line: &str, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Answer {
         let body = body.as_ref();
         let mut stream = TcpStream::connect(self.address()).await.unwrap();
@@ -249,21 +249,21 @@ impl World {
         lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
         lines.push(format!("Content-Length: {}\r\n\r\n", body.len()));
         let request = [lines.join("\r\n").as_bytes(), body].concat();
-        // A refusal may come, and the socket close, before all of a body is sent.
+        // The server may answer and close the connection before it has read the body.
         let _refused_early = stream.write_all(&request).await;
         let begun = Begun {
             stream,
             read: Vec::new(),
         };
         let answer = begun.finish().await;
-        // What stands in for aria2c offers no description.
-        if self.host != Host::DropIn {
+        // A drop-in has no description.
+        if self.edition != Edition::DropIn {
             document::check(line, answer.status);
         }
         answer
     }
 
-    /// Sends a request with the key and reads nothing yet.
+    /// Sends a request with the key, without reading the response.
     pub(crate) async fn begin(&self, line: &str) -> Begun {
         let mut stream = TcpStream::connect(self.address()).await.unwrap();
         let request = format!(
@@ -290,7 +290,9 @@ impl World {
     }
 
     pub(crate) async fn end_within(self, grace: Duration) {
-        timeout(PATIENCE, self.agent.leave(grace)).await.unwrap();
+        timeout(PATIENCE, self.agent.shutdown_keeping_daemon(grace))
+            .await
+            .unwrap();
         if let Some(daemon) = self.daemon {
             timeout(PATIENCE, daemon.shutdown(Duration::from_secs(1)))
                 .await
@@ -301,7 +303,7 @@ impl World {
     }
 }
 
-/// A request whose answer is still to be read.
+/// A request whose response was not read yet.
 pub(crate) struct Begun {
     stream: TcpStream,
     read: Vec<u8>,

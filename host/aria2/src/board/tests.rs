@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::service::fake;
 
-/// A board that is fed with what the daemon would tell.
+/// A board that receives the changes that a daemon would publish.
 #[derive(Default)]
 struct World {
     board: Board,
@@ -114,7 +114,7 @@ fn tasks_wait_in_the_order_of_their_turns_and_stop_in_the_order_in_which_they_di
 }
 
 #[test]
-fn what_happens_is_told_once_and_in_order() {
+fn each_change_gives_one_notice_in_order() {
     let mut world = World::default();
     world.task(1, TaskStatus::Pending, 0);
     world.task(1, TaskStatus::Preparing, 0);
@@ -161,7 +161,7 @@ fn what_is_removed_while_it_is_active_is_remembered_and_other_things_are_not() {
     assert_eq!(world.board.find("00000002").unwrap_err(), NotFound::Unknown);
     assert!(world.board.forget(gid) && !world.board.forget(gid));
     assert_eq!(world.stopped(), Vec::<String>::new());
-    // The oldest memories go first.
+    // The oldest removed downloads are dropped first.
     for number in 0..1500 {
         world.task(number, TaskStatus::Downloading, 0);
         world.delete(number);
@@ -185,7 +185,7 @@ fn a_beginning_of_a_gid_names_its_download_unless_there_are_two() {
 }
 
 #[test]
-fn a_new_snapshot_tells_what_became_of_what_was_known_and_keeps_the_orders() {
+fn a_new_snapshot_gives_notices_for_changes_and_keeps_the_orders() {
     let mut world = World::default();
     world.replace(&[], false);
     for (number, status) in [
@@ -198,7 +198,7 @@ fn a_new_snapshot_tells_what_became_of_what_was_known_and_keeps_the_orders() {
     ] {
         world.task(number, status, 0);
     }
-    let told = world.notices().len();
+    let seen = world.notices().len();
     let task = |number: u64, status: TaskStatus| json!({"taskId": id(number), "status": status, "queueId": "main"});
     let tasks = [
         task(6, TaskStatus::Completed),
@@ -209,7 +209,7 @@ fn a_new_snapshot_tells_what_became_of_what_was_known_and_keeps_the_orders() {
         task(7, TaskStatus::Downloading),
     ];
     world.replace(&tasks, false);
-    let mut notices = world.notices().split_off(told);
+    let mut notices = world.notices().split_off(seen);
     notices.sort_by_key(|(_, number)| *number);
     assert_eq!(
         notices,
@@ -220,7 +220,7 @@ fn a_new_snapshot_tells_what_became_of_what_was_known_and_keeps_the_orders() {
 }
 
 #[test]
-fn the_first_snapshot_tells_nothing_and_orders_what_has_stopped_by_when_it_did() {
+fn the_first_snapshot_gives_no_notices_and_orders_stopped_tasks_by_time() {
     let mut world = World::default();
     let task = |number: u64, at: &str| json!({"taskId": id(number), "status": 3, "completedAt": at});
     world.replace(&[task(1, "30"), task(2, "10"), task(3, "20")], false);

@@ -1,4 +1,4 @@
-//! Downloads that are added.
+//! Methods that add downloads.
 
 use data_encoding::{BASE64, BASE64_NOPAD};
 use protocol::{
@@ -19,13 +19,13 @@ use crate::{
     wire::metalink::{self, File, Preference},
 };
 
-/// Bytes of tasks that are made by one call of the daemon; its frames are larger.
+/// Bytes of tasks created by one call to the daemon; stays below its frame limit.
 const MAX_BYTES: usize = MAX_REQUEST_BYTES / 2;
 
-/// What the options of a document may have, repeated for each of its files.
+/// Bounds the options of a Metalink document, which every file gets a copy of.
 const MAX_REPEATED_BYTES: usize = 16 * 1024 * 1024;
 
-/// Tasks to be made, each encoded once.
+/// A batch of tasks, each encoded once.
 #[derive(Serialize)]
 struct Many<'a> {
     requests: &'a [Box<RawValue>],
@@ -33,7 +33,7 @@ struct Many<'a> {
     stranger: Option<Stranger>,
 }
 
-/// The GID of a task that was made.
+/// The GID of a created task.
 fn gid(task_id: &str) -> Outcome {
     let gid = Gid::of_task(task_id).ok_or_else(|| Fault::new("A task was made whose id is no UUID."))?;
     json(&gid.to_string())
@@ -44,16 +44,16 @@ fn invalid_base64() -> Fault {
 }
 
 impl Caller {
-    /// What `addUri` asks for, if it is nothing but a task at the end of the queue.
+    /// The request of an `addUri` without a position, which can be batched with others.
     pub(crate) fn plain_add(&self, params: &Params) -> Option<CreateTaskRequest> {
         if params.0.len() > 2 {
             return None;
         }
-        let (request, options) = self.asked(params).ok()?;
+        let (request, options) = self.request(params).ok()?;
         options.get("gid").is_none().then_some(request)
     }
 
-    fn asked(&self, params: &Params) -> Result<(CreateTaskRequest, Options), Fault> {
+    fn request(&self, params: &Params) -> Result<(CreateTaskRequest, Options), Fault> {
         params.list(0)?;
         let mut uris = params.texts(0)?.into_iter().map(str::to_owned);
         let options = Options::read(params.optional_map(1)?, Given::WithDownload)?;
@@ -72,14 +72,14 @@ impl Caller {
         Ok((request, options))
     }
 
-    /// Where files go that name no directory, if that matters to these options.
+    /// The default directory, if these options depend on it.
     pub(crate) fn usual_dir(&self, options: &Options) -> Result<String, Fault> {
         let matters = ["dir", "out"].into_iter().any(|name| options.get(name).is_some());
         if matters { self.save_dir() } else { Ok(String::new()) }
     }
 
     pub(crate) async fn add_uri(&self, params: &Params) -> Outcome {
-        let (request, options) = self.asked(params)?;
+        let (request, options) = self.request(params)?;
         let position = self.position(params)?;
         let chosen = options.get("gid").and_then(Gid::chosen);
         if let Some(gid) = chosen
@@ -114,7 +114,7 @@ impl Caller {
         })
     }
 
-    /// Makes tasks, as far as each can be made.
+    /// Creates tasks; one failure does not affect the others.
     pub(crate) async fn make_all(&self, requests: Vec<CreateTaskRequest>) -> Vec<Outcome> {
         if requests.len() == 1 {
             return self.make_each(requests).await;
@@ -138,13 +138,13 @@ impl Caller {
         outcomes
     }
 
-    /// Where downloads are put among those that wait; a visitor has no say among them.
+    /// The requested position in the waiting list; ignored for a visitor, who must not reorder others' downloads.
     fn position(&self, params: &Params) -> Result<Option<usize>, Fault> {
         let position = params.position(2)?;
         Ok(position.filter(|_| self.visitor.is_none()))
     }
 
-    /// Makes tasks together. If that is refused, one of them is to blame and each is made alone.
+    /// Creates tasks in one call. If that is refused, each is created alone, so that only the faulty one fails.
     async fn make_some(&self, requests: Vec<CreateTaskRequest>, encoded: Vec<Box<RawValue>>) -> Vec<Outcome> {
         if requests.len() > 1 {
             let many = Many {
@@ -154,14 +154,14 @@ impl Caller {
             match self.command::<CreatedTasks>(Method::TaskCreateMany, &many).await {
                 Ok(made) => return made.task_ids.iter().map(|id| gid(id)).collect(),
                 Err(CommandError::Refused(_)) => {}
-                // They may have been made or not; another try could make them twice.
+                // They may have been created; a retry could create them twice.
                 Err(error) => return requests.iter().map(|_| Err(error.clone().into())).collect(),
             }
         }
         self.make_each(requests).await
     }
 
-    /// Makes each task by a call of its own.
+    /// Creates each task by its own call.
     async fn make_each(&self, requests: Vec<CreateTaskRequest>) -> Vec<Outcome> {
         let mut outcomes = Vec::with_capacity(requests.len());
         for request in requests {
@@ -222,7 +222,7 @@ impl Caller {
         json(&ids)
     }
 
-    /// The ids of those among these that are tasks.
+    /// The ids of those that are tasks.
     fn task_ids(&self, gids: &[String]) -> Result<Vec<String>, Fault> {
         let board = self.board()?;
         let found = gids.iter().filter_map(|gid| board.find(gid).ok());
@@ -251,7 +251,7 @@ fn preference(options: &Options) -> Preference {
     }
 }
 
-/// What is asked for a document's file: its name is below the directory, its checksum is the document's.
+/// The request for a file of a document: its name is relative to the directory, its checksum is the document's.
 fn request(file: File, options: &Options, dir: &str) -> Result<CreateTaskRequest, Fault> {
     let mut urls = file.urls.into_iter().take(MAX_URLS);
     let mut request = CreateTaskRequest {
@@ -263,5 +263,5 @@ fn request(file: File, options: &Options, dir: &str) -> Result<CreateTaskRequest
     Ok(request)
 }
 
-/// The most URLs of a task.
+/// Limit of URLs per task.
 const MAX_URLS: usize = 64;

@@ -1,4 +1,4 @@
-//! Downloads that are paused, removed and moved.
+//! Methods that pause, resume, remove and move downloads.
 
 use protocol::{DeleteTaskParams, DeleteTasksParams, Method, ReorderParams, TaskIdParams, TaskStatus};
 use serde_json::Map;
@@ -12,10 +12,9 @@ use crate::{
     vocabulary::{fault::Fault, params::Params},
 };
 
-/// Tasks that are named in one command.
+/// Limit of tasks in one command.
 const NAMED_AT_ONCE: usize = 5000;
 
-/// A command's parameters that name a task.
 pub(super) fn about(download: &Download) -> TaskIdParams {
     TaskIdParams {
         task_id: download.task.id().to_owned(),
@@ -96,8 +95,8 @@ impl Caller {
         json(&moved.unwrap_or(target))
     }
 
-    /// Puts tasks that wait to a position of the line, as far as they are of one queue. Tasks that started meanwhile do
-    /// not mind.
+    /// Moves waiting tasks to a position, as far as they belong to one queue. Tasks that started meanwhile are not
+    /// affected.
     pub(super) async fn put_at(&self, ids: &[String], position: usize) -> Result<(), Fault> {
         match self.reorder(ids, position)? {
             Some(reorder) => self.order(Method::QueueReorder, &reorder).await,
@@ -120,7 +119,7 @@ impl Caller {
             .filter(|task| task.queue() == queue)
             .count();
         let own: Vec<_> = others.into_iter().filter(|task| task.queue() == queue).collect();
-        // Those behind that have no place of their own follow by age, as they do already.
+        // Tasks behind them without an explicit position are ordered by age, so they need no update.
         let ordered = own
             .iter()
             .rposition(|task| task.queue_order() > 0)

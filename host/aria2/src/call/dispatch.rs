@@ -1,4 +1,4 @@
-//! Which method does what.
+//! Maps methods to their implementation.
 
 use futures_util::future::BoxFuture;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Caller {
-    /// Makes a call. Reads are answered without a future of their own.
+    /// Executes a call. Reads are answered without boxing a future.
     pub(super) async fn dispatch(&self, method: Method, params: &Params, tally: &Tally<'_>) -> Outcome {
         let command: BoxFuture<'_, Outcome> = match method {
             Method::TellStatus => return self.tell_status(params),
@@ -27,7 +27,7 @@ impl Caller {
                     usize::MAX
                 };
                 return match self.tell_list(method, params, most)? {
-                    Answered::Whole(list) => Ok(list),
+                    Answered::Text(list) => Ok(list),
                     Answered::List(_) | Answered::Written => Err(tally.too_long()),
                 };
             }

@@ -1,4 +1,4 @@
-//! Messages: one call or many, in order, and the answer to them.
+//! Executes the calls of a message in order and builds its answer.
 
 use std::{fmt, iter::once, str};
 
@@ -22,59 +22,60 @@ use crate::{
     },
 };
 
-/// Tasks that are made at once when a message asks for many, and how much text they may have come from.
+/// Tasks created together when a message adds many, and the bytes of their calls.
 const MADE_AT_ONCE: usize = 1000;
 const MADE_AT_ONCE_BYTES: usize = 1024 * 1024;
 
-/// Calls of a message without a right token in its first call. Their answers fit into what every client may have.
+/// Limit of calls in a message whose first call has no valid token. Their answers fit into the unauthenticated
+/// allowance.
 const FREE_CALLS: usize = 64;
 
-/// Calls between which others have their turn.
+/// Calls executed before yielding to other tasks of the runtime.
 const CALLS_AT_ONCE: usize = 64;
 
-/// How much longer a result is in XML than in JSON, at most: that of a download is three times as long.
+/// Upper bound of the size of an XML result relative to JSON: that of a download is three times as long.
 const XML_FACTOR: usize = 4;
 
-/// An answer on its way.
+/// The answer to a message.
 pub enum Answer {
-    /// All of it.
-    Whole(Vec<u8>),
-    /// Piece by piece, in this order.
+    /// The answer as one text.
+    Text(Vec<u8>),
+    /// In order.
     Streamed(Box<dyn Iterator<Item = Bytes> + Send + Sync>),
 }
 
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Whole(_) => "Whole",
+            Self::Text(_) => "Text",
             Self::Streamed(_) => "Streamed",
         })
     }
 }
 
-/// What takes the results of calls: the id of each, and how it went.
+/// Receives the id and outcome of each call.
 type Write<'w> = dyn FnMut(&str, Result<&str, &Fault>) + Send + 'w;
 
 fn write_outcome(write: &mut Write<'_>, id: &str, outcome: &Outcome) {
     write(id, outcome.as_ref().map(|result| text_of(result)));
 }
 
-/// A result as text; we wrote it ourselves.
+/// A result as text; it is valid UTF-8, because this crate serialized it.
 fn text_of(result: &[u8]) -> &str {
     str::from_utf8(result).expect("results are made of texts")
 }
 
-/// Downloads that are made together, and the ids of their calls.
+/// Consecutive adds that are created together, and the ids of their calls.
 #[derive(Default)]
 struct Adds<'a> {
     ids: Vec<&'a str>,
     requests: Vec<CreateTaskRequest>,
-    /// What they were asked for with.
+    /// Bytes of their calls.
     bytes: usize,
 }
 
 impl Caller {
-    /// The answer to a message, as JSON.
+    /// Answers a message in JSON.
     pub async fn answer(&self, message: &[u8], room: &mut dyn Room) -> Answer {
         let mut answer = Vec::new();
         let mut tally = Tally::of(room, 1, self.is_known());
@@ -86,7 +87,7 @@ impl Caller {
                 json::begin(&mut answer, id);
                 match self.single(named, &mut tally, MAX_TEXT_BYTES, &mut answer).await {
                     Ok(Answered::Written) => answer.push(b'}'),
-                    Ok(Answered::Whole(result)) => {
+                    Ok(Answered::Text(result)) => {
                         answer.extend_from_slice(&result);
                         answer.push(b'}');
                     }
@@ -114,15 +115,15 @@ impl Caller {
                 answer.push(b']');
             }
         }
-        Answer::Whole(answer)
+        Answer::Text(answer)
     }
 
-    /// Whether the first call of a message brings the key.
+    /// Whether the first call of a message carries a valid token.
     fn shows_key(&self, message: &[u8]) -> bool {
         self.is_right(json::find_token(message).as_deref())
     }
 
-    /// The answer to a call that came as XML, which takes more bytes than JSON for the same. None if it is no call.
+    /// Answers an XML-RPC call; the result takes more bytes than in JSON. None if it is not a call.
     pub async fn answer_xml(&self, message: &[u8], room: &mut dyn Room) -> Option<Answer> {
         let (method, params) = str::from_utf8(message).ok().and_then(|text| xml_rpc::read(text).ok())?;
         let named = Named {
@@ -136,15 +137,15 @@ impl Caller {
                 let pieces = xml_rpc::list(list.texts());
                 return Some(Answer::Streamed(Box::new(pieces)));
             }
-            Ok(Answered::Whole(result)) => xml_rpc::answer(Ok(text_of(&result))),
+            Ok(Answered::Text(result)) => xml_rpc::answer(Ok(text_of(&result))),
             Ok(Answered::Written) => xml_rpc::answer(Ok(text_of(&result))),
             Err(fault) => xml_rpc::answer(Err(&fault)),
         };
-        Some(Answer::Whole(answer.into_bytes()))
+        Some(Answer::Text(answer.into_bytes()))
     }
 
-    /// The only call of a message. Its result is written to `out`, or is a list, of which no text is made that is longer
-    /// than `most` bytes.
+    /// Executes the only call of a message. Writes the result to `out`, or returns a list if its text would exceed
+    /// `most` bytes.
     async fn single(
         &self,
         named: Result<Named<'_>, Fault>,
@@ -179,7 +180,7 @@ impl Caller {
         refused.map_or(Ok(Answered::Written), Err)
     }
 
-    /// One call that this process itself makes.
+    /// Executes a call of this process itself.
     pub(crate) async fn call(&self, method: Method, params: Params) -> Outcome {
         let mut tally = Tally::unbounded();
         if method == Method::Multicall {
@@ -190,8 +191,7 @@ impl Caller {
         self.dispatch(method, &params, &tally).await
     }
 
-    /// Calls in order, whose results go to `write` as they come, with the id of the call. Downloads that are added one
-    /// after the other are made together.
+    /// Executes calls in order and passes each outcome with the id to `write`. Consecutive adds are created together.
     async fn in_order(
         &self,
         calls: &mut (dyn Iterator<Item = Call<'_>> + Send),
@@ -210,10 +210,10 @@ impl Caller {
                 Ok(Named { method, given })
                     if allows_multicall && Method::parse(&method) == Some(Method::Multicall) =>
                 {
-                    // What comes before it happens before it.
+                    // Pending adds precede this call, so they must take effect first.
                     self.make(&mut adds, tally, write).await;
                     let mut text = Vec::new();
-                    // What is within it is counted there.
+                    // Inner calls count their own results.
                     match Box::pin(self.multicall(given, tally, &mut text)).await {
                         Ok(()) => write(id, Ok(text_of(&text))),
                         Err(fault) => write(id, Err(&fault)),
@@ -231,7 +231,7 @@ impl Caller {
         self.make(&mut adds, tally, write).await;
     }
 
-    /// Makes a call, or puts its download to others that are made together.
+    /// Executes a call, or appends its download to the pending adds.
     async fn call_or_add<'a>(
         &self,
         Named { method: name, given }: Named<'a>,
@@ -286,7 +286,7 @@ impl Caller {
         }
     }
 
-    /// Calls within a call, each with a token of its own. The list of their results is written to `out`.
+    /// Executes the calls of a `system.multicall`, each with its own token, and writes the list of results to `out`.
     async fn multicall(&self, given: Given<'_>, tally: &mut Tally<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
         let children = Children::of(given)?;
         if children.len() > FREE_CALLS && !self.is_known() && !self.is_right(children.token().as_deref()) {
@@ -319,7 +319,6 @@ impl Caller {
     }
 }
 
-/// A call that is answered without an id.
 fn without_id(named: Result<Named<'_>, Fault>) -> Call<'_> {
     let id = json::NO_ID;
     Call { id, named }

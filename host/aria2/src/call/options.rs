@@ -20,12 +20,10 @@ use crate::{
     },
 };
 
-/// How often a change of the settings is retried after a conflict with another client's change.
+/// Limit of retries when another client changes the settings concurrently.
 const MAX_TRIES: usize = 5;
 
-/// The most bytes that one call adds to the template: the options of `changeGlobalOption` that are not settings of the
-/// service, and that each new download copies. A later value of an option replaces the earlier one, so the template is
-/// bounded, too.
+/// Limit of the defaults for new downloads. A repeated option replaces the earlier value, so this bounds all of them.
 const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
 
 impl Caller {
@@ -196,7 +194,7 @@ impl Caller {
         if !self.dialect.setup.allows_shutdown {
             return Err(Fault::new("Only a headless server can be shut down from here."));
         }
-        self.dialect.ask_to_end(is_forced);
+        self.dialect.request_shutdown(is_forced);
         Ok(ok())
     }
 }

@@ -1,29 +1,28 @@
-//! How a call went.
+//! Results of calls.
 
 use bytes::Bytes;
 use serde::Serialize;
 
 use crate::vocabulary::fault::Fault;
 
-/// The result as JSON, or why there is none.
+/// The result as JSON, or the fault.
 pub(crate) type Outcome = Result<Bytes, Fault>;
 
-/// The result of a call that is the only one of its message.
+/// The result of the only call of a message.
 pub(crate) enum Answered<List> {
-    /// It is where it was to be written.
+    /// The result was written to the output buffer.
     Written,
-    Whole(Bytes),
-    /// A list that is too long to be held as text.
+    Text(Bytes),
+    /// A list that is streamed because its text is too long.
     List(List),
 }
 
-/// A result.
 pub(crate) fn json(result: &impl Serialize) -> Outcome {
     let text = serde_json::to_vec(result).map_err(|error| Fault::new(error.to_string()))?;
     Ok(text.into())
 }
 
-/// The result of what has none.
+/// The result of methods without one.
 pub(crate) fn ok() -> Bytes {
     Bytes::from_static(b"\"OK\"")
 }

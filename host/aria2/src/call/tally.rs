@@ -1,19 +1,19 @@
-//! How much the results of one message have, and room for them.
+//! Limits the size of the results of one message, and reserves memory for large ones.
 
 use super::outcome::Outcome;
 use crate::{service::Room, vocabulary::fault::Fault};
 
-/// What an answer has beside its result, in bytes.
+/// Envelope of an answer, in bytes.
 const RESULT_BYTES: usize = 64;
 
-/// What the results of a message have, and the room for it once it is much.
+/// The size of a message's results so far, and the reservation for large ones.
 pub(crate) struct Tally<'r> {
-    /// None has no bounds, for callers within the process.
+    /// None means unlimited, for callers within the process.
     room: Option<&'r mut dyn Room>,
-    /// What they may have without room, and so as long as the sender has not authenticated.
+    /// The limit without a reservation, and for unauthenticated senders.
     free: usize,
     most: usize,
-    /// The same once a call of the message has shown the key.
+    /// The limit once a call of the message carried a valid token.
     most_if_known: usize,
     bytes: usize,
     has_room: bool,
@@ -33,7 +33,7 @@ impl<'r> Tally<'r> {
         }
     }
 
-    /// Of a message whose results grow by `factor` when they are written.
+    /// `factor` is the growth of results in the output format.
     pub(crate) fn of(room: &'r mut dyn Room, factor: usize, is_known: bool) -> Self {
         let (free, most) = room.bounds();
         let most = most / factor;
@@ -46,7 +46,7 @@ impl<'r> Tally<'r> {
         }
     }
 
-    /// A call of the message may be made: its sender is known.
+    /// A call carried a valid token: raises the limit.
     pub(crate) fn know_sender(&mut self) {
         self.most = self.most_if_known;
     }
@@ -55,14 +55,15 @@ impl<'r> Tally<'r> {
         self.room.is_some()
     }
 
-    /// Counts a result, or replaces it if it is too much.
+    /// Counts a result, or replaces it by a fault if it exceeds the limit.
     pub(crate) async fn count(&mut self, outcome: Outcome) -> Outcome {
         let length = match &outcome {
             Ok(result) => result.len(),
             Err(fault) => fault.message.len(),
         };
         let Some(room) = &mut self.room else { return outcome };
-        // What changes something has a short result, which is written even if it is the last one.
+        // Results of methods that change something are short, and are always written: the client must learn of the
+        // effect.
         if length > self.free && self.bytes + length > self.most {
             self.is_over = true;
             return Err(self.too_long());

@@ -1,4 +1,4 @@
-//! What is asked about downloads, answered from the board without the service.
+//! Methods that query downloads, answered from the board without a command to the service.
 
 #![expect(
     clippy::redundant_closure_for_method_calls,
@@ -21,7 +21,7 @@ use crate::{
     wire::pieces::grouped,
 };
 
-/// The range of a list that an offset and a count name, and whether it is read backwards.
+/// The range that an offset and a count select in a list, and whether it is reversed.
 fn range(length: usize, offset: i64, count: i64) -> (std::ops::Range<usize>, bool) {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     let index = |number: i64| usize::try_from(number.clamp(0, length)).unwrap_or(0);
@@ -34,14 +34,14 @@ fn range(length: usize, offset: i64, count: i64) -> (std::ops::Range<usize>, boo
     }
 }
 
-/// A list of downloads that is written while it is sent. It is as of one moment, and holds what the downloads were then.
+/// A list of downloads that is serialized while it is sent; a snapshot of one moment.
 pub(crate) struct Listing {
     downloads: Vec<Download>,
     keys: Keys,
 }
 
 impl Listing {
-    /// The list as one text, unless that is longer than `most`.
+    /// The list as one text; none if that is longer than `most`.
     fn written(&self, most: usize) -> Option<Bytes> {
         let mut text = Vec::with_capacity(self.downloads.len().min(most / 512) * 512 + 2);
         text.push(b'[');
@@ -55,12 +55,12 @@ impl Listing {
             }
         }
         text.push(b']');
-        // It may be kept.
+        // The text may be cached.
         text.shrink_to_fit();
         Some(text.into())
     }
 
-    /// The items, one text each.
+    /// One text per item.
     pub(crate) fn texts(self) -> impl Iterator<Item = Vec<u8>> + Send + Sync {
         self.downloads.into_iter().map(move |download| {
             let mut text = Vec::new();
@@ -83,7 +83,7 @@ impl Listing {
 }
 
 impl Caller {
-    /// Writes something of one download. `allows` says what it must be, else how the refusal begins.
+    /// Writes something of one download. `allows` checks its state; otherwise the fault begins with `refusal`.
     fn about(
         &self,
         params: &Params,
@@ -141,7 +141,7 @@ impl Caller {
         )
     }
 
-    /// `tellActive`, `tellWaiting` or `tellStopped`. Text that is longer than `most` is not made.
+    /// `tellActive`, `tellWaiting` or `tellStopped`. A list longer than `most` bytes is returned instead of serialized.
     pub(super) fn tell_list(&self, method: Method, params: &Params, most: usize) -> Result<Answered<Listing>, Fault> {
         if method == Method::TellActive {
             let keys = Keys::of(&params.optional_texts(0)?);
@@ -153,7 +153,7 @@ impl Caller {
             drop(active);
             let list = Listing { downloads, keys };
             return Ok(match list.written(most) {
-                Some(text) => Answered::Whole(text),
+                Some(text) => Answered::Text(text),
                 None => Answered::List(list),
             });
         }
@@ -163,13 +163,13 @@ impl Caller {
             count: params.integer_from(1, 0)?,
             keys: Keys::of(&params.optional_texts(2)?),
         };
-        // Everybody who sees all gets the same answer.
+        // Callers without restrictions share cached answers.
         let answers = self.visitor.is_none().then_some(&self.dialect.answers);
         let board = self.board()?;
         let revision = board.revision();
         let kept = answers.and_then(|answers| answers.get(question, revision));
         if let Some(answer) = kept.filter(|answer| answer.len() <= most) {
-            return Ok(Answered::Whole(answer));
+            return Ok(Answered::Text(answer));
         }
         let mut is_reversed = false;
         let admits = |task: &dyn Task| self.may_see(task);
@@ -193,7 +193,7 @@ impl Caller {
         if let Some(answers) = answers {
             answers.put(question, revision, &answer);
         }
-        Ok(Answered::Whole(answer))
+        Ok(Answered::Text(answer))
     }
 
     pub(super) fn get_global_stat(&self) -> Outcome {

@@ -1,4 +1,4 @@
-//! Options by their names and letters, and what becomes of them for a program that is started with them.
+//! Look-up of options by name and letter, and their effect at the start of a program.
 
 use super::{
     row::{Effect, Row, Scope},
@@ -23,17 +23,17 @@ impl Row {
         Self::of(name)
     }
 
-    /// Whether it is taken and changes nothing.
+    /// Whether it is accepted without any effect.
     pub fn is_inert(&self) -> bool {
         self.effect_at_start() == Effect::Inert
     }
 
-    /// Whether clients of aria2's dialect can give it.
+    /// Whether RPC clients can set it.
     pub fn settable_by_rpc(&self) -> bool {
         self.scope != Scope::Start && self.effect != Effect::Refused
     }
 
-    /// Whether a program that is started with it does not start.
+    /// Whether a program refuses to start with it.
     pub fn is_refused(&self) -> bool {
         self.effect_at_start() == Effect::Refused
     }
@@ -43,7 +43,7 @@ impl Row {
         other.map_or(self.effect, |(_, effect)| *effect)
     }
 
-    /// The value as it is kept, for a program that is started with it. What it would not do is refused by name.
+    /// Parses the value for a program that is started with it. Unsupported behaviour is refused by name.
     pub fn read_at_start(&self, text: &str) -> Result<String, Refusal> {
         Ok(self.read_for(text, self.effect_at_start())?)
     }

@@ -1,4 +1,4 @@
-//! From options to what is asked of the service, and back.
+//! Conversion between options and requests to the service.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -11,7 +11,7 @@ use crate::vocabulary::{
     gid::Gid,
 };
 
-/// Lets `options` hold for a request whose URL is set. `usual_dir` is where files go that name no directory.
+/// Applies `options` to a request whose URL is set. `usual_dir` is the directory without `dir`.
 pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_dir: &str) -> Result<(), Fault> {
     let text = |name: &str| options.get(name);
     let number = |name: &str| options.get(name).and_then(|text| text.parse::<u64>().ok());
@@ -27,7 +27,7 @@ pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_di
             value.clone_into(field);
         }
     }
-    // The page is the file itself.
+    // `*` means that the file's own URL is sent as the referrer.
     if request.referrer == "*" {
         request.referrer.clone_from(&request.url);
     }
@@ -73,10 +73,10 @@ pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_di
     Ok(())
 }
 
-/// `dir` and `out`. What `out` has before its last slash is below the directory, never above it.
+/// Applies `dir` and `out`. Directories in `out` are below `dir`, never above it.
 fn place(options: &Options, request: &mut CreateTaskRequest, usual_dir: &str) {
     if let Some(dir) = options.get("dir").filter(|dir| !dir.is_empty()) {
-        // A path that is absolute stays what it is.
+        // `join` keeps an absolute path.
         request.save_dir = Path::new(usual_dir).join(dir).display().to_string();
     }
     let Some(out) = options.get("out") else { return };
@@ -95,7 +95,7 @@ fn place(options: &Options, request: &mut CreateTaskRequest, usual_dir: &str) {
     }
 }
 
-/// `header` and `http-no-cache`. Headers of a name that is there already are joined, as HTTP has it.
+/// Applies `header` and `http-no-cache`. Repeated headers are joined with commas, as HTTP defines.
 fn headers(options: &Options, request: &mut CreateTaskRequest) {
     let mut headers = BTreeMap::<String, String>::new();
     if options.is_on("http-no-cache") {
@@ -126,8 +126,8 @@ fn headers(options: &Options, request: &mut CreateTaskRequest) {
     }
 }
 
-/// The URL of the proxy that the option `name` names, with the user and password that go with it; empty if there shall be
-/// none, none if the option is not given.
+/// The proxy URL of the option `name`, with the user and password options that belong to it; empty disables the proxy,
+/// `None` means not set.
 pub fn proxy(options: &Options, name: &str) -> Result<Option<String>, Refusal> {
     let Some(proxy) = options.get(name) else {
         return Ok(None);
@@ -155,8 +155,7 @@ pub fn proxy(options: &Options, name: &str) -> Result<Option<String>, Refusal> {
     Ok(Some(url.to_string()))
 }
 
-/// What is asked of the service for a download of aria2's, under the GID that it has. `usual_dir` is where files go that
-/// name no directory.
+/// The request that creates a download of aria2's options under its GID. `usual_dir` is the directory without `dir`.
 pub fn created(uris: &[String], options: &Options, usual_dir: &str) -> Result<CreateTaskParams, Refusal> {
     let mut uris = uris.iter().cloned();
     let mut request = CreateTaskRequest {
@@ -172,7 +171,7 @@ pub fn created(uris: &[String], options: &Options, usual_dir: &str) -> Result<Cr
     })
 }
 
-/// What `options` make of a request that is already there: its fields that become something else.
+/// The patch that `options` make for an existing request.
 pub(crate) fn change(
     options: &Options,
     request: &CreateTaskRequest,
@@ -192,8 +191,8 @@ pub(crate) fn change(
     Ok(after.filter(|(name, value)| before.get(name) != Some(value)).collect())
 }
 
-/// The options by which the request of this task is made again under its GID, what is secret among them. What aria2 does
-/// not take is left out.
+/// The options that recreate the request under the same GID, including secrets. Parts that aria2 has no option for are
+/// omitted.
 pub fn saved(request: &CreateTaskRequest, task_id: &str) -> Options {
     let mut options = shown(request);
     let mut put = |name: &'static str, value: String| drop(options.0.insert(name, value));
@@ -210,7 +209,7 @@ pub fn saved(request: &CreateTaskRequest, task_id: &str) -> Options {
     options.filtered(|row| options.get(row.name()).is_some_and(|value| row.read(value).is_ok()))
 }
 
-/// The options that ask for what a request asks for.
+/// The options that correspond to a request.
 pub(crate) fn shown(request: &CreateTaskRequest) -> Options {
     let mut options = Options::default();
     let mut put = |name: &'static str, value: String| {

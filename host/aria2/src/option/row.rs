@@ -1,46 +1,46 @@
-//! An option: what values it takes, where it can be given, and what it does here.
+//! An option: its values, where it can be set, and its effect here.
 
 use crate::vocabulary::{fault::Fault, gid::Gid};
 
-/// What an option's value is.
+/// The type of an option's value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Flag,
-    /// A whole number within bounds.
+    /// An integer within bounds.
     Number(u64, u64),
-    /// The same with `K` or `M` behind it, for 1024 and its square.
+    /// Like a number, with an optional `K` or `M` (1024 and 1024²).
     Size(u64, u64),
-    /// A number that is not negative.
+    /// A non-negative number.
     Float,
     OneOf(&'static [&'static str]),
     Text,
-    /// A text, or several in a list.
+    /// Text; a repeatable option.
     Lines,
     /// `algorithm=hex`.
     Checksum,
     Gid,
 }
 
-/// Where an option can be given.
+/// Where an option can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// With a download, and as the usual for those to come.
+    /// For a download, and as a default for new ones.
     Request,
-    /// For everything only.
+    /// Globally only.
     Global,
-    /// With a program that is started in aria2's place.
+    /// At the start of the program only.
     Start,
 }
 
-/// What an option does here.
+/// An option's effect here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// What it does in aria2.
+    /// The same as in aria2.
     Acts,
-    /// Nothing: it is about what does not exist here (torrents, FTP), or about how aria2 does what is done otherwise here.
+    /// Accepted without effect: it concerns what does not exist here (torrents, FTP), or how aria2 works internally.
     /// The file is the same.
     Inert,
-    /// Any value but the default is refused: without the option, something else would happen than was asked for.
+    /// Any value but the default is refused: ignoring it would do something else than requested.
     Refused,
 }
 
@@ -54,7 +54,7 @@ pub struct Row {
     pub(super) effect: Effect,
 }
 
-/// The algorithms that a checksum may have, and their digits.
+/// Algorithms of `checksum`, and their number of hexadecimal digits.
 pub(super) const CHECKSUMS: [(&str, usize); 5] = [
     ("sha-1", 40),
     ("sha-256", 64),
@@ -63,10 +63,10 @@ pub(super) const CHECKSUMS: [(&str, usize); 5] = [
     ("adler32", 8),
 ];
 
-/// Options of a download that cannot be the usual for all.
+/// Options of a download that cannot be defaults for all.
 pub(super) const NOT_GLOBAL: [&str; 6] = ["checksum", "gid", "index-out", "out", "pause", "select-file"];
 
-/// Options that cannot change once there is a download.
+/// Options that cannot change after a download was created.
 pub(super) const NOT_CHANGEABLE: [&str; 7] = [
     "dry-run",
     "gid",
@@ -77,7 +77,7 @@ pub(super) const NOT_CHANGEABLE: [&str; 7] = [
     "rpc-save-upload-metadata",
 ];
 
-/// Where options are given.
+/// Where a client sets options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Given {
     WithDownload,
@@ -86,32 +86,32 @@ pub(crate) enum Given {
 }
 
 impl Row {
-    /// Its name, without the dashes.
+    /// The name without dashes.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its default; none if the service's settings decide, or if there is none.
+    /// The default; none if a service setting determines it, or there is none.
     pub fn default(&self) -> Option<&'static str> {
         self.default
     }
 
-    /// Whether it may stand without a value, which is then `true`.
+    /// Whether the value may be omitted, which means `true`.
     pub fn stands_alone(&self) -> bool {
         matches!(self.kind, Kind::Flag) || self.name == "optimize-concurrent-downloads"
     }
 
-    /// Whether it may stand several times, and every time counts.
+    /// Whether it may be repeated, and all values count.
     pub fn is_list(&self) -> bool {
         matches!(self.kind, Kind::Lines)
     }
 
-    /// Whether a line of an input file may give it to its download.
+    /// Whether an input file may set it for a download.
     pub fn allowed_in_input_file(&self) -> bool {
         self.scope == Scope::Request
     }
 
-    /// Whether it goes with each download that it is given to and is nothing for the others.
+    /// Whether it applies only to the download that it is given for.
     pub fn per_download_only(&self) -> bool {
         NOT_GLOBAL.contains(&self.name)
     }
@@ -124,7 +124,7 @@ impl Row {
         }
     }
 
-    /// The value as aria2 keeps it.
+    /// Parses a value into aria2's normalized form.
     pub(super) fn read(&self, text: &str) -> Result<String, Fault> {
         self.read_for(text, self.effect)
     }

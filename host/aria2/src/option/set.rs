@@ -1,4 +1,4 @@
-//! Options and their values, from clients, from settings and from the start of a program.
+//! Sets of options with values, from clients, service settings, and command lines.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use super::{
 };
 use crate::vocabulary::fault::Fault;
 
-/// The most segments and tasks at once that the service has; aria2 has no such limit.
+/// The service's limits of segments and concurrent tasks; aria2 has none.
 pub(super) const MAX_SEGMENTS: u64 = 64;
 const MAX_CONCURRENT: u64 = 1024;
 
-/// Options and their values, each as aria2 keeps it; lists with a line for each item.
+/// Values are in aria2's normalized form; lists have one line per item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options(pub(super) BTreeMap<&'static str, String>);
 
 impl Options {
-    /// What their values have together.
+    /// Total bytes of the values.
     pub(crate) fn bytes(&self) -> usize {
         self.0.values().map(String::len).sum()
     }
 
-    /// Reads what a client gave. What aria2 does not know, or does not take here, does not count, as it does there.
+    /// Parses options of a client. Unknown ones, and those that cannot be set at this place, are ignored, as in aria2.
     pub(crate) fn read(given: Option<&Map<String, Value>>, place: Given) -> Result<Self, Fault> {
         let mut options = Self::default();
         for (name, value) in given.into_iter().flatten() {
@@ -51,7 +51,7 @@ impl Options {
         Ok(options)
     }
 
-    /// These for a file of a document, which names it and may say what it hashes to.
+    /// The options for a file of a document, with its name and checksum.
     pub(crate) fn of_file(&self, name: &str, checksum: Option<String>) -> Self {
         let mut options = self.clone();
         options.0.insert("out", name.to_owned());
@@ -89,7 +89,7 @@ impl Options {
         self
     }
 
-    /// The usual options of downloads, or all of them with those of the service itself.
+    /// aria2's defaults for downloads; with global options if `is_global`.
     pub(crate) fn usual(is_global: bool) -> Self {
         let rows = ROWS
             .iter()
@@ -110,7 +110,7 @@ impl Options {
         Self(rows.filter_map(|row| Some((row.name, value(row)?))).collect())
     }
 
-    /// The options that are settings of the service, as the settings have them.
+    /// The options that correspond to service settings.
     pub(crate) fn of_settings(config: &ConfigSnapshot, dir: &str, is_global: bool) -> Self {
         let value = |key: &str| config.values.get(key).map_or("", String::as_str);
         let ceiling = Some(value("auto_max_connections"))
@@ -137,7 +137,7 @@ impl Options {
         options
     }
 
-    /// Takes out the options that are settings of the service, and says which settings become what.
+    /// Removes the options that correspond to service settings, and returns the settings patch.
     pub(crate) fn take_settings(&mut self) -> BTreeMap<String, String> {
         let most = |text: String, most: u64| text.parse().map_or(text, |number: u64| number.min(most).to_string());
         let mut settings = BTreeMap::new();
@@ -159,7 +159,7 @@ impl Options {
         settings
     }
 
-    /// Gives an option a value that was read; a list gets one more line, `with` its others or in their place.
+    /// Sets a parsed value. For a list, `with` appends to its items instead of replacing them.
     pub fn put(&mut self, row: &'static Row, value: String, with: bool) {
         let before = self.0.entry(row.name).or_default();
         if with && row.is_list() && !before.is_empty() {
@@ -170,19 +170,19 @@ impl Options {
         }
     }
 
-    /// Those of them that `keeps` names.
+    /// The options that `keeps` accepts.
     #[must_use]
     pub fn filtered(&self, keeps: impl Fn(&Row) -> bool) -> Self {
         let kept = self.0.iter().filter(|(name, _)| Row::of(name).is_some_and(&keeps));
         Self(kept.map(|(name, value)| (*name, value.clone())).collect())
     }
 
-    /// The options and their values, by name.
+    /// Names and values, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 
-    /// The options that a client may read: no password, no value of a header, and no login of a proxy.
+    /// The options without secrets: no passwords, header values, or proxy logins.
     #[must_use]
     pub(crate) fn without_secrets(mut self) -> Self {
         self.0
@@ -204,7 +204,7 @@ impl Options {
         self
     }
 
-    /// Gives headers that come back as they were shown the values that they have `before`.
+    /// Restores the values of headers that a client sends back in their redacted form.
     pub(crate) fn keep_hidden(&mut self, before: &Self) {
         let Some(lines) = self.0.get_mut("header") else { return };
         let known: Vec<&str> = before.get("header").unwrap_or_default().lines().collect();
@@ -215,7 +215,7 @@ impl Options {
         *lines = lines.lines().map(kept).collect();
     }
 
-    /// The options as an object.
+    /// As a JSON object.
     pub fn into_value(self) -> Value {
         self.0
             .into_iter()
@@ -225,7 +225,7 @@ impl Options {
     }
 }
 
-/// A line of `header` without its value: any header may carry a key.
+/// A redacted `header` line: any header may contain a key.
 fn hidden(line: &str) -> String {
     let name = line.split_once(':').map_or(line, |(name, _)| name);
     format!("{name}: ***\n")

@@ -1,4 +1,4 @@
-//! Every option of aria2 1.36: one line each.
+//! The table of all options of aria2 1.36.
 
 use super::row::{
     Effect::{self, Acts, Inert, Refused},
@@ -6,7 +6,7 @@ use super::row::{
     Row, Scope,
 };
 
-/// No count has a use beyond this.
+/// An upper bound for counts; larger values have no effect.
 const MANY: u64 = 1_000_000_000;
 
 const ANY: u64 = u64::MAX;
@@ -18,7 +18,7 @@ const POLLS: &[&str] = &["epoll", "kqueue", "port", "poll", "select"];
 const TLS: &[&str] = &["SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2"];
 const LEVELS: &[&str] = &["debug", "info", "notice", "warn", "error"];
 
-/// An option of downloads.
+/// A row for an option of downloads.
 const fn request(name: &'static str, kind: Kind, default: &'static str, effect: Effect) -> Row {
     row(name, kind, default, effect, Scope::Request)
 }
@@ -42,7 +42,7 @@ const fn row(name: &'static str, kind: Kind, default: &'static str, effect: Effe
     }
 }
 
-/// The options. One without a default is a setting of the service, or there is none.
+/// An option without a default corresponds to a service setting, or has none.
 pub(crate) const ROWS: &[Row] = &[
     request("all-proxy", Text, "", Acts),
     request("all-proxy-passwd", Text, "", Acts),
@@ -241,7 +241,7 @@ pub(crate) const ROWS: &[Row] = &[
     start("truncate-console-readout", Flag, "true", Acts),
 ];
 
-/// What options do that a program is started with, where that is something else than what they do for clients.
+/// Options whose effect at the start of a program differs from that for RPC clients.
 pub(crate) const AT_START: &[(&str, Effect)] = &[
     ("connect-timeout", Acts),
     ("continue", Acts),
@@ -256,7 +256,7 @@ pub(crate) const AT_START: &[(&str, Effect)] = &[
     ("timeout", Acts),
 ];
 
-/// The options that have a letter.
+/// Short names.
 pub const LETTERS: &[(char, &str)] = &[
     ('D', "daemon"),
     ('M', "metalink-file"),

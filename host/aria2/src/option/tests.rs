@@ -159,7 +159,7 @@ fn settings_of_the_service_are_taken_out() {
 }
 
 #[test]
-fn nobody_who_asks_is_shown_a_secret_and_what_is_shown_comes_back_as_what_it_was() {
+fn secrets_are_redacted_and_redacted_values_keep_their_originals() {
     let given = serde_json::json!({"header": ["X-Api-Key: secret-1", "Cookie: a=secret-2"], "http-passwd": "secret-3",
         "all-proxy": "http://u:secret-4@proxy.test:8080/", "https-proxy": "u:secret-5@proxy.test",
         "http-proxy-passwd": "secret-6", "split": "3"});

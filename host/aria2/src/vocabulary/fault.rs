@@ -1,14 +1,14 @@
-//! From what went wrong to what aria2's clients read: codes and texts. The one place where that is decided.
+//! Maps errors to codes and texts for aria2's clients. The only place that decides them.
 
 use protocol::RpcError;
 
-/// The code of everything that a method refuses.
+/// The code of every refusal by a method.
 const REFUSED: i64 = 1;
 
 const PARSE: i64 = -32_700;
 const INVALID_REQUEST: i64 = -32_600;
 
-/// Why a call has no result. Texts are aria2's where aria2 has one.
+/// Texts are aria2's where aria2 has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
@@ -17,7 +17,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A method refuses something.
+    /// A refusal by a method.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             code: REFUSED,
@@ -39,7 +39,7 @@ impl Fault {
         }
     }
 
-    /// The key is not there or wrong.
+    /// The token is missing or wrong.
     pub fn unauthorized() -> Self {
         Self::new("Unauthorized")
     }
@@ -58,13 +58,13 @@ impl Fault {
 /// Why a command has no result.
 #[derive(Debug, Clone)]
 pub enum CommandError {
-    /// The service answered that it does not do it.
+    /// The service refused it.
     Refused(RpcError),
-    /// There is no answer; it may have been done or not.
+    /// There was no reply; the command may have been executed.
     Failed(String),
 }
 
-/// Why an option or a download is not taken, in aria2's words where it has some.
+/// Why an option or download is rejected, in aria2's text where there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(String);
@@ -100,7 +100,7 @@ impl From<RpcError> for Fault {
     }
 }
 
-/// aria2's number for the kind of failure that ended a download, as `errorCode` says it.
+/// aria2's `errorCode` for the kind of failure.
 pub(crate) fn error_code(kind: &str) -> u8 {
     match kind {
         "timeout" => 2,
@@ -121,7 +121,7 @@ pub(crate) fn error_code(kind: &str) -> u8 {
         "invalid-source" => 28,
         "busy" => 29,
         "checksum-mismatch" => 32,
-        // A refused connection is aria2's unknown error, too.
+        // aria2 reports a refused connection as unknown error, too.
         _ => 1,
     }
 }

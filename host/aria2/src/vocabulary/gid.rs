@@ -1,11 +1,10 @@
-//! GIDs: how aria2's clients name a task. The first half of its id, so that it needs no table and outlives restarts.
+//! GIDs: aria2's names of tasks. The first half of the task id, so they need no table and survive restarts.
 
 use std::fmt;
 
-/// Hexadecimal digits of a GID.
 const DIGITS: usize = 16;
 
-/// The second half of the id of a task whose GID was chosen: the same for all, so that no GID is given twice.
+/// The second half of the id of a task with a client-chosen GID. Constant, so that a GID cannot be used twice.
 const CHOSEN: u64 = 0x8000_6172_6961_3200;
 
 /// The first 64 bits of a task's id.
@@ -13,25 +12,25 @@ const CHOSEN: u64 = 0x8000_6172_6961_3200;
 pub(crate) struct Gid(u64);
 
 impl Gid {
-    /// The GID of the task with this id. Every task of the daemon has one.
+    /// Every task of the daemon has a GID.
     pub(crate) fn of_task(id: &str) -> Option<Self> {
         let (high, _) = uuid::Uuid::try_parse(id).ok()?.as_u64_pair();
         Some(Self(high))
     }
 
-    /// A GID that a client chose: all sixteen digits, and not zero.
+    /// A client-chosen GID: sixteen digits, not zero.
     pub(crate) fn chosen(text: &str) -> Option<Self> {
         let digits = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u64::from_str_radix(text, 16).ok()?;
         (digits && number != 0).then_some(Self(number))
     }
 
-    /// The id of a task that is created with this chosen GID.
+    /// The id of a task with this chosen GID.
     pub(crate) fn task_id(self) -> String {
         uuid::Uuid::from_u64_pair(self.0, CHOSEN).to_string()
     }
 
-    /// The first and the last GID that begin like `text`.
+    /// The first and last GID with this prefix.
     pub(crate) fn range(text: &str) -> Option<(Self, Self)> {
         let is_prefix = (1..=DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u64::from_str_radix(text, 16).ok().filter(|_| is_prefix)?;

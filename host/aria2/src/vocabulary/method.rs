@@ -1,12 +1,12 @@
-//! The methods: their names, in aria2's order, and which of them a visitor may call.
+//! The methods: names in aria2's order, and which of them a visitor may call.
 
-/// The version of aria2 whose methods these are.
+/// The version of aria2 with these methods.
 pub const VERSION: &str = "1.37.0";
 
-/// What of aria2 there is here.
+/// aria2's names of the supported features.
 pub const FEATURES: [&str; 5] = ["Async DNS", "HTTPS", "Message Digest", "Metalink", "XML-RPC"];
 
-/// The notifications; torrents' is never sent.
+/// Those of torrents are listed, but never sent.
 pub(crate) const NOTIFICATIONS: [&str; 6] = [
     "aria2.onDownloadStart",
     "aria2.onDownloadPause",
@@ -19,9 +19,9 @@ pub(crate) const NOTIFICATIONS: [&str; 6] = [
 /// Who may call a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum For {
-    /// Everybody: it says nothing about this service.
+    /// No token is needed: it reveals nothing about this service.
     All,
-    /// Browsers without a key, too: it looks at whose download it is about.
+    /// Visitors, too: the method checks whose download it is.
     Visitors,
     /// Only callers with [`Rights::Full`](crate::Rights::Full).
     Owners,
@@ -29,14 +29,13 @@ enum For {
 
 macro_rules! methods {
     ($($method:ident = $name:literal, $allowed:ident;)+) => {
-        /// A method, by its name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Method {
             $(#[doc = $name] $method,)+
         }
 
         impl Method {
-            /// Every name, in aria2's order.
+            /// In aria2's order.
             pub(crate) const NAMES: &'static [&'static str] = &[$($name),+];
 
             pub(crate) fn parse(name: &str) -> Option<Self> {
@@ -95,12 +94,11 @@ methods! {
 }
 
 impl Method {
-    /// Whether it needs no token. The calls within a `system.multicall` each bring their own.
+    /// Whether it needs no token. Calls within a `system.multicall` carry their own.
     pub(crate) fn is_open(self) -> bool {
         self.allowed() == For::All
     }
 
-    /// Whether a browser without a key may call it.
     pub(crate) fn is_for_visitors(self) -> bool {
         self.allowed() == For::Visitors
     }

@@ -1,10 +1,10 @@
-//! The parameters of a call, with aria2's refusals of what is not as its manual says.
+//! The parameters of a call, with aria2's faults for invalid ones.
 
 use serde_json::{Map, Value};
 
 use super::fault::Fault;
 
-/// The parameters that follow the token.
+/// Parameters after the token.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Params(pub(crate) Vec<Value>);
 
@@ -56,7 +56,7 @@ impl Params {
         self.need(index, Value::as_object)
     }
 
-    /// The texts of a list; whatever else is in it does not count.
+    /// The strings of a list; other items are ignored.
     pub(crate) fn texts(&self, index: usize) -> Result<Vec<&str>, Fault> {
         Ok(self.list(index)?.iter().filter_map(Value::as_str).collect())
     }
@@ -73,7 +73,7 @@ impl Params {
         self.find(index, Value::as_object)
     }
 
-    /// A place in a queue.
+    /// A position in a queue.
     pub(crate) fn position(&self, index: usize) -> Result<Option<usize>, Fault> {
         let position = self.find(index, Value::as_i64)?;
         let place =
@@ -86,7 +86,6 @@ impl Params {
         self.0.first()?.as_str()?.strip_prefix("token:")
     }
 
-    /// Takes the token away.
     pub(crate) fn drop_token(&mut self) {
         if self.token().is_some() {
             self.0.remove(0);

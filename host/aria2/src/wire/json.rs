@@ -1,4 +1,4 @@
-//! Calls and answers as JSON. Pure: any bytes give calls or a fault.
+//! JSON-RPC calls and answers. Pure: any bytes parse into calls or a fault.
 //!
 //! A message is not parsed into a tree. Its calls, ids and parameters remain slices of the text until a call is
 //! executed: a message of many calls takes little more memory than its text, and the parameters of a refused call are
@@ -16,7 +16,7 @@ use serde_json::{Value, value::RawValue};
 use crate::vocabulary::{fault::Fault, params::Params};
 use admission::json::{check_tree, outside_strings, string_end};
 
-/// Calls of one message, in a batch or in a `system.multicall`.
+/// Limit of calls in a batch or a `system.multicall`.
 pub(crate) const MAX_CALLS: usize = 10_000;
 
 /// The id in the answer to a call without one.
@@ -25,22 +25,21 @@ pub const NO_ID: &str = "null";
 /// The prefix of a first parameter that is the client's key.
 const TOKEN: &str = "token:";
 
-/// The parameters of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Given<'a> {
-    /// A list, still as text.
+    /// A list, not parsed yet.
     Text(&'a str),
     Read(Params),
 }
 
-/// A method and what it is called with.
+/// A method with its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Named<'a> {
     pub(crate) method: Cow<'a, str>,
     pub(crate) given: Given<'a>,
 }
 
-/// A call of a message. Its id goes back with the answer, whatever it is.
+/// The id is returned unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call<'a> {
     pub(crate) id: &'a str,
@@ -72,7 +71,6 @@ impl<'a> JsonMessage<'a> {
         }
     }
 
-    /// How many calls there are.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::One(_) => 1,
@@ -81,8 +79,8 @@ impl<'a> JsonMessage<'a> {
     }
 }
 
-/// The message that a GET's query stands for: `method`, `id` and `params`, or a batch in `params` alone. What is none
-/// becomes a message that is refused.
+/// Converts the query of a GET (`method`, `id` and `params`, or a batch in `params` alone) into a message. An invalid
+/// query becomes a message that is refused.
 pub fn query_message(query: &str) -> Vec<u8> {
     let (mut method, mut id, mut params) = (None, Value::Null, None);
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -111,7 +109,7 @@ pub fn query_message(query: &str) -> Vec<u8> {
     }
 }
 
-/// JSON in base64, with or without its padding.
+/// Base64 with or without padding.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let plain = text.trim_end_matches('=');
     let bytes = BASE64_NOPAD
@@ -133,7 +131,7 @@ struct Head<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// The members of a call within a call.
+/// Members of a call within a `system.multicall`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ChildHead<'a> {
@@ -143,8 +141,8 @@ struct ChildHead<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Whether clients can read an id that is sent back as it came: not a number beyond all numbers, half a surrogate pair, or
-/// a list nested without end. Plain strings are not looked at again.
+/// Whether clients can parse the id when it is returned unchanged: no number out of range, no lone surrogate, no
+/// excessive nesting. Plain strings need no check.
 fn is_readable(id: &str) -> bool {
     let is_plain = id.starts_with('"') && !id.contains('\\');
     is_plain || serde_json::from_str::<Value>(id).is_ok()
@@ -156,7 +154,7 @@ impl<'a> Call<'a> {
         Self { id: NO_ID, named }
     }
 
-    /// Reads an item of a batch.
+    /// Parses an item of a batch.
     pub(crate) fn read(item: &'a RawValue) -> Self {
         if !item.get().starts_with('{') {
             return Self::bad(Fault::invalid_request());
@@ -182,7 +180,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A text, if it is one.
+/// The string, if it is one.
 fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let plain = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if plain.contains('\\') {
@@ -191,7 +189,7 @@ fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(plain))
 }
 
-/// The items of a list that is the whole text.
+/// The items of a list.
 fn items(text: &[u8]) -> Result<Vec<&RawValue>, Fault> {
     struct Bounded(bool);
 
@@ -225,9 +223,9 @@ fn items(text: &[u8]) -> Result<Vec<&RawValue>, Fault> {
     Ok(items)
 }
 
-/// The parameters of a call that are read, or their text.
+/// Parameters as a tree or as text.
 impl Given<'_> {
-    /// The token, if the first parameter is one. Nothing else is looked at.
+    /// The token, if the first parameter is one. The rest is not parsed.
     pub(crate) fn token(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Text(list) => token_at(list.as_bytes().get(1..)?),
@@ -235,7 +233,7 @@ impl Given<'_> {
         }
     }
 
-    /// How many bytes of text they were, as far as that is known.
+    /// The bytes of the text, if it is one.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Text(list) => list.len(),
@@ -243,7 +241,7 @@ impl Given<'_> {
         }
     }
 
-    /// The parameters that follow the token.
+    /// Parses the parameters after the token.
     pub(crate) fn read(self) -> Result<Params, Fault> {
         let mut params = match self {
             Self::Read(params) => params,
@@ -257,14 +255,14 @@ impl Given<'_> {
     }
 }
 
-/// The calls within a call.
+/// The calls of a `system.multicall`.
 pub(crate) enum Children<'a> {
     Text(Vec<&'a RawValue>),
     Read(Vec<Value>),
 }
 
 impl<'a> Children<'a> {
-    /// The first parameter of a `system.multicall`.
+    /// Reads the first parameter of a `system.multicall`.
     pub(crate) fn of(given: Given<'a>) -> Result<Self, Fault> {
         let wrong = |params: &Params| match params.list(0) {
             Err(fault) => fault,
@@ -295,7 +293,6 @@ impl<'a> Children<'a> {
 }
 
 impl Children<'_> {
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Text(calls) => calls.len(),
@@ -303,7 +300,7 @@ impl Children<'_> {
         }
     }
 
-    /// The token of the first.
+    /// The token of the first call.
     pub(crate) fn token(&self) -> Option<String> {
         let token = |named: Named<'_>| named.given.token().map(Cow::into_owned);
         match self {
@@ -316,7 +313,7 @@ impl Children<'_> {
     }
 }
 
-/// Reads a call within a call.
+/// Parses a call of a `system.multicall`.
 pub(crate) fn child(call: &RawValue) -> Result<Named<'_>, Fault> {
     let head = call.get().starts_with('{').then(|| serde_json::from_str(call.get()));
     let Some(Ok(ChildHead { method_name, params })) = head else {
@@ -330,7 +327,7 @@ pub(crate) fn child(call: &RawValue) -> Result<Named<'_>, Fault> {
     Ok(Named { method, given })
 }
 
-/// The same of one that was read already.
+/// Like [`child`], for a call that is a tree already.
 pub(crate) fn read_child(call: Value) -> Result<Named<'static>, Fault> {
     let Value::Object(mut members) = call else {
         return Err(no_struct());
@@ -360,7 +357,8 @@ fn no_name() -> Fault {
     Fault::new("Missing methodName.")
 }
 
-/// The token of the first call in what has come of a message: the first text that begins a list and is one.
+/// The token of the first call in the beginning of a message: the first string at the start of a list with the token
+/// prefix.
 pub fn find_token(begun: &[u8]) -> Option<Cow<'_, str>> {
     let mut begins_list = false;
     for (place, byte) in outside_strings(begun) {
@@ -375,7 +373,7 @@ pub fn find_token(begun: &[u8]) -> Option<Cow<'_, str>> {
     None
 }
 
-/// The token that a text at the start of these bytes is, if it is there as a whole.
+/// The token string at the start of these bytes, if it is complete.
 fn token_at(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let bytes = bytes.trim_ascii_start();
     let begins = bytes
@@ -393,7 +391,7 @@ fn token_at(bytes: &[u8]) -> Option<Cow<'_, str>> {
     literal[1..end].strip_prefix(TOKEN).map(Cow::Borrowed)
 }
 
-/// Writes an answer up to its result, behind which it is closed.
+/// Writes the beginning of an answer, before its result.
 pub(crate) fn begin(answer: &mut Vec<u8>, id: &str) {
     for part in ["{\"id\":", id, ",\"jsonrpc\":\"2.0\",\"result\":"] {
         answer.extend_from_slice(part.as_bytes());
@@ -502,7 +500,7 @@ mod tests {
             "method=m&params=!!",
             "method=m&params=e30%3D",
             "params=e30%3D",
-            // Two values, which would be read as more members of the call.
+            // Two values, which a parser could take for more members of the call.
             "method=m&params=W10sImEiOjA",
         ] {
             assert!(code(&query_message(bad)).is_some(), "{bad}");

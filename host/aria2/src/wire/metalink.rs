@@ -1,14 +1,13 @@
-//! Metalink documents, version 4 (RFC 5854) and 3: which files there are, where, and what they hash to. Pure.
+//! Metalink documents, version 4 (RFC 5854) and 3: files, URLs and checksums. Pure.
 
 use super::xml::{Element, NotXml};
 
-/// Files of one document; a call makes no more tasks at once.
+/// Files per document; the same limit as for calls.
 const MAX_FILES: usize = 10_000;
 
-/// The rank of a URL that has none: the last.
+/// The priority of URLs without one: the last.
 const NO_PRIORITY: u32 = 999_999;
 
-/// A file.
 #[derive(Debug, PartialEq)]
 pub(crate) struct File {
     /// The name in the document, without hidden directories. Untrusted.
@@ -22,21 +21,21 @@ pub(crate) struct File {
     pub(crate) version: Option<String>,
 }
 
-/// Which URLs go before others.
+/// How URLs are ranked.
 #[derive(Debug, Default)]
 pub(crate) struct Preference {
-    /// Country codes, in lower case.
+    /// Preferred country codes, in lower case.
     pub(crate) locations: Vec<String>,
-    /// A scheme.
+    /// The preferred scheme.
     pub(crate) protocol: Option<String>,
-    /// What URLs without a scheme begin with.
+    /// The base of relative URLs.
     pub(crate) base: String,
 }
 
-/// The strongest first.
+/// Strongest first.
 const HASHES: [&str; 4] = ["sha-512", "sha-256", "sha-1", "md5"];
 
-/// Reads a document. Files that can be had over HTTP or HTTPS count, in order.
+/// Parses a document. Keeps files with HTTP or HTTPS URLs, in order.
 pub(crate) fn read(text: &str, preference: &Preference) -> Result<Vec<File>, NotXml> {
     let root = Element::read(text)?;
     if root.name != "metalink" {
@@ -54,7 +53,7 @@ pub(crate) fn read(text: &str, preference: &Preference) -> Result<Vec<File>, Not
 }
 
 fn file(element: &Element, preference: &Preference) -> Option<File> {
-    // Version 3 has its URLs and hashes in lists of their own.
+    // Version 3 nests URLs and hashes in their own elements.
     let urls = element.child("resources").unwrap_or(element);
     let hashes = element.child("verification").unwrap_or(element);
     let mut ranked: Vec<_> = urls.children("url").filter_map(|url| ranked(url, preference)).collect();
@@ -74,8 +73,8 @@ fn file(element: &Element, preference: &Preference) -> Option<File> {
     })
 }
 
-/// A path without control characters and without dots at the beginning or end of its steps: a document must not reach
-/// `.ssh` or `.config`.
+/// Removes control characters, and leading and trailing dots of path segments: a document must not reach `.ssh` or
+/// `.config`.
 fn visible(path: &str) -> String {
     let steps = path.split(['/', '\\']).map(|step| {
         let plain: String = step.chars().filter(|c| !c.is_control()).collect();
@@ -84,7 +83,7 @@ fn visible(path: &str) -> String {
     steps.filter(|step| !step.is_empty()).collect::<Vec<_>>().join("/")
 }
 
-/// A URL, and its rank: less is better.
+/// A URL with its rank; less is better.
 fn ranked(url: &Element, preference: &Preference) -> Option<((bool, bool, u32), String)> {
     let mut text = url.text.trim().to_owned();
     if !text.contains("://") {
@@ -100,7 +99,7 @@ fn ranked(url: &Element, preference: &Preference) -> Option<((bool, bool, u32), 
         .is_some_and(|location| preference.locations.contains(&location.to_ascii_lowercase()));
     let is_other = preference.protocol.as_ref().is_some_and(|wanted| *wanted != scheme);
     let number = |name: &str| url.attribute(name).and_then(|number| number.trim().parse::<u32>().ok());
-    // Version 3 counts the other way: 100 is best.
+    // Version 3 has the opposite order: 100 is best.
     let turned = || number("preference").map(|preference| 100u32.saturating_sub(preference));
     let priority = number("priority").or_else(turned).unwrap_or(NO_PRIORITY);
     Some(((is_elsewhere, is_other, priority), text))

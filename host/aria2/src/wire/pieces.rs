@@ -1,11 +1,11 @@
-//! Long answers in pieces.
+//! Splits long answers into pieces.
 
 use bytes::Bytes;
 
-/// How much of a list is written at once.
+/// The target size of a piece.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Short texts together, so that what is sent at once is neither one of them nor all.
+/// Groups short texts into pieces of about that size.
 pub(crate) fn grouped(
     mut texts: impl Iterator<Item = Vec<u8>> + Send + Sync,
 ) -> impl Iterator<Item = Bytes> + Send + Sync {

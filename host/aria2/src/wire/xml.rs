@@ -1,42 +1,40 @@
-//! XML documents as trees, for the two small dialects that clients send. Pure and bounded: no entities of the document's
-//! own, no depth, no crowd.
+//! A bounded XML parser that builds trees for XML-RPC and Metalink. Pure: no custom entities, limited depth and size.
 
 use quick_xml::{
     Reader, XmlVersion,
     events::{BytesStart, Event},
 };
 
-/// Elements within elements. A call of calls with options in lists has about twenty.
+/// A `system.multicall` with list options nests about twenty elements.
 const MAX_DEPTH: usize = 64;
 
-/// What the elements of a document may take in memory, without their texts. A call for ten thousand downloads takes less.
+/// Memory of a document's elements without their texts. A call for ten thousand downloads needs less.
 const MAX_TREE_BYTES: usize = 32 * 1024 * 1024;
 
-/// Attributes of an element that are read; both dialects know fewer.
+/// Attributes read per element; both formats define fewer.
 const MAX_ATTRIBUTES: usize = 16;
 
-/// What an element takes, with its name and the little that is lost beside its text.
+/// Estimated memory of an element: its name and the overhead of its text.
 const ELEMENT_BYTES: usize = size_of::<Element>() + 48;
 
-/// The document is none, or is out of bounds.
+/// The document is invalid or exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotXml;
 
-/// An element, with names as they are without their prefix.
+/// Names have no namespace prefix.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Element {
     pub(crate) name: String,
     pub(crate) attributes: Vec<(String, String)>,
-    /// The text in it, without that of its children.
+    /// Its own text, without that of children.
     pub(crate) text: String,
     pub(crate) children: Vec<Element>,
 }
 
 impl Element {
-    /// Reads a document.
     pub(crate) fn read(text: &str) -> Result<Self, NotXml> {
         let mut reader = Reader::from_str(text);
-        // The document itself is the first, and has the root as its child.
+        // The document node, whose only child is the root.
         let mut open = vec![Self::default()];
         let mut left = MAX_TREE_BYTES;
         loop {
@@ -55,7 +53,7 @@ impl Element {
                 }
                 Event::End(_) => {
                     let mut element = open.pop().ok_or(NotXml)?;
-                    // Lists grow by doubling, and most have one item.
+                    // Vectors grow by doubling, and most have one item.
                     element.children.shrink_to_fit();
                     open.last_mut().ok_or(NotXml)?.children.push(element);
                 }
@@ -107,14 +105,13 @@ impl Element {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// An attribute's value.
     pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         let mut found = self.attributes.iter().filter(|(key, _)| key == name);
         found.next().map(|(_, value)| value.as_str())
     }
 }
 
-/// The characters that every document may name.
+/// The predefined entities.
 fn named(name: &str) -> Option<char> {
     Some(match name {
         "lt" => '<',

@@ -1,4 +1,4 @@
-//! Calls and answers as XML-RPC. Pure: any text gives a call or none.
+//! XML-RPC calls and answers. Pure: any text parses into a call or an error.
 
 use std::{borrow::Cow, fmt, iter::once};
 
@@ -18,7 +18,7 @@ use crate::vocabulary::{fault::Fault, params::Params};
 const HEAD: &str = "<?xml version=\"1.0\"?><methodResponse>";
 const TAIL: &str = "</methodResponse>";
 
-/// Reads a call: the method's name and its parameters.
+/// Parses a call: method name and parameters.
 pub(crate) fn read(text: &str) -> Result<(String, Params), NotXml> {
     let call = Element::read(text)?;
     let method = call
@@ -43,7 +43,7 @@ fn value(element: &Element) -> Result<Value, NotXml> {
         "int" | "i4" | "i8" => text.trim().parse::<i64>().map_err(|_| NotXml)?.into(),
         "double" => text.trim().parse::<f64>().map_err(|_| NotXml)?.into(),
         "boolean" => (text.trim() == "1").into(),
-        // It stays in base64, as it is in JSON.
+        // It stays base64, as in JSON.
         "base64" => text.split_ascii_whitespace().collect::<String>().into(),
         "nil" => Value::Null,
         "array" => {
@@ -85,7 +85,7 @@ pub fn answer(outcome: Result<&str, &Fault>) -> String {
     text
 }
 
-/// The answer that is a list of these values, each a JSON text.
+/// An answer that is a list of these values, each a JSON text.
 pub(crate) fn list(values: impl Iterator<Item = Vec<u8>> + Send + Sync) -> impl Iterator<Item = Bytes> + Send + Sync {
     let head = [HEAD, "<params><param><value><array><data>"].concat();
     let tail = ["</data></array></value></param></params>", TAIL].concat();
@@ -97,7 +97,7 @@ pub(crate) fn list(values: impl Iterator<Item = Vec<u8>> + Send + Sync) -> impl 
     grouped(once(head.into_bytes()).chain(values).chain(once(tail.into_bytes())))
 }
 
-/// Writes a JSON text, value by value. What is no such text becomes an empty one.
+/// Converts a JSON text; an invalid one becomes an empty string.
 fn write_json(text: &mut String, json: &str) {
     let before = text.len();
     let mut reader = serde_json::Deserializer::from_str(json);
@@ -107,7 +107,7 @@ fn write_json(text: &mut String, json: &str) {
     }
 }
 
-/// Writes the value that it is given.
+/// Writes the value that it deserializes.
 struct Writer<'t>(&'t mut String);
 
 impl<'de> DeserializeSeed<'de> for Writer<'_> {
@@ -180,7 +180,7 @@ impl<'de> Visitor<'de> for Writer<'_> {
     }
 }
 
-/// The token of a call in what has come of it: the first value that is one. Nothing that comes before it is read.
+/// The token in the beginning of a call: the first value with the token prefix. Nothing before it is interpreted.
 pub fn find_token(begun: &[u8]) -> Option<Cow<'_, str>> {
     const BEGIN: &[u8] = b">token:";
     let place = begun.windows(BEGIN.len()).position(|window| window == BEGIN)?;
@@ -194,7 +194,7 @@ pub fn find_token(begun: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(element.text))
 }
 
-/// Text as XML carries it. Characters that no document may have are left out.
+/// Escapes text and drops characters that XML does not allow.
 fn escape(text: &mut String, plain: &str) {
     for char in plain.chars() {
         match char {

@@ -1,10 +1,10 @@
-//! `svc export`: prints what a service has left to do as another program reads it.
+//! `svc export`: prints a service's unfinished downloads in another program's format.
 
 use aria2::{
     files,
     option::{self, Row},
 };
-use command::{Exit, environment::Environment, print_whole};
+use command::{Exit, environment::Environment, print_bytes};
 use protocol::{CreateTaskRequest, ErrorCode, Method, TaskDto, TaskIdParams, TaskStatus};
 
 use crate::service::{Client, RemoteError, ServiceArgs};
@@ -31,7 +31,6 @@ pub struct Aria2Args {
     service: ServiceArgs,
 }
 
-/// Carries out the command.
 pub(crate) async fn run(command: &ExportCommand, environment: &Environment) -> anyhow::Result<Exit> {
     let ExportCommand::Aria2(args) = command;
     aria2(args, environment).await
@@ -48,16 +47,16 @@ async fn aria2(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Ex
         };
         match client.call::<CreateTaskRequest>(Method::TaskRequest, &params).await {
             Ok(request) => list.push_str(&entry(&task, request)),
-            // It was removed meanwhile.
+            // It was removed in the meantime.
             Err(RemoteError::Call(error)) if error.application_code() == Some(ErrorCode::NotFound) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    print_whole(list.as_bytes())
+    print_bytes(list.as_bytes())
 }
 
 fn entry(task: &TaskDto, mut request: CreateTaskRequest) -> String {
-    // Their values are not shown.
+    // The service redacts their values.
     request.headers = None;
     let asked = option::saved(&request, &task.task_id);
     let mut options = asked.filtered(|row| asked.get(row.name()) != row.default());
@@ -84,7 +83,7 @@ mod tests {
             mirrors: vec!["http://b/f".into()],
             save_dir: "/d".into(),
             segments: 3,
-            // More than aria2 has.
+            // More than aria2 allows.
             max_connections: Some(100),
             ..CreateTaskRequest::default()
         };

@@ -1,4 +1,4 @@
-//! `svc import`: hands a service the downloads of another program.
+//! `svc import`: adds the downloads of another program to a service.
 
 use std::{
     collections::BTreeSet,
@@ -43,7 +43,7 @@ pub struct Aria2Args {
     service: ServiceArgs,
 }
 
-/// What became of the downloads of a list.
+/// The result of an import.
 #[derive(Debug, Default)]
 struct Report {
     added: Vec<String>,
@@ -52,7 +52,6 @@ struct Report {
     notes: BTreeSet<String>,
 }
 
-/// Carries out the command.
 pub(crate) async fn run(command: &ImportCommand, environment: &Environment) -> anyhow::Result<Exit> {
     let ImportCommand::Aria2(args) = command;
     aria2(args, environment).await
@@ -86,14 +85,14 @@ async fn aria2(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Ex
             Err(error) => return Err(error.into()),
         }
     }
-    report.tell(args.service.json)
+    report.print_result(args.service.json)
 }
 
 fn read(path: &Path) -> Result<String, UsageError> {
     fs::read_to_string(path).map_err(|error| UsageError::new(path.display().to_string(), error.to_string()))
 }
 
-/// The options that the configuration gives to every download.
+/// The options that the configuration file sets for every download.
 fn usual(path: Option<&Path>, report: &mut Report) -> Result<Options, UsageError> {
     let Some(path) = path else {
         return Ok(Options::default());
@@ -111,7 +110,7 @@ fn usual(path: Option<&Path>, report: &mut Report) -> Result<Options, UsageError
 }
 
 impl Report {
-    /// Notes what of a download is not as it was with aria2.
+    /// Records how a download differs from what aria2 would do.
     fn note(&mut self, entry: &Entry, usual: &Options, save_dir: &Path, title: &str) {
         let refused = entry.refused.iter().map(ToString::to_string);
         let unknown = entry
@@ -144,7 +143,7 @@ impl Report {
         }
     }
 
-    fn tell(self, is_json: bool) -> anyhow::Result<Exit> {
+    fn print_result(self, is_json: bool) -> anyhow::Result<Exit> {
         let Self {
             added,
             known,

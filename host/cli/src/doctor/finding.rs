@@ -1,10 +1,9 @@
-//! What the doctor found: one line of its report.
+//! The result of a check: one line of the report.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
@@ -13,15 +12,14 @@ pub(crate) enum Level {
     Fail,
 }
 
-/// What was found.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) level: Level,
-    /// What was looked at.
+    /// The subject of the check.
     pub(crate) check: &'static str,
-    /// How it is.
+    /// The state.
     pub(crate) found: String,
-    /// What to do about it.
+    /// The remedy, if there is a problem.
     pub(crate) advice: Option<String>,
 }
 
@@ -52,13 +50,13 @@ impl Finding {
     }
 }
 
-/// A path as people read it.
+/// A path for display.
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// An error with its cause.
-pub(crate) fn whole(error: &dyn std::error::Error) -> String {
+/// An error with its causes.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     format!("{error}{cause}")
 }

@@ -1,4 +1,4 @@
-//! What can be seen on this machine whether or not a service runs: directories, locks, disk and clock.
+//! Checks of this machine that need no running service: directories, locks, disk space and clock.
 
 use std::{
     fs,
@@ -11,28 +11,28 @@ use command::{amount, directories};
 use protocol::endpoint::{ENDPOINT_FILE, Endpoint};
 use store::DataDir;
 
-use super::finding::{Finding, shown, whole};
+use super::finding::{Finding, shown, with_causes};
 
-/// The check of the directory for downloads.
+/// The name of the check of the download directory.
 pub(crate) const SAVE_DIR: &str = "save directory";
 
-/// Below this much space downloads of a usual size do not fit.
+/// With less free space, typical downloads do not fit.
 const LITTLE_SPACE_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// Clocks of two machines may differ by this; signatures of other devices allow no more.
+/// The tolerated clock difference; signatures of paired devices allow no more.
 pub(crate) const CLOCK_TOLERANCE: Duration = Duration::from_mins(2);
 
-/// No clock of this program's time shows less: 2025.
+/// 2025: an earlier clock is wrong, because this program did not exist.
 const EARLIEST: Duration = Duration::from_hours(482_136);
 
-/// What is known of the data directory.
+/// The state of the data directory.
 pub(crate) struct Place {
     pub(crate) findings: Vec<Finding>,
-    /// Whether a service runs on it.
+    /// Whether a running service holds its lock.
     pub(crate) is_in_use: bool,
 }
 
-/// Looks at the data directory and the clock.
+/// Checks the data directory and the clock.
 pub(crate) fn look(data_dir: &Path) -> Place {
     const CHECK: &str = "data directory";
     let path = shown(data_dir);
@@ -75,7 +75,7 @@ pub(crate) fn look(data_dir: &Path) -> Place {
     Place { findings, is_in_use }
 }
 
-/// Writes a file and takes it away again; the time that the file system gave it.
+/// Writes and removes a file; returns its modification time, which shows the clock of the file system.
 fn written_at(directory: &Path) -> io::Result<SystemTime> {
     let path = directory.join(format!(".svc-doctor-{}", std::process::id()));
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
@@ -103,7 +103,7 @@ fn clock(file_system: SystemTime) -> Finding {
     }
 }
 
-/// How far apart two moments are.
+/// The absolute difference.
 pub(crate) fn difference(one: SystemTime, other: SystemTime) -> Duration {
     one.duration_since(other).unwrap_or_else(|error| error.duration())
 }
@@ -134,10 +134,10 @@ fn agent_holder(data_dir: &Path) -> (Finding, bool) {
 }
 
 fn unreadable(check: &'static str, error: &dyn std::error::Error) -> Finding {
-    Finding::fail(check, whole(error), "run this as the user of the service")
+    Finding::fail(check, with_causes(error), "run this as the user of the service")
 }
 
-/// The agent's settings: whether they can be read.
+/// Checks that the agent's settings are readable.
 fn stored(data_dir: &Path) -> Vec<Finding> {
     const CHECK: &str = "agent's settings";
     match agent::stored(&directories::agent(data_dir)) {
@@ -158,7 +158,7 @@ fn stored(data_dir: &Path) -> Vec<Finding> {
     }
 }
 
-/// What the daemon says of itself, while it runs.
+/// Checks the endpoint file of a running daemon.
 fn endpoint(data_dir: &Path) -> Option<Finding> {
     const CHECK: &str = "daemon's version";
     let text = fs::read(data_dir.join(ENDPOINT_FILE)).ok()?;
@@ -181,7 +181,7 @@ fn endpoint(data_dir: &Path) -> Option<Finding> {
     })
 }
 
-/// Whether downloads can go into `directory`, of whose disk so many bytes are free.
+/// Checks that downloads can be written to `directory`, with this many free bytes.
 pub(crate) fn save_dir(directory: &Path, free_bytes: Option<u64>) -> Finding {
     let path = shown(directory);
     let free = free_bytes
@@ -216,7 +216,7 @@ fn is_writable(directory: &Path) -> bool {
     written_at(directory).is_ok()
 }
 
-/// Free bytes on the disk of `directory`, if that can be told.
+/// Free bytes on the disk of `directory`, if known.
 pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
     #[cfg(unix)]
     return rustix::fs::statvfs(directory)
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_the_directory_is_told_and_nothing_is_left_in_it() {
+    fn the_holder_is_reported_and_no_file_is_left() {
         let root = tempfile::tempdir().unwrap();
         let data = DataDir::lock(root.path().join("data")).unwrap();
         let place = look(data.path());
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_nearly_full_is_told() {
+    fn a_nearly_full_disk_is_reported() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(save_dir(root.path(), Some(1)).level, Level::Warn);
         assert_eq!(save_dir(root.path(), Some(u64::MAX)).level, Level::Ok);

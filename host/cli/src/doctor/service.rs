@@ -1,4 +1,4 @@
-//! What the service says, if one answers.
+//! Checks of a running service.
 
 use std::{path::Path, time::SystemTime};
 
@@ -9,33 +9,33 @@ use protocol::{
 };
 
 use super::{
-    finding::{Finding, whole},
+    finding::{Finding, with_causes},
     here::{self, CLOCK_TOLERANCE, SAVE_DIR, difference},
 };
 use crate::{
-    greet::greet,
+    ping::request_ping,
     service::{Client, RemoteError, Target},
 };
 
-/// The shortest key that nobody guesses in a lifetime, whatever it is made of.
+/// Keys of this length are safe against guessing, whatever characters they have.
 const STRONG_KEY_CHARS: usize = 16;
 
-/// Looks at the service at `target`; `runs_here` says that one holds this machine's data directory.
+/// Checks the service at `target`; `runs_here` means that a process holds this machine's data directory.
 pub(crate) async fn look(target: &Target, runs_here: bool) -> Vec<Finding> {
     const CHECK: &str = "service";
     let address = &target.address;
-    let (pong, date) = match greet(target).await {
+    let (pong, date) = match request_ping(target).await {
         Ok(answer) => answer,
         Err(error @ RemoteError::Unreachable { .. }) if !runs_here && address.is_loopback() => {
             return vec![Finding::warn(
                 CHECK,
-                whole(&error),
+                with_causes(&error),
                 "start it with \"svc serve\", or name its address with --url",
             )];
         }
         Err(error) => {
             let advice = error.advice().unwrap_or("look at what the service logs");
-            return vec![Finding::fail(CHECK, whole(&error), advice)];
+            return vec![Finding::fail(CHECK, with_causes(&error), advice)];
         }
     };
     let found = format!("Svc {} answers at {address}", pong.version);
@@ -64,7 +64,7 @@ fn clock(date: &str) -> Option<Finding> {
     })
 }
 
-/// Whether there is a key, and whether it can be guessed. It is never shown.
+/// Checks whether there is a key, and its strength. It is never printed.
 fn strength(key: &str) -> Finding {
     const CHECK: &str = "access key";
     match key.len() {
@@ -78,7 +78,7 @@ fn strength(key: &str) -> Finding {
     }
 }
 
-/// What the service lets in.
+/// Reports which interfaces are on and reachable.
 fn gates(status: &GatewayStatusDto) -> Finding {
     const CHECK: &str = "gates";
     let switches = [
@@ -116,7 +116,7 @@ fn gates(status: &GatewayStatusDto) -> Finding {
     }
 }
 
-/// What only who is let in is told.
+/// Checks that need authorization.
 async fn inside(target: &Target) -> Vec<Finding> {
     const ACCESS: &str = "access";
     const DAEMON: &str = "daemon";
@@ -124,7 +124,7 @@ async fn inside(target: &Target) -> Vec<Finding> {
         Ok(client) => client,
         Err(error) => {
             let advice = error.advice().unwrap_or("look at what the service logs");
-            return vec![Finding::fail(ACCESS, whole(&error), advice)];
+            return vec![Finding::fail(ACCESS, with_causes(&error), advice)];
         }
     };
     let mut findings = vec![Finding::ok(ACCESS, "the service lets you in")];

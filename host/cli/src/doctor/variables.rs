@@ -1,4 +1,4 @@
-//! Variables of the environment that are set and cannot be used. No value is repeated: it may be a secret.
+//! Checks for invalid environment variables. No value is printed: it may be a secret.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -14,7 +14,7 @@ use crate::service::Address;
 
 const CHECK: &str = "environment";
 
-/// A variable, and what is wrong with its text, if anything is.
+/// A variable, and a function that returns the problem with its value.
 type Rule = (&'static str, fn(&str) -> Option<String>);
 
 const RULES: &[Rule] = &[
@@ -43,7 +43,6 @@ const RULES: &[Rule] = &[
     }),
 ];
 
-/// Looks at all variables.
 pub(crate) fn look() -> Vec<Finding> {
     judge(variable)
 }
@@ -61,7 +60,7 @@ fn judge(read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     findings
 }
 
-/// The directory that a variable names for downloads.
+/// The download directory of the environment.
 pub(crate) fn save_dir() -> Option<PathBuf> {
     variable(environment::SAVE_DIR).map(PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! An archive of texts, of which none is larger than somebody reads.
+//! A ZIP archive of texts with a limited size.
 
 use std::{
     fs::File,
@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use zip::{ZipWriter, write::SimpleFileOptions};
 
-/// How much of a log file goes in: its end. All of them together stay below what mail takes.
+/// The last bytes of each log file. All files together fit into an e-mail.
 const MAX_LOG_BYTES: u64 = 4 * 1024 * 1024;
 
 pub(crate) struct Bundle {
@@ -29,7 +29,7 @@ impl Bundle {
         self.add(name, &text)
     }
 
-    /// The end of a log file, from the beginning of a line.
+    /// Adds the end of a log file, from the beginning of a line.
     pub(crate) fn add_end_of(&mut self, path: &Path) -> anyhow::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let text = end_of(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -52,7 +52,7 @@ fn end_of(path: &Path) -> std::io::Result<Vec<u8>> {
     let cut = file.metadata()?.len().saturating_sub(MAX_LOG_BYTES);
     file.seek(SeekFrom::Start(cut))?;
     let mut text = Vec::new();
-    // It may grow meanwhile.
+    // The file may grow while it is read.
     file.take(MAX_LOG_BYTES).read_to_end(&mut text)?;
     if cut > 0 {
         let line = text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);

@@ -1,4 +1,4 @@
-//! `svc plugin …` for the plugins of a service: list, install, agree to, switch, set, go back, remove.
+//! `svc plugin …` for plugins of a service: list, install, consent, enable, configure, roll back, remove.
 
 use std::{
     collections::BTreeMap,
@@ -108,7 +108,6 @@ pub struct SettingsArgs {
     pairs: Vec<(String, String)>,
 }
 
-/// Carries out the command.
 pub(crate) async fn run(command: PluginCommand, environment: &Environment) -> anyhow::Result<Exit> {
     let by_name = |identity| PluginParams { identity };
     let switch = |enabled| {
@@ -148,21 +147,20 @@ pub(crate) async fn run(command: PluginCommand, environment: &Environment) -> an
     }
 }
 
-/// Goes back to the version before.
+/// Restores the previous version of a plugin.
 pub(crate) async fn roll_back(args: &OneArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let params = |identity| PluginParams { identity };
     let what = "put back the version before of";
     act(args, environment, Method::PluginRollBack, params, what).await
 }
 
-/// Keeps a plugin at its version, or does not.
 pub(crate) async fn set_pinned(args: &OneArgs, pinned: bool, environment: &Environment) -> anyhow::Result<Exit> {
     let params = |identity| SetPluginPinnedParams { identity, pinned };
     let what = if pinned { "pinned" } else { "unpinned" };
     act(args, environment, Method::PluginSetPinned, params, what).await
 }
 
-/// Does one thing with one plugin.
+/// Calls a method with one plugin.
 async fn act<P: Serialize>(
     args: &OneArgs,
     environment: &Environment,
@@ -178,7 +176,7 @@ async fn act<P: Serialize>(
     print_done(&args.service, &answered, &sentence)
 }
 
-/// The plugin of that name, or beginning of it.
+/// Finds a plugin by name or unique prefix.
 async fn find(client: &mut Client<'_>, text: &str) -> anyhow::Result<PluginDto> {
     let plugins: Vec<PluginDto> = client.ask(Method::PluginList).await?;
     let known = Known::new("plugin", plugins.iter().map(|plugin| plugin.identity.clone()));
@@ -213,7 +211,7 @@ async fn list(service: &ServiceArgs, environment: &Environment) -> anyhow::Resul
     print_lines(table.lines())
 }
 
-/// How a plugin is, and what it waits for.
+/// The state of a plugin, and what it waits for.
 fn state(plugin: &PluginDto) -> String {
     let is = match plugin.disabled_reason {
         DisabledReason::CircuitBreaker => "disabled: keeps failing",
@@ -233,7 +231,7 @@ async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Resul
     let archive = read(&args.file)?;
     let target = args.service.target(environment)?;
     let installed = match http::upload(&target, "/api/v1/plugins/install", archive).await {
-        // A desktop takes no uploads as it is installed; it reads the file itself.
+        // A fresh desktop accepts no uploads, but can read a local file itself.
         Err(RemoteError::Refused { status: 404, .. } | RemoteError::NoKey { .. }) if target.address.is_loopback() => {
             let path = std::path::absolute(&args.file)?.display().to_string();
             let mut client = Client::connect(&target).await?;
@@ -249,7 +247,7 @@ async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Resul
     let mut lines = vec![format!("installed {identity} {version}")];
     if installed.pending_consent.is_some() {
         let mut client = Client::connect(&target).await?;
-        lines.extend(asked(&find(&mut client, identity).await?));
+        lines.extend(requested_permissions(&find(&mut client, identity).await?));
     }
     print_lines(lines)
 }
@@ -265,7 +263,7 @@ async fn log(args: &OneArgs, environment: &Environment) -> anyhow::Result<Exit> 
     print_lines(log_lines(&journal))
 }
 
-/// Everything that a plugin did, in the order in which it happened.
+/// All journal entries, in chronological order.
 fn log_lines(journal: &PluginJournalDto) -> Vec<String> {
     let events = journal.events.iter().map(|event| {
         let took = event.call.as_ref().map(|call| {
@@ -334,8 +332,8 @@ fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
     Ok(archive)
 }
 
-/// What a plugin asks for, and how one agrees to it.
-fn asked(plugin: &PluginDto) -> Vec<String> {
+/// The permissions that a plugin requests, and the command that grants them.
+fn requested_permissions(plugin: &PluginDto) -> Vec<String> {
     let PluginDto { identity, pending, .. } = plugin;
     let Some(pending) = pending else {
         return vec![format!("{identity} asks for nothing")];
@@ -352,9 +350,9 @@ fn asked(plugin: &PluginDto) -> Vec<String> {
     lines
 }
 
-/// That a version is somebody else's than the one that runs, if it is.
+/// A warning if the pending version is by another author than the running one.
 pub(crate) fn other_author(pending: &PendingVersionDto) -> Option<String> {
-    let told = match (&pending.folder, &pending.signed_by) {
+    let author = match (&pending.folder, &pending.signed_by) {
         (Some(folder), _) => format!(
             "  runs from the folder {folder}, whatever is in it, and gets the secrets, cookies, settings and memory of what \
              is installed, and all that it will ask for"
@@ -368,10 +366,10 @@ pub(crate) fn other_author(pending: &PendingVersionDto) -> Option<String> {
                 .to_owned()
         }
     };
-    pending.author_changed.then_some(told)
+    pending.author_changed.then_some(author)
 }
 
-/// What a permission lets a plugin do. A newer service may know some that this client does not.
+/// The description of a permission; an unknown one of a newer service is shown as is.
 pub(crate) fn words(permission: &str) -> String {
     permission
         .parse::<Permission>()
@@ -387,12 +385,12 @@ async fn consent(args: &ConsentArgs, environment: &Environment) -> anyhow::Resul
         return if service.json {
             print_json(&plugin.pending)
         } else {
-            print_lines(asked(&plugin))
+            print_lines(requested_permissions(&plugin))
         };
     };
     let sentence = format!("{} may do what it asked for", plugin.identity);
     let params = SetPluginEnabledParams {
-        // Who was switched off stays so.
+        // A plugin that the user disabled stays disabled.
         enabled: plugin.disabled_reason == DisabledReason::None,
         identity: plugin.identity,
         consent: Some(digest.clone()),
@@ -417,7 +415,7 @@ async fn settings(args: &SettingsArgs, environment: &Environment) -> anyhow::Res
     print_done(service, &answered, &sentence)
 }
 
-/// The values to set; one of them may come from standard input, so that nobody else sees it.
+/// The values to set; one may come from standard input, which other users of the machine cannot see.
 fn entries(pairs: &[(String, String)]) -> anyhow::Result<BTreeMap<String, String>> {
     let hidden: Vec<_> = pairs.iter().filter(|(_, value)| value == "-").collect();
     if let [_, (key, _), ..] = hidden[..] {
@@ -465,7 +463,7 @@ mod tests {
         }
     }
 
-    /// One whose next version asks for something.
+    /// A plugin whose pending version requests permissions.
     fn asking() -> PluginDto {
         let pending = PendingVersionDto {
             version: "2.0.0".into(),
@@ -504,23 +502,23 @@ mod tests {
     }
 
     #[test]
-    fn a_version_of_somebody_else_says_whose_it_is() {
+    fn a_version_by_another_author_is_marked() {
         let mut plugin = asking();
         let pending = plugin.pending.as_mut().unwrap();
         assert_eq!(other_author(pending), None);
         (pending.author_changed, pending.signed_by) = (true, Some("0123 4567".into()));
-        assert!(asked(&plugin)[3].contains("signed by 0123 4567, not by the author"));
+        assert!(requested_permissions(&plugin)[3].contains("signed by 0123 4567, not by the author"));
         plugin.pending.as_mut().unwrap().signed_by = None;
-        assert!(asked(&plugin)[3].contains("is not signed: it may be another author's"));
+        assert!(requested_permissions(&plugin)[3].contains("is not signed: it may be another author's"));
         plugin.pending.as_mut().unwrap().folder = Some("/src/site".into());
-        assert!(asked(&plugin)[3].contains("runs from the folder /src/site"));
+        assert!(requested_permissions(&plugin)[3].contains("runs from the folder /src/site"));
     }
 
     #[test]
     fn what_is_asked_for_is_shown_with_the_way_to_agree() {
-        assert_eq!(asked(&plugin()), ["site@author asks for nothing"]);
+        assert_eq!(requested_permissions(&plugin()), ["site@author asks for nothing"]);
         assert_eq!(
-            asked(&asking()),
+            requested_permissions(&asking()),
             [
                 "site@author 2.0.0 asks you to agree that it",
                 "  may contact https://site.test",

@@ -1,4 +1,4 @@
-//! `svc market …` for the users of a service: look for plugins, install and update them, and say where they come from.
+//! `svc market …` for users of a service: search, install and update plugins, and manage sources.
 
 mod ask;
 mod install;
@@ -55,7 +55,6 @@ pub struct SearchArgs {
     service: ServiceArgs,
 }
 
-/// Carries out the command.
 pub(crate) async fn run(command: MarketCommand, environment: &Environment) -> anyhow::Result<Exit> {
     match command {
         MarketCommand::List(args) => {
@@ -119,7 +118,7 @@ fn has_words(entry: &MarketEntryDto, words: &[String]) -> bool {
     words.iter().all(|word| texts.iter().any(|text| text.contains(word)))
 }
 
-/// What its user should know, the worst first.
+/// Notes for the user, most important first.
 fn state(entry: &MarketEntryDto) -> String {
     let is_told = |revoked: &RevocationDto| entry.yanked.contains(&revoked.reason);
     let is_pinned = matches!(&entry.installed, Some(MarketInstalledDto { pinned: true, .. }));
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dangerous_plugin_is_told_before_anything_else() {
+    fn a_dangerous_plugin_is_reported_first() {
         let revoked = RevocationDto {
             level: "malicious".into(),
             reason: "sends cookies".into(),

@@ -1,4 +1,4 @@
-//! `svc plugin preview`: what plugins show of a URL.
+//! `svc plugin preview`: the files that a plugin lists for a source URL.
 
 use command::{Exit, environment::Environment, print_json, print_lines};
 use protocol::{Method, PreviewItemDto, ResolvePreviewRequest, ResolvePreviewResponse};
@@ -18,7 +18,7 @@ pub struct PreviewArgs {
     service: ServiceArgs,
 }
 
-/// Carries out the command. That there is no list is an answer, not a failure.
+/// An empty or missing list is a result, not a failure.
 pub(crate) async fn run(args: &PreviewArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
@@ -30,11 +30,11 @@ pub(crate) async fn run(args: &PreviewArgs, environment: &Environment) -> anyhow
     if args.service.json {
         print_json(&found)
     } else {
-        print_lines(told(&found))
+        print_lines(lines(&found))
     }
 }
 
-fn told(found: &ResolvePreviewResponse) -> Vec<String> {
+fn lines(found: &ResolvePreviewResponse) -> Vec<String> {
     let ResolvePreviewResponse { plugin, error, .. } = found;
     if !error.is_empty() {
         let allow = |host: &String| format!("allow it with: svc plugin allow {plugin} {host}");
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_a_message_and_an_error_are_told_apart() {
+    fn a_list_a_message_and_an_error_are_distinguished() {
         let item = |name: &str, path: &str, size| PreviewItemDto {
             name: name.into(),
             path: path.into(),
@@ -82,7 +82,7 @@ mod tests {
             ..ResolvePreviewResponse::default()
         };
         assert_eq!(
-            told(&list),
+            lines(&list),
             [
                 "site@author lists 2 files: Share",
                 "   SIZE  FILE",
@@ -94,7 +94,7 @@ mod tests {
             message: "no plugin claims this URL".into(),
             ..ResolvePreviewResponse::default()
         };
-        assert_eq!(told(&plain), ["no plugin claims this URL"]);
+        assert_eq!(lines(&plain), ["no plugin claims this URL"]);
         let refused = ResolvePreviewResponse {
             plugin: "site@author".into(),
             error: "not granted".into(),
@@ -102,7 +102,7 @@ mod tests {
             ..ResolvePreviewResponse::default()
         };
         assert_eq!(
-            told(&refused),
+            lines(&refused),
             [
                 "not granted",
                 "allow it with: svc plugin allow site@author https://cdn.test"

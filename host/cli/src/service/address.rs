@@ -1,4 +1,4 @@
-//! The address of a service, checked once.
+//! The validated address of a service.
 
 use std::{
     fmt,
@@ -7,13 +7,12 @@ use std::{
 
 use transfer::SafeUrl;
 
-/// Where a service is: `http` or `https`, a host, perhaps a port and a path that a proxy in front of it wants. It holds
-/// no secret.
+/// `http` or `https`, a host, optionally a port and the path prefix of a reverse proxy. Contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address(SafeUrl);
 
 impl Address {
-    /// Reads an address; refused with what is wrong and how it is written.
+    /// Parses an address; the error explains the format.
     pub fn parse(text: &str) -> Result<Self, String> {
         const FORM: &str = "write http://host:port or https://host";
         let url = SafeUrl::parse(text).map_err(|problem| format!("{problem}; {FORM}"))?;
@@ -35,7 +34,7 @@ impl Address {
         Self::parse(&format!("http://127.0.0.1:{port}")).expect("it is written as an address is")
     }
 
-    /// Where a service that listens there is reached from this machine; none if no URL can say it.
+    /// How a listener is reached from this machine; none if it has no URL.
     pub(crate) fn of_listener(mut address: SocketAddr) -> Option<Self> {
         if address.ip().is_unspecified() {
             address.set_ip(match address.ip() {
@@ -46,19 +45,19 @@ impl Address {
         Self::parse(&format!("http://{address}")).ok()
     }
 
-    /// Whether it is written as `other`, or would be but for the name `localhost`.
+    /// Whether both name the same service, where `localhost` and the loopback address are equal.
     pub(crate) fn is_meant_by(&self, other: &Self) -> bool {
         let but_host = |address: &Self| (address.is_secure(), address.port(), address.path(""));
         let is_by_name = self.is_loopback() && other.host().eq_ignore_ascii_case("localhost");
         self == other || (is_by_name && but_host(self) == but_host(other))
     }
 
-    /// Whether TLS is spoken.
+    /// Whether TLS is used.
     pub(crate) fn is_secure(&self) -> bool {
         self.0.scheme() == "https"
     }
 
-    /// The host without the brackets of IPv6.
+    /// Without the brackets of IPv6.
     pub(crate) fn host(&self) -> &str {
         let host = self.0.as_url().host_str().unwrap_or_default();
         host.trim_start_matches('[').trim_end_matches(']')
@@ -68,7 +67,7 @@ impl Address {
         self.0.as_url().port_or_known_default().unwrap_or_default()
     }
 
-    /// What the `Host` header says.
+    /// The `Host` header.
     pub(crate) fn authority(&self) -> String {
         let host = self.0.as_url().host_str().unwrap_or_default();
         match self.0.as_url().port() {
@@ -77,12 +76,12 @@ impl Address {
         }
     }
 
-    /// The path of the service's `path`, which begins with a slash.
+    /// `path` (with a leading slash) below the address's prefix.
     pub(crate) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.0.as_url().path().trim_end_matches('/'))
     }
 
-    /// Whether it names this machine itself.
+    /// Whether the host is `localhost` or a loopback address.
     pub fn is_loopback(&self) -> bool {
         let host = self.host();
         let is_loopback = host.parse().is_ok_and(|ip: IpAddr| ip.to_canonical().is_loopback());
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_told_from_others() {
+    fn this_machine_is_distinguished_from_others() {
         for (text, expected) in [
             ("http://127.0.0.1:1", true),
             ("http://127.9.9.9", true),

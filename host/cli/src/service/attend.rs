@@ -1,4 +1,4 @@
-//! Passing on what a service does to whoever listens, until there is nothing more to tell.
+//! The loop of commands that follow a service: forwards snapshots and events until the command is done.
 
 use std::{io, pin::pin, time::Duration};
 
@@ -9,84 +9,84 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use super::{
     Client, RemoteError, Target,
-    follow::{Follow, Meaning, News, read},
+    follow::{Follow, Meaning, Update, read},
 };
 
-/// How often an audience is flushed that does not want to look: so late an event is seen at most.
+/// The flush interval of an observer without its own; bounds the delay of its output.
 const QUIET_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Who is told.
-pub trait Audience {
-    /// How often [`Audience::look`] is wanted.
+/// Receives what happens in a service.
+pub trait Observer {
+    /// How often [`Observer::look`] is called.
     fn interval(&self) -> Option<Duration>;
 
-    /// Everything is as it is here.
+    /// The complete state; replaces earlier ones.
     fn snapshot(&mut self, snapshot: &AgentSnapshot);
 
-    /// Something happened: as it was told, and what it means.
-    fn event(&mut self, told: &EventBody, event: &DaemonEvent);
+    /// An event, as received and decoded.
+    fn event(&mut self, received: &EventBody, event: &DaemonEvent);
 
-    /// Time to show how things are.
+    /// Called at the interval, to show progress.
     fn look(&mut self);
 
-    /// The service cannot be followed for now.
+    /// The connection was lost and is retried after the pause.
     fn away(&mut self, _why: &RemoteError, _pause: Duration) {}
 
-    /// Lets everything told so far be seen. Fails if nobody reads any more.
+    /// Flushes the output. Fails if its reader has closed it.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Whether nothing more will be told.
+    /// Whether the command needs no further events.
     fn is_done(&self) -> bool;
 }
 
-/// Why there is no more to tell.
+/// Why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The audience has heard all it wanted.
+    /// The observer is done.
     Done,
-    /// The user wants to stop.
+    /// The user requested a stop.
     Stopped,
-    /// The service ends.
+    /// The service shuts down.
     Quit,
-    /// What read our output has gone.
+    /// The output was closed by its reader.
     ReaderGone,
 }
 
-/// Tells `audience` what the service does.
-pub async fn attend(target: &Target, client: Client<'_>, audience: &mut dyn Audience) -> anyhow::Result<End> {
+/// Forwards the service's events to `observer`.
+pub async fn attend(target: &Target, client: Client<'_>, observer: &mut dyn Observer) -> anyhow::Result<End> {
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
-    let period = audience.interval().unwrap_or(QUIET_INTERVAL);
+    let period = observer.interval().unwrap_or(QUIET_INTERVAL);
     let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut follow = Follow::new(target, client);
     loop {
         let mut next = pin!(follow.next());
-        let news = loop {
+        let update = loop {
             tokio::select! {
                 biased;
                 () = stop.next() => return Ok(End::Stopped),
-                _ = ticks.tick() => audience.look(),
-                news = &mut next => break news?,
+                _ = ticks.tick() => observer.look(),
+                update = &mut next => break update?,
             }
-            if !is_read(audience.flush())? {
+            if !is_read(observer.flush())? {
                 return Ok(End::ReaderGone);
             }
         };
-        match news {
-            News::Snapshot(snapshot) => audience.snapshot(&snapshot),
-            News::Event(event) => match read(&event) {
-                Some(Meaning::Daemon(told, event)) => audience.event(&told, &event),
-                Some(Meaning::Replaced(daemon)) => audience.snapshot(&AgentSnapshot {
+        match update {
+            Update::Snapshot(snapshot) => observer.snapshot(&snapshot),
+            Update::Event(event) => match read(&event) {
+                Some(Meaning::Daemon(received, event)) => observer.event(&received, &event),
+                Some(Meaning::Replaced(daemon)) => observer.snapshot(&AgentSnapshot {
                     daemon: *daemon,
                     daemon_connected: true,
                     ..AgentSnapshot::default()
                 }),
                 None => {}
             },
-            News::Away { why, pause } => audience.away(&why, pause),
-            News::Quit => return Ok(End::Quit),
+            Update::Away { why, pause } => observer.away(&why, pause),
+            Update::Quit => return Ok(End::Quit),
         }
-        if audience.is_done() {
+        if observer.is_done() {
             return Ok(End::Done);
         }
     }

@@ -1,4 +1,4 @@
-//! A connection to a service's `/rpc`: upgrade, hello, calls one after the other, and events in order.
+//! A connection to a service's `/rpc`: upgrade, handshake, sequential calls, and events in order.
 
 use std::time::Duration;
 
@@ -28,21 +28,21 @@ use super::{
     http::{CLIENT, bearer, message},
 };
 
-/// How often a silent connection is checked, and how long the service may take to answer that.
+/// How often an idle connection is pinged, and how long the service may take to answer.
 const PING_EVERY: Duration = Duration::from_secs(25);
 const PING_TIME: Duration = Duration::from_secs(10);
 
-/// A connection that stands.
+/// An established connection.
 pub struct Client<'a> {
     target: &'a Target,
     socket: WebSocketStream<Stream>,
     calls: Calls,
-    /// The service's version.
+    /// The version of the service.
     pub version: String,
-    /// How far the events were followed since the snapshot.
+    /// The position in the event sequence since the snapshot.
     cursor: Cursor,
-    /// When the connection is to be checked, or is given up.
-    heard_by: Instant,
+    /// When the next ping is due, or the connection is given up.
+    deadline: Instant,
     is_being_checked: bool,
 }
 
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Client<'_> {
     }
 }
 
-/// Everything as of one event.
+/// The state at one event.
 #[derive(Deserialize)]
 struct Snapshot {
     epoch: String,
@@ -71,7 +71,7 @@ struct Body {
 struct Nothing {}
 
 impl<'a> Client<'a> {
-    /// Connects and says hello.
+    /// Connects and performs the handshake.
     pub async fn connect(target: &'a Target) -> Result<Self, RemoteError> {
         target.in_time(Self::open(target)).await
     }
@@ -96,7 +96,7 @@ impl<'a> Client<'a> {
             calls: Calls::default(),
             version: String::new(),
             cursor: Cursor::default(),
-            heard_by: Instant::now() + PING_EVERY,
+            deadline: Instant::now() + PING_EVERY,
             is_being_checked: false,
         };
         let hello = HelloParams {
@@ -112,12 +112,12 @@ impl<'a> Client<'a> {
         Ok(client)
     }
 
-    /// Calls a method that takes nothing.
+    /// Calls a method without parameters.
     pub async fn ask<R: DeserializeOwned>(&mut self, method: Method) -> Result<R, RemoteError> {
         self.call(method, &Nothing {}).await
     }
 
-    /// Calls a method.
+    /// Calls a method; events that arrive before the reply are dropped.
     pub async fn call<R: DeserializeOwned>(
         &mut self,
         method: Method,
@@ -127,7 +127,7 @@ impl<'a> Client<'a> {
         target.in_time_for(method, self.exchange(method, params)).await
     }
 
-    /// Everything as it is now; from here on [`Client::event`] tells what changes.
+    /// Fetches the current state; [`Client::event`] returns the changes from here on.
     pub async fn snapshot(&mut self) -> Result<AgentSnapshot, RemoteError> {
         let snapshot: Snapshot = self.ask(Method::SystemSnapshot).await?;
         self.cursor = Cursor::at(snapshot.epoch, snapshot.sequence);
@@ -142,17 +142,18 @@ impl<'a> Client<'a> {
             };
             let params = params.filter(|_| method == SERVICE_EVENT);
             let Some(params) = params else { continue };
-            let told: ServiceEventParams =
+            let notification: ServiceEventParams =
                 serde_json::from_str(params.get()).map_err(|error| unreadable(&error.to_string()))?;
-            match self.cursor.take(&told.epoch, told.sequence) {
-                Step::Next => return Ok(Some(told.event.event)),
+            match self.cursor.take(&notification.epoch, notification.sequence) {
+                Step::Next => return Ok(Some(notification.event.event)),
                 Step::Old => {}
                 Step::Gap => return Ok(None),
             }
         }
     }
 
-    /// Sends a call and waits for its reply. Events that come between are not kept: whoever follows them calls nothing.
+    /// Sends a call and waits for its reply. Events received meanwhile are dropped: commands that follow events make no
+    /// calls.
     async fn exchange<R: DeserializeOwned>(
         &mut self,
         method: Method,
@@ -183,10 +184,10 @@ impl<'a> Client<'a> {
         sent.map_err(|error| self.broken(error)).map(|()| id)
     }
 
-    /// As [`Client::frame`], and makes sure now and then that somebody is still there.
+    /// Like [`Client::frame`], and pings an idle connection.
     async fn frame_or_check(&mut self) -> Result<ServerFrame, RemoteError> {
         loop {
-            if let Ok(frame) = tokio::time::timeout_at(self.heard_by, self.frame()).await {
+            if let Ok(frame) = tokio::time::timeout_at(self.deadline, self.frame()).await {
                 return frame;
             }
             if self.is_being_checked {
@@ -196,7 +197,7 @@ impl<'a> Client<'a> {
                 });
             }
             self.is_being_checked = true;
-            self.heard_by = Instant::now() + PING_TIME;
+            self.deadline = Instant::now() + PING_TIME;
             self.send(Method::SystemPing, &Nothing {}).await?;
         }
     }
@@ -204,7 +205,7 @@ impl<'a> Client<'a> {
     async fn frame(&mut self) -> Result<ServerFrame, RemoteError> {
         loop {
             let message = self.socket.next().await;
-            self.heard_by = Instant::now() + PING_EVERY;
+            self.deadline = Instant::now() + PING_EVERY;
             self.is_being_checked = false;
             match message {
                 Some(Ok(Message::Text(text))) => return Ok(ServerFrame::read(&text)?),

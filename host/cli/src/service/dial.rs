@@ -1,4 +1,4 @@
-//! Opening a stream to a service: TCP, and TLS where its address says so. Never through a proxy.
+//! Opens a stream to a service: TCP, with TLS if its address requires it. Never through a proxy.
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
@@ -11,10 +11,10 @@ use super::{Address, RemoteError};
 
 pub(crate) type Stream = Box<dyn agent::ByteStream>;
 
-/// How long finding the service and connecting to it may take, each.
+/// The limit for resolving the name and for connecting, each.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whom TLS trusts: the authorities of a PEM file, else those that browsers trust.
+/// The trusted certificate authorities: of a PEM file, else those of browsers.
 pub(crate) fn trust(ca_certificate: Option<&Path>) -> Result<Arc<ClientConfig>, UsageError> {
     let mut config = match ca_certificate {
         Some(path) => {
@@ -30,13 +30,13 @@ pub(crate) fn trust(ca_certificate: Option<&Path>) -> Result<Arc<ClientConfig>, 
     Ok(Arc::new(config))
 }
 
-/// A stream to `address`, on which HTTP/1.1 is spoken.
+/// Opens an HTTP/1.1 stream to `address`.
 pub(crate) async fn dial(address: &Address, trust: &Arc<ClientConfig>) -> Result<Stream, RemoteError> {
     let unreachable = |source| RemoteError::Unreachable {
         address: address.to_string(),
         source,
     };
-    // The user named the service.
+    // The user chose the service, so private addresses are allowed.
     let target = (address.host(), address.port());
     let stream = egress::dial(&Names::default(), target, Reach::Anywhere, PATIENCE).await;
     let stream = stream.map_err(|error| unreachable(cause(error)))?;

@@ -1,22 +1,21 @@
-//! Why a command did not reach its service, or was refused by it: what people read, what they can do, and how the
-//! process ends.
+//! Errors of calls to a service: message, remedy, and exit code.
 
 use std::{io, time::Duration};
 
 use command::{Exit, amount};
 use protocol::{ErrorCode, RpcError, close, code};
 
-/// Why there is no result.
+/// Why a call to a service has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// Nobody answers.
+    /// No service answers.
     #[error("cannot reach the service at {address}")]
     Unreachable {
         address: String,
         #[source]
         source: io::Error,
     },
-    /// TLS does not come about.
+    /// The TLS handshake failed.
     #[error("cannot speak TLS with {address}")]
     Insecure {
         address: String,
@@ -29,7 +28,7 @@ pub enum RemoteError {
     NoKey { address: String, detail: Option<String> },
     #[error("the service at {address} does not accept the access key")]
     WrongKey { address: String },
-    /// The service answered with an HTTP status that is no success.
+    /// The service answered with an HTTP error status.
     #[error("the service at {address} refuses: {message}")]
     Refused {
         address: String,
@@ -38,23 +37,23 @@ pub enum RemoteError {
     },
     #[error("what answers at {address} is not Svc ({found})")]
     Foreign { address: String, found: String },
-    /// The service ended the connection.
+    /// The service closed the connection.
     #[error("the service at {address} closed the connection{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     Closed {
         address: String,
         code: Option<u16>,
         reason: Option<String>,
     },
-    /// A call was refused.
+    /// A call returned an error.
     #[error(transparent)]
     Call(#[from] RpcError),
-    /// What was named is not there.
+    /// A named object does not exist.
     #[error("no {what} matches {}", names.join(", "))]
     Unknown { what: &'static str, names: Vec<String> },
 }
 
 impl RemoteError {
-    /// How the process ends.
+    /// The exit of a command that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Unreachable { .. } | Self::Insecure { .. } | Self::Foreign { .. } | Self::Closed { .. } => {
@@ -72,7 +71,7 @@ impl RemoteError {
         }
     }
 
-    /// What can be done about it.
+    /// The remedy.
     pub fn advice(&self) -> Option<&'static str> {
         match self {
             Self::Unreachable { .. } => Some(
@@ -107,7 +106,7 @@ impl RemoteError {
         }
     }
 
-    /// Whether the same may go well in a while.
+    /// Whether a retry may succeed.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Silent { .. } | Self::Closed { .. } => true,
@@ -117,7 +116,7 @@ impl RemoteError {
         }
     }
 
-    /// Whether the connection fell behind, so that a new one is all that is needed.
+    /// Whether the connection fell behind, so that reconnecting is sufficient.
     pub(crate) fn is_gap(&self) -> bool {
         matches!(
             self,
@@ -128,7 +127,7 @@ impl RemoteError {
         )
     }
 
-    /// Whether the service said that it ends for good.
+    /// Whether the service announced its shutdown.
     pub(crate) fn is_quit(&self) -> bool {
         matches!(self, Self::Closed { reason: Some(reason), .. } if reason == close::SERVICE_QUIT_REASON)
     }
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_tried_again_is_told_from_what_is_over() {
+    fn temporary_errors_are_distinguished_from_permanent_ones() {
         let gap = closed(close::EVENT_GAP, close::EVENT_GAP_REASON);
         assert!(gap.is_gap() && !gap.is_quit());
         let quit = closed(close::GOING_AWAY, close::SERVICE_QUIT_REASON);

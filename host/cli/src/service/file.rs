@@ -1,4 +1,4 @@
-//! What the commands remember of their service: a small JSON file of the user's, readable by nobody else.
+//! The stored configuration of the client commands: a JSON file that only the user can read.
 
 use std::{
     fs::{self, OpenOptions},
@@ -13,28 +13,27 @@ use serde::{Deserialize, Serialize};
 
 use super::Address;
 
-/// The longest that may be asked for: a day.
+/// The longest timeout: a day.
 const MAX_TIMEOUT_SECONDS: f64 = 86_400.0;
 
-/// The shortest time that any network needs.
+/// The shortest timeout that any network can meet.
 const MIN_TIMEOUT_SECONDS: f64 = 0.1;
 
-/// Reads the time that an answer may take, in seconds.
+/// Parses a timeout in seconds.
 pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
     amount::parse_seconds(text, MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS)
 }
 
-/// The file. What is not there has its default.
+/// Missing members have their defaults.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ClientFile {
     /// The address of the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) url: Option<String>,
-    /// Its access key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<String>,
-    /// How long answers are waited for, in seconds.
+    /// The timeout of answers, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeout: Option<f64>,
 }
@@ -63,12 +62,11 @@ impl Key {
 }
 
 impl ClientFile {
-    /// Where it is.
     pub(crate) fn path() -> anyhow::Result<PathBuf> {
         directories::client_file().context("there is no home directory to keep the configuration in")
     }
 
-    /// What it says; nothing if it is not there.
+    /// Reads the file; a missing one is empty.
     pub(crate) fn read() -> anyhow::Result<Self> {
         match directories::client_file() {
             Some(path) => Self::read_from(&path),
@@ -82,7 +80,7 @@ impl ClientFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        // A message about a value would repeat it.
+        // A message of serde could contain the value of a secret.
         serde_json::from_slice(&text).map_err(|error| {
             let place = format!("{}, line {}", path.display(), error.line());
             UsageError::new(
@@ -93,7 +91,7 @@ impl ClientFile {
         })
     }
 
-    /// Replaces the file as a whole.
+    /// Replaces the file atomically.
     pub(crate) fn write(&self) -> anyhow::Result<()> {
         self.write_to(&Self::path()?)
     }
@@ -102,7 +100,7 @@ impl ClientFile {
         let new = path.with_extension("json.new");
         let write = || -> io::Result<()> {
             fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-            // One that an earlier try left may be readable by others.
+            // A file that an earlier attempt left behind may be readable by others.
             match fs::remove_file(&new) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -116,7 +114,7 @@ impl ClientFile {
         write().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The value of a key as people may see it.
+    /// A value for display; secrets are masked.
     pub(crate) fn shown(&self, key: Key) -> Option<String> {
         match key {
             Key::Url => self.url.clone(),
@@ -125,7 +123,6 @@ impl ClientFile {
         }
     }
 
-    /// Sets a key, or refuses the value.
     pub(crate) fn set(&mut self, key: Key, value: &str) -> Result<(), UsageError> {
         let refuse = |problem| UsageError::new(key.name(), problem);
         match key {
@@ -137,7 +134,6 @@ impl ClientFile {
         Ok(())
     }
 
-    /// Forgets a key.
     pub(crate) fn unset(&mut self, key: Key) {
         match key {
             Key::Url => self.url = None,
@@ -147,9 +143,9 @@ impl ClientFile {
     }
 }
 
-/// The first characters of a key, so that people can tell which one it is.
+/// The first characters of a key, so that users can recognize it.
 pub(crate) fn masked(token: &str) -> String {
-    // Of the shortest key allowed a quarter.
+    // At most a quarter of the shortest allowed key.
     let shown: String = token.chars().take(2).collect();
     format!("{shown}… ({} characters)", token.chars().count())
 }

@@ -1,4 +1,4 @@
-//! Following a service across broken connections: a snapshot, then events, then a snapshot again where some were missed.
+//! Follows a service across reconnects: a snapshot, then events, and another snapshot after missed events.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use protocol::{DaemonEvent, EventBody, agent::AgentSnapshot};
 
 use super::{Client, RemoteError, Target};
 
-/// The first pause before another try to connect, and the longest.
+/// The first and the longest pause before reconnecting.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// How far pauses differ, in percent, so that clients of one service do not come back all at once.
+/// The jitter of pauses in percent, so that clients do not reconnect simultaneously.
 const JITTER_PERCENT: u32 = 20;
 
-/// What is new.
 #[derive(Debug)]
-pub(crate) enum News {
-    /// Everything as it is now.
+pub(crate) enum Update {
+    /// The complete state.
     Snapshot(Box<AgentSnapshot>),
-    /// Something changed.
     Event(EventBody),
-    /// The service is away; it is tried again after the pause.
-    Away { why: RemoteError, pause: Duration },
-    /// The service said that it ends.
+    /// The connection was lost; it is retried after the pause.
+    Away {
+        why: RemoteError,
+        pause: Duration,
+    },
+    /// The service announced its shutdown.
     Quit,
 }
 
-/// A service that is followed.
 pub(crate) struct Follow<'a> {
     target: &'a Target,
     client: Option<Client<'a>>,
@@ -46,26 +46,26 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Waits for what is new. Not cancel-safe: what has begun (connecting, a pause) would begin anew.
-    pub(crate) async fn next(&mut self) -> Result<News, RemoteError> {
+    /// Waits for the next update. Not cancel-safe: a connection attempt or pause would start again.
+    pub(crate) async fn next(&mut self) -> Result<Update, RemoteError> {
         loop {
             match self.step().await {
-                Ok(Some(news)) => return Ok(news),
+                Ok(Some(update)) => return Ok(update),
                 Ok(None) => {}
-                Err(error) if error.is_quit() => return Ok(News::Quit),
+                Err(error) if error.is_quit() => return Ok(Update::Quit),
                 Err(error) if error.is_gap() => self.client = None,
                 Err(why) if why.is_temporary() => {
                     self.client = None;
                     let pause = self.pauses.next();
                     self.pause = Some(pause);
-                    return Ok(News::Away { why, pause });
+                    return Ok(Update::Away { why, pause });
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    async fn step(&mut self) -> Result<Option<News>, RemoteError> {
+    async fn step(&mut self) -> Result<Option<Update>, RemoteError> {
         let Some(client) = &mut self.client else {
             if let Some(pause) = self.pause.take() {
                 tokio::time::sleep(pause).await;
@@ -77,16 +77,16 @@ impl<'a> Follow<'a> {
         if self.has_snapshot {
             let event = client.event().await?;
             self.has_snapshot = event.is_some();
-            return Ok(event.map(News::Event));
+            return Ok(event.map(Update::Event));
         }
         let snapshot = client.snapshot().await?;
         self.has_snapshot = true;
         self.pauses = Pauses::default();
-        Ok(Some(News::Snapshot(Box::new(snapshot))))
+        Ok(Some(Update::Snapshot(Box::new(snapshot))))
     }
 }
 
-/// Growing pauses.
+/// Back-off.
 #[derive(Debug, Default)]
 struct Pauses(u32);
 
@@ -96,21 +96,21 @@ impl Pauses {
             .saturating_mul(2_u32.saturating_pow(self.0))
             .min(LONGEST_PAUSE);
         self.0 += 1;
-        // Without random numbers all pauses are the longest ones.
+        // Without random numbers, the longest pause is used.
         let chance = getrandom::u32().unwrap_or(u32::MAX) % (2 * JITTER_PERCENT + 1);
         whole * (100 - JITTER_PERCENT + chance) / 100
     }
 }
 
-/// What an event of the agent means to who follows tasks; none if nothing.
+/// The meaning of an agent event for commands that follow tasks.
 pub(crate) enum Meaning {
-    /// Of the daemon, as it told it.
+    /// A daemon event, as received and decoded.
     Daemon(EventBody, DaemonEvent),
-    /// Everything of the daemon anew.
+    /// The daemon's complete state.
     Replaced(Box<protocol::DaemonSnapshot>),
 }
 
-/// Reads an event of the agent. Kinds of newer services mean nothing.
+/// Decodes an agent event. Unknown kinds of newer services are ignored.
 pub(crate) fn read(event: &EventBody) -> Option<Meaning> {
     let data = event.data.get();
     match event.kind.as_str() {

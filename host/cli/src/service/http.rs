@@ -1,4 +1,4 @@
-//! One plain HTTP request to a service: what is asked before there is a key, and files.
+//! Single HTTP requests to a service: for unauthenticated endpoints and file uploads.
 
 use bytes::Bytes;
 use futures_util::future::join;
@@ -10,13 +10,12 @@ use serde::de::DeserializeOwned;
 
 use super::{RemoteError, Target, dial::dial};
 
-/// How these commands name themselves.
+/// The client name and user agent of these commands.
 pub(crate) const CLIENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
 
-/// Answers that are read here are short.
+/// Limit of responses; all of these are short.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// What a request was answered with.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -24,7 +23,7 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
 }
 
-/// Sends a request, with a JSON body if there is one, and reads the answer.
+/// Sends a request with an optional JSON body and reads the response.
 pub(crate) async fn send(
     target: &Target,
     method: Method,
@@ -43,7 +42,7 @@ pub(crate) async fn send(
     .await
 }
 
-/// Sends a file with the access key. What is not taken is an error.
+/// Uploads a file with the access key. A refusal is an error.
 pub(crate) async fn upload(target: &Target, path: &str, file: Vec<u8>) -> Result<Answer, RemoteError> {
     let request = request(target, Method::POST, path)
         .header(header::AUTHORIZATION, bearer(target)?)
@@ -97,12 +96,12 @@ async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<Answ
             body: body.map_err(|error| foreign(error.as_ref()))?.to_bytes(),
         })
     };
-    // The connection ends once the exchange has dropped its side of it.
+    // The connection task ends after the exchange has dropped its sender.
     join(exchange, connection).await.0
 }
 
 impl Answer {
-    /// The body as the record that is expected of a service.
+    /// Deserializes the body.
     pub(crate) fn read<T: DeserializeOwned>(&self, target: &Target) -> Result<T, RemoteError> {
         serde_json::from_slice(&self.body).map_err(|_| RemoteError::Foreign {
             address: target.address.to_string(),
@@ -111,7 +110,7 @@ impl Answer {
     }
 }
 
-/// The header's value that brings the key.
+/// The `Authorization` header.
 pub(crate) fn bearer(target: &Target) -> Result<HeaderValue, RemoteError> {
     let key = target.key()?;
     let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose())).map_err(|_| RemoteError::NoKey {
@@ -122,7 +121,7 @@ pub(crate) fn bearer(target: &Target) -> Result<HeaderValue, RemoteError> {
     Ok(value)
 }
 
-/// What the body of a refusal says for people.
+/// The message in the body of an error response.
 pub(crate) fn message(body: &[u8], status: StatusCode) -> String {
     let body: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let said = body["message"].as_str().or_else(|| body["error"].as_str());

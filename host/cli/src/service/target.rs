@@ -1,4 +1,5 @@
-//! Which service a command talks to, and with which key: flag, then environment, then file, then this machine's own.
+//! Resolves the service and key of a command: from options, then the environment, then the file, then the service on
+//! this machine.
 
 use std::{
     fs,
@@ -26,13 +27,13 @@ use super::{
     file::{ClientFile, parse_timeout},
 };
 
-/// How long answers are waited for unless somebody says otherwise.
+/// The default timeout of answers.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long what takes long is waited for, such as a download into the service.
+/// The timeout of slow methods, such as installing a plugin.
 const SLOW_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The largest file with a key; a key has 128 characters at most.
+/// A key has at most 128 characters.
 const MAX_KEY_FILE_BYTES: u64 = 4096;
 
 const TOKEN_HELP: &str =
@@ -74,24 +75,24 @@ pub struct ServiceArgs {
 /// A service, and how to reach it.
 #[derive(Debug)]
 pub struct Target {
-    /// Where it listens.
+    /// The address to connect to.
     pub address: Address,
     pub(crate) trust: Arc<ClientConfig>,
     key: Option<Secret>,
     timeout: Duration,
-    /// The same for methods that take long.
+    /// The timeout of slow methods.
     slow_timeout: Duration,
-    /// Where this machine's own service keeps its things.
+    /// The data directory of the service on this machine.
     data_dir: Option<PathBuf>,
 }
 
 impl ServiceArgs {
-    /// The service that is meant.
+    /// The service that the options select.
     pub fn target(&self, environment: &Environment) -> anyhow::Result<Target> {
         self.target_with(self.given_key(environment)?)
     }
 
-    /// The service that is meant, asked with the key that was given, if one was.
+    /// Like [`Self::target`], with a key that was resolved before.
     pub(crate) fn target_with(&self, given: Option<Secret>) -> anyhow::Result<Target> {
         let file = ClientFile::read()?;
         let data_dir = self.data_dir.clone().or_else(directories::data);
@@ -109,7 +110,7 @@ impl ServiceArgs {
         let of_file = in_file.unwrap_or_else(by_default);
         let named = self.url.as_deref().filter(|url| !url.is_empty());
         let address = named.map_or(Ok(of_file.clone()), |url| address("--url", url))?;
-        // The key in the file is that of the service in the file, and of no other.
+        // The stored key belongs to the stored address and must not be sent to another one.
         let remembered = || file.token.clone().filter(|_| address == of_file).map(Secret::new);
         let key = given.or_else(remembered);
         let timeout = || {
@@ -118,7 +119,7 @@ impl ServiceArgs {
         };
         let asked = self.timeout.or_else(timeout);
         Ok(Target {
-            // The very address: behind the name another one may listen, too.
+            // Uses the exact listening address: another program may listen at the other address of the same name.
             address: own.filter(|own| own.is_meant_by(&address)).unwrap_or(address),
             trust: dial::trust(self.ca_certificate.as_deref())?,
             key: key.filter(|key| !key.is_empty()),
@@ -128,7 +129,7 @@ impl ServiceArgs {
         })
     }
 
-    /// The key that was given for this command.
+    /// The explicitly given key.
     pub(crate) fn given_key(&self, environment: &Environment) -> Result<Option<Secret>, UsageError> {
         match (&self.token, &self.token_file) {
             (Some(token), _) => Ok(Some(token.clone())),
@@ -142,14 +143,14 @@ fn address(field: &str, text: &str) -> Result<Address, UsageError> {
     Address::parse(text).map_err(|problem| UsageError::new(field, problem))
 }
 
-/// A service that runs on a data directory, as it says itself.
+/// A running service, according to its lock file.
 struct Running {
     address: Address,
-    /// What programs of its user show in place of the access key.
+    /// The credential of programs of the same user, instead of the access key.
     pass: Option<AccessKey>,
 }
 
-/// The service of a data directory; none if none runs.
+/// The running service of a data directory.
 fn running(data_dir: &Path) -> Result<Option<Running>, DirectoryError> {
     let holder = agent::holder(&directories::agent(data_dir))?;
     Ok(holder.and_then(|Holder { pass, address, .. }| {
@@ -158,7 +159,7 @@ fn running(data_dir: &Path) -> Result<Option<Running>, DirectoryError> {
     }))
 }
 
-/// The first line of a file with a key; `-` is standard input.
+/// The first line of a key file; `-` is standard input.
 fn read_key(path: &PathBuf) -> Result<Secret, UsageError> {
     let refuse = |problem: String| UsageError::new("--token-file", problem);
     let mut text = String::new();
@@ -175,7 +176,7 @@ fn read_key(path: &PathBuf) -> Result<Secret, UsageError> {
 }
 
 impl Target {
-    /// The key to send: the one that was given, else what this user's own service on this machine takes for it.
+    /// The key to send: the given one, else the credential of this user's service on this machine.
     pub fn key(&self) -> Result<Secret, RemoteError> {
         if let Some(key) = &self.key {
             return Ok(key.clone());
@@ -186,7 +187,7 @@ impl Target {
         };
         let data_dir = self.data_dir.as_deref().ok_or_else(|| missing(None))?;
         let unusable = |error: DirectoryError| missing(Some(error.to_string()));
-        // Whoever else listens there must not get it.
+        // The credential must not be sent to another program that listens on the port.
         let pass = match running(data_dir).map_err(unusable)? {
             Some(Running { address, pass }) if address == self.address => pass,
             _ if !self.address.is_loopback() => return Err(missing(None)),
@@ -207,7 +208,7 @@ impl Target {
         Ok(Secret::new(key.expose()))
     }
 
-    /// The data directory of the service, if it is the one that this user runs on this machine, or none runs there.
+    /// The data directory, if the target is this user's service on this machine or no service is running there.
     pub fn own_data_dir(&self) -> Option<&Path> {
         let data_dir = self.data_dir.as_deref()?;
         let is_own = match running(data_dir) {
@@ -217,7 +218,7 @@ impl Target {
         is_own.then_some(data_dir)
     }
 
-    /// What `work` brings, if it takes no longer than an answer may.
+    /// Limits `work` to the timeout.
     pub(crate) async fn in_time<T>(
         &self,
         work: impl Future<Output = Result<T, RemoteError>>,
@@ -225,7 +226,7 @@ impl Target {
         self.within(self.timeout, work).await
     }
 
-    /// The same for an answer to this method.
+    /// Like [`Self::in_time`], with the timeout of a method.
     pub(crate) async fn in_time_for<T>(
         &self,
         method: Method,
@@ -255,7 +256,7 @@ impl Target {
     }
 }
 
-/// Prints what was done: as JSON, or as a sentence.
+/// Prints a result, as JSON or as a sentence.
 pub(crate) fn print_done(args: &ServiceArgs, record: &impl Serialize, sentence: &str) -> anyhow::Result<Exit> {
     if args.json {
         print_json(record)

@@ -1,7 +1,7 @@
-//! `svc add`: hands downloads to a service, and waits for them if it is told to.
+//! `svc add`: adds downloads to a service, and optionally waits for them.
 
+mod progress;
 mod request;
-mod telling;
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use protocol::{CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_B
 use serde_json::json;
 use transfer::{ByteCount, OnConflict};
 
-use self::telling::Telling;
+use self::progress::ProgressObserver;
 use super::find;
 use crate::service::{Client, ServiceArgs, attend::attend, print_done};
 
@@ -26,7 +26,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   svc add -i list.txt --paused
   svc add --wait https://host/disk.iso             and stay until it is there; Ctrl-C leaves the service at it";
 
-/// [`EXAMPLES`], and what scripts need to know.
+/// [`EXAMPLES`], and notes for scripts.
 pub(crate) fn long_help() -> String {
     const JSON: &str =
         "With --json the ids are printed as {\"taskIds\": […]}, in the order of the input. With --json and
@@ -34,10 +34,10 @@ pub(crate) fn long_help() -> String {
     format!("{EXAMPLES}\n\n{JSON}\n\n{}", command::exit::help())
 }
 
-/// How many bytes of requests are sent at once; what is around them fits into the rest of a frame.
+/// Bytes of requests per call; the rest of a frame is for its envelope.
 const MAX_CHUNK_BYTES: usize = MAX_REQUEST_BYTES - 4096;
 
-/// How many requests are sent at once, as many as a service takes.
+/// Requests per call, as limited by the service.
 const MAX_CHUNK: usize = 20_000;
 
 #[derive(Debug, clap::Args)]
@@ -93,7 +93,6 @@ struct TaskArgs {
     save_login: bool,
 }
 
-/// Carries out the command.
 pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let pattern = pattern(args)?;
@@ -137,9 +136,9 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
             verbose: 0,
         };
         let entered: Vec<_> = ids.into_iter().zip(urls).collect();
-        let mut telling = Telling::new(&entered, render::screen(&output, environment));
-        let end = attend(&target, client, &mut telling).await?;
-        return telling.end(end);
+        let mut progress = ProgressObserver::new(&entered, render::screen(&output, environment));
+        let end = attend(&target, client, &mut progress).await?;
+        return progress.end(end);
     }
     match &ids[..] {
         _ if args.service.json => print_json(&json!({ "taskIds": ids })),
@@ -148,7 +147,7 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
     }
 }
 
-/// What all tasks have in common beyond their sources and requests.
+/// Settings that all tasks share, beside sources and requests.
 fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
     let task = &args.task;
     let dir = task.dir.as_deref().map(std::path::absolute).transpose();
@@ -175,7 +174,7 @@ fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
     })
 }
 
-/// Makes the tasks, as many at once as fit into a frame. Fails naming what was made before, if anything was.
+/// Creates the tasks in batches that fit into a frame. A failure names the tasks that were created before.
 async fn create(client: &mut Client<'_>, requests: Vec<CreateTaskRequest>) -> anyhow::Result<CreatedTasks> {
     let mut all = CreatedTasks::default();
     for requests in chunks(requests)? {

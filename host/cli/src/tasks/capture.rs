@@ -1,4 +1,4 @@
-//! `svc capture`: what browsers handed over and what waits for a desktop's user.
+//! `svc capture`: decides about downloads that browsers handed over to a desktop.
 
 use command::{Exit, UsageError, amount, environment::Environment, print_json, print_lines};
 use protocol::{CaptureResolveParams, CaptureResolved, DownloadRequest, Method, PendingCaptureDto};
@@ -60,7 +60,6 @@ struct WhichArgs {
     all: bool,
 }
 
-/// Carries out the command.
 pub(crate) async fn run(args: &CaptureArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
@@ -119,7 +118,7 @@ async fn resolve(
 }
 
 impl WhichArgs {
-    /// The ids that are meant.
+    /// The ids of the named downloads.
     fn find(&self, waiting: &[PendingCaptureDto]) -> anyhow::Result<Vec<String>> {
         let ids = waiting.iter().map(|capture| capture.transaction_id.clone());
         if self.all {
@@ -133,8 +132,8 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What would be asked for: a URL, with method and body where it is more than a link.
-fn asked(capture: &PendingCaptureDto) -> String {
+/// The request of a download: its URL, with method and body unless it is a plain `GET`.
+fn request_text(capture: &PendingCaptureDto) -> String {
     let url = capture.url.replace('\n', " ");
     let parts = [capture.method.as_str(), &url, &capture.body];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -160,7 +159,7 @@ fn lines(waiting: &[PendingCaptureDto]) -> Vec<String> {
             size,
             capture.file_name.clone(),
             capture.referrer.clone(),
-            asked(capture),
+            request_text(capture),
         ]);
     }
     table.lines()

@@ -1,4 +1,4 @@
-//! Tasks and queues as people name them.
+//! Finds tasks and queues by the names that users type.
 
 use command::UsageError;
 use protocol::{Method, QueueDto};
@@ -9,9 +9,8 @@ use crate::{
     service::{Client, RemoteError},
 };
 
-/// The ids of all tasks.
 pub(crate) async fn known(client: &mut Client<'_>) -> anyhow::Result<Known> {
-    /// What is read of each task; a service may have a hundred thousand.
+    /// The only member that is deserialized; a service may have a hundred thousand tasks.
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Named {
@@ -21,7 +20,7 @@ pub(crate) async fn known(client: &mut Client<'_>) -> anyhow::Result<Known> {
     Ok(Known::new("task", tasks.into_iter().map(|task| task.task_id)))
 }
 
-/// The queue of that id, name, or beginning of an id.
+/// Finds a queue by id, name, or unique prefix of an id.
 pub(crate) async fn queue(client: &mut Client<'_>, text: &str) -> anyhow::Result<QueueDto> {
     let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
     pick(queues, text)

@@ -23,10 +23,10 @@ pub(crate) const LIST_EXAMPLES: &str = "Examples:
 
 Wherever a command takes an id, the first characters of it are enough, as long as no other id begins so.";
 
-/// The length of a task's id, which is a UUID.
+/// The length of a UUID.
 const WHOLE_ID_CHARS: usize = 36;
 
-/// Entries of a task's history that `status` shows; the most that come in one page.
+/// History entries shown by `status`: one page.
 const HISTORY: u32 = 200;
 
 #[derive(Debug, clap::Args)]
@@ -121,12 +121,12 @@ pub(crate) async fn list(args: &ListArgs, environment: &Environment) -> anyhow::
     print_lines(table.lines())
 }
 
-/// Whether a run of the task is alive, so that its figures are true.
+/// Whether the task has an active run, so that its figures are current.
 pub(crate) fn is_moving(task: &TaskDto) -> bool {
     matches!(task.status, TaskStatus::Downloading | TaskStatus::Preparing)
 }
 
-/// Status, share done, size and rate of a task, for a table.
+/// Columns of a table: status, percent, size and rate.
 pub(crate) fn figures(task: &TaskDto, run: Option<&TaskRuntimeDto>) -> [String; 4] {
     let run = run.filter(|_| is_moving(task));
     let total = run.map_or(0, |run| run.total_bytes).max(task.total_bytes);
@@ -142,7 +142,7 @@ pub(crate) fn figures(task: &TaskDto, run: Option<&TaskRuntimeDto>) -> [String; 
     [task.status.name().to_owned(), share, size, rate]
 }
 
-/// What people call a task: its file, or its source without secrets while that has no name.
+/// The file name, or the source URL without secrets before it is known.
 pub(crate) fn title(task: &TaskDto) -> String {
     if task.file_name.is_empty() {
         safe_url(&task.url)
@@ -155,17 +155,17 @@ pub(crate) fn safe_url(text: &str) -> String {
     SafeUrl::parse(text).map_or_else(|_| "(a source that is no URL)".to_owned(), |url| url.to_string())
 }
 
-/// A task with what is shown beside it.
+/// A task with its context.
 struct Looked {
     task: TaskDto,
-    /// Only of a task that is being downloaded.
+    /// Present while it is being downloaded.
     run: Option<TaskRuntimeDto>,
-    /// The name of its queue, or the id of one that is gone.
+    /// The name of its queue, or the id if the queue was deleted.
     queue: String,
 }
 
-/// The task that `id` means. A whole id needs nothing of other tasks, of which a service may have a hundred thousand; only
-/// the beginning of an id does, and figures of a run, which come with the snapshot alone.
+/// Finds a task. A complete id is queried alone, because a service may have a hundred thousand tasks; a prefix, and the
+/// progress of a run, require the snapshot.
 async fn look(client: &mut Client<'_>, id: &str) -> anyhow::Result<Looked> {
     let params = TaskIdParams {
         task_id: id.trim().to_ascii_lowercase(),
@@ -255,7 +255,7 @@ fn facts(task: &TaskDto, run: Option<&TaskRuntimeDto>, queue: &str) -> Vec<Strin
     .collect()
 }
 
-/// Unix seconds as people read them; empty stays empty.
+/// Formats Unix seconds; empty stays empty.
 fn moment(seconds: &str) -> String {
     let at = seconds
         .parse()
@@ -295,7 +295,7 @@ pub(crate) async fn remove(args: &RemoveArgs, environment: &Environment) -> anyh
     .await
 }
 
-/// Changes the named tasks, all of them or, if one is unknown, none.
+/// Changes the named tasks; if one is unknown, none is changed.
 async fn change(
     args: &IdsArgs,
     environment: &Environment,

@@ -1,4 +1,4 @@
-//! `svc queue`: queues, listed and changed.
+//! `svc queue`: lists and changes queues.
 
 use command::{Exit, amount, environment::Environment, print_json, print_lines};
 use protocol::{Method, MoveTaskParams, OkResult, QueueDto, QueueFields, QueueIdParams, UpdateQueueParams};
@@ -21,7 +21,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 A queue is named by its name or id; \"main\" and \"later\" always exist.";
 
-/// Bytes of the unit that limits of queues have on the wire.
+/// Limits of queues are in KiB on the wire.
 const KIB: u64 = 1024;
 
 #[derive(Debug, clap::Args)]
@@ -101,9 +101,9 @@ struct FieldArgs {
 }
 
 impl FieldArgs {
-    /// `fields` with what was named changed.
+    /// `fields` with the given options applied.
     fn change(&self, mut fields: QueueFields) -> QueueFields {
-        // Rounded up: a limit never becomes none.
+        // Rounded up, so that a small limit does not become 0, which means unlimited.
         let kib = |bytes: u64| bytes.div_ceil(KIB);
         fields.speed_limit_kbps = self.limit.map_or(fields.speed_limit_kbps, kib);
         fields.upload_limit_kbps = self.upload_limit.map_or(fields.upload_limit_kbps, kib);
@@ -115,7 +115,6 @@ impl FieldArgs {
     }
 }
 
-/// Carries out the command.
 pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let mut client = Client::connect(&target).await?;

@@ -1,4 +1,4 @@
-//! `svc watch`: what a service does, as it does it.
+//! `svc watch`: follows what a service does.
 
 mod events;
 mod lines;
@@ -11,7 +11,7 @@ use command::{Exit, environment::Environment, print_lines};
 
 use super::find;
 use crate::service::{
-    Audience, Client, ServiceArgs,
+    Client, Observer, ServiceArgs,
     attend::{End, attend},
 };
 
@@ -28,7 +28,6 @@ pub struct WatchArgs {
     service: ServiceArgs,
 }
 
-/// Carries out the command.
 pub(crate) async fn run(args: &WatchArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
@@ -39,18 +38,18 @@ pub(crate) async fn run(args: &WatchArgs, environment: &Environment) -> anyhow::
     };
     let view = view::View::new(ids);
     let is_terminal = io::stdout().is_terminal() && !environment.is_dumb_terminal;
-    let mut audience: Box<dyn Audience> = if args.service.json {
+    let mut observer: Box<dyn Observer> = if args.service.json {
         Box::new(events::Events::new(io::stdout(), view))
     } else if is_terminal {
         Box::new(live::Live::new(view, target.address.to_string()))
     } else {
         Box::new(lines::Lines::new(io::stdout(), view))
     };
-    let end = attend(&target, client, audience.as_mut()).await?;
-    audience.look();
-    // Who has gone needs no last words.
-    let _gone = audience.flush();
-    drop(audience);
+    let end = attend(&target, client, observer.as_mut()).await?;
+    observer.look();
+    // The output may be closed already.
+    let _gone = observer.flush();
+    drop(observer);
     match end {
         End::Quit if !args.service.json => print_lines([format!("the service at {} ends", target.address)]),
         _ => Ok(Exit::Success),

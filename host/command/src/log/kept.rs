@@ -1,4 +1,4 @@
-//! The log files of a process: one that is written, and the one before it.
+//! Rotating log files of a process: the current and the previous one.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -9,10 +9,10 @@ use std::{
 #[cfg(unix)]
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 
-/// Where a service's log files are, in its data directory.
+/// The directory of log files in the data directory.
 pub const LOG_DIR: &str = "logs";
 
-/// The largest log file. With the one before, that is some weeks of a quiet service and some hours of a loud one.
+/// The two files cover some weeks of an idle service and some hours of a busy one.
 const MAX_FILE_BYTES: u64 = 5 * 1024 * 1024;
 
 /// All log files of a directory.
@@ -28,7 +28,7 @@ pub fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A log file that begins anew when it is full.
+/// A log file that is rotated when it is full.
 #[derive(Debug)]
 pub(super) struct Kept {
     path: PathBuf,
@@ -39,7 +39,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Goes on with the log file of this process.
+    /// Appends to the log file of this process.
     pub(super) fn open(directory: &Path, process: &str) -> io::Result<Self> {
         Self::with_limit(directory, process, MAX_FILE_BYTES)
     }
@@ -71,7 +71,7 @@ fn append(path: &Path) -> io::Result<File> {
 }
 
 impl Write for Kept {
-    /// A whole line each time.
+    /// Called with a complete line each time.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if self.bytes >= self.max_bytes {
             fs::rename(&self.path, &self.before)?;

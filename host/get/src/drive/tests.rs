@@ -1,4 +1,4 @@
-//! The loop around a real engine, with a transport that moves nothing.
+//! The main loop with a real engine and a fake transport.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use transfer::{Failure, FailureKind, Finished, Job, Outcome, RunEvent, RunFuture
 use super::*;
 use crate::{args::GetArgs, render::Recorder};
 
-/// A transport for `fake:` URLs whose path says how the run ends.
+/// A transport for `fake:` URLs, whose path determines how the run ends.
 #[derive(Debug)]
 struct Fake;
 
@@ -61,7 +61,7 @@ struct Line {
     get: GetArgs,
 }
 
-/// Drives the files of an input file with this text; answers the exit and what was told.
+/// Downloads the files of an input file; returns the exit and the reported events.
 fn drive_list(list: &str) -> (Exit, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("list.txt");
@@ -76,13 +76,13 @@ fn drive_list(list: &str) -> (Exit, Vec<String>) {
     let exit = runtime
         .block_on(drive(&plan, Arc::new(Fake), Box::new(screen.clone())))
         .unwrap();
-    (exit, screen.told())
+    (exit, screen.lines())
 }
 
 #[test]
-fn each_file_is_told_from_start_to_end_and_the_last_failure_is_the_exit() {
-    let (exit, told) = drive_list("fake://a/x\nfake://missing/y\nfake://taken/z\n");
-    let of = |index: char| -> Vec<_> { told.iter().filter(|line| line.starts_with(index)).cloned().collect() };
+fn each_file_is_reported_from_start_to_end_and_the_last_failure_is_the_exit() {
+    let (exit, lines) = drive_list("fake://a/x\nfake://missing/y\nfake://taken/z\n");
+    let of = |index: char| -> Vec<_> { lines.iter().filter(|line| line.starts_with(index)).cloned().collect() };
     assert_eq!(
         of('0'),
         [
@@ -94,7 +94,7 @@ fn each_file_is_told_from_start_to_end_and_the_last_failure_is_the_exit() {
     );
     assert_eq!(of('1'), ["1 started", "1 failed not-found"]);
     assert_eq!(of('2'), ["2 started", "2 skipped /nowhere/z"]);
-    assert_eq!(told.last().unwrap(), "summary 1 1 1 0");
+    assert_eq!(lines.last().unwrap(), "summary 1 1 1 0");
     assert_eq!(exit, Exit::NotFound);
 }
 
@@ -105,16 +105,16 @@ fn a_list_longer_than_what_the_engine_is_given_at_once_comes_whole() {
         writeln!(list, "fake://a/{index}").unwrap();
         list
     });
-    let (exit, told) = drive_list(&list);
+    let (exit, lines) = drive_list(&list);
     assert_eq!(exit, Exit::Success);
-    assert_eq!(told.iter().filter(|line| line.contains("finished")).count(), count);
-    assert_eq!(told.last().unwrap(), &format!("summary {count} 0 0 0"));
+    assert_eq!(lines.iter().filter(|line| line.contains("finished")).count(), count);
+    assert_eq!(lines.last().unwrap(), &format!("summary {count} 0 0 0"));
 }
 
 #[test]
 fn a_request_to_stop_lets_runs_save_and_says_unfinished() {
-    let (exit, told) = drive_list("fake://stop/x\n");
+    let (exit, lines) = drive_list("fake://stop/x\n");
     assert_eq!(exit, Exit::Unfinished);
-    assert!(!told.iter().any(|line| line.contains("failed")), "{told:?}");
-    assert_eq!(told.last().unwrap(), "summary 0 0 0 1");
+    assert!(!lines.iter().any(|line| line.contains("failed")), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "summary 0 0 0 1");
 }

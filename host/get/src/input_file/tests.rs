@@ -11,7 +11,7 @@ fn all(text: &str) -> Result<Vec<Entry<'_>>, UsageError> {
 }
 
 #[test]
-fn mirrors_options_comments_and_blank_lines_are_told_apart() {
+fn mirrors_options_comments_and_blank_lines_are_distinguished() {
     let text = "\u{feff}# a list\r\n\r\nhttp://a.test/x\thttp://b.test/x\t\r\n  out=x.bin\r\n \t# why\r\n\theader = A: b=c \r\n\nhttp://c.test/y";
     let entries = all(text).unwrap();
     assert_eq!(entries.len(), 2);

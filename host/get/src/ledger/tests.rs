@@ -1,4 +1,4 @@
-//! What changes of tasks mean for the files, their sums and what is told.
+//! How changes of tasks affect files, totals and reported events.
 
 use super::*;
 use crate::render::Recorder;
@@ -23,7 +23,7 @@ fn ledger_with(indexes: &[usize]) -> (Ledger, Vec<TaskId>, Recorder) {
 }
 
 #[test]
-fn a_file_is_told_once_from_its_start_to_its_end() {
+fn a_file_is_reported_once_from_its_start_to_its_end() {
     let (mut ledger, ids, mut screen) = ledger_with(&[7]);
     let nameless = Change {
         path: None,
@@ -43,7 +43,7 @@ fn a_file_is_told_once_from_its_start_to_its_end() {
     ledger.changed(ids[0], change(TaskState::Running), &mut screen);
     ledger.changed(ids[0], change(TaskState::Running), &mut screen);
     assert_eq!(ledger.active()[0].name.as_deref(), Some("sub/x.bin"));
-    // 40 of the bytes were there before this run.
+    // 40 of the bytes were received by an earlier run.
     let progress = Progress {
         done_bytes: 70,
         received_bytes: 30,
@@ -56,7 +56,7 @@ fn a_file_is_told_once_from_its_start_to_its_end() {
         "it has ended already"
     );
     assert_eq!(
-        screen.told(),
+        screen.lines(),
         [
             "7 started",
             "7 named /data/sub/x.bin Some(100)",
@@ -97,8 +97,8 @@ fn the_last_failure_counts_and_a_skipped_file_is_none() {
         },
         &mut screen,
     );
-    let told = screen.told();
-    let ends: Vec<_> = told.iter().filter(|line| !line.ends_with("started")).collect();
+    let lines = screen.lines();
+    let ends: Vec<_> = lines.iter().filter(|line| !line.ends_with("started")).collect();
     assert_eq!(
         ends,
         ["0 failed timeout", "1 failed not-found", "2 skipped /data/sub/x.bin"]

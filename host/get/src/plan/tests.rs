@@ -1,4 +1,4 @@
-//! What options mean together, and that what cannot be is refused before anything starts.
+//! How options combine, and that invalid combinations are refused before anything starts.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn only_task(arguments: &[&str]) -> TaskSpec {
     tasks.into_iter().next().unwrap()
 }
 
-/// A plan for an input file of this text.
+/// A plan for an input file with this text.
 fn plan_of_list(text: &str, arguments: &[&str]) -> Result<Plan, UsageError> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("list.txt");

@@ -1,4 +1,4 @@
-//! Bars on a terminal: one line per file under way, as many as fit, and what has ended above them.
+//! Progress bars on a terminal: one line per active file, as many as fit, below the events.
 
 use std::{io, time::Duration};
 
@@ -7,13 +7,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Event, FileView, Screen, Totals, text};
 
-/// Redraws per second: what looks alive, and costs nothing.
+/// The interval of redraws: smooth enough, at negligible cost.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// More bars than this are no longer read.
+/// More bars are not readable.
 const MAX_BARS: usize = 12;
 
-/// Rows that stay free for the overview and the line below it.
+/// Rows reserved for the overview and the cursor's line.
 const OTHER_ROWS: usize = 3;
 
 /// All bars are one block that is drawn at once, so the cost is per redraw and not per event.
@@ -21,8 +21,8 @@ const OTHER_ROWS: usize = 3;
 pub(super) struct Bars {
     block: ProgressBar,
     palette: text::Palette,
-    /// Lines told since the last redraw.
-    told: Vec<String>,
+    /// Event lines since the last redraw.
+    lines: Vec<String>,
 }
 
 impl Bars {
@@ -32,14 +32,14 @@ impl Bars {
         Self {
             block,
             palette,
-            told: Vec::new(),
+            lines: Vec::new(),
         }
     }
 
-    fn print_told(&mut self) {
-        if !self.told.is_empty() {
-            self.block.println(self.told.join("\n"));
-            self.told.clear();
+    fn print_lines(&mut self) {
+        if !self.lines.is_empty() {
+            self.block.println(self.lines.join("\n"));
+            self.lines.clear();
         }
     }
 }
@@ -49,23 +49,23 @@ impl Screen for Bars {
         Some(INTERVAL)
     }
 
-    fn tell(&mut self, file: &FileView, event: &Event<'_>) {
-        // The bar itself shows that a file has begun.
+    fn report(&mut self, file: &FileView, event: &Event<'_>) {
+        // The bar itself shows that the file started.
         if !matches!(event, Event::Named { .. }) {
-            self.told.extend(text::event(file, event, self.palette));
+            self.lines.extend(text::event(file, event, self.palette));
         }
     }
 
     fn progress(&mut self, active: &[&FileView], totals: &Totals) {
-        self.print_told();
+        self.print_lines();
         self.block
             .set_message(block(active, totals, terminal::size(), self.palette));
         self.block.tick();
     }
 
     fn summary(&mut self, totals: &Totals) {
-        self.told.extend(text::summary(totals));
-        self.print_told();
+        self.lines.extend(text::summary(totals));
+        self.print_lines();
         self.block.finish_and_clear();
     }
 
@@ -74,10 +74,10 @@ impl Screen for Bars {
     }
 }
 
-/// The block of bars for a terminal of `(columns, rows)`.
+/// The block for a terminal of `(columns, rows)`.
 fn block(active: &[&FileView], totals: &Totals, (columns, rows): (usize, usize), palette: text::Palette) -> String {
     let shown = active.len().min(rows.saturating_sub(OTHER_ROWS).clamp(1, MAX_BARS));
-    // A line that fills the last column makes some terminals go to the next row.
+    // Some terminals wrap after a line that fills the last column.
     let columns = columns.saturating_sub(1);
     let mut lines: Vec<_> = active[..shown]
         .iter()

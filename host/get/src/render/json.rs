@@ -1,4 +1,4 @@
-//! JSON lines for scripts. The names of events and fields are an interface: they may be added to, not changed.
+//! JSON lines for scripts. Names of events and fields are a public interface: they may be extended, not changed.
 
 use std::{
     collections::HashMap,
@@ -11,10 +11,9 @@ use serde::Serialize;
 
 use super::{Event, FileView, Screen, Totals};
 
-/// Progress comes twice a second per file: enough to draw with, little enough to log.
+/// Progress twice a second per file: frequent enough to display, rare enough to log.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// A line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Line<'a> {
@@ -126,14 +125,13 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// One JSON object per line.
 #[derive(Debug)]
 pub(super) struct JsonLines<W: Write> {
     out: BufWriter<W>,
-    /// The first failure to write; after it nothing more is written.
+    /// The first write error; afterwards nothing is written.
     failure: Option<io::Error>,
-    /// The bytes that were told last of each file under way, so that a file that stands still is not told again.
-    told_bytes: HashMap<usize, u64>,
+    /// The last reported bytes of each active file; a file without progress is not reported again.
+    reported_bytes: HashMap<usize, u64>,
 }
 
 impl<W: Write> JsonLines<W> {
@@ -141,7 +139,7 @@ impl<W: Write> JsonLines<W> {
         Self {
             out: BufWriter::new(out),
             failure: None,
-            told_bytes: HashMap::new(),
+            reported_bytes: HashMap::new(),
         }
     }
 
@@ -159,16 +157,16 @@ impl<W: Write> Screen for JsonLines<W> {
         Some(INTERVAL)
     }
 
-    fn tell(&mut self, file: &FileView, event: &Event<'_>) {
+    fn report(&mut self, file: &FileView, event: &Event<'_>) {
         if matches!(event, Event::Finished { .. } | Event::Skipped { .. } | Event::Failed(_)) {
-            self.told_bytes.remove(&file.index);
+            self.reported_bytes.remove(&file.index);
         }
         self.write(&Line::of(file, event));
     }
 
     fn progress(&mut self, active: &[&FileView], _totals: &Totals) {
         for file in active {
-            if self.told_bytes.insert(file.index, file.done_bytes) == Some(file.done_bytes) {
+            if self.reported_bytes.insert(file.index, file.done_bytes) == Some(file.done_bytes) {
                 continue;
             }
             self.write(&Line::Progress {
@@ -190,7 +188,7 @@ impl<W: Write> Screen for JsonLines<W> {
             skipped: totals.skipped,
             unfinished: totals.unfinished(),
             bytes: totals.received_bytes,
-            // Whole milliseconds, so that no digit is an artefact of binary fractions.
+            // Whole milliseconds, which avoids artefacts of binary fractions.
             seconds: Duration::from_millis(millis).as_secs_f64(),
         });
     }

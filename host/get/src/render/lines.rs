@@ -1,4 +1,4 @@
-//! Plain lines, for logs and pipes, and the errors alone, for `--quiet`.
+//! Plain lines for logs and pipes, and errors only for `--quiet`.
 
 use std::{
     collections::HashMap,
@@ -10,25 +10,25 @@ use command::amount;
 
 use super::{Event, FileView, Screen, Totals, text};
 
-/// A file that moves is mentioned at least this often, so that a log shows that it lives.
+/// A file with progress is reported at least this often.
 const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 
-/// A file is mentioned whenever it gained this many percent.
+/// A file is also reported whenever it gained this many percent.
 const STEP_PERCENT: u8 = 10;
 
-/// How often files are looked at; a line comes only when one of the above holds.
+/// How often both conditions are checked.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// One line per event, and progress now and then.
+/// One line per event, and progress at intervals.
 #[derive(Debug)]
 pub(super) struct Lines<W: Write> {
     out: BufWriter<W>,
-    /// What was said last of each file under way.
-    said: HashMap<usize, Said>,
+    /// The last report of each active file.
+    reported: HashMap<usize, Reported>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Said {
+struct Reported {
     step: u8,
     at: Instant,
 }
@@ -37,24 +37,24 @@ impl<W: Write> Lines<W> {
     pub(super) fn new(out: W) -> Self {
         Self {
             out: BufWriter::new(out),
-            said: HashMap::new(),
+            reported: HashMap::new(),
         }
     }
 
     fn line(&mut self, line: &str) {
-        // Nobody can be told that telling failed.
+        // A write error cannot be reported anywhere.
         let _closed = writeln!(self.out, "{line}");
     }
 
-    /// Whether `file` should be mentioned at `now`.
+    /// Whether to report the progress of `file` at `now`.
     fn is_due(&mut self, file: &FileView, now: Instant) -> bool {
         let step = file
             .total_bytes
             .map_or(0, |total| amount::percent(file.done_bytes, total) / STEP_PERCENT);
-        let said = self.said.entry(file.index).or_insert(Said { step: 0, at: now });
-        let is_due = step > said.step || now.saturating_duration_since(said.at) >= LONGEST_SILENCE;
+        let reported = self.reported.entry(file.index).or_insert(Reported { step: 0, at: now });
+        let is_due = step > reported.step || now.saturating_duration_since(reported.at) >= LONGEST_SILENCE;
         if is_due {
-            *said = Said { step, at: now };
+            *reported = Reported { step, at: now };
         }
         is_due
     }
@@ -65,9 +65,9 @@ impl<W: Write> Screen for Lines<W> {
         Some(INTERVAL)
     }
 
-    fn tell(&mut self, file: &FileView, event: &Event<'_>) {
+    fn report(&mut self, file: &FileView, event: &Event<'_>) {
         if matches!(event, Event::Finished { .. } | Event::Skipped { .. } | Event::Failed(_)) {
-            self.said.remove(&file.index);
+            self.reported.remove(&file.index);
         }
         if let Some(line) = text::event(file, event, text::Palette::default()) {
             self.line(&line);
@@ -95,7 +95,7 @@ impl<W: Write> Screen for Lines<W> {
     }
 }
 
-/// Nothing but failures.
+/// Failures only.
 #[derive(Debug)]
 pub(super) struct Errors<W: Write>(W);
 
@@ -110,7 +110,7 @@ impl<W: Write> Screen for Errors<W> {
         None
     }
 
-    fn tell(&mut self, file: &FileView, event: &Event<'_>) {
+    fn report(&mut self, file: &FileView, event: &Event<'_>) {
         if let Event::Failed(_) = event
             && let Some(line) = text::event(file, event, text::Palette::default())
         {

@@ -1,4 +1,4 @@
-//! A screen for tests: it remembers what it was told, one line per event. Clones share the memory.
+//! A screen for tests that records events as lines. Clones share the record.
 
 use std::{cell::RefCell, io, rc::Rc, time::Duration};
 
@@ -8,8 +8,7 @@ use super::{Event, FileView, Screen, Totals};
 pub(crate) struct Recorder(Rc<RefCell<Vec<String>>>);
 
 impl Recorder {
-    /// What was told so far.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.0.borrow().clone()
     }
 }
@@ -19,7 +18,7 @@ impl Screen for Recorder {
         None
     }
 
-    fn tell(&mut self, file: &FileView, event: &Event<'_>) {
+    fn report(&mut self, file: &FileView, event: &Event<'_>) {
         let what = match event {
             Event::Started => "started".to_owned(),
             Event::Named { path, total_bytes } => format!("named {} {total_bytes:?}", path.display()),

@@ -1,4 +1,4 @@
-//! What is told, word for word.
+//! The exact output of every format.
 
 use transfer::FailureKind;
 
@@ -17,37 +17,37 @@ fn file() -> FileView {
     }
 }
 
-/// One of each event, in the order of a life.
-fn with_each_event(mut tell: impl FnMut(&Event<'_>)) {
+/// One of each event, in chronological order.
+fn with_each_event(mut report: impl FnMut(&Event<'_>)) {
     let failure = Failure::new(FailureKind::Network, "connection reset by\nhost.test");
     let path = Path::new("/data/disk.iso");
-    tell(&Event::Started);
-    tell(&Event::Named {
+    report(&Event::Started);
+    report(&Event::Named {
         path,
         total_bytes: Some(4 << 30),
     });
-    tell(&Event::Notice("the file changed at the server: starting over"));
-    tell(&Event::Retrying {
+    report(&Event::Notice("the file changed at the server: starting over"));
+    report(&Event::Retrying {
         failure: &failure,
         wait: Duration::from_millis(1500),
     });
     let elapsed = Duration::from_secs(64);
-    tell(&Event::Finished {
+    report(&Event::Finished {
         path,
         size_bytes: 4 << 30,
         received_bytes: 4 << 30,
         elapsed,
     });
-    tell(&Event::Skipped { existing: path });
-    tell(&Event::Failed(&failure));
+    report(&Event::Skipped { existing: path });
+    report(&Event::Failed(&failure));
 }
 
 #[test]
 fn people_read_sentences() {
-    let mut told = Vec::new();
-    with_each_event(|event| told.extend(text::event(&file(), event, text::Palette::default())));
+    let mut lines = Vec::new();
+    with_each_event(|event| lines.extend(text::event(&file(), event, text::Palette::default())));
     assert_eq!(
-        told,
+        lines,
         [
             "downloading disk.iso (4.0 GiB) from https://host.test/a/disk.iso?…",
             "note disk.iso: the file changed at the server: starting over",
@@ -73,7 +73,7 @@ fn people_read_sentences() {
 fn scripts_read_json_lines() {
     let mut out = Vec::new();
     let mut screen = json::JsonLines::new(&mut out);
-    with_each_event(|event| screen.tell(&file(), event));
+    with_each_event(|event| screen.report(&file(), event));
     let totals = Totals {
         count: 4,
         finished: 1,
@@ -88,7 +88,7 @@ fn scripts_read_json_lines() {
     screen.summary(&totals);
     screen.flush().unwrap();
     drop(screen);
-    let told = String::from_utf8(out).unwrap();
+    let output = String::from_utf8(out).unwrap();
     let id = r#""index":3,"url":"https://host.test/a/disk.iso?…""#;
     let expected = [
         format!(r#"{{"event":"started",{id}}}"#),
@@ -107,7 +107,7 @@ fn scripts_read_json_lines() {
         ),
         r#"{"event":"summary","finished":1,"failed":1,"skipped":1,"unfinished":1,"bytes":5,"seconds":1.25}"#.to_owned(),
     ];
-    assert_eq!(told.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(output.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_reader_that_has_gone_is_noticed() {
         }
     }
     let mut screen = json::JsonLines::new(Gone);
-    screen.tell(&file(), &Event::Started);
+    screen.report(&file(), &Event::Started);
     for _ in 0..2 {
         assert_eq!(screen.flush().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }

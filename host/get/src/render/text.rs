@@ -1,4 +1,4 @@
-//! The sentences that people read, on a terminal or in a log. Pure.
+//! Texts of events and progress, for terminals and logs. Pure.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{Event, FileView, Totals};
 
-/// Colours, if wanted.
+/// Whether to use colours.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Palette {
     pub(super) is_colored: bool,
 }
 
-/// What a word stands for, so that it gets its colour.
+/// The meaning of a word, which determines its colour.
 #[derive(Debug, Clone, Copy)]
 enum Tone {
     Good,
@@ -43,7 +43,7 @@ impl Palette {
     }
 }
 
-/// The line for an event; `None` if people need not be told.
+/// The line of an event; `None` for events that are not shown.
 pub(super) fn event(file: &FileView, event: &Event<'_>, palette: Palette) -> Option<String> {
     let title = file.title();
     let line = match event {
@@ -92,7 +92,7 @@ pub(super) fn event(file: &FileView, event: &Event<'_>, palette: Palette) -> Opt
     Some(line)
 }
 
-/// How a file is doing, as a line of a log.
+/// Progress of a file, as a log line.
 pub(super) fn progress(file: &FileView) -> String {
     let rate = amount::rate(file.bytes_per_second);
     let connections = match file.connections {
@@ -117,7 +117,7 @@ pub(super) fn progress(file: &FileView) -> String {
     }
 }
 
-/// How all ended; `None` if the file's own line says it all.
+/// The result; `None` if the line of the only file says it already.
 pub(super) fn summary(totals: &Totals) -> Option<String> {
     if totals.count == 1 && totals.unfinished() == 0 {
         return None;
@@ -128,7 +128,7 @@ pub(super) fn summary(totals: &Totals) -> Option<String> {
         (totals.skipped, "skipped"),
         (totals.unfinished(), "unfinished"),
     ];
-    let told: Vec<_> = parts
+    let shown: Vec<_> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
@@ -136,7 +136,7 @@ pub(super) fn summary(totals: &Totals) -> Option<String> {
     let bytes = amount::bytes(totals.received_bytes);
     let ended = format!(
         "{}; received {bytes} in {}",
-        told.join(", "),
+        shown.join(", "),
         amount::duration(totals.elapsed)
     );
     let advice = match (totals.unfinished(), totals.is_left_to_service) {
@@ -147,7 +147,7 @@ pub(super) fn summary(totals: &Totals) -> Option<String> {
     Some(ended + advice)
 }
 
-/// The line of all files together, under the bars.
+/// The overview line below the bars.
 pub(super) fn overview(active: &[&FileView], hidden: usize, totals: &Totals) -> String {
     let ended = totals.count - totals.unfinished();
     let rate: u64 = active.iter().map(|file| file.bytes_per_second).sum();
@@ -168,16 +168,15 @@ pub(super) fn overview(active: &[&FileView], hidden: usize, totals: &Totals) -> 
     )
 }
 
-/// Columns of a bar.
 const BAR_COLUMNS: usize = 20;
 
-/// Columns of the figures: percent, bytes, rate, time left, connections.
+/// Columns for percent, bytes, rate, time left, and connections.
 const FIGURES_COLUMNS: usize = 53;
 
-/// A name gets at least so many columns; figures give way before it.
+/// The minimum for names; figures are omitted to keep it.
 const NAME_COLUMNS: usize = 16;
 
-/// How a file is doing, as one line of at most `columns`.
+/// The progress line of a file, in at most `columns`.
 pub(super) fn bar(file: &FileView, columns: usize, palette: Palette) -> String {
     let percent = file.total_bytes.map(|total| amount::percent(file.done_bytes, total));
     let percent_text = percent.map_or_else(String::new, |percent| format!("{percent}%"));
@@ -219,13 +218,13 @@ fn figures(file: &FileView, percent: &str) -> String {
     )
 }
 
-/// How long until the file is there, at its present rate.
+/// The remaining time at the current rate.
 fn time_left(file: &FileView) -> Option<Duration> {
     let left = file.total_bytes?.checked_sub(file.done_bytes)?;
     (left > 0 && file.bytes_per_second > 0).then(|| Duration::from_secs(left.div_ceil(file.bytes_per_second)))
 }
 
-/// How long a file took and how fast it came; nothing for one that was there at once, whose rate says nothing.
+/// Duration and average rate; empty for a file that took no time, whose rate is meaningless.
 fn pace(received_bytes: u64, elapsed: Duration) -> String {
     if elapsed < Duration::from_millis(100) {
         return String::new();

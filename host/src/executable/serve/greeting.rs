@@ -1,35 +1,33 @@
-//! What is told once a host is up: where it is, where it keeps and puts things, and what to type next.
+//! The text that a host prints once it is up: addresses, directories, and the next step.
 
 use std::{
     fmt::Write as _,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
 };
 
-use agent::{Agent, DEFAULT_PORT, Host, SetupCode};
+use agent::{Agent, DEFAULT_PORT, Edition, SetupCode};
 
 use crate::executable::process::Places;
 
-/// What the greeting says.
 #[derive(Debug)]
 struct Facts<'a> {
     address: SocketAddr,
-    /// This machine's name, for links that are opened elsewhere.
+    /// This machine's host name, for URLs that are opened on other machines.
     machine: &'a str,
-    /// Only a server without a key has one.
+    /// Present on a server without a key.
     setup_code: Option<&'a SetupCode>,
     has_key: bool,
     data: String,
     downloads: String,
 }
 
-/// The greeting.
-pub(super) fn text(agent: &Agent, host: Host, places: &Places) -> String {
+pub(super) fn text(agent: &Agent, edition: Edition, places: &Places) -> String {
     let name = rustix::system::uname();
     let facts = Facts {
         address: agent.local_addr(),
         machine: name.nodename().to_str().unwrap_or("localhost"),
         setup_code: agent.setup_code(),
-        has_key: agent.access_key().is_some() || host == Host::Desktop,
+        has_key: agent.access_key().is_some() || edition == Edition::Desktop,
         data: places.data.display().to_string(),
         downloads: places.downloads.display().to_string(),
     };
@@ -63,7 +61,7 @@ impl Facts<'_> {
         text
     }
 
-    /// The address for clients on this machine.
+    /// The URL for clients on this machine.
     fn here(&self) -> String {
         let ip = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -73,7 +71,7 @@ impl Facts<'_> {
         format!("http://{}", SocketAddr::new(ip, self.address.port()))
     }
 
-    /// The address for browsers elsewhere.
+    /// The URL for browsers on other machines.
     fn elsewhere(&self) -> String {
         if self.address.ip().is_unspecified() {
             format!("http://{}:{}", self.machine, self.address.port())

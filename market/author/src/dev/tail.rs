@@ -1,4 +1,4 @@
-//! What a plugin under work says and is asked, as it happens.
+//! Prints log and requests of a plugin under development as they happen.
 
 use std::{convert::Infallible, iter, time::Duration};
 
@@ -8,16 +8,16 @@ use protocol::{Method, PluginJournalDto, PluginParams};
 
 use crate::workshop::lines_of;
 
-/// How often is asked. The journal keeps far more than happens in between.
+/// The polling interval. The journal keeps far more entries than occur in between.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long a service that is away is left alone.
+/// The pause before reconnecting to a service.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Prints what is new in the journal of a plugin.
+/// Prints new entries of a plugin's journal.
 pub(super) async fn follow(target: &Target, identity: &str) -> Infallible {
     loop {
-        // Others tell that the service is away.
+        // The caller reports that the service is unreachable.
         let Err(_away) = follow_connected(target, identity).await;
         tokio::time::sleep(PAUSE).await;
     }
@@ -29,19 +29,19 @@ async fn follow_connected(target: &Target, identity: &str) -> Result<Infallible,
         identity: identity.to_owned(),
     };
     let journal: PluginJournalDto = client.call(Method::PluginJournal, &params).await?;
-    let mut since = told(&journal, i64::MIN).last().map_or(i64::MIN, |(at_ms, _)| *at_ms);
+    let mut since = lines(&journal, i64::MIN).last().map_or(i64::MIN, |(at_ms, _)| *at_ms);
     loop {
         tokio::time::sleep(INTERVAL).await;
         let journal: PluginJournalDto = client.call(Method::PluginJournal, &params).await?;
-        for (at_ms, line) in told(&journal, since) {
+        for (at_ms, line) in lines(&journal, since) {
             since = at_ms;
             print_now(&line);
         }
     }
 }
 
-/// What happened after `since`, in order.
-fn told(journal: &PluginJournalDto, since: i64) -> Vec<(i64, String)> {
+/// Entries after `since`, in order.
+fn lines(journal: &PluginJournalDto, since: i64) -> Vec<(i64, String)> {
     let lines = journal.lines.iter();
     let lines = lines.flat_map(|line| {
         let mut texts = lines_of(&line.text);
@@ -60,10 +60,10 @@ fn told(journal: &PluginJournalDto, since: i64) -> Vec<(i64, String)> {
         };
         Some((event.at_ms, line))
     });
-    let mut told: Vec<_> = lines.chain(events).filter(|(at_ms, _)| *at_ms > since).collect();
-    // A call's lines come before its end, also within one millisecond.
-    told.sort_by_key(|(at_ms, _)| *at_ms);
-    told
+    let mut lines: Vec<_> = lines.chain(events).filter(|(at_ms, _)| *at_ms > since).collect();
+    // The lines of a call precede its end, even within one millisecond; the sort is stable.
+    lines.sort_by_key(|(at_ms, _)| *at_ms);
+    lines
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_calls_are_told_in_order_and_once() {
+    fn lines_and_calls_are_printed_once_in_order() {
         let line = |at_ms, text: &str| PluginLineDto {
             at_ms,
             call: 7,
@@ -99,7 +99,7 @@ mod tests {
             ],
             requests: Vec::new(),
         };
-        let lines: Vec<_> = told(&journal, 1).into_iter().map(|(_, line)| line).collect();
+        let lines: Vec<_> = lines(&journal, 1).into_iter().map(|(_, line)| line).collect();
         assert_eq!(
             lines,
             [

@@ -1,4 +1,4 @@
-//! `svc plugin test --live`: what a site answers today, compared with what it answered when fixtures were recorded.
+//! `svc plugin test --live`: compares the responses of live sites with recorded ones.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::workshop::file_name;
 
-/// Differences of one answer that are told; a redesigned page has hundreds.
-const MAX_TOLD: usize = 20;
+/// Reported differences per response; a redesigned page has hundreds.
+const MAX_REPORTED: usize = 20;
 
-/// Asks the sites of all fixtures again.
+/// Repeats the requests of all fixtures.
 pub(super) async fn run(candidate: &Candidate, only: Option<&str>) -> anyhow::Result<Exit> {
     let mut lines = Vec::new();
     let mut changed = 0;
@@ -42,7 +42,7 @@ pub(super) async fn run(candidate: &Candidate, only: Option<&str>) -> anyhow::Re
     Ok(if changed == 0 { Exit::Success } else { Exit::Unfit })
 }
 
-/// What is different in the traffic of today.
+/// Differences between recorded and live traffic.
 fn compare(recorded: &Fixture, live: &Recorded) -> Vec<String> {
     let mut found = Vec::new();
     let mut left: Vec<_> = live.fixture.exchanges.iter().collect();
@@ -58,8 +58,8 @@ fn compare(recorded: &Fixture, live: &Recorded) -> Vec<String> {
         };
         let today = &left.remove(at).response;
         let differences = differences(&exchange.response, today);
-        let told = differences.into_iter().take(MAX_TOLD);
-        found.extend(told.map(|difference| format!("{} {}: {difference}", request.method, request.url)));
+        let shown = differences.into_iter().take(MAX_REPORTED);
+        found.extend(shown.map(|difference| format!("{} {}: {difference}", request.method, request.url)));
     }
     let new = left
         .iter()
@@ -73,7 +73,7 @@ fn compare(recorded: &Fixture, live: &Recorded) -> Vec<String> {
     found
 }
 
-/// How the shape of an answer differs: its status, and what is no longer in it.
+/// Differences of a response: its status, and parts of its shape that are missing.
 fn differences(was: &Response, is: &Response) -> Vec<String> {
     let mut found = Vec::new();
     if was.status != is.status {
@@ -95,7 +95,7 @@ fn differences(was: &Response, is: &Response) -> Vec<String> {
     found
 }
 
-/// What a plugin can look for in a body: pointers into JSON with the types there, elements and classes of HTML.
+/// What a plugin can look for in a body: JSON pointers with types, elements and classes of HTML.
 fn shape(body: &[u8]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if let Ok(value) = serde_json::from_slice(body) {
@@ -106,7 +106,7 @@ fn shape(body: &[u8]) -> BTreeSet<String> {
     found
 }
 
-/// The elements of a list are taken together: their number is no shape.
+/// Elements of a list are merged: their number is not part of the shape.
 fn pointers(value: &Value, at: &str, found: &mut BTreeSet<String>) {
     let kind = match value {
         Value::Null => return,
@@ -130,7 +130,7 @@ fn pointers(value: &Value, at: &str, found: &mut BTreeSet<String>) {
     found.insert(format!("{} ({kind})", if at.is_empty() { "/" } else { at }));
 }
 
-/// `tag`, `tag#id` and `tag.class` of every element. Read loosely: it is compared with itself only.
+/// `tag`, `tag#id` and `tag.class` of every element. Parsed loosely, because it is only compared with itself.
 fn selectors(text: &str, found: &mut BTreeSet<String>) {
     for tag in text.split('<').skip(1) {
         let inside = tag.split('>').next().unwrap_or_default();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_vanished_is_told_and_what_is_new_is_not() {
+    fn missing_parts_are_reported_and_new_ones_are_not() {
         let json = r#"{"title": "a", "files": [{"id": 1, "name": "x"}]}"#;
         check(
             json,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn another_status_and_kind_is_told() {
+    fn another_status_and_kind_is_reported() {
         let html = BTreeMap::from([("content-type".to_owned(), "text/html; charset=utf-8".to_owned())]);
         let json = BTreeMap::from([("content-type".to_owned(), "application/json".to_owned())]);
         let found = differences(&Response::new(200, json, vec![]), &Response::new(404, html, vec![]));

@@ -1,4 +1,4 @@
-//! `svc plugin test --record`: one call to the real world, kept as a fixture.
+//! `svc plugin test --record`: executes one call against live sites and saves it as a fixture.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -11,7 +11,7 @@ use plugin_host::{
     fixture::{FixtureCall, Input, Recorded},
 };
 
-/// Where the schema of fixtures is, seen from a fixture in a folder that `svc plugin new` made.
+/// The schema of fixtures, relative to a fixture in a folder of `svc plugin new`.
 const SCHEMA: &str = "../schema/fixture.schema.json";
 
 /// How one call is recorded.
@@ -65,7 +65,6 @@ impl From<CallName> for FixtureCall {
     }
 }
 
-/// Records a call.
 pub(super) async fn run(candidate: &Candidate, folder: &Path, url: &str, args: &RecordArgs) -> anyhow::Result<Exit> {
     let call = args.call.unwrap_or(CallName::Resolve);
     let name = match &args.name {
@@ -95,10 +94,10 @@ pub(super) async fn run(candidate: &Candidate, folder: &Path, url: &str, args: &
     text.push('\n');
     fs::create_dir_all(folder.join("fixtures")).with_context(|| format!("cannot make {}", folder.display()))?;
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    print_lines(told(candidate, &recorded, &path))
+    print_lines(lines(candidate, &recorded, &path))
 }
 
-fn told(candidate: &Candidate, recorded: &Recorded, path: &Path) -> Vec<String> {
+fn lines(candidate: &Candidate, recorded: &Recorded, path: &Path) -> Vec<String> {
     let mut lines = vec![format!(
         "recorded {} exchanges in {}; everything was allowed that plugin.json asks for{}",
         recorded.fixture.exchanges.len(),
@@ -135,7 +134,7 @@ fn settings(pairs: &[(String, String)]) -> anyhow::Result<BTreeMap<String, Strin
     pairs.collect()
 }
 
-/// The call and the last part of the URL, as a file's name.
+/// The default file name: the call and the last segment of the URL.
 fn usual_name(call: CallName, url: &str) -> String {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let last = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or_default();

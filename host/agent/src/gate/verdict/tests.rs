@@ -1,10 +1,10 @@
-//! What the gate decides, surface by surface.
+//! The gate's decisions, area by area.
 
 use super::*;
 use crate::access::key::AccessKey;
 
-fn settings(host: Host, key: Option<&str>) -> Settings {
-    let mut settings = Settings::fresh(host);
+fn settings(edition: Edition, key: Option<&str>) -> Settings {
+    let mut settings = Settings::fresh(edition);
     settings.key = key.map(|key| AccessKey::new(key).unwrap());
     settings.api = true;
     settings.mcp = true;
@@ -27,7 +27,7 @@ enum Method2 {
     Options,
 }
 
-fn decide(case: Case, kind: Host, is_loopback_only: bool, settings: &Settings) -> u16 {
+fn decide(case: Case, kind: Edition, is_loopback_only: bool, settings: &Settings) -> u16 {
     let method = match case.method {
         Method2::Get => Method::GET,
         Method2::Post => Method::POST,
@@ -60,7 +60,7 @@ fn post(path: &'static str, origin: Option<&'static str>) -> Case {
     }
 }
 
-/// As a client of this path asks: `/rpc` is a WebSocket.
+/// A request as a client of this path sends it: `/rpc` is a WebSocket.
 fn ask(path: &'static str, origin: Option<&'static str>) -> Case {
     let method = if path == "/rpc" { Method2::Get } else { Method2::Post };
     Case {
@@ -79,7 +79,7 @@ const ORIGINS: [Option<&str>; 5] = [
 
 #[test]
 fn foreign_origins_are_kept_out_where_it_matters() {
-    let headless = settings(Host::Headless, Some("access-key-1"));
+    let headless = settings(Edition::Headless, Some("access-key-1"));
     let rows: [(&str, [u16; 5]); 7] = [
         ("/jsonrpc", [200, 200, 200, 403, 403]),
         ("/download", [401, 401, 401, 403, 403]),
@@ -91,21 +91,21 @@ fn foreign_origins_are_kept_out_where_it_matters() {
     ];
     for (path, expect) in rows {
         for (origin, expect) in ORIGINS.into_iter().zip(expect) {
-            let got = decide(ask(path, origin), Host::Headless, false, &headless);
+            let got = decide(ask(path, origin), Edition::Headless, false, &headless);
             assert_eq!(got, expect, "{path} from {origin:?}");
         }
     }
     let mut open = headless;
     open.cors = true;
     for (path, expect) in [("/jsonrpc", 200), ("/mcp", 401), ("/api/v1/setup", 403), ("/rpc", 403)] {
-        let got = decide(ask(path, Some("https://evil.test")), Host::Headless, false, &open);
+        let got = decide(ask(path, Some("https://evil.test")), Edition::Headless, false, &open);
         assert_eq!(got, expect, "{path} with everybody allowed");
     }
 }
 
 #[test]
 fn without_a_key_a_server_is_closed_but_for_its_set_up() {
-    let fresh = settings(Host::Headless, None);
+    let fresh = settings(Edition::Headless, None);
     let rows = [
         ("/", 200),
         ("/ping", 200),
@@ -119,9 +119,13 @@ fn without_a_key_a_server_is_closed_but_for_its_set_up() {
         ("/mcp", 403),
     ];
     for (path, expect) in rows {
-        assert_eq!(decide(ask(path, None), Host::Headless, false, &fresh), expect, "{path}");
+        assert_eq!(
+            decide(ask(path, None), Edition::Headless, false, &fresh),
+            expect,
+            "{path}"
+        );
     }
-    let desktop = settings(Host::Desktop, None);
+    let desktop = settings(Edition::Desktop, None);
     for (path, expect) in [
         ("/api/v1/info", 403),
         ("/rpc", 403),
@@ -131,7 +135,7 @@ fn without_a_key_a_server_is_closed_but_for_its_set_up() {
     ] {
         let mut case = ask(path, None);
         case.host = "localhost:17800";
-        assert_eq!(decide(case, Host::Desktop, true, &desktop), expect, "{path}");
+        assert_eq!(decide(case, Edition::Desktop, true, &desktop), expect, "{path}");
     }
 }
 
@@ -142,17 +146,21 @@ fn programs_of_the_desktops_own_user_need_no_key_for_what_is_switched_on() {
         is_own: true,
         ..ask(path, None)
     };
-    let mut desktop = Settings::fresh(Host::Desktop);
-    assert_eq!(decide(own("/rpc"), Host::Desktop, true, &desktop), 200);
+    let mut desktop = Settings::fresh(Edition::Desktop);
+    assert_eq!(decide(own("/rpc"), Edition::Desktop, true, &desktop), 200);
     for path in ["/api/v1/info", "/mcp", "/metrics", "/api/web/tickets"] {
-        assert_eq!(decide(own(path), Host::Desktop, true, &desktop), 404, "{path} is off");
+        assert_eq!(
+            decide(own(path), Edition::Desktop, true, &desktop),
+            404,
+            "{path} is off"
+        );
     }
-    desktop = settings(Host::Desktop, None);
+    desktop = settings(Edition::Desktop, None);
     for path in ["/rpc", "/api/v1/info", "/mcp", "/metrics"] {
-        assert_eq!(decide(own(path), Host::Desktop, true, &desktop), 200, "{path}");
+        assert_eq!(decide(own(path), Edition::Desktop, true, &desktop), 200, "{path}");
     }
-    let with_key = settings(Host::Headless, Some("access-key-1"));
-    let (server, fresh) = (Host::Headless, settings(Host::Headless, None));
+    let with_key = settings(Edition::Headless, Some("access-key-1"));
+    let (server, fresh) = (Edition::Headless, settings(Edition::Headless, None));
     assert_eq!(decide(own("/rpc"), server, false, &with_key), 200);
     assert_eq!(
         decide(own("/rpc"), server, false, &fresh),
@@ -163,29 +171,33 @@ fn programs_of_the_desktops_own_user_need_no_key_for_what_is_switched_on() {
 
 #[test]
 fn without_a_key_a_desktop_that_others_can_reach_takes_nothing() {
-    let mut desktop = settings(Host::Desktop, None);
+    let mut desktop = settings(Edition::Desktop, None);
     let mut case = post("/download", None);
     case.host = "127.0.0.1:17800";
     for path in ["/download", "/download/batch", "/jsonrpc"] {
         case.path = path;
         desktop.cors = false;
         assert_eq!(
-            decide(case, Host::Desktop, false, &desktop),
+            decide(case, Edition::Desktop, false, &desktop),
             403,
             "{path} from the network"
         );
         desktop.cors = true;
-        assert_eq!(decide(case, Host::Desktop, true, &desktop), 403, "{path} from any page");
+        assert_eq!(
+            decide(case, Edition::Desktop, true, &desktop),
+            403,
+            "{path} from any page"
+        );
     }
 }
 
 #[test]
 fn xml_rpc_is_posted_where_our_own_rpc_is_and_guarded_as_json_rpc_is() {
-    let settings = settings(Host::Headless, Some("access-key-1"));
+    let settings = settings(Edition::Headless, Some("access-key-1"));
     for (origin, expect) in ORIGINS.into_iter().zip([200, 200, 200, 403, 403]) {
         for path in ["/rpc", "/jsonrpc"] {
             assert_eq!(
-                decide(post(path, origin), Host::Headless, false, &settings),
+                decide(post(path, origin), Edition::Headless, false, &settings),
                 expect,
                 "{path} from {origin:?}"
             );
@@ -193,12 +205,12 @@ fn xml_rpc_is_posted_where_our_own_rpc_is_and_guarded_as_json_rpc_is() {
     }
     let mut off = settings;
     off.jsonrpc = false;
-    assert_eq!(decide(post("/rpc", None), Host::Headless, false, &off), 404);
+    assert_eq!(decide(post("/rpc", None), Edition::Headless, false, &off), 404);
 }
 
 #[test]
 fn what_is_switched_off_does_not_exist() {
-    let mut off = settings(Host::Headless, Some("access-key-1"));
+    let mut off = settings(Edition::Headless, Some("access-key-1"));
     (off.api, off.mcp, off.jsonrpc, off.takeover) = (false, false, false, false);
     for path in [
         "/api/v1/info",
@@ -208,14 +220,14 @@ fn what_is_switched_off_does_not_exist() {
         "/download",
         "/nothing",
     ] {
-        assert_eq!(decide(ask(path, None), Host::Headless, false, &off), 404, "{path}");
+        assert_eq!(decide(ask(path, None), Edition::Headless, false, &off), 404, "{path}");
     }
-    assert_eq!(decide(ask("/rpc", None), Host::Headless, false, &off), 401);
+    assert_eq!(decide(ask("/rpc", None), Edition::Headless, false, &off), 401);
 }
 
 #[test]
 fn a_desktop_on_the_loopback_answers_to_its_own_names_only() {
-    let mut desktop = settings(Host::Desktop, Some("access-key-1"));
+    let mut desktop = settings(Edition::Desktop, Some("access-key-1"));
     desktop.cors = true;
     let hosts = [
         ("127.0.0.1", 200),
@@ -243,11 +255,15 @@ fn a_desktop_on_the_loopback_answers_to_its_own_names_only() {
             } else {
                 expect
             };
-            assert_eq!(decide(case, Host::Desktop, true, &desktop), expect, "{host}");
+            assert_eq!(decide(case, Edition::Desktop, true, &desktop), expect, "{host}");
         }
     }
     let case = post("/ping", None);
-    assert_eq!(decide(case, Host::Desktop, false, &desktop), 200, "open to the network");
+    assert_eq!(
+        decide(case, Edition::Desktop, false, &desktop),
+        200,
+        "open to the network"
+    );
 }
 
 #[test]

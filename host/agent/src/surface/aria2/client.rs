@@ -32,19 +32,19 @@ use crate::{
     },
 };
 
-/// A client, for one message or one connection.
+/// Lives for one message or one connection.
 #[derive(Debug)]
 pub(super) struct GateClient {
     gate: Arc<Gate>,
     sender: Sender,
-    /// The connection's, which is kept once a call shows the key.
+    /// The connection's permit; a call with the key marks it as authenticated.
     seat: Option<Arc<Seat>>,
-    /// The key came in a header: calls need not say it again.
+    /// The key came in a header, so calls need not repeat it.
     has_key: bool,
 }
 
 impl GateClient {
-    /// A client that the gate let pass, which showed this key in a header, if any.
+    /// `shown` is the key of a header, if any.
     pub(super) fn new(gate: Arc<Gate>, sender: Sender, seat: Option<Arc<Seat>>, shown: Option<&str>) -> Self {
         let mut client = Self {
             has_key: sender.standing == Standing::Keyed,
@@ -56,17 +56,17 @@ impl GateClient {
         client
     }
 
-    /// Whether its connection is one of a client that may come and go as it likes.
+    /// Whether the connection counts as authenticated.
     pub(super) fn is_authenticated(&self) -> bool {
         self.seat.as_ref().is_none_or(|seat| seat.is_authenticated())
     }
 
-    /// Whether too much came before the key.
+    /// Whether the connection sent too much before its first call with the key.
     pub(super) fn is_overdrawn(&self) -> bool {
         self.seat.as_ref().is_some_and(|seat| seat.is_overdrawn())
     }
 
-    /// Resolves when its connection has to close for a newer one. Cancel-safe.
+    /// Resolves when the connection must close to make room for a newer one. Cancel-safe.
     pub(super) async fn evicted(&self) {
         match &self.seat {
             Some(seat) => seat.evicted().await,
@@ -74,8 +74,7 @@ impl GateClient {
         }
     }
 
-    /// Whether `shown` is the access key, or the pass that stands for it. Wrong ones are counted, and after too many
-    /// nothing is right for a while.
+    /// Whether `shown` is the access key or the pass. Wrong ones are counted; a locked-out source always gets `false`.
     fn knows_key(&self, shown: &str) -> bool {
         let shown = KeyDigest::of(shown);
         if self.gate.is_pass(shown, &self.sender) {
@@ -96,12 +95,12 @@ impl GateClient {
         is_right
     }
 
-    /// Whether too many wrong keys came from there.
+    /// Whether the source is locked out.
     pub(super) fn must_wait(&self) -> bool {
         self.gate.wait(self.sender.source, self.sender.form).is_some()
     }
 
-    /// Reads the body of a request. A large one is read on once its token is seen, which `find` looks for.
+    /// Reads a request body. A large one is read to its end only after `find` found a valid token at its beginning.
     pub(super) async fn body(
         &self,
         budget: &Budget,
@@ -110,7 +109,7 @@ impl GateClient {
     ) -> Result<Bytes, NoBody> {
         let mut body = Incoming::of(request, FREE_TIME);
         if self.rights(None).is_ok() {
-            body.read_whole(budget).await?;
+            body.read_all(budget).await?;
         } else if !body.read(FREE_BODY_BYTES).await? {
             let token = find(body.so_far()).ok_or_else(no_token)?;
             if !self.knows_key(&token) {
@@ -123,8 +122,8 @@ impl GateClient {
 }
 
 impl Client for GateClient {
-    /// Where the key was taken away while a connection was open, whose process it is was never looked up, and so it may do
-    /// nothing.
+    /// If the key was removed while a connection was open, its peer user was never looked up, so the client has no
+    /// rights.
     fn rights(&self, token: Option<&str>) -> Result<Rights, Fault> {
         if self.has_key {
             return Ok(Rights::Full);
@@ -156,7 +155,7 @@ impl Client for GateClient {
 /// Why a body was refused before its calls were read.
 pub(super) enum NoBody {
     Refused(Problem),
-    /// The token that it begins with is wrong.
+    /// The token at the beginning of the body is wrong.
     Unauthorized,
 }
 
@@ -176,7 +175,7 @@ fn no_token() -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message)
 }
 
-/// The key of a request for aria2's methods: only this header carries one.
+/// The key header of aria2's interface.
 pub(super) fn shown_key(headers: &HeaderMap) -> Option<&str> {
     text(headers, "x-svc-token").filter(|key| !key.is_empty())
 }
@@ -209,15 +208,15 @@ impl Room for Reserved<'_> {
 
 /// An answer that is being sent; it holds its share of the memory budget.
 pub(super) enum Reply {
-    Whole(Bytes),
-    /// Piece by piece, in this order.
+    Text(Bytes),
+    /// Sent in pieces.
     Streamed(Box<dyn Iterator<Item = Bytes> + Send + Sync>),
 }
 
 impl Reply {
     pub(super) fn into_body(self) -> Body {
         match self {
-            Self::Whole(text) => text.into(),
+            Self::Text(text) => text.into(),
             Self::Streamed(pieces) => Body::from_stream(stream::iter(pieces.map(Ok::<_, std::convert::Infallible>))),
         }
     }
@@ -225,7 +224,7 @@ impl Reply {
 
 async fn held(answer: Answer, room: Reserved<'_>) -> Result<Reply, Exhausted> {
     Ok(match answer {
-        Answer::Whole(text) => Reply::Whole(room.budget.hold(text, room.share).await?),
+        Answer::Text(text) => Reply::Text(room.budget.hold(text, room.share).await?),
         Answer::Streamed(pieces) => Reply::Streamed(pieces),
     })
 }

@@ -1,4 +1,4 @@
-//! A WebSocket of aria2's dialect: one call after the other, and between them what happened to downloads, in order.
+//! A WebSocket of aria2's interface: calls one after the other, and notifications in order between them.
 
 use aria2::{Caller, Fault, Notices, json};
 use hyper::upgrade::Upgraded;
@@ -14,14 +14,14 @@ use crate::surface::{
     state::App,
 };
 
-/// Why a client is cut off that sends much before its first call with the key.
+/// The close reason for a client that sends much before its first call with the key.
 const OVERDRAWN_REASON: &str = "call with the key first: before, a client may send 64 KiB";
 
-/// Notices sent between two looks at calls.
+/// Notifications sent before calls are polled again.
 const NOTICES_AT_ONCE: usize = 256;
 
-/// Serves a connection until it ends, or until the dialect is switched off. A reader that falls behind is closed with
-/// 4009; nothing is left out silently.
+/// Serves a connection until it ends or the interface is switched off. A reader that falls behind is closed with 4009;
+/// no notification is dropped silently.
 pub(super) async fn serve(app: &App, caller: Caller, client: &GateClient, upgraded: Upgraded) {
     let (mut sender, mut frames) = socket::open(upgraded).await;
     let vault = &app.gate.vault;
@@ -40,7 +40,7 @@ pub(super) async fn serve(app: &App, caller: Caller, client: &GateClient, upgrad
             () = notices.changed() => send_notices(&mut notices, &mut sender).await,
             frame = frames.next() => match frame {
                 Ok(frame) => reply(app, &caller, client, &mut sender, frame.as_bytes()).await,
-                // The client sent more than it may before its first call with the key.
+                // The client exceeded the limit of an unauthenticated connection.
                 Err(End::Gone) if client.is_overdrawn() => Err(End::Close(close::TOO_BIG, OVERDRAWN_REASON)),
                 Err(end) => Err(end),
             },
@@ -59,7 +59,7 @@ pub(super) async fn serve(app: &App, caller: Caller, client: &GateClient, upgrad
     }
 }
 
-/// Answers a message. Notifications of what it did follow the answer, as aria2 does.
+/// Answers a message. Notifications of its effects follow the answer, as with aria2.
 async fn reply(
     app: &App,
     caller: &Caller,
@@ -68,7 +68,7 @@ async fn reply(
     message: &[u8],
 ) -> Result<(), End> {
     match answer(app, caller, message).await {
-        Ok(Reply::Whole(text)) => sender.send(text).await?,
+        Ok(Reply::Text(text)) => sender.send(text).await?,
         Ok(Reply::Streamed(pieces)) => {
             sender.feed(pieces).await?;
             sender.flush().await?;

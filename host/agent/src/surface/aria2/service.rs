@@ -1,4 +1,4 @@
-//! What aria2's dialect needs of this service: its tasks from the projection, commands through the daemon.
+//! Implements the dialect's `Service`: reads from the projection, commands through the daemon.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Task for task_list::Task {
     }
 }
 
-/// The changes of the projection, as the dialect takes them.
+/// Converts the projection's changes for the dialect.
 #[derive(Debug)]
 pub(crate) struct Changes {
     hub: Arc<Hub>,
@@ -92,7 +92,7 @@ fn change(change: tasks::Change) -> Option<Change> {
         tasks::Change::Deleted(id) => Change::Deleted { id },
         tasks::Change::Progress(progress) => Change::Progress(progress),
         tasks::Change::Queues(queues) => Change::Queues(queues),
-        // The feed is read anew instead.
+        // The caller reads everything again instead.
         tasks::Change::All => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! The answers that most routes give.
+//! The responses of most routes.
 
 use std::convert::Infallible;
 
@@ -18,7 +18,7 @@ use crate::{
     surface::state::App,
 };
 
-/// Has the daemon do something that has no result, and answers that it is done.
+/// Calls a method without a result and acknowledges it.
 pub(crate) async fn done(
     app: &App,
     method: Method,
@@ -28,7 +28,6 @@ pub(crate) async fn done(
     Ok(ok())
 }
 
-/// It is done.
 pub(crate) fn ok() -> Json<ResultMessage> {
     Json(ResultMessage {
         success: true,
@@ -36,12 +35,12 @@ pub(crate) fn ok() -> Json<ResultMessage> {
     })
 }
 
-/// Text that is JSON already.
+/// `text` is JSON already.
 pub(crate) fn json(text: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// A list, written while it is sent; a short one at once.
+/// A list that is serialized while it is sent; a short one is sent at once.
 pub(crate) fn list(mut pieces: Listing) -> Response {
     let first = pieces.next().unwrap_or_default();
     let body = match pieces.next() {

@@ -1,4 +1,4 @@
-//! Extractors: bodies and query parameters, with the same refusals for every route.
+//! Extractors for bodies and query parameters, with the same errors for every route.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,18 +25,16 @@ use crate::{
     problem::Problem,
 };
 
-/// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_mins(1);
 
-/// How long a large one may do nothing while it occupies room that others wait for, and how long each of its bytes may
-/// take: 64 KiB/s.
+/// A large body occupies the shared budget: how long it may stall, beside the time per byte (64 KiB/s).
 const LARGE_GRACE: Duration = Duration::from_secs(10);
 const LARGE_PACE: Duration = Duration::from_nanos(15_259);
 
-/// How long that of a client may take that has not authenticated.
+/// The limit for unauthenticated clients.
 pub(crate) const FREE_TIME: Duration = Duration::from_secs(15);
 
-/// A JSON body, whatever its content type says.
+/// A JSON body; the content type is ignored.
 pub(crate) struct Body<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
@@ -52,7 +50,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     }
 }
 
-/// A record from a JSON object. An array would be read as its members in order.
+/// Deserializes an object. `serde_json` alone would also accept an array, as the members in order.
 pub(crate) fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     if !bytes.trim_ascii_start().starts_with(b"{") {
         return Err("invalid body: it must be a JSON object".to_owned());
@@ -70,7 +68,7 @@ impl FromRequest<App> for Raw {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        whole(request, app, StatusCode::PAYLOAD_TOO_LARGE).await.map(Self)
+        read_body(request, app, StatusCode::PAYLOAD_TOO_LARGE).await.map(Self)
     }
 }
 
@@ -83,14 +81,14 @@ impl FromRequest<App> for Archive {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        whole(request, app, StatusCode::BAD_REQUEST).await.map(Self)
+        read_body(request, app, StatusCode::BAD_REQUEST).await.map(Self)
     }
 }
 
-/// Reads the body of a request that the gate let in with a key, or that needs none.
-async fn whole(request: Request, app: &App, too_large: StatusCode) -> Result<Bytes, Problem> {
+/// Reads the body of an authorized request.
+async fn read_body(request: Request, app: &App, too_large: StatusCode) -> Result<Bytes, Problem> {
     let mut body = Incoming::of(request, BODY_TIME);
-    let read = body.read_whole(&app.budget).await;
+    let read = body.read_all(&app.budget).await;
     read.map_err(|error| match error {
         Unread::TooLarge => Problem::new(too_large, error.to_string()),
         error => error.into(),
@@ -98,7 +96,6 @@ async fn whole(request: Request, app: &App, too_large: StatusCode) -> Result<Byt
     Ok(body.into_bytes())
 }
 
-/// Why a body was not read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     #[error("the body is larger than {} MiB", MAX_BODY_BYTES >> 20)]
@@ -123,21 +120,20 @@ impl From<Unread> for Problem {
     }
 }
 
-/// A body that is being read. What has come is kept in one piece, however small the pieces were that it came in.
+/// A body that is being read. Received pieces are merged, so that many small ones take no extra memory.
 pub(crate) struct Incoming {
     body: body::Body,
-    /// The only piece so far.
+    /// The first piece, while it is the only one.
     first: Bytes,
     /// All pieces, once there are several.
     rest: BytesMut,
     until: Instant,
-    /// Whether every byte gives it more time.
+    /// Whether received bytes extend the deadline.
     is_paced: bool,
     share: Option<Share>,
 }
 
 impl Incoming {
-    /// The body of a request, which has this long to arrive.
     pub(crate) fn of(request: Request, time: Duration) -> Self {
         Self {
             body: request.into_body(),
@@ -149,10 +145,10 @@ impl Incoming {
         }
     }
 
-    /// Reads all of it, of a sender that has authenticated.
-    pub(crate) async fn read_whole(&mut self, budget: &Budget) -> Result<(), Unread> {
+    /// Reads all of it, for an authenticated sender.
+    pub(crate) async fn read_all(&mut self, budget: &Budget) -> Result<(), Unread> {
         let announced = self.body.size_hint().lower();
-        // What is announced to be large waits for its room before any of it is here.
+        // A body that is announced as large reserves its room before any of it is read.
         let is_large = usize::try_from(announced).is_ok_and(|bytes| bytes > FREE_BODY_BYTES);
         self.until = Instant::now() + BODY_TIME;
         if is_large || !self.read(FREE_BODY_BYTES).await? {
@@ -161,12 +157,12 @@ impl Incoming {
         Ok(())
     }
 
-    /// What has come so far.
+    /// The bytes received so far.
     pub(crate) fn so_far(&self) -> &[u8] {
         if self.rest.is_empty() { &self.first } else { &self.rest }
     }
 
-    /// Reads until this many bytes are there. Whether that is the whole body.
+    /// Reads until this many bytes were received. Returns whether the body has ended.
     pub(crate) async fn read(&mut self, bytes: usize) -> Result<bool, Unread> {
         while self.so_far().len() <= bytes {
             if self.body.is_end_stream() {
@@ -196,7 +192,7 @@ impl Incoming {
         Ok(false)
     }
 
-    /// Reads the rest, once there is room for it.
+    /// Reads the rest after reserving room for it.
     pub(crate) async fn read_on(&mut self, budget: &Budget) -> Result<(), Unread> {
         let announced = self
             .body
@@ -214,7 +210,7 @@ impl Incoming {
         self.read(MAX_BODY_BYTES).await.map(|_| ())
     }
 
-    /// The whole body. Its room is free when it is dropped.
+    /// The body; its reservation is released when it is dropped.
     pub(crate) fn into_bytes(self) -> Bytes {
         let bytes = if self.rest.is_empty() {
             self.first
@@ -228,12 +224,11 @@ impl Incoming {
     }
 }
 
-/// The seat of the connection that a request came on.
+/// The permit of the request's connection.
 pub(crate) fn seat(request: &Request) -> Option<Arc<Seat>> {
     request.extensions().get::<Arc<Seat>>().cloned()
 }
 
-/// The parameters after the `?`.
 pub(crate) struct Params<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {

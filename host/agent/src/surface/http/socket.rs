@@ -1,4 +1,5 @@
-//! The WebSocket of both dialects: the upgrade, and messages in frames that are small enough for a thousand readers.
+//! The WebSocket of both RPC interfaces: the upgrade, and messages in small frames, so that a thousand readers need
+//! little memory.
 
 use std::time::Duration;
 
@@ -33,25 +34,24 @@ use tokio_tungstenite::{
 
 use crate::{gate::credentials::RPC_PROTOCOL, problem::Problem, projection::tasks::PIECE_BYTES};
 
-/// Buffers of one socket. Connections are many and mostly silent.
+/// Buffer of one socket; small because there are many, mostly idle.
 const BUFFER_BYTES: usize = 8 * 1024;
 
-/// How long a reader may leave its socket full. One that is merely slow reads on before, and gets a gap.
+/// How long a reader may leave its socket full. A slow reader that reads within this time gets a gap instead.
 const SEND_TIME: Duration = Duration::from_mins(1);
 
-/// How long the other side may take to answer a close frame.
+/// How long the peer may take to answer a close frame.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Why a connection ends.
 pub(crate) enum End {
-    /// The other side is gone.
+    /// The peer closed the connection.
     Gone,
     Close(u16, &'static str),
 }
 
 type Raw = WebSocketStream<TokioIo<Upgraded>>;
 
-/// The answer to a request for an upgrade, and what follows it, unless it is a refusal.
+/// The response to an upgrade request, and the upgrade unless it is refused.
 pub(crate) fn accept(request: &mut Request) -> (Response, Option<OnUpgrade>) {
     let mut response = match create_response_with_body(request, Body::empty) {
         Ok(response) => response,
@@ -74,7 +74,6 @@ pub(crate) fn accept(request: &mut Request) -> (Response, Option<OnUpgrade>) {
     (response, Some(hyper::upgrade::on(request)))
 }
 
-/// The two halves of an upgraded connection.
 pub(crate) async fn open(upgraded: Upgraded) -> (Sender, Receiver) {
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
@@ -86,17 +85,15 @@ pub(crate) async fn open(upgraded: Upgraded) -> (Sender, Receiver) {
     (Sender(sink), Receiver(stream))
 }
 
-/// The sending half.
 pub(crate) struct Sender(SplitSink<Raw, Message>);
 
 impl Sender {
-    /// Sends one message.
     pub(crate) async fn send(&mut self, text: impl Into<Bytes>) -> Result<(), End> {
         self.feed(frames(text.into())).await?;
         self.flush().await
     }
 
-    /// Hands one message over, frame by frame; it may wait until [`Sender::flush`].
+    /// Sends a message frame by frame; it may stay buffered until [`Sender::flush`].
     pub(crate) async fn feed(&mut self, pieces: impl Iterator<Item = Bytes>) -> Result<(), End> {
         let mut pieces = pieces.peekable();
         let mut kind = Data::Text;
@@ -112,7 +109,7 @@ impl Sender {
         in_time(self.0.flush()).await
     }
 
-    /// Says why nothing follows, and waits until the other side heard it.
+    /// Sends a close frame and waits for the peer's.
     pub(crate) async fn close(mut self, code: u16, reason: &'static str, mut frames: Receiver) {
         let frame = CloseFrame {
             code: code.into(),
@@ -125,7 +122,7 @@ impl Sender {
     }
 }
 
-/// A text as the payloads of small frames. What is sent is copied once more on its way; so only a little of it is.
+/// Splits a text into small frame payloads. The socket copies what it sends, so small frames limit that copy.
 pub(crate) fn frames(text: Bytes) -> impl Iterator<Item = Bytes> {
     let starts = (0..text.len()).step_by(PIECE_BYTES);
     starts.map(move |start| text.slice(start..text.len().min(start + PIECE_BYTES)))
@@ -136,11 +133,10 @@ async fn in_time(sending: impl Future<Output = Result<(), Error>>) -> Result<(),
     sent.map_err(|_| End::Gone)?.map_err(|_| End::Gone)
 }
 
-/// The receiving half.
 pub(crate) struct Receiver(SplitStream<Raw>);
 
 impl Receiver {
-    /// The next text. Cancel-safe.
+    /// The next text message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Utf8Bytes, End> {
         loop {
             return match self.0.next().await {

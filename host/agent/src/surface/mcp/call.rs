@@ -1,4 +1,4 @@
-//! What tools do. A tool that fails says so in its result, where the model reads it.
+//! Implements the tools. A failing tool reports the error in its result, where the model reads it.
 
 use protocol::{
     CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method, OkResult, ResolvePreviewRequest,
@@ -17,10 +17,10 @@ use crate::{
     surface::state::App,
 };
 
-/// Downloads of one list: more than anybody reads, and less than what a model can take.
+/// More than a user reads, and less than a model's context.
 const MAX_LISTED: usize = 500;
 
-/// Why a tool has no result, for the model.
+/// An error text for the model.
 struct Failed(String);
 
 impl From<CallError> for Failed {
@@ -33,7 +33,7 @@ impl From<CallError> for Failed {
     }
 }
 
-/// Calls a tool. The result is the text of what it found, and the same as it is.
+/// Calls a tool. The result contains text and the same content as structured data.
 pub(super) async fn call(app: App, tool: Tool, arguments: Map<String, Value>) -> Value {
     let content = |text: String| json!([{ "type": "text", "text": text }]);
     match run(&app, tool, arguments).await {
@@ -141,7 +141,7 @@ fn list(app: &App, list: &List) -> Result<Value, Failed> {
         Some(status) => counts[status as usize],
         None => counts.iter().sum(),
     };
-    Ok(json!({ "tasks": parsed(&tasks.whole()), "count": count }))
+    Ok(json!({ "tasks": parsed(&tasks.into_text()), "count": count }))
 }
 
 async fn one(app: &App, method: Method, One { task_id }: One) -> Result<String, Failed> {
@@ -162,7 +162,7 @@ async fn preview(app: &App, preview: Preview) -> Result<Value, Failed> {
     Ok(json!(found))
 }
 
-/// What the daemon wrote.
+/// Parses JSON from the daemon.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! One message as it comes in: what is asked, in which revision of the protocol, and whether its parts agree. Pure.
+//! Parses and validates one message: method, revision of the protocol, and consistency of headers and body. Pure.
 
 use admission::json::check_tree;
 use axum::http::{HeaderMap, StatusCode};
@@ -19,16 +19,15 @@ const NAME_HEADER: &str = "mcp-name";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// How a revision begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Revision {
-    /// With `initialize`; afterwards every request may say which revision was agreed.
+    /// Begins with `initialize`; later requests may name the agreed revision.
     Handshake,
-    /// Not at all: every request says all that there is to know.
+    /// No handshake: every request is self-contained.
     Stateless,
 }
 
-/// The revisions that are served, oldest first.
+/// Supported revisions, oldest first.
 pub(super) const REVISIONS: [(&str, Revision); 3] = [
     ("2025-06-18", Revision::Handshake),
     ("2025-11-25", Revision::Handshake),
@@ -36,7 +35,7 @@ pub(super) const REVISIONS: [(&str, Revision); 3] = [
 ];
 
 pub(super) enum Message {
-    /// Wants no answer.
+    /// A notification, which has no answer.
     Notice,
     Request(Request),
 }
@@ -48,7 +47,6 @@ pub(super) struct Request {
     pub(super) revision: Revision,
 }
 
-/// What is answered instead of a result.
 #[derive(Debug, PartialEq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -59,7 +57,7 @@ pub(super) struct Refusal {
 }
 
 impl Request {
-    /// What is wrong with the call. Clients of the newest revision expect it in the status, too.
+    /// An error answer. Clients of the newest revision expect the error in the HTTP status, too.
     pub(super) fn refuse(&self, code: i64, message: impl Into<String>) -> Refusal {
         let status = match (self.revision, code) {
             (Revision::Handshake, _) => StatusCode::OK,
@@ -83,7 +81,7 @@ fn refusal(id: Value, code: i64, message: impl Into<String>) -> Refusal {
     }
 }
 
-/// Reads a message. Several at once are none.
+/// Parses a message. Batches are refused.
 pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Message, Refusal> {
     let invalid = |message: &str| refusal(Value::Null, INVALID_REQUEST, message);
     if body.trim_ascii_start().starts_with(b"[") {
@@ -102,7 +100,7 @@ pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Message, Refusal>
     }
     let id = message.remove("id");
     let Some(Value::String(method)) = message.remove("method") else {
-        // A response: nothing was asked of the client, so nothing waits for it.
+        // A response: the server sends no requests, so nothing waits for it.
         let is_response = message.contains_key("result") || message.contains_key("error");
         return is_response
             .then_some(Message::Notice)
@@ -141,7 +139,7 @@ pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Message, Refusal>
     Ok(Message::Request(request))
 }
 
-/// The revision that the header names, if there is one.
+/// The revision in the header, if present.
 fn known_version(headers: &HeaderMap, id: Value) -> Result<Option<Revision>, Refusal> {
     let Some(named) = headers.get(VERSION_HEADER) else {
         return Ok(None);
@@ -161,8 +159,8 @@ fn unsupported(id: Value, requested: &str) -> Refusal {
     }
 }
 
-/// A request without a session says its revision and what its client can do; its headers repeat what it asks, so that
-/// proxies that route by them and the server that reads the body see the same.
+/// A request without a session must state revision and client capabilities; its headers must match the body, so that
+/// proxies that route by headers and this server see the same request.
 fn check_stateless(headers: &HeaderMap, request: &Request) -> Result<(), Refusal> {
     let meta = request.params.get("_meta").and_then(Value::as_object);
     let own = |key: &str| meta.and_then(|meta| meta.get(key));
@@ -192,7 +190,7 @@ fn check_stateless(headers: &HeaderMap, request: &Request) -> Result<(), Refusal
         .ok_or_else(|| unsupported(request.id.clone(), version))
 }
 
-/// The only value of a header, decoded. Two would be read in two ways.
+/// The only value of a header, decoded. Two values would be ambiguous.
 fn one(headers: &HeaderMap, name: &str) -> Option<String> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
@@ -261,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_nobody_knows_is_refused_except_in_the_first_request() {
+    fn an_unknown_version_is_refused_except_in_the_first_request() {
         let old = &[(VERSION_HEADER, "1900-01-01")];
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
         check(old, &ping, Err((UNSUPPORTED_VERSION, 400)));

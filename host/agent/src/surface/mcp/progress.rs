@@ -1,4 +1,4 @@
-//! Calls that take their time, for clients that want to know that something goes on.
+//! Progress notifications for slow calls, as server-sent events.
 
 use std::{convert::Infallible, pin::Pin, time::Duration};
 
@@ -10,50 +10,50 @@ use futures_util::stream;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-/// How often something is said. It also keeps proxies from closing a silent connection.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+/// The interval of notifications, which also keeps proxies from closing an idle connection.
+const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 
-/// By which name the client wants to hear of the call.
+/// The progress token of the request, if the client wants notifications.
 pub(super) fn token(params: &Map<String, Value>) -> Option<Value> {
     let token = params.get("_meta")?.get("progressToken")?;
     (token.is_string() || token.is_number()).then(|| token.clone())
 }
 
-struct Telling<F> {
+struct Progress<F> {
     answering: Pin<Box<dyn Future<Output = Value> + Send>>,
     finish: F,
     token: Value,
-    /// How many were reported, one a second.
+    /// Seconds reported so far.
     seconds: u64,
 }
 
-/// Tells the seconds that have passed, then the result. A client that hangs up waits no more.
+/// Sends the elapsed seconds, then the result. Dropping the response cancels the call.
 pub(super) fn events(
     token: Value,
     answering: impl Future<Output = Value> + Send + 'static,
     finish: impl FnOnce(Value) -> Value + Send + 'static,
 ) -> Response {
-    let telling = Telling {
+    let progress = Progress {
         answering: Box::pin(answering),
         finish,
         token,
         seconds: 0,
     };
-    let events = stream::unfold(Some(telling), async |telling| {
-        let mut telling = telling?;
-        let result = match telling.seconds {
+    let events = stream::unfold(Some(progress), async |progress| {
+        let mut progress = progress?;
+        let result = match progress.seconds {
             0 => None,
-            _ => timeout(TELL_EVERY, telling.answering.as_mut()).await.ok(),
+            _ => timeout(NOTIFY_EVERY, progress.answering.as_mut()).await.ok(),
         };
         let (message, rest) = if let Some(result) = result {
-            ((telling.finish)(result), None)
+            ((progress.finish)(result), None)
         } else {
-            let progress = telling.seconds;
-            telling.seconds += 1;
-            let params = json!({ "progressToken": telling.token, "progress": progress,
-                "message": format!("{progress} s") });
+            let seconds = progress.seconds;
+            progress.seconds += 1;
+            let params = json!({ "progressToken": progress.token, "progress": seconds,
+                "message": format!("{seconds} s") });
             let notice = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });
-            (notice, Some(telling))
+            (notice, Some(progress))
         };
         let event = Event::default().event("message").data(message.to_string());
         Some((Ok::<_, Infallible>(event), rest))

@@ -1,4 +1,5 @@
-//! What tools take. Their schemas are made from these records, so that a client is told what is read.
+//! The arguments of tools. Their published schemas are derived from these records; doc comments are descriptions that
+//! clients see.
 
 use protocol::TaskStatus;
 use serde::Deserialize;

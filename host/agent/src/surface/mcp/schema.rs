@@ -1,4 +1,4 @@
-//! What tools take and give, as JSON Schema. Records are described by what describes them everywhere else.
+//! JSON Schemas of arguments and results, derived from the same descriptions as the OpenAPI document.
 
 use serde_json::{Map, Value, json};
 use utoipa::{
@@ -6,14 +6,14 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-/// An object with these members, described in `properties`.
+/// An object with these required members, described in `properties`.
 pub(super) fn object(required: &[&str], properties: &Value) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-/// What a tool takes: the record, of which everything is said that may be left out.
+/// The schema of a tool's arguments.
 pub(super) fn taken<T: ToSchema>() -> Value {
-    let mut schema = whole::<T>();
+    let mut schema = record_schema::<T>();
     for (name, empty) in [("properties", json!({})), ("required", json!([]))] {
         if schema.get(name).is_none() {
             schema[name] = empty;
@@ -22,7 +22,7 @@ pub(super) fn taken<T: ToSchema>() -> Value {
     schema
 }
 
-/// An object with the member `name`, made of `T` by `shape`, beside what `more` describes.
+/// An object with the member `name`, whose schema `shape` makes of that of `T`, and the members in `more`.
 pub(super) fn with_record<T: ToSchema>(name: &str, shape: impl FnOnce(Value) -> Value, more: Value) -> Value {
     let (record, definitions) = record::<T>();
     let mut properties = more;
@@ -40,8 +40,8 @@ pub(super) fn with_record<T: ToSchema>(name: &str, shape: impl FnOnce(Value) -> 
     schema
 }
 
-/// A record itself.
-pub(super) fn whole<T: ToSchema>() -> Value {
+/// The schema of a record itself.
+pub(super) fn record_schema<T: ToSchema>() -> Value {
     let (mut schema, definitions) = record::<T>();
     if !definitions.is_empty() {
         schema["$defs"] = definitions.into();
@@ -56,7 +56,7 @@ fn record<T: ToSchema>() -> (Value, Map<String, Value>) {
     (local(&T::schema()), definitions.collect())
 }
 
-/// A description that refers to what lies beside it.
+/// Resolves a reference to a schema beside it.
 fn local(schema: &RefOr<Schema>) -> Value {
     let text = serde_json::to_string(schema).expect("a description has text keys only");
     serde_json::from_str(&text.replace("#/components/schemas/", "#/$defs/")).expect("what was encoded decodes")

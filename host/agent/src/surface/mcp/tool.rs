@@ -1,11 +1,11 @@
-//! The tools: names, descriptions, and the schemas of what they take and give.
+//! The tools: names, descriptions, and schemas of their arguments and results.
 
 use protocol::{PluginDto, QueueDto, ResolvePreviewResponse, TaskDto};
 use serde_json::{Value, json};
 
 use super::{
     record::{Add, List, Nothing, One, Preview, Remove},
-    schema::{object, taken, whole, with_record},
+    schema::{object, record_schema, taken, with_record},
 };
 
 macro_rules! tools {
@@ -23,18 +23,18 @@ macro_rules! tools {
     };
 }
 
-/// What a call may do.
+/// What a call may do, for the annotations that clients see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// Reads what is here.
+    /// Reads state of this service.
     Reads,
-    /// Reads what is elsewhere.
-    Asks,
-    /// Adds something; twice is two.
+    /// Queries other sites.
+    Queries,
+    /// Adds something; not idempotent.
     Adds,
-    /// Changes something; twice is once.
+    /// Changes something; idempotent.
     Changes,
-    /// Cannot be taken back.
+    /// Cannot be undone.
     Destroys,
 }
 
@@ -48,11 +48,11 @@ tools! {
     DownloadResumeAll = "download_resume_all", "Resume all downloads", Changes;
     DownloadRemove = "download_remove", "Remove a download", Destroys;
     QueueList = "queue_list", "List queues", Reads;
-    ResolvePreview = "resolve_preview", "Show what is behind a URL", Asks;
+    ResolvePreview = "resolve_preview", "Show what is behind a URL", Queries;
     PluginList = "plugin_list", "List plugins", Reads;
 }
 
-/// All tools, as `tools/list` gives them.
+/// All tools, as in the result of `tools/list`.
 pub(super) fn list() -> Vec<Value> {
     Tool::ALL
         .iter()
@@ -60,7 +60,7 @@ pub(super) fn list() -> Vec<Value> {
         .collect()
 }
 
-/// All tools with their schemas, for who compares them with what is documented.
+/// All tools with their schemas, for a test that compares them with the documentation.
 pub fn described() -> String {
     let mut text = serde_json::to_string_pretty(&list()).expect("a description has text keys only");
     text.push('\n');
@@ -82,10 +82,10 @@ impl Tool {
             "outputSchema": self.output(),
             "annotations": {
                 "title": title,
-                "readOnlyHint": matches!(effect, Effect::Reads | Effect::Asks),
+                "readOnlyHint": matches!(effect, Effect::Reads | Effect::Queries),
                 "destructiveHint": effect == Effect::Destroys,
-                "idempotentHint": matches!(effect, Effect::Reads | Effect::Asks | Effect::Changes),
-                "openWorldHint": matches!(effect, Effect::Asks | Effect::Adds),
+                "idempotentHint": matches!(effect, Effect::Reads | Effect::Queries | Effect::Changes),
+                "openWorldHint": matches!(effect, Effect::Queries | Effect::Adds),
             },
         })
     }
@@ -146,7 +146,7 @@ impl Tool {
                 &json!({ "removed": text, "deletedFiles": flag }),
             ),
             Self::QueueList => with_record::<QueueDto>("queues", list, json!({})),
-            Self::ResolvePreview => whole::<ResolvePreviewResponse>(),
+            Self::ResolvePreview => record_schema::<ResolvePreviewResponse>(),
             Self::PluginList => with_record::<PluginDto>("plugins", list, json!({})),
         }
     }

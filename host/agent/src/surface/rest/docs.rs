@@ -1,4 +1,4 @@
-//! The interface as a page to read and to try: Swagger UI, out of the executable. Nothing comes from anywhere else.
+//! Interactive documentation: Swagger UI, embedded in the executable; nothing is loaded from elsewhere.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::problem::{Problem, ResultMessage};
 
 const PAGE: &str = include_str!("docs.html");
 
-/// What `assets/vendor` packed, by name and type.
+/// Packed by `assets/vendor`: name, content type, bytes.
 const ASSETS: [(&str, &str, &[u8]); 2] = [
     (
         "swagger-ui.js",
@@ -27,7 +27,8 @@ const ASSETS: [(&str, &str, &[u8]); 2] = [
     ),
 ];
 
-/// The page's own parts and no others; it talks to this server only. The pictures are in the style sheet.
+/// Content security policy: only the page's own parts, and requests to this server only. Images are data URLs in the
+/// style sheet.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "default-src 'none'; style-src 'self' '{}'; script-src 'self' '{}'; img-src data:; connect-src 'self'; \

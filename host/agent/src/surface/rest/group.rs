@@ -1,4 +1,4 @@
-//! Groups, and the previews that they are made of.
+//! Groups of downloads, and previews, from which groups are created.
 
 use axum::{
     Json,

@@ -1,4 +1,4 @@
-//! The market: plugins to install, and the sources that offer them.
+//! The plugin market: installable plugins, and the sources that offer them.
 
 use axum::{
     Json,
@@ -26,7 +26,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/market", responses(
     (status = 200, body = Vec<MarketEntryDto>), Gated, Called))]
 pub(crate) async fn market_list(State(app): State<App>) -> Result<Response, Problem> {
-    // It is long and passes through as it is.
+    // The list is long, so the daemon's JSON is passed on unparsed.
     let list: Box<RawValue> = app.daemon.call(Method::PluginMarketList, &Map::new()).await?;
     Ok(answer::json(String::from(Box::<str>::from(list))))
 }

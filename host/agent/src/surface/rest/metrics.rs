@@ -1,4 +1,4 @@
-//! `GET /metrics`: the counters, and what is running now, as Prometheus reads them.
+//! `GET /metrics`: counters and current state in Prometheus' text format.
 
 use std::time::Duration;
 
@@ -16,10 +16,9 @@ use crate::{
     surface::state::App,
 };
 
-/// The version of the format.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How long the daemon is waited for: who collects metrics asks again soon.
+/// How long to wait for the daemon; Prometheus scrapes again soon.
 const DAEMON_TIME: Duration = Duration::from_secs(2);
 
 /// Show metrics for Prometheus.
@@ -42,7 +41,7 @@ pub(crate) async fn metrics_view(State(app): State<App>) -> Result<Response, Pro
         app.daemon
             .hub
             .with_tasks(|projection| write_tasks(&mut text, projection));
-        // One that has no time for this is measured by the rest.
+        // If the daemon does not answer in time, the rest is still reported.
         let nothing = serde_json::Map::new();
         let asked = app.daemon.call(Method::DiagnosticsDescribe, &nothing);
         if let Ok(Ok(daemon)) = tokio::time::timeout(DAEMON_TIME, asked).await {
@@ -146,7 +145,7 @@ fn write_tasks(text: &mut String, projection: &Projection) {
     }
 }
 
-/// The agent's memory; none on systems without `/proc`.
+/// The agent's resident memory; none on systems without `/proc`.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

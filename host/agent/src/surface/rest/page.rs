@@ -1,4 +1,4 @@
-//! The page at the root: what this is, how the first key is set, and how to go on.
+//! The start page at `/`: what the service is, how to set the first key, and where to continue.
 
 use std::sync::LazyLock;
 
@@ -10,17 +10,19 @@ use axum::{
 use data_encoding::BASE64;
 use sha2::{Digest as _, Sha256};
 
-use crate::{problem::ResultMessage, settings::config::Host, surface::state::App};
+use crate::{problem::ResultMessage, settings::config::Edition, surface::state::App};
 
 const PAGE: &str = include_str!("page.html");
 
-/// Between what every page begins with, the set-up, what follows it, and that with the management API off.
+/// Separates the parts of the template: common head, set-up, after the set-up, and the same with the management API
+/// off.
 const NEXT_PART: &str = "<!-- next part -->\n";
 
-/// The longest name of a host with its port that the page repeats: DNS names have 253 characters at most.
+/// The longest `Host` that the page repeats: DNS names have at most 253 characters.
 const MAX_HOST_CHARS: usize = 260;
 
-/// Only the page's own style and script, which talks to this server only. Nothing else is loaded, and no page may frame it.
+/// Content security policy: only the inline style and script of the page, which sends requests to this server only; no
+/// framing.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -30,7 +32,7 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// By what a policy knows the part of a page that is between `<tag>` and `</tag>`.
+/// The CSP hash of the inline `<tag>` of the page.
 pub(crate) fn inline(page: &str, tag: &str) -> String {
     let text = page.split_once(&format!("<{tag}>")).map_or("", |(_, rest)| rest);
     let text = text.split_once(&format!("</{tag}>")).map_or("", |(text, _)| text);
@@ -46,8 +48,8 @@ pub(crate) fn inline(page: &str, tag: &str) -> String {
 pub(crate) async fn page_view(State(app): State<App>, headers: HeaderMap) -> Response {
     let settings = app.gate.vault.settings();
     let port = app.listening.address.port();
-    let part = match (app.listening.host, &settings.key) {
-        (Host::Headless, None) => 1,
+    let part = match (app.listening.edition, &settings.key) {
+        (Edition::Headless, None) => 1,
         _ if settings.api => 2,
         _ => 3,
     };
@@ -63,7 +65,8 @@ pub(crate) async fn page_view(State(app): State<App>, headers: HeaderMap) -> Res
         .into_response()
 }
 
-/// Where the visitor sees this server. What is no plain name or address, and so could be more than text, is not shown.
+/// The origin under which the visitor sees this server. A `Host` that is not a plain name or address is not repeated,
+/// because it could inject markup.
 fn origin(headers: &HeaderMap, port: u16) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let is_plain = |host: &&str| {

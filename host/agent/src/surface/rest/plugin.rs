@@ -1,4 +1,4 @@
-//! Plugins.
+//! Installed plugins.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The first access key of a server.
+//! Sets the first access key of a server.
 
 use axum::{
     Extension, Json,
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// A key and a code are short.
+/// Large enough for a key and a code.
 const MAX_BODY_BYTES: usize = 4 * 1024;
 
 /// Whether an access key has been set.
@@ -116,7 +116,7 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<SetupBody, String> {
     read_object(&bytes)
 }
 
-/// Refuses clients that do not know the code. Wrong codes are counted apart from wrong keys.
+/// Rejects clients with a wrong or missing set-up code. Wrong codes are counted apart from wrong keys.
 fn check_code(app: &App, sender: &Sender, code: Option<&str>) -> Option<Response> {
     if let Some(seconds) = app.gate.wait(sender.source, Form::Code) {
         return Some(gate::too_many(seconds));

@@ -1,4 +1,4 @@
-//! Credentials of sites. Passwords come in and never go out.
+//! Logins of sites. Passwords are write-only.
 
 use axum::{
     Json,

@@ -1,4 +1,4 @@
-//! `/ping` and `/api/v1/info`: whether the service runs, and its version.
+//! `/ping` and `/api/v1/info`: liveness and version.
 
 use axum::{Json, extract::State};
 use serde::Serialize;

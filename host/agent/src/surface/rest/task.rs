@@ -25,7 +25,6 @@ use crate::{
     },
 };
 
-/// The largest page.
 const MAX_LIMIT: usize = 1000;
 
 type Ack = Result<Json<ResultMessage>, Problem>;

@@ -1,4 +1,4 @@
-//! Files, exports and uploads of the browser. The daemon holds them; here they only pass.
+//! Files, exports and uploads for browsers. The daemon holds the bytes; the agent relays them.
 
 use axum::{
     Json,
@@ -23,8 +23,8 @@ use crate::{
 /// The longest answer to an upload: an id or a refusal.
 const MAX_ANSWER_BYTES: usize = 4096;
 
-/// What a browser says about the part of a file that it wants.
-const ASKED: [HeaderName; 5] = [
+/// Request headers that are forwarded to the daemon.
+const REQUEST_HEADERS: [HeaderName; 5] = [
     header::RANGE,
     header::IF_RANGE,
     header::IF_NONE_MATCH,
@@ -32,8 +32,8 @@ const ASKED: [HeaderName; 5] = [
     header::IF_MATCH,
 ];
 
-/// What the daemon says about a file.
-const TOLD: [HeaderName; 7] = [
+/// Response headers of the daemon that are passed on.
+const RESPONSE_HEADERS: [HeaderName; 7] = [
     header::CONTENT_TYPE,
     header::CONTENT_LENGTH,
     header::CONTENT_RANGE,
@@ -60,7 +60,7 @@ pub(crate) async fn blob_create(
     keep(&app, &kind, bytes).await.map(Json)
 }
 
-/// Leaves bytes with the daemon for a call that names them.
+/// Uploads bytes to the daemon for a later call that refers to them.
 pub(crate) async fn keep(app: &App, kind: &str, bytes: Bytes) -> Result<BlobResult, Problem> {
     let (parts, body) = relay(app, Request::post(format!("/blobs/{kind}")), bytes)
         .await?
@@ -117,7 +117,7 @@ pub(crate) async fn file_view(
     let mut request = Request::builder()
         .method(method)
         .uri(format!("/files/tasks/{}", segment(&id)?));
-    for name in ASKED {
+    for name in REQUEST_HEADERS {
         if let Some(value) = headers.get(&name) {
             request = request.header(name, value);
         }
@@ -141,21 +141,21 @@ pub(crate) async fn export_view(State(app): State<App>, Path(id): Path<String>) 
     Ok(response)
 }
 
-/// An id as one segment of a path: ids have no other characters.
+/// Validates an id, which becomes one segment of the daemon's path.
 fn segment(id: &str) -> Result<&str, Problem> {
     let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     is_plain.then_some(id).ok_or_else(Problem::not_found)
 }
 
-/// Passes the daemon's answer on as it comes.
+/// Streams the daemon's response to the client.
 async fn relay(app: &App, request: request::Builder, body: Bytes) -> Result<Response, Problem> {
     let (parts, body) = app.daemon.fetch(request, body).await?.into_parts();
     match parts.status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            // The session ended between the call and its answer.
+            // The session ended between the request and its response.
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "app shutting down"));
         }
-        // It has no room for another upload and says so itself.
+        // The daemon has no room for another upload; its own message is passed on.
         StatusCode::SERVICE_UNAVAILABLE => {}
         status if status.is_server_error() => {
             return Err(Problem::new(StatusCode::BAD_GATEWAY, "the daemon failed to answer"));
@@ -163,7 +163,7 @@ async fn relay(app: &App, request: request::Builder, body: Bytes) -> Result<Resp
         _ => {}
     }
     let mut response = (parts.status, Body::new(body)).into_response();
-    for name in TOLD {
+    for name in RESPONSE_HEADERS {
         if let Some(value) = parts.headers.get(&name) {
             response.headers_mut().insert(name, value.clone());
         }

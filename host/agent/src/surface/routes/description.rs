@@ -1,4 +1,4 @@
-//! The interface's description: what the handlers say of themselves, and what follows from it for all of them.
+//! Completes the OpenAPI description with what applies to all handlers.
 
 use axum::http::StatusCode;
 use utoipa::{
@@ -16,7 +16,7 @@ use crate::problem::ResultMessage;
 const BEARER: &str = "bearerAuth";
 const HEADER: &str = "tokenHeader";
 
-/// Parts of the interface, in their order, and the beginnings of their paths. What has none is the system's.
+/// The tags in order, with their path prefixes. Other paths belong to the system.
 const PARTS: &[(&str, &str, &[&str])] = &[
     ("system", "The service itself.", &[]),
     (
@@ -52,13 +52,11 @@ const PARTS: &[(&str, &str, &[&str])] = &[
 )]
 struct Frame;
 
-/// A description without any operation.
 pub(super) fn frame() -> OpenApi {
     Frame::openapi()
 }
 
-/// Says what need not be said at every handler: what an answer means by its status, which key is taken, and which part
-/// an operation belongs to.
+/// Adds what handlers need not repeat: the meaning of statuses, the accepted keys, and the tag of each operation.
 pub(super) fn complete(api: &mut OpenApi) {
     let components = api.components.get_or_insert_default();
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
@@ -91,7 +89,7 @@ fn part(path: &str, operation: &Operation) -> &'static str {
     PARTS.iter().find(is_of).map_or("system", |(name, ..)| name)
 }
 
-/// The forms in which a key is taken, where one is needed.
+/// The accepted forms of the key, if one is required.
 fn keys(path: &str, operation: &Operation) -> Option<Vec<SecurityRequirement>> {
     operation.responses.responses.get("401")?;
     let by = |scheme: &str| SecurityRequirement::new(scheme, Vec::<String>::new());
@@ -104,7 +102,7 @@ fn keys(path: &str, operation: &Operation) -> Option<Vec<SecurityRequirement>> {
     })
 }
 
-/// An answer of which nothing is said is what its status means.
+/// Describes a response without a description by its status.
 fn name_answers(operation: &mut Operation) {
     for (status, response) in &mut operation.responses.responses {
         if let RefOr::T(response) = response

@@ -1,4 +1,4 @@
-//! The calls of aria2's clients, which bring their key themselves: every method in every form under every key.
+//! Calls of aria2's clients, which carry their own key: every method in every form with every key.
 
 use data_encoding::BASE64;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -9,13 +9,13 @@ use tokio_tungstenite::{client_async, tungstenite::Message};
 use super::Setting;
 use crate::world::{KEY, PATIENCE, World};
 
-/// How a call is written and sent.
+/// How a call is sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Json,
     /// Alone in a batch.
     Batch,
-    /// In a call of calls.
+    /// In a `system.multicall`.
     Within,
     Query,
     Socket,
@@ -30,16 +30,16 @@ enum Place {
     Token,
     WrongToken,
     EmptyToken,
-    /// Without the word before it.
+    /// Without the `token:` prefix.
     BareToken,
-    /// Behind the other parameters.
+    /// After the other parameters.
     LateToken,
     Header,
     WrongHeader,
     Bearer,
     Cookie,
     InUrl,
-    /// On the call that has others in it.
+    /// On the outer `system.multicall`.
     Around,
 }
 
@@ -68,11 +68,11 @@ const FORMS: [Form; 7] = [
     Form::XmlWithin,
 ];
 
-/// Whoever brings the key here in this form may call.
+/// Whether a key at this place is accepted in this form.
 fn is_let_in(form: Form, place: Place) -> bool {
     match place {
         Place::Token => true,
-        // A page can open a WebSocket with its headers; a token it has to know.
+        // A page can open a WebSocket with its headers, but a token it must know.
         Place::Header => form != Form::Socket,
         _ => false,
     }
@@ -99,7 +99,7 @@ fn header(place: Place) -> Option<(&'static str, String)> {
     }
 }
 
-/// XML-RPC's form of a value.
+/// A value in XML-RPC.
 fn xml(value: &Value) -> String {
     match value {
         Value::Array(values) => {
@@ -121,7 +121,7 @@ fn xml_call(method: &str, params: &[Value]) -> String {
     format!("<methodCall><methodName>{method}</methodName><params>{params}</params></methodCall>")
 }
 
-/// What a call of calls has for parameters.
+/// The parameters of a `system.multicall`.
 fn within(method: &str, place: Place) -> Vec<Value> {
     let around = if place == Place::Around {
         params(Place::Token)
@@ -132,7 +132,6 @@ fn within(method: &str, place: Place) -> Vec<Value> {
     around.into_iter().chain([call]).collect()
 }
 
-/// The text of the answer to a call.
 async fn answer(world: &World, form: Form, place: Place, method: &str, source: &str) -> String {
     let url = if place == Place::InUrl {
         format!("?token={KEY}")
@@ -194,10 +193,10 @@ async fn over_a_socket(world: &World, place: Place, call: &Value, url: &str) -> 
     answer.into_text().unwrap().as_str().to_owned()
 }
 
-/// Calls every method in every form with the key everywhere, in a world where `is_open` says that no key is needed.
+/// Sends every method in every form with the key at every place; `is_open` means that no key is needed.
 async fn check(world: &World, forms: &[Form], is_open: bool) {
     let mut sources = 0x0a00_0000_u32;
-    // Without a key nothing is taken from a proxy; and no wrong one is counted.
+    // Without a key, proxies are refused and wrong keys are not counted.
     let source_of = |number: u32| {
         if is_open {
             String::new()
@@ -216,7 +215,7 @@ async fn check(world: &World, forms: &[Form], is_open: bool) {
         .collect();
     assert_eq!(methods.len(), 36);
     for method in methods {
-        // A call of calls is let in for what is in it; what ends the service is another test's.
+        // The outer `system.multicall` is always accepted; shutdown has its own test.
         if method == "system.multicall" || (is_open && method.ends_with("hutdown")) {
             continue;
         }
@@ -252,7 +251,7 @@ async fn every_call_needs_the_key_in_a_place_that_counts() {
 async fn every_call_over_a_socket_needs_its_token() {
     let listed = ["system.listMethods", "system.listNotifications"];
     for place in PLACES {
-        // Wrong keys count, and they all come from here.
+        // Wrong keys are counted, and all come from one source.
         let world = Setting::Headless.start().await;
         for method in listed.into_iter().chain(["aria2.getVersion", "aria2.addUri"]) {
             let answer = answer(&world, Form::Socket, place, method, "").await;
@@ -271,7 +270,7 @@ async fn every_call_over_a_socket_needs_its_token() {
 async fn a_host_without_a_key_asks_for_none() {
     for setting in [Setting::FreshDesktop, Setting::OpenDropIn] {
         let world = setting.start().await;
-        // A query, which any page can cause, is not answered at all then.
+        // Any page can cause a query, so it is not answered.
         let forms: Vec<_> = FORMS.into_iter().filter(|form| *form != Form::Query).collect();
         check(&world, &forms, true).await;
         world.end().await;

@@ -1,4 +1,4 @@
-//! Methods that no route has and paths that are written otherwise: nobody comes in by them.
+//! Unsupported methods and unusual spellings of paths are never authorized.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ async fn a_method_that_a_path_does_not_have_is_guarded_like_those_that_it_has() 
             .into_iter()
             .filter(|method| of_path().all(|(row, ..)| row != method))
         {
-            // XML-RPC is the one way in of a path that is something else otherwise.
+            // On this path, only XML-RPC is not a WebSocket.
             let guard = of_path()
                 .map(|(_, _, guard)| *guard)
                 .find(|guard| !(path == "/rpc" && guard.is_aria2()));
@@ -79,7 +79,7 @@ async fn a_path_that_is_written_otherwise_is_no_way_in() {
                     [400, 401, 403, 404].contains(&without),
                     "{line} in {setting:?}: {without}"
                 );
-                // What looks like an id is one, and a page's files are read by their names.
+                // Ids and file names may contain any characters.
                 let is_parameter = path.contains('{') || path.contains("%7") || *guard == Guard::Open;
                 let with = status(&world, &line, true).await;
                 assert!(

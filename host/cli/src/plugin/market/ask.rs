@@ -1,10 +1,10 @@
-//! Questions to the user before something is installed or trusted.
+//! Confirmation before something is installed or trusted.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use command::{UsageError, terminal::printable};
 
-/// Shows `lines` to whoever sits at the terminal, and asks. Where nobody does, the option `instead` is needed.
+/// Prints `lines` and asks the user. Without a terminal, the option `instead` is required.
 pub(super) fn confirm(lines: &[String], question: &str, instead: &str) -> anyhow::Result<bool> {
     let shown: Vec<_> = lines.iter().map(|line| printable(line)).collect();
     let shown = shown.join("\n");

@@ -1,4 +1,5 @@
-//! `svc market install` and `update`: what is asked for is shown before, and agreed to as the code really asks for it.
+//! `svc market install` and `update`: permissions are shown before the installation, and granted only if the code
+//! requests exactly those.
 
 use std::collections::BTreeSet;
 
@@ -57,24 +58,22 @@ struct HowArgs {
     service: ServiceArgs,
 }
 
-/// Carries out `install`.
 pub(crate) async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.how.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
     let mut entries: Vec<MarketEntryDto> = client.ask(Method::PluginMarketList).await?;
     entries.retain(|entry| args.source.as_ref().is_none_or(|source| entry.source == *source));
     let wanted = find(&entries, &args.plugins)?;
-    let mut visit = Visit::new(&mut client, &args.how);
+    let mut installer = Installer::new(&mut client, &args.how);
     for mut entry in wanted {
         if let Some(version) = &args.expect {
             entry.version.clone_from(version);
         }
-        visit.install(&entry).await?;
+        installer.install(&entry).await?;
     }
-    visit.end()
+    installer.end()
 }
 
-/// Carries out `update`.
 pub(crate) async fn update(args: &UpdateArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.how.service.target(environment)?;
     let mut client = Client::connect(&target).await?;
@@ -87,23 +86,23 @@ pub(crate) async fn update(args: &UpdateArgs, environment: &Environment) -> anyh
         entries
     };
     wanted.retain(|entry| entry.update_available);
-    let mut visit = Visit::new(&mut client, &args.how);
+    let mut installer = Installer::new(&mut client, &args.how);
     if wanted.is_empty() {
-        visit.tell("there is nothing newer".to_owned())?;
+        installer.print("there is nothing newer".to_owned())?;
     }
     for entry in wanted {
         let is_pinned = entry.installed.as_ref().is_some_and(|installed| installed.pinned);
         if is_pinned && !is_named {
             let MarketEntryDto { plugin_id, version, .. } = entry;
-            visit.tell(format!("{plugin_id} is pinned; {version} is taken only if it is named"))?;
+            installer.print(format!("{plugin_id} is pinned; {version} is taken only if it is named"))?;
         } else {
-            visit.install(&entry).await?;
+            installer.install(&entry).await?;
         }
     }
-    visit.end()
+    installer.end()
 }
 
-/// The entries that are meant, one for each plugin.
+/// The named entries, one per plugin.
 fn find(entries: &[MarketEntryDto], given: &[String]) -> anyhow::Result<Vec<MarketEntryDto>> {
     let identities: BTreeSet<_> = entries.iter().map(|entry| entry.plugin_id.clone()).collect();
     let found = Known::new("plugin of the market", identities).find(given)?;
@@ -121,14 +120,14 @@ fn find(entries: &[MarketEntryDto], given: &[String]) -> anyhow::Result<Vec<Mark
     found.into_iter().map(one).collect()
 }
 
-/// The installing of some plugins, one after the other.
-struct Visit<'c, 't> {
+/// Installs several plugins in sequence.
+struct Installer<'c, 't> {
     client: &'c mut Client<'t>,
     how: &'c HowArgs,
     installed: Vec<InstalledPlugin>,
 }
 
-impl<'c, 't> Visit<'c, 't> {
+impl<'c, 't> Installer<'c, 't> {
     fn new(client: &'c mut Client<'t>, how: &'c HowArgs) -> Self {
         let installed = Vec::new();
         Self { client, how, installed }
@@ -136,7 +135,7 @@ impl<'c, 't> Visit<'c, 't> {
 
     async fn install(&mut self, entry: &MarketEntryDto) -> anyhow::Result<()> {
         if !self.how.yes && !confirm(&shown(entry), "Install it?", "--yes")? {
-            return self.tell(format!("left {} as it is", entry.plugin_id));
+            return self.print(format!("left {} as it is", entry.plugin_id));
         }
         let request = MarketInstallRequest {
             plugin_id: entry.plugin_id.clone(),
@@ -144,7 +143,7 @@ impl<'c, 't> Visit<'c, 't> {
             source: Some(entry.source.clone()),
         };
         let mut installed: InstalledPlugin = self.client.call(Method::PluginMarketInstall, &request).await?;
-        self.tell(format!("installed {} {}", installed.identity, installed.version))?;
+        self.print(format!("installed {} {}", installed.identity, installed.version))?;
         if installed.pending_consent.is_some() && self.agree(entry).await? {
             installed.pending_consent = None;
         }
@@ -152,7 +151,7 @@ impl<'c, 't> Visit<'c, 't> {
         Ok(())
     }
 
-    /// Agrees to what the code asks for, if that is what was shown; else its user is asked once more.
+    /// Grants the requested permissions if they are those that were shown; otherwise asks the user again.
     async fn agree(&mut self, entry: &MarketEntryDto) -> anyhow::Result<bool> {
         let plugins: Vec<PluginDto> = self.client.ask(Method::PluginList).await?;
         let found = plugins.into_iter().find(|plugin| plugin.identity == entry.plugin_id);
@@ -175,20 +174,20 @@ impl<'c, 't> Visit<'c, 't> {
             lines.push(format!("The code of {identity} shows more than its source says:"));
             lines.extend(words(unseen));
         }
-        if let Some(told) = installed::other_author(&pending) {
-            let told = format!("{identity} {}{told}", pending.version);
+        if let Some(author) = installed::other_author(&pending) {
+            let author = format!("{identity} {}{author}", pending.version);
             if self.how.yes {
-                self.tell(told)?;
+                self.print(author)?;
             } else {
-                lines.push(told);
+                lines.push(author);
             }
         }
         if !self.how.yes && !lines.is_empty() && !confirm(&lines, "Agree to that, too?", "--yes")? {
-            self.tell(format!("{identity} {} waits for consent", pending.version))?;
+            self.print(format!("{identity} {} waits for consent", pending.version))?;
             return Ok(false);
         }
         let params = SetPluginEnabledParams {
-            // Who was switched off stays so.
+            // A plugin that the user disabled stays disabled.
             enabled: disabled_reason == DisabledReason::None,
             identity,
             consent: Some(pending.digest),
@@ -197,7 +196,7 @@ impl<'c, 't> Visit<'c, 't> {
         Ok(true)
     }
 
-    fn tell(&self, line: String) -> anyhow::Result<()> {
+    fn print(&self, line: String) -> anyhow::Result<()> {
         if !self.how.service.json {
             print_lines([line])?;
         }
@@ -213,7 +212,7 @@ impl<'c, 't> Visit<'c, 't> {
     }
 }
 
-/// What is to be installed, from whom, and what it may do then.
+/// What will be installed, its source, and its permissions.
 fn shown(entry: &MarketEntryDto) -> Vec<String> {
     let mut first = format!("{} {} ({})", entry.plugin_id, entry.version, entry.name);
     if let Some(installed) = &entry.installed {
@@ -231,7 +230,7 @@ fn shown(entry: &MarketEntryDto) -> Vec<String> {
     lines
 }
 
-/// What plugins ask for, in words, each on a line.
+/// One line per permission.
 fn words<S: AsRef<str>>(permissions: impl IntoIterator<Item = S>) -> Vec<String> {
     let words = permissions.into_iter();
     words

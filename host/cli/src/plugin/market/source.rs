@@ -1,4 +1,4 @@
-//! `svc market sources`: where a service's plugins come from.
+//! `svc market sources`: the sources of a service's plugins.
 
 use command::{Exit, environment::Environment, print_json, print_lines};
 use protocol::{
@@ -56,7 +56,6 @@ enum SourcesCommand {
     },
 }
 
-/// Carries out the command.
 pub(crate) async fn run(args: &SourcesArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let service = &args.service;
     let target = service.target(environment)?;
@@ -64,14 +63,14 @@ pub(crate) async fn run(args: &SourcesArgs, environment: &Environment) -> anyhow
     match &args.command {
         None | Some(SourcesCommand::List) => {
             let sources = client.ask(Method::PluginMarketSourceList).await?;
-            tell(service, sources)
+            print_result(service, sources)
         }
         Some(SourcesCommand::Refresh { source }) => {
             let source = source.clone();
             let sources = client
                 .call(Method::PluginMarketRefresh, &MarketRefreshRequest { source })
                 .await?;
-            tell(service, sources)
+            print_result(service, sources)
         }
         Some(SourcesCommand::Add { link, fingerprint }) => add(service, link, fingerprint.clone(), &mut client).await,
         Some(SourcesCommand::Remove { source }) => {
@@ -113,7 +112,7 @@ async fn add(
     print_done(service, &added, &sentence)
 }
 
-fn tell(service: &ServiceArgs, sources: Vec<MarketSourceDto>) -> anyhow::Result<Exit> {
+fn print_result(service: &ServiceArgs, sources: Vec<MarketSourceDto>) -> anyhow::Result<Exit> {
     if service.json {
         return print_json(&sources);
     }

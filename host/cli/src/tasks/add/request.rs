@@ -1,4 +1,4 @@
-//! A task as it was resolved here, as a service is asked for it.
+//! Converts a resolved task into a request to a service.
 
 use command::UsageError;
 use data_encoding::BASE64;
@@ -6,7 +6,7 @@ use engine::{ProxyChoice, TaskSpec};
 use protocol::{CreateTaskRequest, RequestBody};
 use transfer::OnConflict;
 
-/// The request for `task`. Refused where a service cannot be asked for what its options say.
+/// The request for `task`. Fails for options that a service does not support.
 pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError> {
     let field = || task.urls.first().map_or_else(|| "URL".to_owned(), ToString::to_string);
     let unknown = [

@@ -1,4 +1,4 @@
-//! One line of JSON per event, for scripts.
+//! JSON lines of events, for scripts.
 
 use std::{
     io::{self, BufWriter, Write},
@@ -9,18 +9,18 @@ use protocol::{DaemonEvent, EventBody, TaskDto, agent::AgentSnapshot};
 use serde::Serialize;
 
 use super::view::View;
-use crate::service::{Audience, RemoteError};
+use crate::service::{Observer, RemoteError};
 
-/// Writes events as the service told them, and what happened to the connection.
+/// Writes events as received, and changes of the connection.
 #[derive(Debug)]
 pub(crate) struct Events<W: Write> {
     out: BufWriter<W>,
     view: View,
-    /// The first failure to write; after it nothing more is written.
+    /// The first write error; afterwards nothing is written.
     failure: Option<io::Error>,
 }
 
-/// Lines that no service tells.
+/// Lines about the connection, which are not events of the service.
 #[derive(Serialize)]
 #[serde(
     tag = "type",
@@ -50,7 +50,7 @@ impl<W: Write> Events<W> {
     }
 }
 
-/// The tasks that an event is about; none if it is about something else.
+/// The tasks that an event concerns.
 fn tasks(event: &DaemonEvent) -> Vec<&str> {
     match event {
         DaemonEvent::TaskChanged(task) => vec![&task.task_id],
@@ -67,7 +67,7 @@ fn tasks(event: &DaemonEvent) -> Vec<&str> {
     }
 }
 
-impl<W: Write> Audience for Events<W> {
+impl<W: Write> Observer for Events<W> {
     fn interval(&self) -> Option<Duration> {
         None
     }
@@ -83,11 +83,11 @@ impl<W: Write> Audience for Events<W> {
         self.write(&Line::Snapshot { tasks });
     }
 
-    fn event(&mut self, told: &EventBody, event: &DaemonEvent) {
+    fn event(&mut self, received: &EventBody, event: &DaemonEvent) {
         self.view.apply(event);
-        // With a choice of tasks only what is about one of them.
+        // If tasks were selected, only their events are written.
         if self.view.is_wanted("") || tasks(event).into_iter().any(|id| self.view.is_wanted(id)) {
-            self.write(told);
+            self.write(received);
         }
     }
 
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_a_choice_only_its_events_are_written_as_they_were_told() {
+    fn with_a_selection_only_its_events_are_written_unchanged() {
         let mut events = Events::new(Vec::new(), View::new(vec!["a".into()]));
         events.snapshot(&AgentSnapshot::default());
         for text in [
@@ -124,8 +124,8 @@ mod tests {
             r#"{"type":"taskDeleted","data":{"taskId":"a"}}"#,
             r#"{"type":"queuesChanged","data":[]}"#,
         ] {
-            let told: EventBody = serde_json::from_str(text).unwrap();
-            events.event(&told, &DaemonEvent::read(&told).unwrap());
+            let received: EventBody = serde_json::from_str(text).unwrap();
+            events.event(&received, &DaemonEvent::read(&received).unwrap());
         }
         events.flush().unwrap();
         let text = String::from_utf8(events.out.into_inner().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! A line for every change, for logs and pipes.
+//! One line per change, for logs and pipes.
 
 use std::{
     collections::HashMap,
@@ -11,20 +11,19 @@ use protocol::{DaemonEvent, EventBody, TaskDto, TaskStatus, agent::AgentSnapshot
 
 use super::view::View;
 use crate::{
-    service::{Audience, RemoteError},
+    service::{Observer, RemoteError},
     tasks::list::{figures, title},
 };
 
-/// A task that moves is mentioned this often.
+/// The interval of progress lines.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// One line per change, and how those are doing that move.
 #[derive(Debug)]
 pub(crate) struct Lines<W: Write> {
     out: BufWriter<W>,
     view: View,
-    /// What was said last of each task.
-    said: HashMap<String, TaskStatus>,
+    /// The last written status of each task.
+    last_written: HashMap<String, TaskStatus>,
     failure: Option<io::Error>,
 }
 
@@ -33,7 +32,7 @@ impl<W: Write> Lines<W> {
         Self {
             out: BufWriter::new(out),
             view,
-            said: HashMap::new(),
+            last_written: HashMap::new(),
             failure: None,
         }
     }
@@ -44,13 +43,13 @@ impl<W: Write> Lines<W> {
         }
     }
 
-    /// Mentions the tasks whose state is another than was said last.
-    fn tell_changes(&mut self) {
+    /// Writes a line for each task whose status has changed.
+    fn write_changes(&mut self) {
         let changed: Vec<_> = self
             .view
             .tasks
             .values()
-            .filter(|task| self.said.get(&task.task_id) != Some(&task.status))
+            .filter(|task| self.last_written.get(&task.task_id) != Some(&task.status))
             .cloned()
             .collect();
         for task in changed {
@@ -59,7 +58,7 @@ impl<W: Write> Lines<W> {
     }
 
     fn mention(&mut self, task: &TaskDto) {
-        self.said.insert(task.task_id.clone(), task.status);
+        self.last_written.insert(task.task_id.clone(), task.status);
         let line = sentence(task, &self.view);
         self.line(&line);
     }
@@ -77,7 +76,7 @@ fn sentence(task: &TaskDto, view: &View) -> String {
     parts.join(" ")
 }
 
-impl<W: Write> Audience for Lines<W> {
+impl<W: Write> Observer for Lines<W> {
     fn interval(&self) -> Option<Duration> {
         Some(INTERVAL)
     }
@@ -85,39 +84,40 @@ impl<W: Write> Audience for Lines<W> {
     fn snapshot(&mut self, snapshot: &AgentSnapshot) {
         self.view.replace(&snapshot.daemon);
         let view = &self.view;
-        self.said.retain(|id, _| view.tasks.contains_key(id));
-        self.tell_changes();
+        self.last_written.retain(|id, _| view.tasks.contains_key(id));
+        self.write_changes();
     }
 
     fn event(&mut self, _told: &EventBody, event: &DaemonEvent) {
         self.view.apply(event);
         match event {
-            // Finished tasks leave the view, so they are mentioned from the event.
+            // Completed tasks are removed from the view, so this uses the event.
             DaemonEvent::TaskChanged(task) => {
-                let is_new = self.said.get(&task.task_id) != Some(&task.status);
+                let is_new = self.last_written.get(&task.task_id) != Some(&task.status);
                 if is_new && self.view.is_wanted(&task.task_id) {
                     self.mention(task);
                 }
             }
             DaemonEvent::TasksSnapshot(changed) => {
                 for task in changed.tasks.iter().filter(|task| task.status == TaskStatus::Completed) {
-                    if self.said.get(&task.task_id) != Some(&task.status) && self.view.is_wanted(&task.task_id) {
+                    if self.last_written.get(&task.task_id) != Some(&task.status) && self.view.is_wanted(&task.task_id)
+                    {
                         self.mention(task);
                     }
                 }
                 for id in changed
                     .deleted_task_ids
                     .iter()
-                    .filter(|id| self.said.remove(*id).is_some())
+                    .filter(|id| self.last_written.remove(*id).is_some())
                 {
                     let line = format!("{id} removed");
                     if self.failure.is_none() {
                         self.failure = writeln!(self.out, "{line}").err();
                     }
                 }
-                self.tell_changes();
+                self.write_changes();
             }
-            DaemonEvent::TaskDeleted { task_id } if self.said.remove(task_id).is_some() => {
+            DaemonEvent::TaskDeleted { task_id } if self.last_written.remove(task_id).is_some() => {
                 self.line(&format!("{task_id} removed"));
             }
             _ => {}

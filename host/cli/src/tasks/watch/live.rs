@@ -1,4 +1,4 @@
-//! A table on a terminal, drawn again and again.
+//! A table that is redrawn on a terminal.
 
 use std::{io, time::Duration};
 
@@ -12,24 +12,23 @@ use protocol::{DaemonEvent, EventBody, agent::AgentSnapshot};
 use super::view::View;
 use crate::{
     ids::{self, Known},
-    service::{Audience, RemoteError},
+    service::{Observer, RemoteError},
     table::{Align, Table},
     tasks::list::{figures, title},
 };
 
-/// How often it is drawn: what looks alive, and costs nothing.
+/// The interval of redraws: smooth enough, at negligible cost.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Rows that stay free: the last line of the table, and the one where the cursor stands.
+/// Rows reserved for the last line of the table and the cursor's line.
 const OTHER_ROWS: usize = 3;
 
-/// The tasks as a block of lines.
 #[derive(Debug)]
 pub(crate) struct Live {
     view: View,
     block: ProgressBar,
     address: String,
-    /// Why the service is away, if it is.
+    /// Why the connection is lost.
     away: Option<String>,
 }
 
@@ -78,7 +77,7 @@ impl Live {
                 self.address
             ),
         });
-        // A line that fills the last column makes some terminals go to the next row.
+        // Some terminals wrap after a line that fills the last column.
         let fitted: Vec<_> = lines.iter().map(|line| fit(line, columns.saturating_sub(1))).collect();
         fitted.join("\n")
     }
@@ -86,12 +85,12 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // The last picture stays.
+        // The last table stays visible.
         self.block.abandon();
     }
 }
 
-impl Audience for Live {
+impl Observer for Live {
     fn interval(&self) -> Option<Duration> {
         Some(INTERVAL)
     }

@@ -1,4 +1,4 @@
-//! The tasks that are watched, kept current by events. Pure.
+//! The watched tasks, kept current by events. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,9 @@ use protocol::{DaemonEvent, DaemonSnapshot, TaskDto, TaskRuntimeDto, TaskStatus}
 
 use crate::tasks::list::is_moving;
 
-/// What is watched, as it is now.
 #[derive(Debug, Default)]
 pub(crate) struct View {
-    /// The tasks asked for, whole ids; none is all.
+    /// The complete ids of the selected tasks; empty means all.
     wanted: Vec<String>,
     pub(crate) tasks: BTreeMap<String, TaskDto>,
     pub(crate) runs: BTreeMap<String, TaskRuntimeDto>,
@@ -28,7 +27,7 @@ impl View {
         self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == id)
     }
 
-    /// Everything anew.
+    /// Replaces the state.
     pub(crate) fn replace(&mut self, daemon: &DaemonSnapshot) {
         self.has_begun = true;
         self.tasks.clear();
@@ -52,7 +51,7 @@ impl View {
     }
 
     fn put(&mut self, task: &TaskDto) {
-        // Without a choice what is finished is not watched; a service may have many thousands of them.
+        // Without a selection, completed tasks are dropped: a service may have many thousands.
         let is_over = self.wanted.is_empty() && task.status == TaskStatus::Completed;
         if !self.is_wanted(&task.task_id) || is_over {
             return self.remove(&task.task_id);
@@ -74,13 +73,13 @@ impl View {
         self.runs.remove(id);
     }
 
-    /// Whether the tasks asked for have all ended.
+    /// Whether all selected tasks have ended.
     pub(crate) fn is_done(&self) -> bool {
         let is_over = |task: &TaskDto| matches!(task.status, TaskStatus::Completed | TaskStatus::Error);
         self.has_begun && !self.wanted.is_empty() && self.tasks.values().all(is_over)
     }
 
-    /// The tasks, what moves first, then by age.
+    /// Active tasks first, then by age.
     pub(crate) fn in_order(&self) -> Vec<&TaskDto> {
         let rank = |task: &TaskDto| match task.status {
             TaskStatus::Downloading => 0,

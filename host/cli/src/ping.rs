@@ -1,4 +1,4 @@
-//! `svc ping` and `svc info`: whether somebody answers, and who.
+//! `svc ping` and `svc info`: whether a service answers, its version and its state.
 
 use std::time::Instant;
 
@@ -26,15 +26,15 @@ pub struct InfoArgs {
     service: ServiceArgs,
 }
 
-/// What a service says to everybody.
+/// The unauthenticated answer of a service.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Pong {
     app: String,
     pub(crate) version: String,
 }
 
-/// Asks who is there, and gives the time that it says it is.
-pub(crate) async fn greet(target: &Target) -> Result<(Pong, Option<String>), RemoteError> {
+/// Requests `/ping`; also returns the `Date` header, which shows the service's clock.
+pub(crate) async fn request_ping(target: &Target) -> Result<(Pong, Option<String>), RemoteError> {
     let answer = http::send(target, Method::GET, "/ping", None).await?;
     let foreign = || RemoteError::Foreign {
         address: target.address.to_string(),
@@ -60,7 +60,7 @@ pub(crate) async fn greet(target: &Target) -> Result<(Pong, Option<String>), Rem
 pub(crate) async fn ping(args: &PingArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let target = args.service.target(environment)?;
     let begun = Instant::now();
-    let (pong, _) = greet(&target).await?;
+    let (pong, _) = request_ping(&target).await?;
     let took = begun.elapsed();
     let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let record = json!({

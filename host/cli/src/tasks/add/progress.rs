@@ -1,4 +1,4 @@
-//! Tells what becomes of the added tasks in the ways in which `svc get` tells of its own.
+//! Shows the progress of added tasks in the formats of `svc get`.
 
 use std::{
     collections::HashSet,
@@ -19,18 +19,17 @@ use protocol::{
 };
 use transfer::{Failure, FailureKind, Progress, Stage};
 
-use crate::service::{Audience, attend::End};
+use crate::service::{Observer, attend::End};
 
-/// What is told, and to whom.
-pub(crate) struct Telling {
+pub(crate) struct ProgressObserver {
     ledger: Ledger,
     screen: Box<dyn Screen>,
-    /// Tasks that somebody removed.
+    /// Tasks that another client removed.
     removed: usize,
 }
 
-impl Telling {
-    /// Tells of tasks by their ids and safe URLs, in the order of the input.
+impl ProgressObserver {
+    /// Tracks tasks by id and safe URL, in the order of the input.
     pub(crate) fn new(entered: &[(String, String)], screen: Box<dyn Screen>) -> Self {
         let mut ledger = Ledger::new(entered.len(), PathBuf::new());
         for (index, (id, url)) in entered.iter().enumerate() {
@@ -45,7 +44,7 @@ impl Telling {
         }
     }
 
-    /// Everything is as it is here. Entered tasks that are not in it are gone.
+    /// Applies a complete state. Tracked tasks that are missing in it were deleted.
     fn replaced(&mut self, daemon: &DaemonSnapshot) {
         let there: HashSet<TaskId> = daemon.tasks.iter().filter_map(|task| id(&task.task_id)).collect();
         for gone in self.ledger.ids().into_iter().filter(|id| !there.contains(id)) {
@@ -66,7 +65,7 @@ impl Telling {
                 TaskStatus::Completed => TaskState::Completed,
                 TaskStatus::Error => TaskState::Failed(&failure),
             },
-            // Before the first answer a name is a guess.
+            // Before the first response, the name is only a guess.
             path: (task.total_bytes > 0 || task.status == TaskStatus::Completed).then_some(&path),
             total_bytes: Some(task.total_bytes).filter(|total| *total > 0),
         };
@@ -91,10 +90,10 @@ impl Telling {
     }
 
     fn noted(&mut self, entry: &ActivityEntry) {
-        // What changes a task's state is told by the change itself.
+        // Changes of a task's state have their own event.
         if let Some(id) = id(&entry.task_id).filter(|_| entry.status.is_none()) {
             self.ledger
-                .tell(id, &Event::Notice(&entry.message), self.screen.as_mut());
+                .report(id, &Event::Notice(&entry.message), self.screen.as_mut());
         }
     }
 
@@ -104,7 +103,7 @@ impl Telling {
         }
     }
 
-    /// Tells how all ended, and gives the exit that this is.
+    /// Reports the result and returns the exit.
     pub(crate) fn end(mut self, end: End) -> anyhow::Result<Exit> {
         self.screen.summary(&Totals {
             is_left_to_service: true,
@@ -123,7 +122,7 @@ impl Telling {
     }
 }
 
-impl Audience for Telling {
+impl Observer for ProgressObserver {
     fn interval(&self) -> Option<Duration> {
         self.screen.interval()
     }
@@ -152,7 +151,7 @@ impl Audience for Telling {
         }
     }
 
-    /// Shows how those under way are doing.
+    /// Shows the progress of active tasks.
     fn look(&mut self) {
         self.screen.progress(&self.ledger.active(), &self.ledger.totals());
     }
