@@ -1,4 +1,4 @@
-//! What the calls of all connections share.
+//! State that the calls of all connections share.
 
 pub(crate) mod access;
 pub(crate) mod blobs;
@@ -23,7 +23,7 @@ use crate::{
     service::{access::Access, blobs::Blobs},
 };
 
-/// Learned limits of hosts: how many connections they allow. The transport that learns them gives this out.
+/// Learned limits of hosts: how many connections they allow. Implemented by the transport that learns them.
 pub trait LearnedLimits: Send + Sync + std::fmt::Debug {
     /// Hosts whose limit is known.
     fn hosts(&self) -> u64;
@@ -31,7 +31,6 @@ pub trait LearnedLimits: Send + Sync + std::fmt::Debug {
     fn forget(&self);
 }
 
-/// The shared part of all connections.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) engine: Engine,
@@ -52,15 +51,15 @@ pub(crate) struct Service {
     pub(crate) version: &'static str,
     pub(crate) started_at: Instant,
     pub(crate) connections: AtomicU64,
-    /// Cancelled when connections are to end.
+    /// Cancelled to end all connections.
     pub(crate) stop: CancellationToken,
-    /// A client asked for the end.
+    /// A client called `system.shutdown`.
     pub(crate) was_asked_to_stop: AtomicBool,
     pub(crate) asked_to_stop: Notify,
 }
 
 impl Service {
-    /// What leads to whatever the service itself asks for.
+    /// Proxies for the service's own requests, such as market sources.
     pub(crate) fn proxies(&self) -> Proxies {
         let settings = self.engine.settings().settings;
         Proxies::new(ProxyChoice::Settings, settings, Arc::clone(&self.system_proxy))

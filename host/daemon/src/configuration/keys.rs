@@ -1,4 +1,5 @@
-//! The configuration keys that the engine does not know: they belong to other parts, are checked here and kept.
+//! The configuration keys that the engine does not know: clients, agent and plugins read them. The daemon validates and
+//! stores them.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +8,22 @@ use transfer::ByteCount;
 
 use crate::refusal::invalid;
 
-/// What a key takes.
+/// The values that a key accepts.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Flag,
-    /// A whole number within bounds.
+    /// An integer between these bounds, inclusive.
     Number(i64, i64),
     /// A number that is not negative.
     Ratio,
-    /// Any text.
+    /// Up to [`MAX_TEXT_BYTES`].
     Text,
     OneOf(&'static [&'static str]),
     /// `https://…` without query and fragment, or empty.
     HttpsBase,
     /// A JSON array, or empty.
     JsonArray,
-    /// Written by the service itself.
+    /// Set by the service, refused in a patch.
     ReadOnly,
 }
 
@@ -36,10 +37,9 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-/// The longest text of a key: lists of trackers and servers are long, a patch is one frame.
+/// Lists of trackers and servers are long, but a patch must fit in one frame.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-/// No count has a use beyond this.
 const MANY: i64 = 1_000_000_000;
 
 const UNITS: Kind = Kind::OneOf(&["minutes", "hours", "days"]);
@@ -108,7 +108,7 @@ pub(crate) fn with_defaults(stored: &BTreeMap<String, String>) -> impl Iterator<
     })
 }
 
-/// The value of a key.
+/// The stored value, or the default.
 pub(crate) fn value<'s>(stored: &'s BTreeMap<String, String>, name: &str) -> &'s str {
     let key = KEYS.iter().find(|key| key.name == name);
     stored
@@ -116,7 +116,7 @@ pub(crate) fn value<'s>(stored: &'s BTreeMap<String, String>, name: &str) -> &'s
         .map_or(key.map_or("", |key| key.default), String::as_str)
 }
 
-/// The value as it is stored, if the key takes it.
+/// Validates a value and returns it in its stored form.
 pub(crate) fn check(name: &str, value: &str) -> Result<String, RpcError> {
     let Some(key) = KEYS.iter().find(|key| key.name == name) else {
         return Err(invalid(name, format!("unknown setting \"{name}\"")));
