@@ -1,4 +1,4 @@
-//! Whom TLS trusts: the system's certificates, those of a file, or, where the user insists, anybody.
+//! TLS trust: the system's certificates, those of a file, or, if the user insists, any.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,7 +23,7 @@ pub struct CertificateFileError {
     pub why: String,
 }
 
-/// Client configurations, made when first needed: reading the system's certificates takes milliseconds.
+/// Client configurations, created on first use: reading the system's certificates takes milliseconds.
 #[derive(Debug)]
 pub struct Tls {
     own_roots: Option<RootCertStore>,
@@ -105,7 +105,7 @@ fn roots_of_file(path: &Path) -> Result<RootCertStore, CertificateFileError> {
     }
 }
 
-/// The system's certificates; those of Mozilla where the system has none, as in a bare container.
+/// The system's certificates; those of Mozilla if the system has none, as in a minimal container.
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let (_added, _unusable) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -116,7 +116,7 @@ fn mozilla_roots() -> RootCertStore {
     webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect()
 }
 
-/// Accepts every certificate, for tasks whose user said so. Signatures are still checked: the peer has the key.
+/// Accepts every certificate, for tasks with that option. Signatures are still checked: the peer has the key.
 #[derive(Debug)]
 struct AcceptAny(Arc<CryptoProvider>);
 
