@@ -1,4 +1,4 @@
-//! Plugins as the engine asks for them: who claims a URL, and where its bytes are now.
+//! Implements the engine's [`engine::Resolver`] with plugins.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use crate::{
     secret::Template,
 };
 
-/// The most files of a list; the rest of an endless one is not asked for.
+/// The most files of a listing; further pages are not requested.
 const MAX_FILES: usize = 10_000;
 
-/// The most pages of a list that are asked for.
+/// The most pages of a listing.
 const MAX_PAGES: usize = 100;
 
 impl Resolver for Plugins {
@@ -52,7 +52,7 @@ async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Fa
     let Some(item) = request.resolution.item else {
         let error = match whole(plugins, given).await {
             Ok(Some(resolved)) => return describe(plugins, resolved).await,
-            // Nobody's, unless it is because the plugin that claimed it is switched off or gone.
+            // No plugin claims it. If the claiming plugin was disabled or uninstalled since, that is an error.
             Ok(None) => plugins.unavailable(&plugin),
             Err(error) => Some(error),
         };
@@ -63,8 +63,7 @@ async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Fa
     Ok(Answer::Link(Box::new(found)))
 }
 
-/// `made`, which came of `link`, with the secrets that go along. One that may not go to all of the link's hosts is not
-/// sent to any of them.
+/// Adds the secrets of `link` to `made`. A secret that is not allowed for all of the link's hosts is sent to none.
 async fn with_secrets(
     plugins: &Plugins,
     plugin: &Identity,
@@ -77,7 +76,7 @@ async fn with_secrets(
     let refused = |error: String| Failure::new(FailureKind::Plugin, format!("plugin {plugin}: {error}"));
     let secrets = plugins.0.secrets_of(plugin);
     let secrets = secrets.ok_or_else(|| refused("it is not installed".to_owned()))?;
-    // What a link says is sent to all of its segments, and for their keys.
+    // A link's headers are sent for all of its segments and their keys.
     let keys = link
         .segments
         .iter()
@@ -101,7 +100,7 @@ async fn with_secrets(
     Ok(made)
 }
 
-/// The list behind a URL, all its pages.
+/// The listing of a URL with all its pages.
 pub(crate) async fn whole(plugins: &Plugins, given: Given) -> Result<Option<Resolved>, CallError> {
     let Some(mut resolved) = plugins.resolve(given.clone(), None).await? else {
         return Ok(None);
@@ -120,7 +119,7 @@ pub(crate) async fn whole(plugins: &Plugins, given: Given) -> Result<Option<Reso
     Ok(Some(resolved))
 }
 
-/// A plugin that gave its links with the list need not know how to give one alone.
+/// A plugin that includes links in its listing need not implement `linkFor`.
 async fn link_of(plugins: &Plugins, plugin: &Identity, given: Given, item: &Item) -> Result<Link, Failure> {
     let variant = item.variant.as_deref().map(str::to_owned);
     let asked = plugins
@@ -192,14 +191,14 @@ fn listed_file(entry: &Entry) -> Option<ListedFile> {
     })
 }
 
-/// The strongest of those that the host can compute.
+/// The strongest checksum that the host can compute.
 fn strongest_checksum(facts: &Facts) -> Option<Checksum> {
     let given = facts.checksums.iter();
     let known = given.filter_map(|(algorithm, hex)| format!("{algorithm}={hex}").parse::<Checksum>().ok());
     known.max_by_key(|checksum| checksum.algorithm().digest_bytes())
 }
 
-/// The entry in the variant that is taken unless somebody chooses: the best one, the first of equals.
+/// The entry's default variant: the best, or the first of equals.
 fn item(entry: &Entry) -> String {
     match best(entry) {
         Some(variant) => format!("{}@{}", entry.id, variant.id),
@@ -249,7 +248,7 @@ fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
     })
 }
 
-/// What a failed call is for a task. Only the kind decides what follows.
+/// Maps a failed call to a failure of a task.
 fn failure(error: &CallError) -> Failure {
     let kind = match &error.reason {
         CallFailure::Fault(PluginFault::Answer(answer)) => match answer {

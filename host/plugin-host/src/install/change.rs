@@ -1,4 +1,4 @@
-//! Changes of what is installed: each is decided by `lifecycle`, saved in one transaction and then put into service.
+//! Changes of what is installed: each is decided by `lifecycle`, saved in one transaction and then activated.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,15 +22,15 @@ use crate::{
 };
 
 impl Shared {
-    /// Makes a change: saves it, then puts it into service. The caller has the plugin's turn.
+    /// Applies a change: saves it, then activates it. The caller holds the plugin's lock.
     pub(crate) async fn apply(&self, plugin: &Identity, input: Input) -> Result<(), CommandError> {
         let effects = self.commit(plugin, input, None).await?;
         self.perform(plugin, &effects).await;
         Ok(())
     }
 
-    /// The moment at which a change holds: one transaction, of the plugin and of what its source remembers of it. Nothing
-    /// before it is seen by a later start, and everything after it is made up for by one.
+    /// Commits a change: one transaction for the plugin and its source's pin. A crash before it has changed nothing;
+    /// after a crash behind it, => nothing has changed; after a crash behind it, the next start performs the effects.
     pub(super) async fn commit(
         &self,
         plugin: &Identity,
@@ -61,7 +61,7 @@ impl Shared {
         self.pass(Step::Activate)?;
         let next = next.map(|installation| {
             let before = loaded.map_or_else(|| not_loaded(installation.clone()), |loaded| (*loaded).clone());
-            // Who calls it before it is loaded waits.
+            // Calls wait until it is loaded.
             let running = match before.running {
                 Err(_) if effects.contains(&Effect::Load) => Err(Idle::Loading),
                 running => running,
@@ -76,7 +76,7 @@ impl Shared {
         Ok(effects)
     }
 
-    /// Whether the version before may run. A version that failed is better than one that does harm.
+    /// Whether the previous version may run. A failing version is better than a malicious one.
     pub(crate) fn check_previous(&self, plugin: &Identity, now: &Installation) -> Result<(), CommandError> {
         let Some(previous) = &now.previous else { return Ok(()) };
         let snapshot = self.registry.snapshot();
@@ -114,7 +114,7 @@ impl Shared {
         self.put_loaded(plugin, &loaded, loading).await;
     }
 
-    /// Puts what was loaded into service. The caller has the plugin's turn, and `loaded` is what it is now.
+    /// Activates loaded code. The caller holds the plugin's lock, and `loaded` is current.
     pub(crate) async fn put_loaded(&self, plugin: &Identity, loaded: &Loaded, (manifest, running): load::Loading) {
         let error = match &running {
             Err(Idle::Failed(error)) => Some(error.clone()),
@@ -131,15 +131,14 @@ impl Shared {
         self.journal.record(plugin, Event::Loaded { error });
         if let Some(unproved) = loaded.installation.unproved(&host_version()).filter(|_| is_running) {
             let proved = Input::Prove(unproved.digest, host_version());
-            // It is proved again at the next start otherwise.
+            // If this fails, it is verified again at the next start.
             if let Err(error) = self.commit(plugin, proved, None).await {
                 tracing::warn!(%plugin, %error, "it is not remembered that a plugin does what its author recorded");
             }
         }
     }
 
-    /// Removes packages that no plugin needs. Failing is no failure of the command before it: the next start tries
-    /// again.
+    /// Deletes packages that no plugin needs. An error does not fail the command: the next start retries.
     async fn collect(&self) {
         let _packages = self.packages.write().await;
         let snapshot = self.registry.snapshot();
@@ -154,7 +153,7 @@ impl Shared {
         }
     }
 
-    /// Loads what is installed. What does not do in this host what its author recorded does not run.
+    /// Loads what is installed. A version whose fixtures fail in this host version does not run.
     pub(crate) async fn load_proved(&self, installation: &Installation) -> load::Loading {
         let (manifest, running) = load::load(&*self.runtime, &self.disk, installation).await;
         let unproved = installation.unproved(&host_version());
@@ -176,7 +175,7 @@ impl Shared {
         self.prove(&files, manifest, running).await
     }
 
-    /// Has a plugin do what its author recorded, in this very sandbox and without a network.
+    /// Replays a plugin's fixtures in this sandbox, without a network.
     pub(crate) async fn prove(
         &self,
         files: &BTreeMap<String, Bytes>,
