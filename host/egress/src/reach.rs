@@ -11,6 +11,7 @@ use url::{Host, Url};
 
 use crate::{address, name};
 
+/// The addresses that a connection may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reach {
     /// Any address: the user chose the host.
