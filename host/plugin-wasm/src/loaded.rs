@@ -87,7 +87,7 @@ type Answer<T> = Result<T, PluginError>;
 
 /// The file of a listing to link.
 #[derive(Debug, Clone, Copy)]
-pub struct FileRef<'a> {
+pub struct Wanted<'a> {
     /// The URL that was resolved.
     pub url: &'a str,
     /// The entry of its listing.
@@ -203,7 +203,7 @@ impl Loaded {
     }
 
     /// The link of a file.
-    pub async fn link(&self, wanted: FileRef<'_>, context: CallContext, limits: Limits) -> Called<Link> {
+    pub async fn link(&self, wanted: Wanted<'_>, context: CallContext, limits: Limits) -> Called<Link> {
         let Some(resolver) = self.0.exported("resolver", self.0.guest.resolver.as_ref()) else {
             return not_exported("resolver");
         };

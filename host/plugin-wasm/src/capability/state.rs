@@ -114,7 +114,7 @@ impl CallState {
         let http = context.http(limits.http.clone());
         Self {
             meter: Meter::new(limits.cpu, limits.memory_bytes, limits.table_elements),
-            memory: Taken::nothing([memory, host.memory.clone()]),
+            memory: Taken::nothing([memory, shared.memory.clone()]),
             listing: ListingBuilder::new(limits.output.clone()),
             table,
             http,
