@@ -1,4 +1,4 @@
-//! Which version of a plugin is offered, from which source, and when it may come by itself. Pure.
+//! Which version of a plugin is offered, from which source, and when it may be installed automatically. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use semver::Version;
@@ -7,15 +7,15 @@ use crate::{
     Abi, Digest, Entry, Freshness, Identity, Index, Level, Plugin, Revocation, Revocations, SourceId, SourceState,
 };
 
-/// How long a new version waits before it replaces an installed one by itself: the time in which a stolen key is noticed.
+/// Delay of automatic updates: the time in which a stolen key can be noticed.
 pub const COOL_DOWN: SignedDuration = SignedDuration::from_hours(24);
 
-/// What runs plugins.
+/// The versions of the service that runs plugins.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// Its version.
     pub version: Version,
-    /// The newest plugin interface of each major version that it gives.
+    /// The newest supported plugin interface of each major version.
     pub abis: Vec<Abi>,
 }
 
@@ -36,7 +36,7 @@ pub enum Unfit {
     /// There is no such version.
     #[error("the plugin has no version")]
     None,
-    /// Its publisher took it back.
+    /// Its publisher withdrew it.
     #[error("version {0} was withdrawn: {1}")]
     Yanked(Version, String),
     /// It is revoked.
@@ -45,7 +45,7 @@ pub enum Unfit {
     /// The host is too old.
     #[error("version {0} needs host {1} or newer")]
     Host(Version, Version),
-    /// The host gives no such interface.
+    /// The host does not have the interface.
     #[error("version {0} needs plugin interface {1}")]
     Abi(Version, Abi),
     /// It is signed with a key that the author no longer uses.
@@ -105,20 +105,19 @@ pub fn newest<'p>(
 /// What to do about an installed version.
 #[derive(Debug, Clone)]
 pub enum Update<'p> {
-    /// It is the newest that fits.
+    /// There is none.
     None,
-    /// This one comes by itself then; the user may take it now.
+    /// This one is installed automatically then; the user may install it now.
     At(Timestamp, &'p Entry),
-    /// This one may come now.
+    /// This one may be installed automatically now.
     Now(&'p Entry),
-    /// What is known is too old to decide.
+    /// The state of the source has expired.
     Stale,
 }
 
-/// Whether there is an update for `installed` and when it may come unattended. It waits from the moment that it was
-/// published or first seen here, whichever is later, since whoever steals the key of the index also writes the date; it
-/// does not wait if the installed version is dangerous. That permissions do not grow and that recordings replay is for
-/// the installer.
+/// Whether there is an update for `installed`, and when it may be installed automatically. The delay starts when it was
+/// published or first seen here, whichever is later, because a thief of the index key can forge the date; there is no
+/// delay if the installed version is dangerous. The installer checks permissions and fixtures.
 pub fn update<'p>(
     state: &SourceState,
     index: &'p Index,
@@ -149,7 +148,7 @@ pub fn update<'p>(
     match entry.published.max(seen).checked_add(COOL_DOWN) {
         Ok(due) if due > time => Update::At(due, entry),
         Ok(_) => Update::Now(entry),
-        // A date at the end of time never comes.
+        // The date is not representable: never.
         Err(_) => Update::None,
     }
 }
@@ -157,19 +156,19 @@ pub fn update<'p>(
 /// Why no source was found for a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSource {
-    /// Nobody has it.
+    /// No source has it.
     #[error("no source has plugin {0}")]
     Unknown(Identity),
-    /// Several have it, and which is meant is for the user to say.
+    /// Several sources have it; the user must choose.
     #[error("several sources have plugin {0}")]
     Ambiguous(Identity, Vec<SourceId>),
-    /// It was installed from somewhere else, and only from there it is updated.
+    /// It was installed from another source, and only that one may update it.
     #[error("plugin {0} was installed from {1}")]
     Bound(Identity, SourceId),
 }
 
-/// Which of `sources` a plugin comes from: the one that it is bound to or that the user chose, or else the only one that
-/// has it. A source can never take over a plugin of another one.
+/// The source of a plugin: the one that it is bound to or that the user chose, or else the only one that has it. A
+/// source can never take over a plugin of another one.
 pub fn source_of<'a>(
     identity: &Identity,
     sources: impl IntoIterator<Item = (&'a SourceId, &'a Index)>,

@@ -1,4 +1,4 @@
-//! What the signed files of a source say, parsed and checked for whatever a single file can show.
+//! The signed files of a source, parsed and validated as far as a single file allows.
 
 pub(crate) mod index;
 pub(crate) mod revocation;

@@ -1,5 +1,5 @@
-//! Refreshing sources and downloading packages: [`verify`], fed from [`Origin`]s. Checking the largest index
-//! keeps a processor busy for about a tenth of a second, within one poll: refresh in a task of its own.
+//! Refreshes sources and downloads packages: feeds [`verify`] from [`Origin`]s. Verifying the largest index blocks for
+//! about a tenth of a second within one poll: refresh in a task of its own.
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -12,31 +12,31 @@ use crate::{
     verify::{self, Heads, IndexPart, Parts, Signed, Wanted},
 };
 
-/// Roots that are followed in one refresh. A source that changes its keys every week is caught up with after a year.
+/// The most roots of one refresh: a year of weekly key changes.
 const MAX_ROOTS: usize = 64;
 
-/// A patch that is longer than this part of the index is not worth its risk.
+/// A patch longer than this fraction of the index is not worth its risk.
 const PATCH_SHARE: u64 = 2;
 
 /// Sources that are refreshed at the same time.
 const SIDE_BY_SIDE: usize = 4;
 
-/// How often a package is asked for at one place, as long as some of it comes each time.
+/// The most requests for a package at one mirror, while each makes progress.
 const ATTEMPTS: usize = 4;
 
 /// A source to refresh.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What is remembered of it.
+    /// Its last verified state.
     pub state: &'a SourceState,
-    /// Where it is, the best place first. All of them hold the same; the first that is believed counts.
+    /// Its mirrors, the best first. All have the same content; the first that passes verification is used.
     pub origins: &'a [&'a dyn Origin],
 }
 
-/// Why a place gave nothing.
+/// Why a refresh from one mirror failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefreshError {
-    /// A file did not come.
+    /// A file could not be fetched.
     #[error("cannot get {place}")]
     Origin {
         /// Which.
@@ -45,26 +45,26 @@ pub enum RefreshError {
         #[source]
         source: OriginError,
     },
-    /// What came is not believed.
+    /// Verification failed.
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    /// The signature of the timestamp does not say what it is of.
+    /// The timestamp's signature does not name its number.
     #[error("the signature of the timestamp does not say which number it is of")]
     NoNumber,
 }
 
-/// Why no place gave a source, one reason for each. What was remembered of it stays as it was.
+/// The errors of all mirrors. The state of the source is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no place of the source gave a list that can be believed")]
 pub struct Failures(pub Vec<RefreshError>);
 
-/// Refreshes sources side by side. What becomes of one has no effect on another; the answers are in their order.
+/// Refreshes sources concurrently and independently; the results are in their order.
 pub async fn refresh_all(sources: &[Source<'_>], now: Timestamp) -> Vec<Result<Refreshed, Failures>> {
     let refreshes = sources.iter().map(|source| refresh(*source, now));
     stream::iter(refreshes).buffered(SIDE_BY_SIDE).collect().await
 }
 
-/// Refreshes one source, from the first place that can be believed.
+/// Refreshes one source, from the first mirror that passes verification.
 pub async fn refresh(source: Source<'_>, now: Timestamp) -> Result<Refreshed, Failures> {
     let mut failures = Vec::new();
     for origin in source.origins {
@@ -95,7 +95,7 @@ async fn refresh_from(state: &SourceState, origin: &dyn Origin, now: Timestamp) 
         None => verify::claimed_root(&timestamp(origin).await?.body)?,
     };
     let roots = roots(origin, first).await?;
-    // After the roots: one that was replaced meanwhile still signed the timestamp.
+    // After the roots: a root that was replaced meanwhile may still have signed the timestamp.
     let timestamp = timestamp(origin).await?;
     let heads = verify::heads(state, &roots, &timestamp, now)?;
     complete(&heads, origin).await
@@ -116,7 +116,7 @@ async fn roots(origin: &dyn Origin, first: u64) -> Result<Vec<Signed>, RefreshEr
     Ok(roots)
 }
 
-/// The signature first: it says which timestamp it is of.
+/// The signature first: it names the number of the timestamp.
 async fn timestamp(origin: &dyn Origin) -> Result<Signed, RefreshError> {
     let signatures = read(origin, path::TIMESTAMP_SIGNATURE, MAX_SIGNATURES_BYTES).await?;
     let seq = signature::claimed_sequence(&signatures, Role::Timestamp).ok_or(RefreshError::NoNumber)?;
@@ -136,7 +136,7 @@ async fn complete(heads: &Heads<'_>, origin: &dyn Origin) -> Result<Refreshed, R
     let signatures = read(origin, &path::signatures(Role::Index, file.seq), MAX_SIGNATURES_BYTES).await?;
     if let Some(held) = held.filter(|held| *held < file.seq) {
         let limit = MAX_INDEX_BYTES.min(file.size / PATCH_SHARE);
-        // Whatever is wrong with a patch, the whole index is asked for next.
+        // If a patch fails in any way, the whole index is fetched.
         if let Ok(patch) = read(origin, &path::diff(held, file.seq), limit).await {
             let signatures = signatures.clone();
             parts.index = Some(IndexPart::Patch(Signed {
@@ -170,24 +170,24 @@ async fn read(origin: &dyn Origin, place: &str, limit: u64) -> Result<Bytes, Ref
     Ok(bytes.into())
 }
 
-/// Why a package was not downloaded: what every place said, in the order they were asked.
+/// Why a package was not downloaded: the error of every mirror, in order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no place gave the package")]
 pub struct DownloadError(pub Vec<(String, PlaceError)>);
 
-/// Why a place did not give a package.
+/// Why a mirror failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
-    /// It did not come.
+    /// It could not be fetched.
     #[error(transparent)]
     Origin(#[from] OriginError),
-    /// It is not what it should be.
+    /// It failed verification.
     #[error(transparent)]
     Package(#[from] PackageError),
 }
 
-/// Downloads a version: from its mirrors, in their order, each at every place of the source. What one place gave before
-/// it failed is continued at the next; whether the parts fit together, the digest decides.
+/// Downloads a version from its mirrors in order, each at every origin of the source. A partial download is continued
+/// at the next one; the digest detects parts that do not match.
 pub async fn download(
     origins: &[&dyn Origin],
     identity: &Identity,
@@ -212,7 +212,7 @@ pub async fn download(
                 Err(error) => error.into(),
             };
             let is_worth_it = match &error {
-                // What was there before may be the wrong part.
+                // The part from an earlier mirror may be wrong.
                 PlaceError::Package(_) => had > 0,
                 PlaceError::Origin(error) => (error.may_pass() && bytes.len() > had) || bytes.len() < had,
             };

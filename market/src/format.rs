@@ -1,4 +1,4 @@
-//! How a source's files are written: their records, keys and signatures, and the closed sets of words in them.
+//! The file formats of a source: records, keys, signatures and enumerations.
 
 pub(crate) mod abi;
 pub(crate) mod json;

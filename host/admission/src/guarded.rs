@@ -16,20 +16,20 @@ use tokio::{
 
 use crate::Seat;
 
-/// How long a client may take for the next [`STEP_BYTES`] of an answer. Until then the answer stays in memory.
+/// How long a client may take for the next [`STEP_BYTES`] of a response, which stays in memory until then.
 pub const STALL_TIME: Duration = Duration::from_secs(30);
 
-/// What counts as progress: a client that takes a byte now and then is as good as gone.
+/// The least that counts as progress: a client that reads single bytes now and then counts as stalled.
 const STEP_BYTES: usize = 64 * 1024;
 
-/// The stream.
+/// A guarded byte stream.
 #[derive(Debug)]
 pub struct Guarded<S, K: Copy + Eq + Hash> {
     stream: S,
     seat: Arc<Seat<K>>,
-    /// Made by the first write that has to wait, and used again.
+    /// Created by the first write that waits, then reused.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether a write waits, and how much went since the timer was set.
+    /// `Some` while a write waits: the bytes written since the timer was set.
     waiting: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ impl<S, K: Copy + Eq + Hash> Guarded<S, K> {
         }
     }
 
-    /// Looks at how a write of `wanted` bytes went.
+    /// Updates the timer after a write of `wanted` bytes.
     fn after(
         &mut self,
         cx: &mut Context<'_>,

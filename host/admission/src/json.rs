@@ -1,9 +1,10 @@
-//! JSON texts that are not read yet: where their strings end, and what reading them would cost. Pure; any bytes will do.
+//! Scans JSON text before it is parsed: where strings end, and how much memory parsing would take. Pure; accepts any
+//! bytes.
 
 /// The largest tree that one JSON text may become. See [`tree_bytes`].
 pub const MAX_TREE_BYTES: usize = 16 * 1024 * 1024;
 
-/// The place of the quote that ends the string which begins with the first byte of `text`. None if it is not there yet.
+/// The index of the quote that ends the string starting at the first byte of `text`. `None` if the text ends before it.
 pub fn string_end(text: &[u8]) -> Option<usize> {
     let mut place = 1;
     loop {
@@ -15,7 +16,7 @@ pub fn string_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The bytes outside of strings with their places. Of a string there is its opening quote alone.
+/// The bytes outside of strings, with their indexes. Of a string, only the opening quote.
 pub fn outside_strings(text: &[u8]) -> impl Iterator<Item = (usize, u8)> {
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -29,9 +30,9 @@ pub fn outside_strings(text: &[u8]) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// How much memory a JSON text takes at most when it is read into a tree, without its texts, which are no longer than the
-/// text itself: a value in a list has 32 bytes, a list room for four, a map nodes of eleven members. Only brackets and
-/// commas count, so this is far cheaper than to read it. Text that is not JSON gives a number, too.
+/// Upper bound of the memory of a JSON text parsed into a tree, without its strings, which are no longer than the text
+/// itself: a value in a list has 32 bytes, a list room for four, a map nodes of eleven members. Only brackets and
+/// commas count, so this is far cheaper than parsing. Text that is not JSON gives a number, too.
 fn tree_bytes(json: &[u8]) -> usize {
     const MEMBER: usize = 64;
     const LIST: usize = 160;
@@ -45,11 +46,11 @@ fn tree_bytes(json: &[u8]) -> usize {
     outside_strings(json).map(cost).sum()
 }
 
-/// Refuses what would become too large a tree. Small texts cannot, and cost no look.
+/// Refuses text that would become too large a tree. Small texts cannot and are not scanned.
 pub fn check_tree(json: &[u8]) -> Result<(), TooManyValues> {
     /// A map of one member, the worst there is, takes eight bytes of text.
-    const HARMLESS_BYTES: usize = 16 * 1024;
-    if json.len() > HARMLESS_BYTES && tree_bytes(json) > MAX_TREE_BYTES {
+    const UNCHECKED_BYTES: usize = 16 * 1024;
+    if json.len() > UNCHECKED_BYTES && tree_bytes(json) > MAX_TREE_BYTES {
         return Err(TooManyValues);
     }
     Ok(())

@@ -1,7 +1,8 @@
-//! What a connection may cost a listener before its client has authenticated, and while its client reads nothing.
+//! Limits on what a connection may cost a listener before its client has authenticated, and while its client does not
+//! read.
 //!
-//! *Owns* the count of open connections ([`Seats`]), the choice of the one that is closed when there are too many, and the
-//! byte stream that enforces both limits ([`Guarded`]), and what a JSON text may cost that is not read yet ([`json`]).
+//! *Owns* the count of open connections ([`Seats`]), the choice of the one that is closed when there are too many, and
+//! the byte stream that enforces both limits ([`Guarded`]), and the limit on the memory of parsed JSON ([`json`]).
 //!
 //! *Never* decides whether a client is authenticated: the listener calls [`Seat::authenticate`] once it is.
 //!
@@ -9,7 +10,7 @@
 //!
 //! - `guarded`: the byte stream
 //! - `seats`: the count
-//! - `json`: what reading a JSON text would cost
+//! - `json`: what parsing a JSON text would cost
 
 mod guarded;
 pub mod json;

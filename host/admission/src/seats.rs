@@ -48,8 +48,8 @@ struct Waiting<K> {
 }
 
 impl<K: Copy + Eq + Hash> Table<K> {
-    /// The connection counts no more among those without authentication.
-    fn forget(&mut self, number: u64) -> Option<Waiting<K>> {
+    /// Removes a connection from those without authentication.
+    fn remove_waiting(&mut self, number: u64) -> Option<Waiting<K>> {
         let waiting = self.waiting.remove(&number)?;
         if let Some(source) = waiting.source
             && let Some(numbers) = self.by_source.get_mut(&source)
@@ -63,10 +63,10 @@ impl<K: Copy + Eq + Hash> Table<K> {
     }
 
     fn evict(&mut self, number: Option<u64>) -> bool {
-        let waiting = number.and_then(|number| self.forget(number));
+        let waiting = number.and_then(|number| self.remove_waiting(number));
         waiting.is_some_and(|waiting| {
             waiting.evicted.cancel();
-            // Its task ends soon; until it has, its descriptor must not count twice.
+            // Its task ends soon; until then its descriptor must not count twice.
             self.open = self.open.saturating_sub(1);
             true
         })
@@ -96,9 +96,9 @@ impl<K: Copy + Eq + Hash> Seats<K> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A seat for a new connection. If its source, or all clients without authentication together, have as many as they
-    /// may, the oldest of those is evicted for it. `None` if every connection is authenticated and there is no room.
-    /// Without a source (a proxy that speaks for many clients) only the total counts.
+    /// A seat for a new connection. If its source, or all clients without authentication together, are at their limit,
+    /// the oldest of those is evicted for it. `None` if the total is reached and every connection is authenticated.
+    /// Without a source (a proxy for many clients) only the total counts.
     pub fn take(self: &Arc<Self>, source: Option<K>) -> Option<Arc<Seat<K>>> {
         let mut table = self.table();
         let of_source = source.and_then(|source| table.by_source.get(&source));
@@ -136,8 +136,8 @@ impl<K: Copy + Eq + Hash> Seats<K> {
         }))
     }
 
-    /// Evicts the connection that has gone without authentication for longest, for example when the system has no more
-    /// descriptors. Whether there was one.
+    /// Evicts the oldest connection without authentication, for example when the system has no more descriptors.
+    /// Returns whether there was one.
     pub fn evict_oldest(&self) -> bool {
         let mut table = self.table();
         let oldest = table.oldest();
@@ -157,9 +157,9 @@ pub struct Seat<K: Copy + Eq + Hash> {
 }
 
 impl<K: Copy + Eq + Hash> Seat<K> {
-    /// The client of this connection has authenticated, or needs not to: it is not evicted, and reads are not limited.
+    /// The client of this connection has authenticated, or need not: it is not evicted, and reads are not limited.
     pub fn authenticate(&self) {
-        if !self.is_authenticated.load(Ordering::Relaxed) && self.seats.table().forget(self.number).is_some() {
+        if !self.is_authenticated.load(Ordering::Relaxed) && self.seats.table().remove_waiting(self.number).is_some() {
             self.is_authenticated.store(true, Ordering::Release);
         }
     }
@@ -179,7 +179,7 @@ impl<K: Copy + Eq + Hash> Seat<K> {
         self.allowance.store(bytes, Ordering::Release);
     }
 
-    /// Counts bytes that were read. Whether they were still allowed.
+    /// Counts bytes that were read. Returns whether they were still allowed.
     pub(crate) fn read(&self, bytes: usize) -> bool {
         if self.is_authenticated() {
             return true;
@@ -202,8 +202,8 @@ impl<K: Copy + Eq + Hash> Seat<K> {
 impl<K: Copy + Eq + Hash> Drop for Seat<K> {
     fn drop(&mut self) {
         let mut table = self.seats.table();
-        let was_waiting = table.forget(self.number).is_some();
-        // An evicted one was taken off when it was evicted.
+        let was_waiting = table.remove_waiting(self.number).is_some();
+        // Eviction has removed it already.
         if was_waiting || *self.is_authenticated.get_mut() {
             table.open = table.open.saturating_sub(1);
         }

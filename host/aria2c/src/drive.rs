@@ -18,7 +18,7 @@ use crate::{
     console::{self, Console, Level},
     hooks::Callers,
     in_memory::InMemory,
-    ledger::{KEYS, Ledger, Status},
+    ledger::{KEYS, Ledger, StatusReply},
     leftover::{self, Borrowed},
     plan::{Plan, Wanted},
 };
@@ -211,7 +211,7 @@ impl Drive {
             // A client may have removed the result already.
             let Ok(status) = self
                 .aria2
-                .call::<Status>("aria2.tellStatus", vec![gid.into(), json!(KEYS)])
+                .call::<StatusReply>("aria2.tellStatus", vec![gid.into(), json!(KEYS)])
                 .await
             else {
                 continue;
@@ -221,7 +221,7 @@ impl Drive {
         Ok(())
     }
 
-    async fn record_notice(&mut self, kind: Kind, status: &Status) {
+    async fn record_notice(&mut self, kind: Kind, status: &StatusReply) {
         let now = Instant::now();
         let mut forgotten = None;
         match kind {
@@ -259,7 +259,7 @@ impl Drive {
         }
     }
 
-    fn incomplete(&mut self, status: &Status) {
+    fn incomplete(&mut self, status: &StatusReply) {
         let message = format!("Download GID#{} not complete: {}", status.gid, status.path());
         self.console.message(Level::Notice, &message);
     }
@@ -283,7 +283,7 @@ impl Drive {
         if active.is_empty() {
             return Ok(());
         }
-        let active: Vec<_> = active.iter().map(Status::active).collect();
+        let active: Vec<_> = active.iter().map(StatusReply::active).collect();
         let sizes = self.console.sizes;
         if is_summary_due {
             self.last_summary = Instant::now();
@@ -295,7 +295,7 @@ impl Drive {
         Ok(())
     }
 
-    async fn active(&self) -> Result<Vec<Status>, Refusal> {
+    async fn active(&self) -> Result<Vec<StatusReply>, Refusal> {
         self.aria2.call("aria2.tellActive", vec![json!(KEYS)]).await
     }
 

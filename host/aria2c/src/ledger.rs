@@ -12,7 +12,7 @@ use crate::console::{Active, DownloadResult, End};
 /// The status keys that are queried.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Status {
+pub(super) struct StatusReply {
     pub(super) gid: String,
     pub(super) status: String,
     completed_length: String,
@@ -37,7 +37,7 @@ struct Uri {
     uri: String,
 }
 
-/// The keys of [`Status`].
+/// The keys of [`StatusReply`].
 pub(super) const KEYS: [&str; 9] = [
     "gid",
     "status",
@@ -50,7 +50,7 @@ pub(super) const KEYS: [&str; 9] = [
     "files",
 ];
 
-impl Status {
+impl StatusReply {
     pub(super) fn path(&self) -> &str {
         self.files.first().map_or("", |file| &file.path)
     }
@@ -107,13 +107,13 @@ impl Ledger {
     }
 
     /// Records that a download became active.
-    pub(super) fn began(&mut self, status: &Status, now: Instant) {
+    pub(super) fn began(&mut self, status: &StatusReply, now: Instant) {
         let done = number(&status.completed_length);
         self.began.insert(status.gid.clone(), (now, done));
     }
 
     /// Records the result of a download. Returns the GID of the result that was dropped to stay within the limit.
-    pub(super) fn ended(&mut self, status: &Status, now: Instant) -> Option<String> {
+    pub(super) fn ended(&mut self, status: &StatusReply, now: Instant) -> Option<String> {
         let end = status.end();
         if end == End::Failed {
             self.failed(status.error_code.parse().unwrap_or(crate::UNKNOWN_ERROR));
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    fn status(gid: &str, status: &str, code: &str) -> Status {
+    fn status(gid: &str, status: &str, code: &str) -> StatusReply {
         let status = json!({"gid": gid, "status": status, "completedLength": "3000", "totalLength": "6000", "errorCode": code,
             "files": [{"path": "/d/f", "uris": [{"uri": "http://h/f"}]}]});
         serde_json::from_value(status).unwrap()

@@ -9,7 +9,7 @@
 //! - `log`
 //! - `print`, `runtime`
 //! - `terminal`
-//! - `amount`, `cookies`, `descriptors`, `directories`, `environment`, `stop`
+//! - `amount`, `cookies`, `descriptors`, `directories`, `environment`, `memory`, `stop`
 //! - `exit`, `usage`
 
 pub mod amount;
@@ -19,6 +19,7 @@ pub mod directories;
 pub mod environment;
 pub mod exit;
 pub mod log;
+pub mod memory;
 mod print;
 pub mod runtime;
 pub mod stop;

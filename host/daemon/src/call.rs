@@ -1,4 +1,5 @@
-//! Calls: which method does what. Params in, one call of a subsystem, result out.
+//! Dispatches each `/rpc` method to the subsystem that serves it: decode the params, one call, encode the result. Used
+//! by `http::connection` only.
 
 pub(crate) mod answer;
 mod configure;
@@ -28,7 +29,7 @@ use crate::{
 };
 
 impl Service {
-    /// Does what `request` asks for. Hello, ping and proof belong to the connection and do not come here.
+    /// Executes `request` asks for. Hello, ping and proof belong to the connection and are not dispatched here.
     pub(crate) async fn call(&self, method: Method, request: &Request, peer: &Peer) -> Result<Answer, RpcError> {
         match method.family() {
             MethodFamily::System => match method {
@@ -54,7 +55,7 @@ impl Service {
             stats,
         } = self.hub.moment().await?;
         let runtimes = self.engine.all_progress();
-        let around = AroundTasks {
+        let rest = SnapshotTail {
             task_runtime: runtimes
                 .iter()
                 .map(|live| (live.task.to_string(), view::runtime(live.task, &live.progress, 0)))
@@ -77,14 +78,14 @@ impl Service {
             webhook_deliveries: [],
             pending_selections: [],
         };
-        let around = serde_json::to_string(&around).map_err(|error| RpcError::internal(error.to_string()))?;
+        let rest = serde_json::to_string(&rest).map_err(|error| RpcError::internal(error.to_string()))?;
         let role = serde_json::to_string(&Role::Daemon).map_err(|error| RpcError::internal(error.to_string()))?;
-        // The tasks come first in the object, so that the rest of it is its tail.
+        // `tasks` is the first field of the object, so that the other fields are one pre-encoded tail.
         let head = format!(
             "{{\"epoch\":\"{}\",\"sequence\":{sequence},\"body\":{{\"role\":{role},\"snapshot\":{{\"tasks\":[",
             self.hub.epoch()
         );
-        let tail = format!("],{}}}}}", &around[1..]);
+        let tail = format!("],{}}}}}", &rest[1..]);
         let result = StreamedResult {
             head,
             tasks: engine.tasks.into(),
@@ -94,10 +95,10 @@ impl Service {
     }
 }
 
-/// What a snapshot holds beside its tasks; see [`protocol::DaemonSnapshot`].
+/// All fields of a snapshot except `tasks`; see [`protocol::DaemonSnapshot`].
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct AroundTasks {
+struct SnapshotTail {
     task_runtime: BTreeMap<String, TaskRuntimeDto>,
     queues: Vec<QueueDto>,
     queue_positions: BTreeMap<String, u32>,

@@ -11,24 +11,23 @@ use tokio::sync::{Mutex, watch};
 
 use crate::{refusal::Refuse as _, rows, view::HIDDEN};
 
-/// The engine's key whose value is never shown.
+/// Write-only: snapshots show a placeholder.
 const PASSWORD: &str = "proxy_password";
 
 /// The stored values of the keys that are not the engine's.
 #[derive(Debug, Default)]
-pub(crate) struct Others {
+pub(crate) struct OwnKeys {
     revision: u64,
     values: BTreeMap<String, String>,
 }
 
-/// The configuration.
 #[derive(Debug)]
 pub(crate) struct Configuration {
     store: Store,
     engine: Engine,
-    /// One patch at a time: it is checked against the revision, then saved.
+    /// Serializes patches: a patch is checked against the revision and then saved.
     patching: Mutex<()>,
-    others: watch::Sender<Arc<Others>>,
+    own: watch::Sender<Arc<OwnKeys>>,
 }
 
 impl Configuration {
@@ -38,40 +37,39 @@ impl Configuration {
             store,
             engine,
             patching: Mutex::new(()),
-            others: watch::Sender::new(Arc::new(Others { revision, values })),
+            own: watch::Sender::new(Arc::new(OwnKeys { revision, values })),
         })
     }
 
-    /// All keys and values.
     pub(crate) fn snapshot(&self) -> ConfigSnapshot {
         self.snapshot_with(&self.engine.settings())
     }
 
-    /// As [`Configuration::snapshot`], with the engine's part as it was at some moment.
+    /// As [`Configuration::snapshot`], with engine settings of the same moment as the rest of a snapshot.
     pub(crate) fn snapshot_with(&self, settings: &VersionedSettings) -> ConfigSnapshot {
-        let others = Arc::clone(&self.others.borrow());
+        let own = Arc::clone(&self.own.borrow());
         let of_engine = Settings::KEYS.into_iter().filter_map(|key| {
             let value = settings.settings.value(key)?;
             let is_hidden = key == PASSWORD && !value.is_empty();
             Some((key.to_owned(), if is_hidden { HIDDEN.to_owned() } else { value }))
         });
         ConfigSnapshot {
-            revision: revision(settings, &others),
-            values: of_engine.chain(keys::with_defaults(&others.values)).collect(),
+            revision: revision(settings, &own),
+            values: of_engine.chain(keys::with_defaults(&own.values)).collect(),
         }
     }
 
     /// Whether a flag of `keys` is set.
     pub(crate) fn is_on(&self, key: &str) -> bool {
-        keys::value(&self.others.borrow().values, key) == "true"
+        keys::value(&self.own.borrow().values, key) == "true"
     }
 
-    /// Changes all of what `patch` names, or nothing. Everything is checked before anything is saved.
+    /// Applies all of `patch` or nothing: everything is validated before anything is saved.
     pub(crate) async fn patch(&self, patch: ConfigPatch) -> Result<ConfigSnapshot, RpcError> {
         let _turn = self.patching.lock().await;
         let present = self.engine.settings();
-        let others = Arc::clone(&self.others.borrow());
-        let now = revision(&present, &others);
+        let own = Arc::clone(&self.own.borrow());
+        let now = revision(&present, &own);
         if patch.expected_revision != now {
             let message = format!("the configuration is at revision {now} now");
             return Err(RpcError::application(ErrorCode::Conflict, message)
@@ -92,45 +90,46 @@ impl Configuration {
             }
         }
         settings.validate().refused()?;
-        changed.retain(|key, value| others.values.get(key) != Some(value));
+        changed.retain(|key, value| own.values.get(key) != Some(value));
         if !changed.is_empty() {
-            self.save_others(&others, changed).await?;
+            self.save_own(&own, changed).await?;
         }
         if settings != *present.settings {
             let saved = self.engine.change_settings(Some(present.revision), settings).await;
             if saved.is_err() {
-                self.restore_others(&others).await;
+                self.restore_own(&own).await;
             }
             saved.refused()?;
         }
         Ok(self.snapshot())
     }
 
-    async fn save_others(&self, before: &Others, changed: BTreeMap<String, String>) -> Result<(), RpcError> {
+    async fn save_own(&self, before: &OwnKeys, changed: BTreeMap<String, String>) -> Result<(), RpcError> {
         let revision = before.revision + 1;
         rows::save_config(&self.store, revision, changed.clone())
             .await
             .map_err(|error| RpcError::application(ErrorCode::Unavailable, error.to_string()))?;
         let mut values = before.values.clone();
         values.extend(changed);
-        self.others.send_replace(Arc::new(Others { revision, values }));
+        self.own.send_replace(Arc::new(OwnKeys { revision, values }));
         Ok(())
     }
 
-    /// Takes back a change whose other half failed. The revision still grows: somebody may have seen it.
-    async fn restore_others(&self, before: &Others) {
-        let present = Arc::clone(&self.others.borrow());
+    /// Rolls back when the engine's half of a patch failed. The revision grows all the same: a client may have read the
+    /// value in between.
+    async fn restore_own(&self, before: &OwnKeys) {
+        let present = Arc::clone(&self.own.borrow());
         if present.revision == before.revision {
             return;
         }
         let restored = keys::with_defaults(&before.values).collect();
-        if self.save_others(&present, restored).await.is_err() {
+        if self.save_own(&present, restored).await.is_err() {
             tracing::error!("a half of a refused configuration change could not be taken back");
         }
     }
 }
 
-/// Grows whenever one of the two parts changes.
-fn revision(settings: &VersionedSettings, others: &Others) -> u64 {
-    settings.revision + others.revision
+/// The sum of two counters that only grow, so it grows whenever either part changes.
+fn revision(settings: &VersionedSettings, own: &OwnKeys) -> u64 {
+    settings.revision + own.revision
 }

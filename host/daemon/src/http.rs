@@ -1,4 +1,4 @@
-//! The loopback HTTP side: the upgrade to `/rpc`, uploads, exports and finished files.
+//! The daemon's HTTP routes on the loopback: the upgrade to `/rpc`, uploads, exports and finished files.
 
 mod connection;
 mod files;
@@ -27,10 +27,9 @@ use crate::{
     service::blobs::Full,
 };
 
-/// What a client may send before it has proved who it is; the proof has some hundred bytes.
+/// Limit of what a client may send before it has authenticated; the proof takes a few hundred bytes.
 const UNPROVED_BYTES: usize = 64 * 1024;
 
-/// Every route.
 pub(crate) fn router(shared: Shared) -> Router {
     let keyed = Router::new()
         .route(
@@ -38,8 +37,8 @@ pub(crate) fn router(shared: Shared) -> Router {
             post(keep_blob).layer(DefaultBodyLimit::max(MAX_BLOB_BYTES)),
         )
         .route("/files/tasks/{id}", get(files::serve))
-        .route("/exports/{id}", get(give_export))
-        .layer(middleware::from_fn_with_state(shared.clone(), need_key));
+        .route("/exports/{id}", get(serve_export))
+        .layer(middleware::from_fn_with_state(shared.clone(), require_key));
     Router::new()
         .route("/rpc", get(upgrade))
         .merge(keyed)
@@ -47,7 +46,7 @@ pub(crate) fn router(shared: Shared) -> Router {
         .with_state(shared)
 }
 
-/// Browsers talk to the agent. A page that reaches this port is not to learn anything from it.
+/// Browsers talk to the agent only. A web page that guesses this port must not learn anything from it.
 async fn refuse_browsers(request: Request, next: Next) -> Response {
     if request.headers().contains_key(header::ORIGIN) {
         return problem(StatusCode::FORBIDDEN, "this port is not for browsers");
@@ -55,8 +54,8 @@ async fn refuse_browsers(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// The key is looked at before any body is read.
-async fn need_key(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+/// Authenticates before any body is read.
+async fn require_key(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     if !shared.service.access.admits(request.headers()) {
         return problem(StatusCode::UNAUTHORIZED, "invalid or missing key");
     }
@@ -126,7 +125,7 @@ fn websocket_key(method: &Method, headers: &HeaderMap) -> Option<String> {
         .map(ToOwned::to_owned)
 }
 
-/// `POST /blobs/{kind}`: bytes for a later call.
+/// `POST /blobs/{kind}`: stores bytes for a later call.
 async fn keep_blob(State(shared): State<Shared>, Path(kind): Path<String>, body: Bytes) -> Response {
     if !matches!(kind.as_str(), "torrents" | "plugins") {
         return problem(StatusCode::NOT_FOUND, "blobs are torrents or plugins");
@@ -149,8 +148,8 @@ async fn keep_blob(State(shared): State<Shared>, Path(kind): Path<String>, body:
     }
 }
 
-/// `GET /exports/{id}`: once.
-async fn give_export(State(shared): State<Shared>, Path(id): Path<String>) -> Response {
+/// `GET /exports/{id}`: an export can be fetched once.
+async fn serve_export(State(shared): State<Shared>, Path(id): Path<String>) -> Response {
     let Some(text) = shared.service.exports.take(&id) else {
         return problem(StatusCode::NOT_FOUND, "the export is unknown, fetched or expired");
     };

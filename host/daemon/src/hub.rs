@@ -1,4 +1,5 @@
-//! Where the engine's events become the daemon's: numbered, encoded once, and kept in the ring for all connections.
+//! Turns the engine's events into the daemon's: numbers them, encodes each once, and keeps them in the ring that all
+//! connections read. This file is the handle; `worker` is the task behind it.
 
 pub(crate) mod ask;
 pub(crate) mod disk;
@@ -21,14 +22,12 @@ use crate::{
         disk::FreeSpace,
         history::History,
         ring::Ring,
-        worker::{Outlet, Sources, Worker},
+        worker::{Outputs, Sources, Worker},
     },
 };
 
-/// Questions that may wait for the hub.
 const ASK_BACKLOG: usize = 64;
 
-/// The handle of the hub.
 #[derive(Debug, Clone)]
 pub(crate) struct Hub {
     asks: mpsc::Sender<Ask>,
@@ -39,17 +38,16 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// The events.
     pub(crate) fn ring(&self) -> &Arc<Ring> {
         &self.ring
     }
 
-    /// In which epoch they are numbered.
+    /// Identifies this start of the daemon: sequence numbers of another epoch mean nothing in this one.
     pub(crate) fn epoch(&self) -> &str {
         &self.epoch
     }
 
-    /// The sequence number that covers everything the engine has answered so far.
+    /// The sequence number once all changes that the engine has acknowledged so far are in the ring.
     pub(crate) async fn sequence_of_now(&self) -> Result<u64, Ended> {
         let engine = self.engine.sequence();
         let mut reached = self.reached.clone();
@@ -60,27 +58,26 @@ impl Hub {
         Ok(reached.own)
     }
 
-    /// Everything, as of one event.
+    /// A consistent snapshot, as of one event.
     pub(crate) async fn moment(&self) -> Result<Moment, Ended> {
         self.ask(Ask::Moment).await?
     }
 
-    /// The sums.
     pub(crate) async fn stats(&self) -> Result<RuntimeStats, Ended> {
         self.ask(Ask::Stats).await
     }
 
-    /// Resolves once all that happened so far can be read from the store.
+    /// Flushes the history. Callers read the store afterwards.
     pub(crate) async fn save_history(&self) -> Result<(), Ended> {
         self.ask(Ask::SaveHistory).await
     }
 
-    /// Tells everyone the configuration.
+    /// Publishes the configuration to all connections.
     pub(crate) async fn config_changed(&self) -> Result<(), Ended> {
         self.ask(Ask::ConfigChanged).await
     }
 
-    /// Tells everyone the plugins, if they changed since they were told.
+    /// Publishes the plugins if they changed since they were last published.
     pub(crate) async fn plugins_changed(&self) -> Result<(), Ended> {
         self.ask(Ask::PluginsChanged).await
     }
@@ -92,7 +89,7 @@ impl Hub {
     }
 }
 
-/// Makes the hub; `Worker::run` is to be spawned.
+/// The caller spawns `Worker::run`.
 pub(crate) async fn start(
     engine: Engine,
     plugins: Option<Plugins>,
@@ -128,7 +125,7 @@ pub(crate) async fn start(
             asks,
             configuration,
         },
-        Outlet {
+        Outputs {
             ring,
             epoch,
             reached: reached_sender,

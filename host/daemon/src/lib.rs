@@ -1,17 +1,17 @@
-//! The daemon: the process that owns the tasks, and what it says over `/rpc`.
+//! The daemon: the process that owns the tasks, and its API over `/rpc`.
 //!
 //! *Owns* the composition of engine and store, the events' numbers and their ring, the configuration as a whole, the
 //! histories of tasks, and the loopback listener with `/rpc`, uploads, exports and finished files.
 //!
 //! *Never* speaks a public dialect: browsers, scripts and aria2 clients talk to the agent.
 //!
-//! Start reading at [`Daemon`], then `http::connection` (how a call comes in), `call` (what it does) and `hub` (how its
-//! effects are told).
+//! Start reading at [`Daemon`], then `http::connection` (how a call is received), `call` (what it does) and `hub` (how
+//! its effects are published).
 //!
 //! # Reading one's own writes
 //!
-//! A write is answered once it is on disk. Its reply waits until the hub has told the events of it, carries the
-//! sequence of the newest if the client asked for that, and is sent on its connection after them.
+//! A write is answered once it is on disk. Its reply waits until the hub has published its events, carries the sequence
+//! of the newest if the client asked for that, and is sent on its connection after them.
 //!
 //! # Memory
 //!

@@ -17,11 +17,11 @@ use crate::{
     view::{self, HIDDEN},
 };
 
-/// The proxy of a task that shall use none, whatever the settings say.
+/// The `proxyUrl` of a task that must not use a proxy, whatever the settings say.
 const DIRECT: &str = "direct";
 
-/// The specification of a task, every field checked. An option that a request gets does not compile here until it is
-/// said what it means to the engine, and an option that the engine gets not until it is said where it comes from.
+/// The specification of a task, every field checked. Both types are destructured without `..`: a new field on either
+/// side does not compile until it is mapped here.
 #[expect(clippy::too_many_lines, reason = "one line for each option of the two records")]
 pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Result<TaskSpec, RpcError> {
     let CreateTaskRequest {
@@ -99,12 +99,12 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
                 .map(|(name, value)| (name, Secret::new(value)))
                 .collect(),
             cookies: Secret::new(cookies),
-            // It is shown and stored as it is, and never sent with more than that.
+            // Stored and shown in this form, so it must not hold what is never sent.
             referrer: without_login_and_fragment(&referrer),
             user_agent,
             credentials: (!http_user.is_empty()).then(|| credentials(&http_user, &http_password)),
         },
-        // No request names these: the caller, the engine or a group says them.
+        // Not in a request: set by the caller, the engine or a group.
         resolution: None,
         given_by: GivenBy::User,
         created_by: None,
@@ -114,12 +114,12 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
     })
 }
 
-/// What is asked for of a task, as a request that asks for it. It holds the task's secrets.
+/// The request that would create this task again. It holds the task's secrets.
 pub fn request(task: &Task) -> CreateTaskRequest {
     let TaskSpec {
         urls,
         file_name,
-        // Those of the task count; it is in a queue and a directory by now.
+        // The task's own values are used instead.
         save_dir: _,
         queue: _,
         segments,
@@ -133,7 +133,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         on_conflict,
         retry,
         use_server_time,
-        // What no request names.
+        // Not in a request.
         resolution: _,
         given_by: _,
         created_by: _,
@@ -144,7 +144,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         adopt: _,
     } = task.spec();
     let RequestOptions {
-        // They stay with the task: a change of its options cannot name them.
+        // Fixed at creation: a change of options cannot name them.
         method: _,
         body: _,
         headers,
@@ -279,14 +279,14 @@ fn retry(max_tries: Option<u32>, retry_wait_secs: Option<u32>) -> Option<RetryPo
     })
 }
 
-/// The wait that a request asks for with this policy; the usual one is not asked for.
+/// The `retryWaitSecs` of this policy; 0 stands for the default.
 fn wait_secs(policy: RetryPolicy) -> u32 {
     let is_usual = policy.base == RetryPolicy::default().base;
     let wait = if is_usual { Duration::ZERO } else { policy.base };
     u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// The pair that the request wants stored, and for which site.
+/// The credentials that the request wants saved, and for which site.
 pub(crate) fn site_to_save(request: &CreateTaskRequest) -> Result<Option<(Site, Credentials)>, RpcError> {
     if !request.save_site_auth || request.http_user.is_empty() {
         return Ok(None);
@@ -296,12 +296,11 @@ pub(crate) fn site_to_save(request: &CreateTaskRequest) -> Result<Option<(Site, 
     Ok(Some((site, credentials(&request.http_user, &request.http_password))))
 }
 
-/// The program without a key that makes a task, if one does.
+/// The program without a key that creates the task, if any.
 pub(crate) fn created_by(stranger: Option<&Stranger>) -> Option<Box<str>> {
     stranger.and_then(|stranger| optional(&stranger.created_by).map(Into::into))
 }
 
-/// Who gave the URLs.
 pub(crate) fn given_by(stranger: Option<&Stranger>) -> GivenBy {
     stranger.map_or(GivenBy::User, |stranger| GivenBy::Other {
         user_host: UserHost::visited(&stranger.user_host),
@@ -362,7 +361,7 @@ fn unsupported(field: &str, message: &str) -> RpcError {
     RpcError::application(ErrorCode::Unsupported, message).with_field(field)
 }
 
-/// The text, if there is any in it.
+/// `None` for empty text: clients send empty fields for "default".
 pub(crate) fn optional(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|text| !text.is_empty())
 }

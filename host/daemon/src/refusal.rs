@@ -1,9 +1,8 @@
-//! What the engine refuses, as an error of the protocol.
+//! Maps errors of engine, plugins and store to errors of the protocol.
 
 use engine::{CommandError, InvalidSetting, InvalidSpec};
 use protocol::{ErrorCode, RpcError};
 
-/// Turns an error of an inner layer into the answer to a call.
 pub(crate) trait Refuse<T> {
     fn refused(self) -> Result<T, RpcError>;
 }
@@ -32,12 +31,11 @@ impl<T> Refuse<T> for Result<T, plugin_host::CommandError> {
     }
 }
 
-/// A value that is not allowed.
 pub(crate) fn invalid(field: &str, message: impl Into<String>) -> RpcError {
     RpcError::application(ErrorCode::InvalidArgument, message).with_field(field)
 }
 
-/// A message with the messages of its causes.
+/// Joins the messages of an error and its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
@@ -48,7 +46,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     message
 }
 
-/// A part of the daemon has ended.
+/// A subsystem has ended: the daemon is shutting down.
 pub(crate) fn closing() -> RpcError {
     RpcError::application(ErrorCode::Unavailable, "the service is shutting down")
 }
@@ -78,7 +76,7 @@ fn command(error: &CommandError) -> RpcError {
     }
 }
 
-/// A message with its causes, because "the code is not accepted" alone helps nobody.
+/// Includes the causes: "the code is not accepted" alone does not help.
 pub(crate) fn plugin(error: &plugin_host::CommandError) -> RpcError {
     use plugin_host::{CommandError as Plugin, Refusal};
     let message = chain(error);
@@ -121,7 +119,7 @@ fn setting(error: &InvalidSetting) -> RpcError {
     }
 }
 
-/// The wire's name of a field that the engine names for people.
+/// Maps a field name in an engine message to its name on the wire.
 fn wire_name(field: &str) -> &str {
     match field {
         "the number of urls" => "mirrors",

@@ -23,7 +23,7 @@ const MAX_ENTRIES: i64 = 100_000;
 
 const CONFIG_REVISION: &str = "config_revision";
 
-/// What was stored of the configuration, and how often it was changed.
+/// The stored keys, and the revision.
 pub(crate) async fn load_config(store: &Store) -> Result<(u64, BTreeMap<String, String>), ReadError> {
     store
         .read(|connection| {
@@ -43,7 +43,7 @@ pub(crate) async fn load_config(store: &Store) -> Result<(u64, BTreeMap<String, 
         .await
 }
 
-/// Stores changed values; resolves once they are on disk.
+/// Resolves once the values are on disk.
 pub(crate) async fn save_config(
     store: &Store,
     revision: u64,
@@ -81,9 +81,9 @@ pub(crate) async fn load_history(store: &Store) -> Result<(i64, HashSet<TaskId>)
         .await
 }
 
-/// An entry as it is stored.
+/// A history entry as it is stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct Activity {
     pub(crate) id: i64,
     pub(crate) task: TaskId,
     pub(crate) at_ms: i64,
@@ -92,7 +92,7 @@ pub(crate) struct Entry {
     pub(crate) status: Option<TaskStatus>,
 }
 
-impl Entry {
+impl Activity {
     pub(crate) fn view(&self) -> ActivityEntry {
         ActivityEntry {
             id: self.id,
@@ -105,8 +105,8 @@ impl Entry {
     }
 }
 
-/// Adds entries, forgets the histories of tasks that are gone, and keeps the bounds.
-pub(crate) fn save_history(transaction: &Transaction<'_>, entries: &[Entry], gone: &[TaskId]) -> sql::Result<()> {
+/// Inserts entries, deletes the histories of deleted tasks, and enforces the bounds.
+pub(crate) fn save_history(transaction: &Transaction<'_>, entries: &[Activity], gone: &[TaskId]) -> sql::Result<()> {
     let mut insert =
         transaction.prepare_cached("INSERT OR REPLACE INTO daemon_activity VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     for entry in entries {
@@ -140,14 +140,10 @@ pub(crate) fn save_history(transaction: &Transaction<'_>, entries: &[Entry], gon
     Ok(())
 }
 
-/// Which page of a history.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Page {
-    /// The newest entries.
     Newest,
-    /// The entries just before this id.
     Before(i64),
-    /// The entries just after this id.
     After(i64),
 }
 

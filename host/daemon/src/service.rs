@@ -32,7 +32,6 @@ pub trait LearnedLimits: Send + Sync + std::fmt::Debug {
     fn forget(&self);
 }
 
-/// The shared part of all connections.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) engine: Engine,
@@ -53,9 +52,9 @@ pub(crate) struct Service {
     pub(crate) version: &'static str,
     pub(crate) started_at: Instant,
     pub(crate) connections: AtomicU64,
-    /// Cancelled at shutdown: connections close.
+    /// Cancelled to end all connections.
     pub(crate) stop: CancellationToken,
-    /// A client called the method that stops the daemon; `start` waits for `asked_to_stop`.
+    /// A client called `system.shutdown`.
     pub(crate) was_asked_to_stop: AtomicBool,
     pub(crate) asked_to_stop: Notify,
 }

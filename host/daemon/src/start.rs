@@ -1,4 +1,4 @@
-//! The daemon as a whole: what it is started with, and how it starts and ends.
+//! Composition root of the daemon: its configuration, start and ordered shutdown.
 
 pub(crate) mod endpoint;
 
@@ -48,25 +48,24 @@ const DATABASE: &str = "svc.db";
 /// Where installed plugins lie in the data directory.
 const PLUGINS: &str = "plugins";
 
-/// Connections at once. There is one agent with a handful of them; the rest is a guard.
+/// One agent uses a handful; the rest guards against a leak.
 const MAX_CONNECTIONS: usize = 2048;
 
 /// Connections that have proved nothing yet. Any program of this machine can make them; the agent proves itself at once.
 const MAX_UNPROVED: usize = 64;
 
-/// The head of a request: only programs of ours send any. Also what is read of a body before a handler asks for it.
+/// Limit of a request's head, and of the body bytes buffered before a handler reads them.
 const HEAD_BYTES: usize = 32 * 1024;
 
 /// Buffer of an in-memory connection, per direction.
 const DUPLEX_BYTES: usize = 256 * 1024;
 
-/// How long connections may take to end once they were told.
-const CONNECTIONS_GRACE: Duration = Duration::from_secs(3);
+/// For connections to end after `stop`.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a connection may take to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a daemon is started with.
+/// The parameters of [`Daemon::start`].
 #[derive(Debug)]
 pub struct Config {
     /// Its directory; locked for as long as it runs. `None` keeps everything in memory: such a daemon listens nowhere, has
@@ -74,13 +73,13 @@ pub struct Config {
     pub data_dir: Option<PathBuf>,
     /// The port on 127.0.0.1; 0 takes a free one.
     pub port: u16,
-    /// What the engine is told.
+    /// The engine's configuration.
     pub engine: engine::Config,
-    /// What runs the code of plugins; `None` leaves them out.
+    /// Runs the code of plugins; `None` disables plugins.
     pub plugins: Option<Arc<dyn Runtime>>,
     /// Where plugins are installed from.
     pub market: plugin_host::market::Config,
-    /// What a transport learned of hosts, if one does.
+    /// The connection limits that a transport learned per host, if one does.
     pub learned_limits: Option<Arc<dyn LearnedLimits>>,
     /// Connections at once. Fewer than the process may have descriptors: downloads need them, too.
     pub max_connections: usize,
@@ -150,16 +149,16 @@ pub enum StartError {
     },
 }
 
-/// A running daemon. It ends with [`Daemon::shutdown`]; dropping it leaves what it spawned to the runtime's end.
+/// A running daemon. It ends with [`Daemon::shutdown`]; dropping it does not stop its tasks.
 #[derive(Debug)]
 pub struct Daemon {
     service: Arc<Service>,
     router: Router,
     token: Token,
     port: u16,
-    /// Owns what the engine does not: hub, listener, connections.
+    /// Tracks the tasks of hub, listener and connections.
     tracker: TaskTracker,
-    /// Cancelled when no more connections are taken.
+    /// Cancelled to stop accepting connections.
     stop_listening: CancellationToken,
     /// Cancelled to drop the connections that did not end in time.
     force_close: CancellationToken,
@@ -171,14 +170,14 @@ impl Daemon {
     /// Opens the data directory, continues what it holds and serves it on the loopback. The token and the endpoint are
     /// in the data directory once this returns.
     pub async fn start(mut config: Config, transports: Vec<Arc<dyn Transport>>) -> Result<Self, StartError> {
-        let Place {
+        let Storage {
             home,
             token,
             vault,
             store,
         } = match &config.data_dir {
-            Some(dir) => Place::open(dir, config.port).await?,
-            None => Place::in_memory()?,
+            Some(dir) => Storage::open(dir, config.port).await?,
+            None => Storage::in_memory()?,
         };
         let plugins = match (config.plugins.take(), &home) {
             (Some(runtime), Some(Home { dir, .. })) => {
@@ -248,7 +247,7 @@ impl Daemon {
         &self.token
     }
 
-    /// The engine, for whoever shares the process with the daemon.
+    /// The engine, for code in the same process.
     pub fn engine(&self) -> &Engine {
         &self.service.engine
     }
@@ -258,12 +257,12 @@ impl Daemon {
         self.connector().connect()
     }
 
-    /// What makes connections as [`Daemon::connect`] does, for whoever does not own the daemon.
+    /// Makes connections like [`Daemon::connect`]; outlives the borrow of the daemon.
     pub fn connector(&self) -> Connector {
         Connector(self.acceptor())
     }
 
-    /// Resolves when a client asked the daemon to end; `shutdown` is then the caller's to do.
+    /// Resolves when a client requested a shutdown. The caller then calls [`Daemon::shutdown`].
     pub async fn asked_to_stop(&self) {
         let asked = self.service.asked_to_stop.notified();
         tokio::pin!(asked);
@@ -273,8 +272,8 @@ impl Daemon {
         }
     }
 
-    /// Ends everything in order: no new connections, clients told, runs stopped and saved within `grace`, rows saved,
-    /// database closed, directory free.
+    /// Shuts down in order: stops accepting, notifies clients, stops and saves runs within `grace`, saves rows, closes
+    /// the database, unlocks the directory.
     pub async fn shutdown(self, grace: Duration) -> engine::ShutdownReport {
         self.stop_listening.cancel();
         self.service.stop.cancel();
@@ -283,10 +282,7 @@ impl Daemon {
         }
         let report = self.service.engine.shutdown(grace).await;
         self.tracker.close();
-        if tokio::time::timeout(CONNECTIONS_GRACE, self.tracker.wait())
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.tracker.wait()).await.is_err() {
             self.force_close.cancel();
             self.tracker.wait().await;
         }
@@ -323,23 +319,22 @@ impl Connector {
     }
 }
 
-/// What a daemon keeps, and where.
-struct Place {
-    /// None if it keeps it in memory.
+struct Storage {
+    /// `None` in memory.
     home: Option<Home>,
     token: Token,
     vault: Arc<Vault>,
     store: Store,
 }
 
-/// A data directory, and the port that it tells.
+/// A locked data directory, and the port to publish in it.
 struct Home {
     dir: DataDir,
     listener: TcpListener,
     port: u16,
 }
 
-impl Place {
+impl Storage {
     const MIGRATIONS: [store::MigrationSet; 3] = [engine::MIGRATIONS, rows::MIGRATIONS, plugin_host::MIGRATIONS];
 
     async fn open(data_dir: &Path, port: u16) -> Result<Self, StartError> {
@@ -422,7 +417,7 @@ async fn assemble(
     })
 }
 
-/// Has plugins kept up to date, as the configuration is then.
+/// Starts the background updates of plugins; each update reads the configuration again.
 fn keep_current(service: &Arc<Service>) {
     let Some(plugins) = &service.plugins else { return };
     let of = Arc::downgrade(service);
@@ -441,7 +436,6 @@ async fn listen(port: u16) -> Result<TcpListener, StartError> {
         .map_err(|source| StartError::Listen { port, source })
 }
 
-/// What takes in connections.
 #[derive(Debug, Clone)]
 struct Acceptor {
     router: Router,
@@ -452,7 +446,7 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    /// Serves HTTP on a byte stream until either side ends it. If there is no room for it, the stream is closed at once.
+    /// Serves HTTP on a byte stream until either side ends it. Beyond the limit, the stream is closed at once.
     fn take<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S) {
         let Some(seat) = self.seats.take(None) else {
             tracing::warn!("a connection was refused: too many are open");
@@ -467,7 +461,7 @@ impl Acceptor {
         self.tracker.spawn(async move {
             let serving = http1::Builder::new()
                 .timer(hyper_util::rt::TokioTimer::new())
-                .header_read_timeout(HEAD_TIME)
+                .header_read_timeout(HEAD_TIMEOUT)
                 .max_buf_size(HEAD_BYTES)
                 .serve_connection(TokioIo::new(Guarded::new(stream, Arc::clone(&seat))), handler)
                 .with_upgrades();
@@ -501,14 +495,14 @@ async fn accept(acceptor: Acceptor, listener: TcpListener) {
         };
         match stream {
             Ok((stream, _)) => {
-                // Frames are small and answers are waited for.
+                // Frames are small and latency matters more than throughput.
                 let _best_effort = stream.set_nodelay(true);
                 acceptor.take(stream);
             }
             Err(error) => {
                 let made_room = acceptor.seats.evict_oldest();
                 tracing::warn!(%error, made_room, "a connection could not be accepted");
-                // Out of descriptors, for instance: some must be closed first.
+                // Out of descriptors, for instance: retrying at once would spin.
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }

@@ -1,4 +1,4 @@
-//! What the engine knows, as clients see it.
+//! Maps the engine's records to the protocol's.
 
 pub(crate) mod plugin;
 pub(crate) mod plugin_journal;
@@ -7,7 +7,7 @@ use engine::{Group, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
 use protocol::{GroupDto, QueueDto, SegmentDto, TaskDto, TaskRuntimeDto, TaskStatus};
 use transfer::{Progress, SafeUrl};
 
-/// How a stored password shows, and how a patch says that it stays.
+/// Shown instead of a stored password; in a patch it means "unchanged".
 pub(crate) const HIDDEN: &str = "***";
 
 /// Bytes of the unit that limits of queues have on the wire.
@@ -27,12 +27,12 @@ pub(crate) fn status(status: Status) -> TaskStatus {
     }
 }
 
-/// A URL with all that it takes to ask for it again, but for a login.
+/// The URL with its query, but without a login.
 pub(crate) fn shown(url: &SafeUrl) -> String {
     url.without_login().expose().to_owned()
 }
 
-/// The same of a text that should be a URL.
+/// [`shown`] for text that may not parse as a URL.
 pub(crate) fn shown_text(text: String) -> String {
     SafeUrl::parse(&text).map_or(text, |url| shown(&url))
 }
@@ -120,7 +120,7 @@ pub(crate) fn group(group: &Group) -> GroupDto {
     }
 }
 
-/// A sample of a run, the `sequence`-th of this daemon.
+/// `sequence` is the number of the sample since the daemon's start.
 pub(crate) fn runtime(task: TaskId, progress: &Progress, sequence: u64) -> TaskRuntimeDto {
     let segments = progress.segments.iter().zip(0..).map(|(segment, index)| SegmentDto {
         index,
@@ -144,7 +144,7 @@ pub(crate) fn runtime(task: TaskId, progress: &Progress, sequence: u64) -> TaskR
     }
 }
 
-/// Milliseconds since the Unix epoch.
+/// Since the Unix epoch.
 pub(crate) fn now_millis() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }

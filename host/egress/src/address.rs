@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether `address` may be reached on the word of somebody who is not the user: not loopback, private, link-local,
-/// shared, reserved, documentation or multicast, nor an IPv6 form that leads to such an IPv4 address. Follows the IANA
+/// Whether `address` may be reached for a URL that the user did not supply: not loopback, private, link-local, shared,
+/// reserved, documentation or multicast, nor an IPv6 form that leads to such an IPv4 address. Follows the IANA
 /// special-purpose registries (RFC 6890 and its updates).
 pub fn is_global(address: IpAddr) -> bool {
     match address {

@@ -1,4 +1,4 @@
-//! An HTTP client that does all by itself and asks only what may be asked. It follows no redirect, keeps no cookie and
+//! A high-level HTTP client that connects only to allowed addresses. It follows no redirects, keeps no cookies and
 //! reads no proxy from the environment.
 
 use std::{
@@ -23,21 +23,21 @@ use crate::{
     reach::{Forbidden, Pins, Reach},
 };
 
-/// Proxies for which a client is kept: tasks may have their own besides the one of the settings.
+/// Cached clients with a proxy: tasks may have their own besides the settings' one.
 const MAX_PROXIES: usize = 4;
 
-/// What all requests of a client have in common.
+/// Settings of a client.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
-    /// What requests say they come from, unless they say something else themselves.
+    /// The `User-Agent` of requests without one of their own.
     pub user_agent: String,
-    /// Whom TLS trusts.
+    /// TLS trust.
     pub tls: rustls::ClientConfig,
-    /// How long a connection may take to come about.
+    /// Limit for establishing a connection.
     pub connect_timeout: Duration,
     /// Idle connections kept for each host.
     pub idle_connections: usize,
-    /// What looks names up.
+    /// The name resolver.
     pub names: Names,
 }
 
@@ -46,28 +46,28 @@ pub struct ClientConfig {
 pub struct Request<'a> {
     /// Upper-case.
     pub method: &'a str,
-    /// Where it goes.
+    /// The URL.
     pub url: Url,
     /// Names and values.
     pub headers: &'a [(String, String)],
-    /// What is sent.
+    /// The body.
     pub body: Bytes,
-    /// To which addresses it may connect.
+    /// The addresses that it may connect to.
     pub reach: Reach,
-    /// What is known of the names that the user gave.
+    /// What earlier requests of the same task learned about names.
     pub pins: &'a Pins,
-    /// What it goes through.
+    /// The proxy.
     pub proxy: Option<&'a SafeUrl>,
 }
 
-/// An answer, the body of which has not been read.
+/// A response whose body has not been read.
 #[derive(Debug)]
 pub struct Response(reqwest::Response);
 
-/// Why there is no answer, or not all of it.
+/// Why a response is missing or incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// What the URL leads to may not be reached.
+    /// The URL's host may not be reached.
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
     /// It took too long.
@@ -90,16 +90,16 @@ pub struct ClientError(reqwest::Error);
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     config: Arc<ClientConfig>,
-    /// Connects anywhere.
+    /// For [`Reach::Anywhere`].
     open: Client,
-    /// Clients that connect only as far as that.
+    /// Clients limited to a reach.
     guarded: Arc<Mutex<HashMap<Reach, Client>>>,
-    /// Clients for the proxies that were used last, the latest at the end. Users change their proxy now and then.
+    /// Clients for recently used proxies, the latest at the end.
     proxied: Arc<Mutex<Vec<(SafeUrl, Client)>>>,
 }
 
 impl HttpClient {
-    /// A client that is set up so.
+    /// Creates a client.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         let open = builder(&config)
             .dns_resolver(Allowed(config.names.clone(), Reach::Anywhere))
@@ -113,7 +113,7 @@ impl HttpClient {
         })
     }
 
-    /// Sends a request once everything about where it leads is found to be allowed. Dropping the future gives it up.
+    /// Checks that the target is allowed and sends the request. Dropping the future cancels it.
     pub async fn send(&self, request: Request<'_>) -> Result<Response, SendError> {
         let Request {
             method,
@@ -125,7 +125,7 @@ impl HttpClient {
             proxy,
         } = request;
         let reach = pins.narrow(&url, reach);
-        // Addresses in URLs never come to the resolver.
+        // The resolver is not asked for IP addresses in URLs, so they are checked here.
         reach.check(&url)?;
         let client = match proxy {
             None => self.guarded(reach)?,
@@ -198,12 +198,12 @@ impl Response {
         self.0.headers().get(name)?.to_str().ok()
     }
 
-    /// How long the body says it is.
+    /// The announced length of the body.
     pub fn content_length(&self) -> Option<u64> {
         self.0.content_length()
     }
 
-    /// The next piece of the body, inflated; none at its end.
+    /// The next piece of the body, decompressed; `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, SendError> {
         self.0.chunk().await.map_err(failed)
     }
@@ -221,7 +221,7 @@ fn builder(config: &ClientConfig) -> ClientBuilder {
         .tls_backend_preconfigured(config.tls.clone())
 }
 
-/// A client for requests through `proxy`, which is told names as they are: looking them up here would tell our own name
+/// A client for requests through `proxy`, which resolves names itself: a lookup here would reveal them to our name
 /// server.
 fn through(config: &ClientConfig, proxy: &SafeUrl) -> Result<Client, SendError> {
     let mut address = proxy.expose().to_owned();
@@ -233,7 +233,7 @@ fn through(config: &ClientConfig, proxy: &SafeUrl) -> Result<Client, SendError> 
             return Err(SendError::Failed(reason));
         }
     }
-    // The only name that comes to the resolver is the proxy's, which the user gave.
+    // The resolver is only asked for the proxy's name, which the user chose.
     let own = Allowed(config.names.clone(), Reach::Anywhere);
     let client = Proxy::all(address).and_then(|proxy| builder(config).dns_resolver(own).proxy(proxy).build());
     client.map_err(|_| SendError::Failed(format!("the proxy {proxy} cannot be used")))
@@ -241,7 +241,7 @@ fn through(config: &ClientConfig, proxy: &SafeUrl) -> Result<Client, SendError> 
 
 fn failed(error: reqwest::Error) -> SendError {
     let is_timeout = error.is_timeout();
-    // URLs can hold secrets, and causes end up in logs.
+    // URLs may hold secrets, and causes are logged.
     let error = error.without_url();
     let mut cause: &(dyn Error + 'static) = &error;
     while let Some(source) = cause.source() {
@@ -260,14 +260,14 @@ fn failed(error: reqwest::Error) -> SendError {
     SendError::Failed(cause.to_string())
 }
 
-/// The TLS error that `cause` is, or that I/O errors are wrapped around, which do not name it as their source.
+/// Finds a TLS error in `cause`, also inside I/O errors, which do not report it as their source.
 fn tls_error<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     let wrapped = || cause.downcast_ref::<std::io::Error>()?.get_ref();
     cause.downcast_ref().or_else(|| tls_error(wrapped()?))
 }
 
-/// Looks names up and hands out only addresses that may be reached. The connection is made to what it hands out, so that
-/// a name cannot lead elsewhere a moment later.
+/// A resolver that returns only allowed addresses. The connection goes to these very addresses, so that a name cannot
+/// change in between.
 #[derive(Debug)]
 struct Allowed(Names, Reach);
 
@@ -302,7 +302,7 @@ mod tests {
 
     use super::*;
 
-    /// Leads every name to this machine, until the switch is turned; and then to an address that is documented as nobody's.
+    /// Resolves every name to this machine; after the switch, to a documentation address.
     struct Switched(Arc<AtomicBool>);
 
     impl crate::Lookup for Switched {
@@ -376,7 +376,7 @@ mod tests {
             let url = format!("http://nas.example:{port}/");
             assert_eq!(get(&client, &url, Reach::Anywhere, &Pins::default()).await, Ok(204));
         };
-        // The server ends after the one allowed connection; another one before it would have been answered instead.
+        // The server ends after the one allowed connection; a forbidden one before it would have been answered instead.
         tokio::join!(serve(listener, 1), asking);
     }
 

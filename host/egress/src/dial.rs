@@ -1,5 +1,4 @@
-//! Opening a connection: the name is looked up, what may not be reached is left out, and the rest are tried in a
-//! staggered race.
+//! Opens TCP connections: resolves the name, drops forbidden addresses, and tries the rest in a staggered race.
 
 use std::{
     fmt, io,
@@ -21,19 +20,19 @@ use crate::{
 /// Wait before the next address is tried while one is still connecting (RFC 8305, section 5).
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 
-/// Addresses of one host that are tried at most.
+/// The most addresses of one host that are tried.
 const MAX_ADDRESSES: usize = 16;
 
-/// How long a lookup may take whose answer only decides whether a proxy is named the host.
+/// Limit for lookups of [`check_proxied`].
 const CHECKING_LOOKUP: Duration = Duration::from_secs(3);
 
-/// What looks names up: the system, or whatever a test puts in its place.
+/// The name resolver: the system's, or a replacement in tests.
 #[derive(Clone, Default)]
 pub struct Names(Option<Arc<dyn Lookup>>);
 
-/// Something that knows the addresses of names.
+/// A name resolver.
 pub trait Lookup: Send + Sync {
-    /// The addresses of `name` as of now.
+    /// The present addresses of `name`.
     fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
@@ -48,7 +47,7 @@ impl fmt::Debug for Names {
 }
 
 impl Names {
-    /// Names as `lookup` knows them.
+    /// Uses `lookup` instead of the system.
     pub fn by(lookup: impl Lookup + 'static) -> Self {
         Self(Some(Arc::new(lookup)))
     }
@@ -71,7 +70,7 @@ impl Names {
     }
 }
 
-/// Why there is no connection.
+/// Why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// The name is unknown.
@@ -82,25 +81,25 @@ pub enum DialError {
         /// Why.
         source: io::Error,
     },
-    /// Nothing that the name leads to may be reached.
+    /// All addresses of the name are forbidden.
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
-    /// No address answers.
+    /// No address accepts a connection.
     #[error("cannot connect to {host} port {port}: {source}")]
     Refused {
         /// The host.
         host: String,
         /// The port.
         port: u16,
-        /// Why the last one did not.
+        /// The error of the last one.
         source: io::Error,
     },
-    /// Finding the name took too long.
+    /// Resolving the name took too long.
     #[error("finding the host {host} took over {limit:?}")]
     SlowLookup {
         /// The name.
         host: String,
-        /// How long was waited.
+        /// The limit.
         limit: Duration,
     },
     /// Connecting took too long.
@@ -110,12 +109,12 @@ pub enum DialError {
         host: String,
         /// The port.
         port: u16,
-        /// How long was waited.
+        /// The limit.
         limit: Duration,
     },
 }
 
-/// A host, given as a name or an address without brackets, in the form that URLs have.
+/// Parses a name, or an address without brackets, into the form that URLs have.
 pub fn host_of(text: &str) -> Host<&str> {
     match text.parse() {
         Ok(IpAddr::V4(address)) => Host::Ipv4(address),
@@ -124,8 +123,8 @@ pub fn host_of(text: &str) -> Host<&str> {
     }
 }
 
-/// Connects to the first address of `host` that `reach` allows and that answers; a further one is tried whenever one
-/// fails or is slow. `host` is a name or an address without brackets; `limit` is for the lookup and for connecting, each.
+/// Connects to the first address of `host` that `reach` allows and that accepts; tries the next one whenever one fails
+/// or is slow. `host` is a name or an address without brackets; `limit` is for the lookup and for connecting, each.
 pub async fn dial(
     names: &Names,
     (host, port): (&str, u16),
@@ -162,11 +161,11 @@ pub async fn dial(
             return Err(DialError::SlowAnswer { host, port, limit });
         }
     };
-    // What counts is where the connection leads now, not what was meant: 0.0.0.0, for one, leads to this machine.
+    // Check the actual peer, not the requested address: 0.0.0.0, for one, connects to this machine.
     if !stream.peer_addr().is_ok_and(|peer| reach.allows(peer.ip())) {
         return Err(Forbidden::new(host).into());
     }
-    // Requests are written whole; waiting to merge small writes only delays them.
+    // Requests are written at once; merging small writes would only delay them.
     let _unsupported = stream.set_nodelay(true);
     Ok(stream)
 }
@@ -177,17 +176,16 @@ pub(crate) fn allowed(reach: Reach, addresses: &[SocketAddr]) -> Vec<SocketAddr>
     allowed.copied().collect()
 }
 
-/// Whether `proxy` may be asked for `host`.
+/// Whether `proxy` may be asked to connect to `host`.
 ///
-/// A proxy looks names up itself, so that there is no address to judge: a name is refused by its spelling, and an address
-/// as it is. Where only global addresses may be reached, an HTTP proxy is not named a host either that leads into a local
-/// network when it is looked up here: proxies often run on this machine or beside it, and then see the same network.
-/// A name that is not known here is left to the proxy: networks without a name server of their own for the Internet
-/// are why such proxies exist. This does not hold up somebody who gives the proxy another answer than us; only the proxy
-/// itself can.
+/// A proxy resolves names itself, so there is no address to check: names are checked by their spelling, and addresses
+/// directly. If only global addresses are allowed, a name for an HTTP proxy is also resolved here and refused if it has
+/// a local address: proxies often run on this machine or beside it, and then reach the same network. A name that is
+/// unknown here is left to the proxy: such proxies exist because some networks have no name server for the Internet. A
+/// name server that gives the proxy another answer than us defeats this check; only the proxy itself could prevent
+/// that.
 ///
-/// A name is never looked up here for a SOCKS proxy: such proxies are used to hide from the local network which names are
-/// asked for.
+/// Names for a SOCKS proxy are never resolved here: such proxies are used to hide lookups from the local network.
 pub async fn check_proxied(names: &Names, host: &str, reach: Reach, proxy: &SafeUrl) -> Result<(), Forbidden> {
     let spelled = host_of(host);
     if !reach.allows_host(&spelled) {
@@ -255,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers lookups one after the other from a list, the last one for ever.
+    /// Answers consecutive lookups from a list, then repeats the last answer.
     struct Changing(Vec<Vec<IpAddr>>, AtomicUsize);
 
     impl Lookup for Changing {

@@ -1,12 +1,12 @@
-//! Every connection that leaves this machine or one of our processes.
+//! All outgoing connections, to other machines and between our own processes.
 //!
-//! *Owns* the rules about addresses, names and redirects, and the only code that looks names up and opens connections:
-//! [`dial()`] for our own HTTP/1.1 client, [`HttpClient`] for everything that is content with a client that does all by
-//! itself, [`own_machine`] for our own processes. Whom TLS trusts is in [`tls`].
+//! *Owns* the rules about addresses, names and redirects, and the only code that resolves names and opens connections:
+//! [`dial()`] for our own HTTP/1.1 client, the high-level [`HttpClient`] for everything else, [`own_machine`] for our
+//! own processes. TLS trust is in [`tls`].
 //!
-//! *Never* knows a task, a plugin or a setting: callers say who gave a URL, and get a [`Reach`].
+//! *Never* knows a task, a plugin or a setting: callers say who supplied a URL, and get a [`Reach`].
 //!
-//! The rules, which the pure modules `address`, `name`, `reach` and `redirect` hold:
+//! The rules, implemented by the pure modules `address`, `name`, `reach` and `redirect`:
 //!
 //! - A URL that the user gave may lead anywhere.
 //! - A redirect, and what a plugin makes of a URL of the user, may lead to global addresses, and to the host that the user
@@ -24,10 +24,10 @@
 //! # Layers
 //!
 //! - `client`: HTTP requests for content
-//! - `dial`: looking up and connecting
-//! - `reach`: who gave a URL, and what it may lead to
+//! - `dial`: name resolution and connecting
+//! - `reach`: the addresses that a URL may connect to, by who supplied it
 //! - `address`, `name`, `redirect`: the pure rules below it
-//! - `tls`, `own_machine`: apart from all that
+//! - `tls`, `own_machine`: independent of the rules
 //!
 //! Start reading at [`Reach`] and [`reach::of`].
 

@@ -1,9 +1,9 @@
-//! Names that mean this machine or a local network, wherever they are looked up.
+//! Host names that always mean this machine or a local network.
 
 use url::{Host, Url};
 
-/// Top-level names that lead to a local network or this machine: RFC 6761 (`localhost`), RFC 6762 (`local` and its
-/// appendix G), RFC 8375 (`home.arpa`, matched as a whole), ICANN's `internal`, and what routers and distributions use.
+/// Top-level names for a local network or this machine: RFC 6761 (`localhost`), RFC 6762 (`local` and its appendix G),
+/// RFC 8375 (`home.arpa`, matched as a whole), ICANN's `internal`, and what routers and distributions use.
 const LOCAL_ENDINGS: [&str; 11] = [
     "corp",
     "home",
@@ -18,18 +18,18 @@ const LOCAL_ENDINGS: [&str; 11] = [
     "private",
 ];
 
-/// `name` as it is compared: in lower case, without the dot at its end that makes it absolute.
+/// Normalises `name` for comparisons: lower case, without a trailing dot.
 pub fn normal(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// Whether `name` means the machine that looks it up.
+/// Whether `name` means the machine that resolves it.
 pub fn is_this_machine(name: &str) -> bool {
     ends_with(&normal(name), "localhost")
 }
 
 /// Whether `name` means this machine or something in a local network: it has a single label, or one of the endings that
-/// are no public domains. What it leads to is for the operator of that network to say, not for a stranger.
+/// are no public domains. The operator of that network controls its addresses, not a third party.
 pub fn is_local(name: &str) -> bool {
     let name = normal(name);
     !name.contains('.') || LOCAL_ENDINGS.iter().any(|ending| ends_with(&name, ending))
@@ -40,7 +40,7 @@ fn ends_with(name: &str, ending: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// The host of `url`, so that two URLs of one host have equal ones.
+/// The normalised host of `url`.
 pub fn host(url: &Url) -> Option<Host<String>> {
     Some(match url.host()? {
         Host::Domain(name) => Host::Domain(normal(name)),

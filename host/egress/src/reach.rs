@@ -1,4 +1,4 @@
-//! What a connection may reach, by who gave its URL. Pure.
+//! The addresses that a connection may reach, by who supplied its URL. Pure.
 
 use std::{
     collections::HashMap,
@@ -11,21 +11,21 @@ use url::{Host, Url};
 
 use crate::{address, name};
 
-/// Which addresses a connection may lead to.
+/// The addresses that a connection may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// Any: the user named the host.
+    /// Any address: the user chose the host.
     Anywhere,
-    /// Global ones and this machine: a host on this machine named the next one.
+    /// Global addresses and this machine: for redirects from a host on this machine.
     OwnMachine,
-    /// Global ones and private networks, but neither this machine nor link-local addresses: a name that only a local
-    /// network knows, of a page that the user visited.
+    /// Global addresses and private networks, but neither this machine nor link-local addresses: for a page with a
+    /// local name that the user visited.
     LocalNetwork,
-    /// Global ones only.
+    /// Global addresses only.
     Global,
 }
 
-/// A host or address that may not be reached on the word of whoever gave its URL.
+/// The error for a host or address that the supplier of its URL may not reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{host} is not a public address, and the URL that leads there was not given by the user")]
 pub struct Forbidden {
@@ -50,7 +50,7 @@ impl Reach {
         }
     }
 
-    /// Whether a host may be asked for by this spelling, before it is looked up or named to a proxy.
+    /// Checks the spelling of a host, before it is resolved or passed to a proxy.
     pub fn allows_host(self, host: &Host<impl AsRef<str>>) -> bool {
         match host {
             Host::Ipv4(address) => self.allows(IpAddr::V4(*address)),
@@ -82,8 +82,8 @@ impl Reach {
     }
 }
 
-/// Ports of protocols that understand an HTTP request as commands of their own: browsers send nothing there either (the
-/// "bad ports" of the Fetch standard). Only the user may ask for one.
+/// Ports of protocols that could interpret an HTTP request as commands (the "bad ports" of the Fetch standard, which
+/// browsers block, too). Only a URL from the user may have one.
 pub fn is_blocked_port(port: u16) -> bool {
     const BLOCKED: [u16; 82] = [
         0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
@@ -94,8 +94,8 @@ pub fn is_blocked_port(port: u16) -> bool {
     port == 10080 || BLOCKED.binary_search(&port).is_ok()
 }
 
-/// What a request to `url` may reach, for a source that `given_by` gave. `home` is the source's own URL, from which
-/// redirects may have led to `url`.
+/// What a request to `url` may reach, for a source supplied by `given_by`. `home` is the source's own URL, which may
+/// have redirected to `url`.
 pub fn of(given_by: &GivenBy, home: &Url, url: &Url) -> Reach {
     match given_by {
         GivenBy::User => of_user(home, url),
@@ -121,10 +121,10 @@ fn of_user(home: &Url, url: &Url) -> Reach {
     }
 }
 
-/// A page's own host: what it says of itself counts only as far as its spelling proves it.
+/// The host that a page claims to be from: allowed only if its spelling proves that it is private.
 fn of_visited(url: &Url) -> Reach {
     match name::host(url) {
-        // An address is itself, whoever names it.
+        // An address cannot change.
         Some(Host::Ipv4(_) | Host::Ipv6(_)) => Reach::Anywhere,
         Some(Host::Domain(name)) if name::is_this_machine(&name) => Reach::OwnMachine,
         Some(Host::Domain(name)) if name::is_local(&name) => Reach::LocalNetwork,
@@ -154,13 +154,13 @@ fn is_on_this_machine(url: &Url) -> bool {
     }
 }
 
-/// Public names that were seen to lead to a global address, for as long as a run or a call takes. From then on they lead
-/// to no other address: the owner of a name can point it at this machine between two requests (DNS rebinding).
+/// Public names that had a global address in this run or call. From then on other addresses are refused: the owner of a
+/// name could point it at this machine between two requests (DNS rebinding).
 #[derive(Debug, Default)]
 pub struct Pins(Mutex<HashMap<String, bool>>);
 
 impl Pins {
-    /// `reach` for a request to `url`, with what is known of its name.
+    /// Narrows `reach` for a request to `url` by the recorded address of its name.
     #[must_use]
     pub fn narrow(&self, url: &Url, reach: Reach) -> Reach {
         match public_name(url) {
@@ -169,8 +169,8 @@ impl Pins {
         }
     }
 
-    /// Notes that a connection for `url` was made to `address`. The first one counts: a name that first led into the
-    /// user's own network is one of that network.
+    /// Records that a connection for `url` was made to `address`. Only the first counts: a name that was local first
+    /// belongs to that network.
     pub fn note(&self, url: &Url, address: IpAddr) {
         if let Some(name) = public_name(url) {
             self.known().entry(name).or_insert_with(|| address::is_global(address));
@@ -182,7 +182,7 @@ impl Pins {
     }
 }
 
-/// The name of a URL's host, if its owner decides where it leads.
+/// The host name of a URL, if it is a public name.
 fn public_name(url: &Url) -> Option<String> {
     match name::host(url) {
         Some(Host::Domain(name)) if !name::is_local(&name) => Some(name),

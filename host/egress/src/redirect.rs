@@ -1,10 +1,10 @@
-//! Which redirects are followed. Pure. Where one may connect to is `reach`'s to say.
+//! Which redirects are followed. Pure. The allowed addresses are decided by `reach`.
 
 use std::collections::HashSet;
 
 use url::Url;
 
-/// How far redirects of one request are followed.
+/// The redirects of one request so far, and their limit.
 #[derive(Debug)]
 pub struct Redirects {
     most: u32,
@@ -16,19 +16,19 @@ pub struct Redirects {
 /// Why a redirect is not followed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It leads to a request that was already made.
+    /// It repeats an earlier request.
     #[error("it redirects to itself in a loop")]
     Loop,
-    /// There were so many before it.
+    /// The limit is reached.
     #[error("it redirects more than {0} times")]
     TooMany(u32),
-    /// What it leads to is no URL.
+    /// The target is not a URL.
     #[error("it redirects to something unusable: {0}")]
     Unusable(url::ParseError),
-    /// It leads to another protocol.
+    /// The target has another scheme.
     #[error("the scheme {0} is not allowed in a redirect")]
     Scheme(String),
-    /// It leads from HTTPS to HTTP.
+    /// The target is HTTP after HTTPS.
     #[error("going from https to http would give up its protection")]
     LosesTls,
 }
@@ -44,7 +44,7 @@ impl Redirects {
         }
     }
 
-    /// Leaves it to the caller whether a target may be plain HTTP, because the caller has a list of what may be asked.
+    /// Allows plain HTTP targets, for callers that check targets against a list of their own.
     #[must_use]
     pub fn with_plain_targets(self) -> Self {
         Self {
@@ -58,13 +58,12 @@ impl Redirects {
         matches!(status, 301 | 302 | 303 | 307 | 308)
     }
 
-    /// Notes that `request` is about to be made: a text that is equal for requests which get equal answers.
+    /// Records a request for the detection of loops. Equal texts stand for requests with equal responses.
     pub fn visit(&mut self, request: String) -> Result<(), Refusal> {
         self.visited.insert(request).then_some(()).ok_or(Refusal::Loop)
     }
 
-    /// The URL that `location` leads to from `from`, if it is to be followed. A fragment is handed on (RFC 9110,
-    /// section 10.2.2).
+    /// Resolves `location` against `from`, if it may be followed. A fragment is inherited (RFC 9110, section 10.2.2).
     pub fn follow(&mut self, from: &Url, location: &str) -> Result<Url, Refusal> {
         let mut next = from.join(location.trim()).map_err(Refusal::Unusable)?;
         if !matches!(next.scheme(), "http" | "https") {

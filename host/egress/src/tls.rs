@@ -23,7 +23,7 @@ pub struct CertificateFileError {
     pub why: String,
 }
 
-/// Client configurations, made when first needed: reading the system's certificates takes milliseconds.
+/// Client configurations, created on first use: reading the system's certificates takes milliseconds.
 #[derive(Debug)]
 pub struct Tls {
     own_roots: Option<RootCertStore>,
@@ -109,7 +109,7 @@ fn roots_of_file(path: &Path) -> Result<RootCertStore, CertificateFileError> {
     }
 }
 
-/// The system's certificates; those of Mozilla where the system has none, as in a bare container.
+/// The system's certificates; those of Mozilla if the system has none, as in a minimal container.
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let (_added, _unusable) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

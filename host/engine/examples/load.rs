@@ -11,7 +11,7 @@ const TASKS: usize = 100_000;
 const SINGLE: usize = 20_000;
 const CALLERS: usize = 16;
 
-/// Moves nothing; its tasks only wait.
+/// A transport whose runs wait until they are stopped.
 #[derive(Debug)]
 struct Still;
 

@@ -1,4 +1,4 @@
-//! What the engine is told once, when it starts.
+//! Start-up configuration, fixed for the life of the engine. What may change meanwhile is in `model::settings`.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -7,25 +7,25 @@ use crate::{model::proxy::SystemProxy, resolver::Resolver};
 /// Start-up configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where files go that nobody names a directory for; absolute.
+    /// Directory of downloads without one of their own; absolute.
     pub download_dir: PathBuf,
-    /// Who knows what is behind URLs that are no files themselves.
+    /// Resolves URLs that are not files themselves (plugins).
     pub resolver: Option<Arc<dyn Resolver>>,
-    /// The proxies that the system names, for the proxy mode `system`.
+    /// The system's proxies, for the proxy mode `system`.
     pub system_proxy: SystemProxy,
-    /// New tasks continue part files that no task owns: there was another engine before, and it kept nothing else.
+    /// New tasks continue part files that no task owns: a stateless command-line run left nothing else.
     pub adopts: bool,
     /// The time zone of schedules.
     pub time_zone: jiff::tz::TimeZone,
     /// How often progress is sampled while anything runs.
     pub sample_interval: Duration,
-    /// How often progress is saved while anything runs. A crash loses no bytes by it: the journal beside the part file
-    /// is what counts; only the figure shown after the restart may be older.
+    /// How often progress is saved while anything runs. A crash loses no bytes by it: a run resumes from the journal
+    /// beside the part file; only the figure shown after the restart may be older.
     pub save_interval: Duration,
 }
 
 impl Config {
-    /// The usual configuration with this download directory.
+    /// The default configuration with this download directory.
     pub fn new(download_dir: impl Into<PathBuf>) -> Self {
         Self {
             download_dir: download_dir.into(),

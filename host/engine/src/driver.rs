@@ -1,4 +1,5 @@
-//! The shell around the heart: gives it time and what happens, and performs the effects it answers with.
+//! The loop around the pure state: feeds it time and inputs, and performs the effects it returns. It is the only owner
+//! of the state. Callers are answered, and runs continue, only once the rows of a batch are on disk.
 
 mod batch;
 mod jobs;
@@ -39,51 +40,50 @@ use crate::{
     state::{Effect, Input, LimitScope, Loaded, Reply, Resolve, Row, Start, State},
 };
 
-/// Commands that may wait; whoever comes after waits to hand its command over.
+/// Queued commands; further callers wait to enqueue theirs.
 const MESSAGE_BACKLOG: usize = 1024;
 
-/// Signals that may wait; a run that has one more to tell waits, which slows nothing but itself.
+/// Queued signals; a run that reports one more waits, which slows only that run.
 const SIGNAL_BACKLOG: usize = 1024;
 
-/// The most messages taken in before their rows are handed to the store together.
+/// Messages handled before their rows go to the store in one transaction.
 const MAX_BATCH: usize = 512;
 
-/// How long the clock may be trusted while a schedule is on: it can be set, and it stands still while the machine
-/// sleeps.
+/// While a schedule is enabled, the clock is read again after at most this long: it can be set, and timers stand still
+/// while the machine sleeps.
 const CLOCK_CHECK: Duration = Duration::from_mins(1);
 
-/// How long after a failed save the next is tried.
-const SAVE_AGAIN: Duration = Duration::from_secs(5);
+/// Retry interval after a failed save.
+const SAVE_RETRY: Duration = Duration::from_secs(5);
 
-/// How long runs may take to stop when the last handle is dropped without a shutdown.
+/// For runs to stop when the last handle is dropped without a shutdown.
 const DROP_GRACE: Duration = Duration::from_secs(5);
 
-/// How long starting may wait until what a crash cut short is settled. A disk that does not answer in that time holds up
-/// its own tasks only.
-const SETTLING: Duration = Duration::from_secs(5);
+/// Limit of the wait at start for file operations that a crash interrupted. A disk that takes longer delays only its
+/// own tasks.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the loop woke up for.
-enum Turn {
+enum Wakeup {
     Messages(Vec<Message>),
     Signals(Vec<Signal>),
     Timer,
 }
 
-/// A shutdown under way.
+/// A shutdown in progress.
 struct Closing {
     deadline: Instant,
     report: ShutdownReport,
     replies: Vec<oneshot::Sender<ShutdownReport>>,
 }
 
-/// What comes in.
+/// The receiving ends of the loop's channels.
 struct Inbox {
     messages: mpsc::Receiver<Message>,
     has_handles: bool,
     signals: mpsc::Receiver<Signal>,
 }
 
-/// Where rows go, and what seals the secrets among them.
+/// The store for rows, and the vault that seals the secrets in them.
 pub(crate) struct Storage {
     pub(crate) store: Store,
     pub(crate) vault: Arc<Vault>,
@@ -97,7 +97,7 @@ struct Limits {
 
 struct Driver {
     config: Config,
-    /// None keeps nothing.
+    /// `None` saves nothing.
     storage: Option<Storage>,
     transports: HashMap<&'static str, Arc<dyn Transport>>,
     state: State,
@@ -111,11 +111,12 @@ struct Driver {
     checkpoint_at: Instant,
     save_again_at: Option<Instant>,
     closing: Option<Closing>,
-    /// Dropped once what a crash cut short is settled.
+    /// Dropped once the file operations that a crash interrupted are finished; `start` waits for that.
     settling: Option<oneshot::Sender<()>>,
 }
 
-/// Reads the rows, starts the loop, and waits until what a crash cut short is settled.
+/// Reads the rows, starts the loop, and waits (see [`SETTLE_TIMEOUT`]) until file operations that a crash interrupted
+/// are finished.
 pub(crate) async fn start(
     config: Config,
     storage: Option<Storage>,
@@ -173,7 +174,7 @@ pub(crate) async fn start(
         settling: Some(settling),
     };
     tracker.spawn(driver.drive(effects));
-    if tokio::time::timeout(SETTLING, settled).await.is_err() {
+    if tokio::time::timeout(SETTLE_TIMEOUT, settled).await.is_err() {
         tracing::warn!("the files of some tasks cannot be looked at yet; these tasks wait");
     }
     Ok(shared)
@@ -202,14 +203,14 @@ impl Driver {
         while !self.is_done() {
             self.settling.take_if(|_| !self.state.is_settling());
             let mut batch = Batch::default();
-            match self.next_turn().await {
-                Turn::Messages(messages) => messages
+            match self.next_wakeup().await {
+                Wakeup::Messages(messages) => messages
                     .into_iter()
                     .for_each(|message| self.handle_message(message, &mut batch)),
-                Turn::Signals(signals) => signals
+                Wakeup::Signals(signals) => signals
                     .into_iter()
                     .for_each(|signal| self.handle_signal(signal, &mut batch)),
-                Turn::Timer => self.tick(&mut batch),
+                Wakeup::Timer => self.tick(&mut batch),
             }
             self.commit(batch).await;
         }
@@ -221,22 +222,22 @@ impl Driver {
         }
     }
 
-    async fn next_turn(&mut self) -> Turn {
+    async fn next_wakeup(&mut self) -> Wakeup {
         let mut messages = Vec::new();
         let mut signals = Vec::new();
         let deadline = self.deadline();
         tokio::select! {
             count = self.inbox.messages.recv_many(&mut messages, MAX_BATCH), if self.inbox.has_handles => {
                 if count == 0 {
-                    // Every handle is gone: nobody is left to ask for a shutdown.
+                    // Every handle was dropped, so no shutdown can be requested any more.
                     self.inbox.has_handles = false;
                     let (nobody, _) = oneshot::channel();
                     messages.push(Message::Shutdown(DROP_GRACE, nobody));
                 }
-                Turn::Messages(messages)
+                Wakeup::Messages(messages)
             }
-            _ = self.inbox.signals.recv_many(&mut signals, MAX_BATCH) => Turn::Signals(signals),
-            () = until(deadline) => Turn::Timer,
+            _ = self.inbox.signals.recv_many(&mut signals, MAX_BATCH) => Wakeup::Signals(signals),
+            () = until(deadline) => Wakeup::Timer,
         }
     }
 
@@ -244,7 +245,7 @@ impl Driver {
         self.closing.is_some() && self.runs.is_empty() && self.jobs.are_settled()
     }
 
-    /// When the loop must wake up although nothing happens. `None` while the engine is idle.
+    /// The next timer. `None` while the engine is idle.
     fn deadline(&self) -> Option<Instant> {
         let (now, local) = self.now();
         let retry = self.state.next_retry().map(|at| Instant::now() + at.since(now));
@@ -293,7 +294,7 @@ impl Driver {
             Message::Read(look) => look(&self.state, self.publisher.sequence()),
             Message::Rescan(reply) => {
                 let files = self.state.completed_files();
-                let look = move || vec![Input::FilesLookedFor(files.into_iter().map(look_for).collect())];
+                let look = move || vec![Input::FilesLookedFor(files.into_iter().map(check_file).collect())];
                 self.jobs
                     .spawn_blocking(look, Some(Answer::new(reply, Ok(Reply::Done))));
             }
@@ -336,7 +337,7 @@ impl Driver {
         }
     }
 
-    /// What a run tells; refused if it wants a path that it cannot have.
+    /// Records a run's report; refuses a path that another task has reserved.
     fn record_run_event(
         &mut self,
         task: TaskId,
@@ -364,7 +365,7 @@ impl Driver {
 
     fn settle(&mut self, input: Input, batch: &mut Batch) {
         if matches!(input, Input::NotSaved(_)) {
-            self.save_again_at = Some(Instant::now() + SAVE_AGAIN);
+            self.save_again_at = Some(Instant::now() + SAVE_RETRY);
         }
         let renamed = match &input {
             Input::Renamed(task, _) => self.renames.remove(task),
@@ -381,7 +382,7 @@ impl Driver {
         }
     }
 
-    /// Whatever is due by the clock.
+    /// Performs whatever is due by the clock.
     fn tick(&mut self, batch: &mut Batch) {
         let (_, local) = self.now();
         let _is_no_command = self.apply(Input::Clock(local), batch);
@@ -438,7 +439,7 @@ impl Driver {
             Effect::DeleteFiles(serial, paths) => batch.work.deletions.push((serial, paths)),
             Effect::Rename(rename) => batch.work.renames.push(rename),
             Effect::LookForLanding { task, landing, rest } => {
-                let look = move || vec![Input::LandingLookedFor(task, file::look_for_landing(&landing, &rest))];
+                let look = move || vec![Input::LandingLookedFor(task, file::check_landing(&landing, &rest))];
                 self.jobs.spawn_blocking(look, None);
             }
             Effect::SetLimit(scope, limit) => self.set_limit(scope, limit),
@@ -466,7 +467,7 @@ impl Driver {
         self.publisher.emit(event);
     }
 
-    /// Asks the resolver; its answer, or that the run was stopped meanwhile, comes back as a signal.
+    /// Queries the resolver; the answer, or a stop of the run, arrives as a signal.
     fn resolve(&mut self, Resolve { task, run, request }: Resolve) {
         let stop = self.runs.resolve(run);
         let asked = self
@@ -528,14 +529,14 @@ impl Driver {
         self.jobs.tracker.spawn(runner.conduct(job));
     }
 
-    /// Hands the rows of `batch` to the store, in order, and lets a job wait for the disk and answer the callers. Without
-    /// a store nothing is waited for.
+    /// Hands the rows of `batch` to the store, in order, and spawns a job that waits for the disk and answers the
+    /// callers. Without a store, callers are answered at once.
     async fn commit(&mut self, batch: Batch) {
         if batch.is_empty() {
             return;
         }
         let Some(Storage { store, vault }) = &self.storage else {
-            batch::give(batch.receipts, Ok(()));
+            batch::send_receipts(batch.receipts, Ok(()));
             if !batch.work.is_empty() {
                 let (answers, work) = (batch.answers, batch.work);
                 let working = async move {
@@ -557,17 +558,17 @@ impl Driver {
             };
             let inputs = match durable {
                 Ok(()) => {
-                    batch::give(receipts, Ok(()));
+                    batch::send_receipts(receipts, Ok(()));
                     work.perform().await
                 }
                 Err(error) => {
                     let reason = batch::reason(&error);
-                    batch::give(receipts, Err(&reason));
+                    batch::send_receipts(receipts, Err(&reason));
                     for answer in &mut answers {
                         answer.fail(&reason);
                     }
                     std::iter::once(Input::NotSaved(saved.to_vec()))
-                        .chain(work.give_up(&reason))
+                        .chain(work.fail(&reason))
                         .collect()
                 }
             };
@@ -578,7 +579,7 @@ impl Driver {
     }
 }
 
-fn look_for((task, path): (TaskId, std::path::PathBuf)) -> (TaskId, FileState) {
+fn check_file((task, path): (TaskId, std::path::PathBuf)) -> (TaskId, FileState) {
     // Only a clear "not there" counts: a disk that is not mounted or does not answer hides files, it does not lose them.
     let is_there = path.try_exists().unwrap_or(true);
     (

@@ -1,4 +1,4 @@
-//! What the engine tells: events with a sequence, and snapshots that they continue.
+//! Events with sequence numbers, and the snapshots that they continue.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -13,16 +13,16 @@ use crate::{
     model::task::Task,
 };
 
-/// Something that changed. Lists come whole where they are short; tasks come as the ones that changed.
+/// A change of the engine's state. Short lists are sent as a whole; of the tasks, only the changed ones.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// These tasks are new or changed.
     TasksChanged(Arc<[Arc<Task>]>),
-    /// These tasks are gone.
+    /// These tasks were deleted.
     TasksDeleted(Arc<[TaskId]>),
-    /// How the runs are doing; sampled, only while anything runs.
+    /// Progress of the runs; sampled, only while anything runs.
     Progress(Arc<[(TaskId, Progress)]>),
-    /// A run has something to tell the user.
+    /// A message of a run for the user.
     Notice {
         /// Whose run.
         task: TaskId,
@@ -50,7 +50,7 @@ pub enum Event {
     QueuesChanged(Arc<[Arc<Queue>]>),
     /// These groups are new.
     GroupsAdded(Arc<[Arc<Group>]>),
-    /// These groups are gone.
+    /// These groups were deleted.
     GroupsDeleted(Arc<[GroupId]>),
     /// The settings.
     SettingsChanged(VersionedSettings),
@@ -60,7 +60,7 @@ pub enum Event {
     BoostChanged(Option<TaskId>),
 }
 
-/// Everything, as of one moment.
+/// A consistent copy of the engine's state.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// The sequence number of the last event that this holds.
@@ -77,15 +77,15 @@ pub struct Snapshot {
     pub boost: Option<TaskId>,
 }
 
-/// Events that a subscriber may be behind; past that it is told of the gap. At two samples a second and a few changes
-/// beside them this is many minutes.
+/// A subscriber that is further behind gets a [`Gap`]. At two samples a second and a few changes beside them this is
+/// many minutes.
 pub(crate) const EVENT_BACKLOG: usize = 4096;
 
 /// A subscription.
 #[derive(Debug)]
 pub struct Events(pub(crate) broadcast::Receiver<(u64, Event)>);
 
-/// A subscriber was too slow: this many events are lost to it. It takes a new snapshot.
+/// A subscriber was too slow: it lost this many events and must take a new snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} events were missed")]
 pub struct Gap(pub u64);

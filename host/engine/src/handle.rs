@@ -1,4 +1,4 @@
-//! The handle: what can be asked of the engine. Holds channels only.
+//! The public handle of the engine. It holds channels only: all state belongs to the driver.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -33,28 +33,28 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Engine(Arc<Shared>);
 
-/// How a task's run is doing.
+/// The progress of a task's run.
 #[derive(Debug, Clone)]
 pub struct TaskProgress {
     /// The task.
     pub task: TaskId,
     /// Which run of it.
     pub run: RunId,
-    /// The newest the run told.
+    /// The newest that the run reported.
     pub progress: Progress,
 }
 
-/// What came of a change of a task's URLs.
+/// The result of a change of a task's URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "the user is to read the notice"]
 pub struct UrlChanged {
-    /// What the user is to know: secrets of the URL before were removed.
+    /// A notice for the user: the secrets of the previous URL were removed.
     pub notice: Option<&'static str>,
 }
 
 impl Engine {
-    /// Reads what `store` holds and starts. Unfinished tasks go on by themselves unless the settings say otherwise.
-    /// The store must have been opened with [`crate::MIGRATIONS`]; whoever opened it closes it after the engine's end.
+    /// Reads what `store` holds and starts. Unfinished tasks resume unless the settings say otherwise. The store must
+    /// have been opened with [`crate::MIGRATIONS`]; the caller closes it after the engine has ended.
     pub async fn start(
         config: Config,
         store: Store,
@@ -92,19 +92,19 @@ impl Engine {
         })
     }
 
-    /// Makes a task. Answers an existing task's id if the settings say so and it has the same URL.
+    /// Creates a task. Returns an existing task's id if the settings say so and it has the same URL.
     pub async fn create(&self, spec: TaskSpec) -> Result<TaskId, CommandError> {
         let created = self.create_many(vec![spec]).await?;
         created.first().copied().ok_or(CommandError::Closed)
     }
 
-    /// Makes tasks, all or none, in this order; answers their ids in the same order.
+    /// Creates all tasks or none, in this order. Returns their ids in the same order.
     pub async fn create_many(&self, specs: Vec<TaskSpec>) -> Result<Vec<TaskId>, CommandError> {
         let tasks = self.named(specs)?;
         self.command_for_tasks(Command::Create(tasks)).await
     }
 
-    /// Makes a task under an id that the caller chose.
+    /// Creates a task with an id that the caller chose, so that a repeated call has no effect.
     pub async fn create_as(&self, id: TaskId, spec: TaskSpec) -> Result<TaskId, CommandError> {
         let spec = self.accepted(spec)?;
         let created = self.command_for_tasks(Command::Create(vec![(id, spec)])).await?;
@@ -116,28 +116,28 @@ impl Engine {
         self.command(Command::Pause(task)).await
     }
 
-    /// Resumes a paused or failed task; it starts even if its queue stands still.
+    /// Resumes a paused or failed task; it starts even if its queue is stopped.
     pub async fn resume(&self, task: TaskId) -> Result<(), CommandError> {
         self.command(Command::Resume(task)).await
     }
 
-    /// Deletes a task with its part file, and with its finished file if `fate` says so. Answers once a task that did
-    /// not run has lost its files; one that ran loses them when its run has ended.
+    /// Deletes a task with its part file, and with its finished file if `fate` says so. Returns once the files of a
+    /// task without a run are deleted; those of a running task are deleted when its run has ended.
     pub async fn delete(&self, task: TaskId, fate: FileFate) -> Result<(), CommandError> {
         self.command(Command::Delete(task, fate)).await
     }
 
-    /// Pauses what of `tasks` waits or runs; ids that are unknown or double do not matter.
+    /// Pauses those of `tasks` that wait or run; unknown and duplicate ids are ignored.
     pub async fn pause_many(&self, tasks: Vec<TaskId>) -> Result<(), CommandError> {
         self.command(Command::PauseMany(tasks)).await
     }
 
-    /// Resumes what of `tasks` is paused or failed; ids that are unknown or double do not matter.
+    /// Resumes those of `tasks` that are paused or failed; unknown and duplicate ids are ignored.
     pub async fn resume_many(&self, tasks: Vec<TaskId>) -> Result<(), CommandError> {
         self.command(Command::ResumeMany(tasks)).await
     }
 
-    /// Deletes `tasks` as [`Engine::delete`] does; ids that are unknown or double do not matter.
+    /// Deletes `tasks` as [`Engine::delete`] does; unknown and duplicate ids are ignored.
     pub async fn delete_many(&self, tasks: Vec<TaskId>, fate: FileFate) -> Result<(), CommandError> {
         self.command(Command::DeleteMany(tasks, fate)).await
     }
@@ -152,7 +152,7 @@ impl Engine {
         self.command(Command::ResumeAll).await
     }
 
-    /// Gives an inactive task's file another name, on disk too if it is there. Never replaces a file.
+    /// Renames an inactive task's file, on disk too if it exists. Never replaces a file.
     pub async fn rename(&self, task: TaskId, name: &str) -> Result<(), CommandError> {
         if name.contains(['/', '\\', '\0']) {
             return Err(CommandError::InvalidName);
@@ -161,8 +161,8 @@ impl Engine {
         self.command(Command::Rename(task, name)).await
     }
 
-    /// Replaces the URL of an unfinished task. Its bytes are kept if the new source proves to be the same file. A URL of
-    /// another origin gets no secrets of the one before.
+    /// Replaces the URL of an unfinished task. Its bytes are kept if the new source proves to be the same file. A URL
+    /// of another origin gets none of the previous URL's secrets.
     pub async fn change_url(&self, task: TaskId, url: SafeUrl) -> Result<UrlChanged, CommandError> {
         self.check(&TaskSpec::new(url.clone()))?;
         let resolver = self.claim(&url);
@@ -174,10 +174,10 @@ impl Engine {
         self.command(Command::IgnoreResolver(task)).await
     }
 
-    /// Replaces what was asked for in an unfinished task; a run starts over with it from the bytes it has. Refused as
-    /// [`CommandError::Busy`] if it is no longer what it was in `task`. The directory changes only while the task has no
-    /// file; queue, group and `start_paused` of `spec` do not count here.
-    /// Secrets that are the same as before are removed if the first URL is of another origin now.
+    /// Replaces the specification of an unfinished task; a live run restarts with it from the bytes it has. Refused as
+    /// [`CommandError::Busy`] if it changed since `task` was read. The directory changes only while the task has no
+    /// file; queue, group and `start_paused` of `spec` are ignored. Secrets that are the same as before are removed if
+    /// the first URL is of another origin now.
     pub async fn change_spec(&self, task: &Task, spec: TaskSpec) -> Result<UrlChanged, CommandError> {
         self.check(&spec)?;
         let change = Command::ChangeSpec(task.id, Box::new(task.spec()), Box::new(spec));
@@ -189,17 +189,17 @@ impl Engine {
         self.command(Command::SetSpeedLimit(task, bytes_per_second)).await
     }
 
-    /// Lets one task run alone until it ends; the others wait silently. The same task again ends it.
+    /// Toggles a boost: the task runs alone until it ends, while the others wait without an event.
     pub async fn boost(&self, task: TaskId) -> Result<(), CommandError> {
         self.command(Command::Boost(task)).await
     }
 
-    /// Looks whether the files of completed tasks are still there.
+    /// Checks whether the files of completed tasks still exist.
     pub async fn rescan(&self) -> Result<(), CommandError> {
         self.send(Message::Rescan).await.map(drop)
     }
 
-    /// Makes a queue; it runs.
+    /// Creates a queue in the running state.
     pub async fn queue_create(&self, spec: QueueSpec) -> Result<QueueId, CommandError> {
         let id = QueueId::random();
         self.command(Command::QueueCreate(id, Box::new(spec)))
@@ -212,7 +212,7 @@ impl Engine {
         self.command(Command::QueueUpdate(queue, Box::new(spec))).await
     }
 
-    /// Deletes a queue; its tasks go to `main`.
+    /// Deletes a queue; its tasks move to `main`.
     pub async fn queue_delete(&self, queue: QueueId) -> Result<(), CommandError> {
         self.command(Command::QueueDelete(queue)).await
     }
@@ -227,12 +227,12 @@ impl Engine {
         self.command(Command::QueueStop(queue)).await
     }
 
-    /// Sets when a queue starts and stops by the clock; an edge that passed today acts at once.
+    /// Sets a queue's schedule; a start or stop time that passed today takes effect at once.
     pub async fn queue_schedule(&self, queue: QueueId, schedule: Schedule) -> Result<(), CommandError> {
         self.command(Command::QueueSchedule(queue, schedule)).await
     }
 
-    /// Sets the order of a queue's tasks; tasks of it that are not named come after.
+    /// Sets the order of a queue's tasks; its other tasks follow.
     pub async fn queue_reorder(&self, queue: QueueId, tasks: Vec<TaskId>) -> Result<(), CommandError> {
         self.command(Command::QueueReorder(queue, tasks)).await
     }
@@ -247,7 +247,7 @@ impl Engine {
         self.read(|state, _| state.queues()).await
     }
 
-    /// Makes a group with its tasks (at least one), all or none.
+    /// Creates a group with all of its tasks (at least one) or nothing.
     pub async fn group_create(
         &self,
         spec: GroupSpec,
@@ -281,12 +281,12 @@ impl Engine {
         self.0.settings.borrow().clone()
     }
 
-    /// The settings as they change.
+    /// Subscribes to changes of the settings.
     pub fn settings_changes(&self) -> watch::Receiver<VersionedSettings> {
         self.0.settings.clone()
     }
 
-    /// Replaces the settings and applies them at once. With `expected`, only if they still have that revision. Answers
+    /// Replaces the settings and applies them at once. With `expected`, only if they still have that revision. Returns
     /// the new revision.
     pub async fn change_settings(&self, expected: Option<u64>, settings: Settings) -> Result<u64, CommandError> {
         settings.validate()?;
@@ -304,22 +304,22 @@ impl Engine {
         self.read(|state, _| state.sites()).await
     }
 
-    /// Stores the credentials of a site; an existing entry is replaced.
+    /// Stores or replaces the credentials of a site.
     pub async fn site_save(&self, site: Site, credentials: Credentials) -> Result<(), CommandError> {
         self.command(Command::SiteSave(site, credentials)).await
     }
 
-    /// Forgets the credentials of a site.
+    /// Deletes the credentials of a site.
     pub async fn site_delete(&self, site: Site) -> Result<(), CommandError> {
         self.command(Command::SiteDelete(site)).await
     }
 
-    /// Forgets all credentials.
+    /// Deletes all credentials.
     pub async fn site_clear(&self) -> Result<(), CommandError> {
         self.command(Command::SiteClear).await
     }
 
-    /// The stored credentials that a request to `url` gets.
+    /// The stored credentials that a request to `url` would use.
     pub async fn site_match(&self, url: &SafeUrl) -> Result<Option<Credentials>, CommandError> {
         let site = Site::of(url);
         self.read(move |state, _| site.and_then(|site| state.site_credentials(&site)))
@@ -333,32 +333,32 @@ impl Engine {
             .ok_or(CommandError::UnknownTask(id))
     }
 
-    /// Everything. Subscribe first, then take the snapshot, then skip events up to its sequence number.
+    /// A consistent snapshot. Subscribe first, then take it, then skip events up to its sequence number.
     pub async fn snapshot(&self) -> Result<Snapshot, CommandError> {
         self.read(State::snapshot).await
     }
 
-    /// A subscription to everything that happens from now on.
+    /// Subscribes to all events from now on.
     pub fn events(&self) -> Events {
-        // A closed channel's receiver, if the engine has ended.
+        // If the engine has ended, the receiver of a closed channel.
         let ended = || broadcast::channel(1).1;
         Events(self.0.events.upgrade().map_or_else(ended, |sender| sender.subscribe()))
     }
 
-    /// The sequence number of the newest event. Taken after a command has answered, it is at least that of the
-    /// command's own events.
+    /// The sequence number of the newest event. Read after a command has returned, it is at least that of the command's
+    /// own events.
     pub fn sequence(&self) -> u64 {
         self.0.sequence.load(Ordering::Acquire)
     }
 
-    /// How a task's run is doing now; `None` if it has no live run.
+    /// The progress of a task's run; `None` without a live run.
     pub fn progress(&self, task: TaskId) -> Option<TaskProgress> {
         let (run, progress) = self.0.runs.borrow().get(&task)?.clone();
         let progress = progress.borrow().clone();
         Some(TaskProgress { task, run, progress })
     }
 
-    /// How every live run is doing now.
+    /// The progress of every live run.
     pub fn all_progress(&self) -> Vec<TaskProgress> {
         let runs = Arc::clone(&self.0.runs.borrow());
         let of = |(task, (run, progress)): (&TaskId, &(RunId, watch::Receiver<Progress>))| TaskProgress {
@@ -369,11 +369,12 @@ impl Engine {
         runs.iter().map(of).collect()
     }
 
-    /// Tells every run to stop, waits up to `grace` for them, cuts off the rest, saves and ends. Later commands are
-    /// answered [`CommandError::Closed`]. The tasks stay unfinished and go on at the next start.
+    /// Stops every run, aborts those that take longer than `grace`, saves and ends. Later commands return
+    /// [`CommandError::Closed`]. The tasks stay unfinished and resume at the next start.
     pub async fn shutdown(&self, grace: Duration) -> ShutdownReport {
         let (reply, report) = oneshot::channel();
-        // An engine that has ended gives the message back, and with it the sender that `report` would wait for.
+        // If the engine has ended, `send` returns the message; dropping it drops the sender that `report` would wait
+        // for.
         drop(self.0.messages.send(Message::Shutdown(grace, reply)).await);
         let report = report.await.unwrap_or_default();
         self.0.tracker.wait().await;
@@ -387,11 +388,11 @@ impl Engine {
         named.collect()
     }
 
-    /// The specification of a new task, with the resolver that claims it.
+    /// Validates a new task's specification and adds the resolver that claims its URL.
     fn accepted(&self, mut spec: TaskSpec) -> Result<TaskSpec, CommandError> {
         self.check(&spec)?;
         spec.adopt |= self.0.adopts;
-        // Mirrors and forms are the user's own knowledge of the source.
+        // With mirrors or a form body the user has described the source already.
         if spec.resolution.is_none() && spec.urls.len() == 1 && spec.request.method.is_none() {
             let resolver = self.claim(&spec.urls[0]);
             spec.resolution = resolver.map(|resolver| Resolution { resolver, item: None });

@@ -1,21 +1,21 @@
-//! Tasks and when they run.
+//! The task engine: which downloads exist and when they run.
 //!
-//! *Owns* tasks, their runs, queues and their schedules, groups, the settings that steer them, and site credentials:
-//! a pure heart ([`state::State::apply`]) and a driver that gives it time, runs transports and saves rows.
+//! *Owns* tasks, their runs, queues and their schedules, groups, the settings that steer them, and site credentials: a
+//! pure state machine ([`state::State::apply`]) and a driver that feeds it time, runs transports and saves rows.
 //!
-//! *Never* knows HTTP, a plugin, a feed or a wire format. Everything it needs of them comes in through
-//! [`transfer::Transport`], [`Resolver`] and its own handle.
+//! *Never* knows HTTP, a plugin, a feed or a wire format. It reaches them only through [`transfer::Transport`],
+//! [`Resolver`] and its own handle.
 //!
 //! # Layers
 //!
-//! - `handle`: what can be asked
-//! - `driver`: gives the state time, and does what it answers with
-//! - `mailbox`, `rows`: what handle and driver share, and how the state is stored
-//! - `state`: what follows from what happens; pure
-//! - `config`, `event`, `resolver`, `proxies`: what the engine is given and what it tells
+//! - `handle`: commands and queries
+//! - `driver`: feeds time and inputs to the state, and performs its effects
+//! - `mailbox`, `rows`: the channels between handle and driver, and how the state is stored
+//! - `state`: what follows from each input; pure
+//! - `config`, `event`, `resolver`, `proxies`: what the engine is configured with and what it publishes
 //! - `model`: tasks, queues, groups, sites, settings
 //!
-//! Start reading at [`Engine`] (what can be asked), then [`state`] (what happens), then `driver` (how it is done).
+//! Start reading at [`Engine`] (commands), then [`state`] (their consequences), then `driver` (their execution).
 
 mod config;
 mod driver;

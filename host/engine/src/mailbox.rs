@@ -1,4 +1,4 @@
-//! What the handles and the driver share: the messages of one to the other, and what the driver publishes.
+//! What handles and driver share: the messages to the driver, and what the driver publishes.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,6 @@ use crate::{
     state::{Command, Reply, State},
 };
 
-/// The handles' side.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) messages: mpsc::Sender<Message>,
@@ -39,24 +38,21 @@ pub(crate) struct Shared {
 /// The progress of every live run.
 pub(crate) type LiveRuns = HashMap<TaskId, (RunId, watch::Receiver<Progress>)>;
 
-/// How a shutdown went.
+/// The result of a shutdown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShutdownReport {
-    /// Tasks whose runs did not stop in time and were cut off; they go on from their last saved bytes.
+    /// Tasks whose runs did not stop in time and were aborted; they resume from their last saved bytes.
     pub cut_off: Vec<TaskId>,
 }
 
-/// A look at the state as of an event's sequence number.
-pub(crate) type Look = Box<dyn FnOnce(&State, u64) + Send>;
+/// A query that runs on the driver, with the sequence number of the newest event.
+pub(crate) type Query = Box<dyn FnOnce(&State, u64) + Send>;
 
-/// What the handle tells the driver.
 pub(crate) enum Message {
-    /// Do this; answer once it is on disk.
+    /// Execute this; answer once it is on disk.
     Command(Command, oneshot::Sender<Result<Reply, CommandError>>),
-    /// Look at the state.
-    Read(Look),
-    /// Look for the files of completed tasks.
+    Read(Query),
+    /// Check the files of completed tasks.
     Rescan(oneshot::Sender<Result<Reply, CommandError>>),
-    /// Stop the runs and end.
     Shutdown(Duration, oneshot::Sender<ShutdownReport>),
 }

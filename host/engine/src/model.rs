@@ -1,5 +1,5 @@
-//! The vocabulary: what a task, a queue, a group, a site and the settings are, and which values are legal. Nothing here
-//! does anything by itself, except `file`, which removes and renames a task's files.
+//! The data model: tasks, queues, groups, sites and settings, and which values are legal. No module here has side
+//! effects, except `file`, which removes and renames a task's files.
 
 pub(crate) mod error;
 pub(crate) mod file;

@@ -1,4 +1,4 @@
-//! Which proxy a URL is asked through.
+//! The choice of a proxy per URL.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use crate::model::{
     settings::Settings,
 };
 
-/// A task's choice of a proxy, and the settings as they were when it was made use of. Whoever follows a redirect on the
-/// task's behalf asks again for each URL.
+/// A task's choice of a proxy, with the settings at that time. The choice must be repeated for every URL of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxies {
     choice: ProxyChoice,
@@ -19,7 +18,7 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// What `choice` means under these settings.
+    /// Resolves `choice` under these settings.
     pub fn new(choice: ProxyChoice, settings: Arc<Settings>, system: Arc<SystemProxy>) -> Self {
         Self {
             choice,

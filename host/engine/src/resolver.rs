@@ -1,4 +1,4 @@
-//! The seam to whoever knows what is behind a URL that is no file itself: plugins.
+//! The interface to plugins: they resolve URLs that are not files themselves.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -9,59 +9,59 @@ use crate::{
     proxies::Proxies,
 };
 
-/// What a resolver is asked.
+/// A request to a resolver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolveRequest {
-    /// Who is asked, and for which file.
+    /// The resolver, and the file of its list.
     pub resolution: Resolution,
-    /// What the user gave.
+    /// The user's URL.
     pub url: SafeUrl,
     /// Who gave the URL.
     pub given_by: GivenBy,
-    /// How the user would ask for it: cookies, headers and credentials of the URL's own site.
+    /// The user's request options: cookies, headers and credentials of the URL's own site.
     pub request: RequestOptions,
-    /// Which proxy leads to the URL, and to whatever else is asked on its behalf.
+    /// Proxies for the URL and for all further requests of the resolver.
     pub proxies: Proxies,
 }
 
-/// What is behind a URL.
+/// A resolver's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
-    /// The resolver found that the URL is not its business: it is downloaded as it is.
+    /// The resolver does not handle the URL: it is downloaded as it is.
     Pass,
-    /// One file, here.
+    /// One file with its direct URLs.
     Link(Box<Link>),
-    /// Files to choose from; each is asked for again when its turn comes.
+    /// Several files; each is resolved again when its run starts.
     List(List),
 }
 
-/// Where a file is now. It may be good for once, or for minutes.
+/// The direct URLs of a file. They may be valid once only, or for minutes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the rest is what a task specification has under these names")]
 pub struct Link {
     /// The file's URL, then mirrors. Never empty.
     pub urls: Vec<SafeUrl>,
-    /// Headers for it, and for nobody else.
+    /// Headers for the first URL's origin only.
     pub headers: Vec<(String, Secret)>,
     pub file_name: Option<FileName>,
     pub promised_size: Option<u64>,
     pub checksum: Option<Checksum>,
-    /// It answers once: no second connection, no second try.
+    /// It can be requested once: no second connection, no retry.
     pub is_single_use: bool,
-    /// It has no ranges: one connection.
+    /// No range requests: one connection.
     pub is_whole_only: bool,
-    /// The most connections that it bears.
+    /// The most connections that the server allows.
     pub max_connections: Option<u16>,
-    /// What the file is joined from, in order; empty if it is what the URLs lead to.
+    /// The segments to join, in order; empty if the URLs are the file.
     pub segments: Arc<[Segment]>,
 }
 
-/// Files that belong together.
+/// The files of a page or album.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// Whose list it is: who is asked for its files.
+    /// The resolver to ask for each file.
     pub resolver: ResolverId,
-    /// What they are together; may be empty.
+    /// Title of the list; may be empty.
     pub name: String,
     /// The files.
     pub files: Vec<ListedFile>,
@@ -70,11 +70,11 @@ pub struct List {
 /// A file of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedFile {
-    /// Which it is, in the variant that is taken unless somebody chooses.
+    /// Its id, with the default variant.
     pub item: Item,
     /// Its name.
     pub name: FileName,
-    /// Its directories below the list's own, outermost first.
+    /// Subdirectories of the list's directory, outermost first.
     pub directories: Vec<FileName>,
     /// Its size, if known.
     pub size_bytes: Option<u64>,
@@ -82,15 +82,15 @@ pub struct ListedFile {
     pub checksum: Option<Checksum>,
 }
 
-/// The future of a question.
+/// The future of [`Resolver::resolve`].
 pub type ResolveFuture = Pin<Box<dyn Future<Output = Result<Resolved, Failure>> + Send>>;
 
-/// Somebody who knows what is behind URLs.
+/// Resolves URLs to files. Implemented by the plugin host.
 pub trait Resolver: Send + Sync + fmt::Debug {
-    /// Who claims `url`, if anybody does. Cheap: it is asked for every new task.
+    /// The resolver that handles `url`, if any. Must be cheap: called for every new task.
     fn claim(&self, url: &SafeUrl) -> Option<ResolverId>;
 
-    /// What is behind the URL. The future may be dropped. A failure is the task's: what is claimed is never downloaded
-    /// as it is because its resolver failed.
+    /// Resolves the URL. The future may be dropped. A failure fails the task: a claimed URL is never downloaded as it
+    /// is because its resolver failed.
     fn resolve(&self, request: ResolveRequest) -> ResolveFuture;
 }

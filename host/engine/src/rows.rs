@@ -16,7 +16,7 @@ use crate::{
     model::queue::Queue,
     model::settings::{Settings, VersionedSettings},
     model::site::Site,
-    model::task::{After, Asked, Phase, Retry, Task, Unsettled},
+    model::task::{After, PackedSpec, Phase, Retry, Task, Unsettled},
     state::{Loaded, Row},
 };
 
@@ -111,7 +111,7 @@ fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::
         .as_ref()
         .map(|record| seal(vault, &task_context(task.id), record.to_json().as_bytes()));
     let rare = RareRecord::of(asked).map(|record| record.to_json());
-    // With a password in it, the URL lies with the secrets and the plain column only says where to.
+    // A URL with a password is stored with the sealed secrets; the plain column has it without the password.
     let url = if secrets.as_ref().is_some_and(SecretRecord::has_urls) {
         task.url().to_string()
     } else {
@@ -196,7 +196,7 @@ fn save_settings(transaction: &Transaction<'_>, vault: &Vault, settings: &Versio
         .map(drop)
 }
 
-/// What a row says of a task's phase. A live run is, after a restart, a task that waits.
+/// The stored phase of a task. A live run is stored as pending, because after a restart it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PhaseCode {
     Pending = 0,
@@ -252,7 +252,6 @@ fn load_rows(connection: &Connection, vault: &Vault) -> Result<Loaded, StartErro
     })
 }
 
-/// Why a row does not read.
 enum RowError {
     Sql(sql::Error),
     Content(String),
@@ -306,7 +305,7 @@ fn load_tasks(connection: &Connection, vault: &Vault) -> Result<Vec<Task>, Start
     let sql = "SELECT serial, id, phase, failure, retry_at, queue, task_group, queue_order, flags, attempts,
                created_at, completed_at, done_bytes, total_bytes, save_dir, path, url, file_name, segments, rare, sealed,
                unsettled FROM task ORDER BY serial";
-    // Neighbours mostly share a directory; one text is kept for all of them.
+    // Consecutive tasks mostly share a directory: share its allocation.
     let mut last_dir: Arc<Path> = Path::new("").into();
     each(connection, "task", sql, |row| load_task(row, vault, &mut last_dir))
 }
@@ -371,7 +370,7 @@ fn load_phase(row: &sql::Row<'_>) -> Result<Phase, RowError> {
     })
 }
 
-fn load_asked(row: &sql::Row<'_>, id: TaskId, vault: &Vault) -> Result<Asked, RowError> {
+fn load_asked(row: &sql::Row<'_>, id: TaskId, vault: &Vault) -> Result<PackedSpec, RowError> {
     let rare: Option<String> = row.get(19)?;
     let sealed: Option<Vec<u8>> = row.get(20)?;
     let rare = rare
@@ -396,7 +395,7 @@ fn load_asked(row: &sql::Row<'_>, id: TaskId, vault: &Vault) -> Result<Asked, Ro
     }
     spec.file_name = name.as_deref().and_then(FileName::sanitise_or_none);
     spec.segments = row.get(18)?;
-    Ok(Asked::pack(spec))
+    Ok(PackedSpec::pack(spec))
 }
 
 fn load_queue(row: &sql::Row<'_>) -> Result<Queue, RowError> {

@@ -1,13 +1,13 @@
-//! The heart: all tasks, queues, groups and settings, and what follows from what happens. Pure: it gets the time with
-//! each input and answers with effects for the driver to perform.
+//! The pure state machine: all tasks, queues, groups and settings, and what follows from each input. It does no I/O:
+//! the driver passes the time with each input and performs the effects it returns.
 //!
 //! Invariants, each with a property test:
-//! - A task has at most one live run. A task that was told to stop keeps its run, and with it its files and its slot,
+//! - A task has at most one live run. A task that was asked to stop keeps its run, and with it its files and its slot,
 //!   until the run has ended; so there are never two writers of one file.
 //! - No run starts while the settings' or its queue's limit is reached.
 //! - No task of a running queue waits while both limits leave room (unless a boosted task runs alone).
 //! - No two unfinished tasks have reserved one path.
-//! - The rows that were saved give, read again, an equal state.
+//! - The saved rows, loaded again, give an equal state.
 
 mod change;
 mod command;
@@ -41,16 +41,16 @@ pub use {
 };
 
 impl State {
-    /// Takes in `input` at `now` and says what to do. A command that is refused has changed nothing.
+    /// Handles `input` at `now` and appends the effects to perform. A refused command has changed nothing.
     pub fn apply(&mut self, now: Timestamp, input: Input, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
-        let reply = self.take_in(now, input, effects);
+        let reply = self.handle(now, input, effects);
         self.settle_boost();
         self.fill_slots(effects);
         self.flush(effects);
         reply
     }
 
-    fn take_in(&mut self, now: Timestamp, input: Input, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
+    fn handle(&mut self, now: Timestamp, input: Input, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
         match input {
             Input::Command(command) => return self.command(now, command, effects),
             Input::Resolved(task, run, outcome) => self.resolved(now, (task, run), outcome, effects),

@@ -1,4 +1,5 @@
-//! The one place where plugins are called: who is asked, whether it may be, with what, and what follows from the end.
+//! The only module that calls plugins: selects the plugin for a URL, checks that a call is allowed, prepares it, and
+//! draws the consequences of its result (breaker, site health, rollback).
 
 use std::{
     collections::BTreeSet,
@@ -31,46 +32,46 @@ use crate::{
 mod capture;
 mod resolver;
 
-/// How long a runtime may take beyond a call's time to end it and to say what it took.
+/// How much longer than the call's limit a runtime may take to end a call and report.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long and for how many calls a new version is watched; whichever is over first.
+/// A new version is on probation for this time or number of calls, whichever ends first.
 const PROBATION: Duration = Duration::from_hours(24);
 const PROBATION_CALLS: u32 = 20;
 
-/// A list, and whose it is.
+/// A listing, and the plugin that it is from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// Who made it, and is asked for its links.
+    /// The plugin, which also resolves the listing's links.
     pub plugin: Identity,
-    /// The list.
+    /// The listing.
     pub listing: Listing,
 }
 
-/// What plugins show of a URL.
+/// The result of a preview.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one at a time, taken apart where it arrives")]
 pub enum Previewed {
-    /// The files behind it.
+    /// The files of the URL.
     List(Resolved),
-    /// It belongs to a plugin that gives one file for it.
+    /// A plugin claims it but lists no files: it is one file.
     File(Identity),
     /// No plugin claims it.
     Unclaimed,
 }
 
 impl Plugins {
-    /// Who would be asked about a URL first.
+    /// The first plugin that claims the URL.
     pub fn claim(&self, url: &Url) -> Option<Identity> {
         self.0.registry.snapshot().claims(url).into_iter().next()
     }
 
-    /// Who would be asked about a URL, if the user agreed to what it asks for. Until then the URL is nobody's.
+    /// The plugin that would claim the URL once the user consents to its permissions.
     pub fn awaiting_consent(&self, url: &Url) -> Option<Identity> {
         self.0.registry.snapshot().awaiting_consent(url)
     }
 
-    /// Why a plugin cannot be called now, if it cannot.
+    /// Why a plugin cannot be called now, if so.
     pub(crate) fn unavailable(&self, plugin: &Identity) -> Option<CallError> {
         let loaded = self.0.registry.get(plugin).ok_or(CallFailure::NotInstalled);
         let reason = loaded.and_then(|loaded| loaded.callable().map(drop)).err()?;
@@ -83,8 +84,8 @@ impl Plugins {
         })
     }
 
-    /// Lists what a URL holds. `None`: it is nobody's. An error is the answer of the plugin whose it is; the URL is not
-    /// to be downloaded as if there were none.
+    /// Lists the files of a URL. `None` if no plugin claims it. After an error the URL must not be downloaded as it is:
+    /// a plugin claims it.
     pub async fn resolve(&self, given: Given, password: Option<Secret>) -> Result<Option<Resolved>, CallError> {
         self.first_of(&given, |plugin| {
             let (ask, password) = (Ask::Resolve(password.clone()), password.clone());
@@ -94,14 +95,14 @@ impl Plugins {
         .await
     }
 
-    /// The next page of a list that `plugin` made.
+    /// The next page of a listing of `plugin`.
     pub async fn more(&self, plugin: &Identity, given: Given, token: String) -> Result<Listing, CallError> {
         let ask = Ask::More(token.clone());
         let call = |guest: Arc<dyn Guest>, call| async move { guest.more(call, token).await }.boxed();
         self.0.call(plugin.clone(), ask, &given, call).await
     }
 
-    /// Where the bytes of an entry of a list of `plugin` are now.
+    /// The present link of an entry of a listing of `plugin`.
     pub async fn link_for(
         &self,
         plugin: &Identity,
@@ -114,7 +115,7 @@ impl Plugins {
         self.0.call(plugin.clone(), ask, &given, call).await
     }
 
-    /// Shows what a URL holds.
+    /// Previews a URL.
     pub async fn preview(&self, given: Given) -> Result<Previewed, CallError> {
         let snapshot = self.0.registry.snapshot();
         let gives_lists = |plugin: &Identity| {
@@ -136,7 +137,7 @@ impl Plugins {
         Ok(listed.await?.map_or(Previewed::Unclaimed, Previewed::List))
     }
 
-    /// The answer of the first plugin that does not say that the URL is not its own after all.
+    /// The answer of the first plugin that does not decline the URL.
     async fn first_of<'a>(
         &self,
         given: &Given,
@@ -219,7 +220,7 @@ impl Shared {
         self.journal.record(plugin, event);
     }
 
-    /// Waits for a call; `None` if there is no time for its end because plugins are shutting down.
+    /// Waits for a call; `None` if it was cut short by the shutdown of plugins.
     async fn run_call<T>(&self, call: BoxFuture<'static, Called<T>>, wall: Duration) -> Option<Called<T>> {
         let calling = tokio::time::timeout(wall + GRACE, call);
         let called = self.stop.run_until_cancelled(calling).await?;
@@ -238,7 +239,7 @@ impl Shared {
         let once = self.health.take_once(plugin);
         let hosts = loaded.grant().for_call(&manifest.permissions, &once, given);
         let storage_bytes = manifest.permissions.storage_bytes;
-        // Whoever writes a plugin wants to see again what failed.
+        // Authors need recordings of failed calls.
         let world = match &loaded.installation.source {
             Source::Development(_) => {
                 let watch = watch();
@@ -263,22 +264,22 @@ impl Shared {
         }
     }
 
-    /// What the plugin may use and not read. A name is bound to the hosts that the user allowed for it.
+    /// The secrets that the plugin may use but not read, each bound to the hosts that the user allowed.
     fn secrets(&self, plugin: &Identity, loaded: &Loaded, manifest: &Manifest) -> Secrets {
         let bindings = loaded.grant().bindings(&manifest.permissions.secrets);
         let keeper = (self.store.clone(), Arc::clone(&self.vault));
         Secrets::new(loaded.values.secret.clone(), bindings, keeper, plugin.clone())
     }
 
-    /// The secrets of a plugin that runs, for its links.
+    /// The secrets of a running plugin, to fill in the headers of its links.
     pub(crate) fn secrets_of(&self, plugin: &Identity) -> Option<Secrets> {
         let loaded = self.registry.get(plugin)?;
         let manifest = loaded.manifest.as_ref()?;
         Some(self.secrets(plugin, &loaded, manifest))
     }
 
-    /// Updates breaker and site health after a call, and switches the plugin off or rolls it back if they say so. The result
-    /// of a call of another version does not count.
+    /// Updates breaker and site health after a call, and disables the plugin or rolls it back if they say so. Results
+    /// of another version are ignored.
     fn learn(
         self: &Arc<Self>,
         plugin: &Identity,
@@ -318,13 +319,13 @@ impl Shared {
         };
         let (shared, plugin, called) = (Arc::clone(self), plugin.clone(), Arc::clone(called));
         self.tasks.spawn(async move {
-            let turn = shared.turn(&plugin);
+            let turn = shared.change_lock(&plugin);
             let _turn = turn.lock().await;
             let running = shared
                 .registry
                 .get(&plugin)
                 .and_then(|loaded| loaded.running.clone().ok());
-            // Another call may have drawn the same conclusion, or the user another one.
+            // Another call or the user may have changed the plugin already.
             if running.is_some_and(|running| Arc::ptr_eq(&running.guest, &called))
                 && let Err(error) = shared.apply(&plugin, input).await
             {
@@ -340,7 +341,7 @@ fn is_on_probation(loaded: &Loaded, calls: u32) -> bool {
         let age = now_ms().saturating_sub(active.installed_ms);
         u128::try_from(age).is_ok_and(|age| age < PROBATION.as_millis())
     });
-    // What the user gave since then was given to the author of what runs now.
+    // Secrets saved since then are meant for the present author only.
     let has_same_author = |previous| !installation.has_other_author(previous, &installation.source);
     let is_replaceable = !installation.is_pinned && !installation.is_development();
     let can_go_back = is_replaceable && installation.previous.as_ref().is_some_and(has_same_author);

@@ -1,4 +1,4 @@
-//! The errors of this crate. They stand below the modules that return them, so that commands can carry all of them.
+//! The errors of this crate, in one module below those that return them, so that commands can carry all of them.
 
 use std::{io, path::PathBuf};
 
@@ -17,7 +17,7 @@ pub enum StartError {
     /// The rows cannot be read.
     #[error("cannot read the plugins")]
     Read(#[from] store::ReadError),
-    /// A row holds something that no version wrote.
+    /// A row has content that no version writes.
     #[error(transparent)]
     Row(#[from] RowError),
     /// The packages cannot be used.
@@ -25,48 +25,48 @@ pub enum StartError {
     Disk(#[from] DiskError),
 }
 
-/// Why a package is not on the disk.
+/// Why a package could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// The system refuses.
+    /// An I/O error.
     #[error("cannot {act} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The action.
         act: &'static str,
-        /// With which file or folder.
+        /// The file or folder.
         path: PathBuf,
         /// Why not.
         #[source]
         source: io::Error,
     },
-    /// A file is not what was unpacked.
+    /// A file differs from what was unpacked.
     #[error("{} is missing or damaged; install the plugin again", .0.display())]
     Damaged(PathBuf),
 }
 
-/// A row that does not read.
+/// Why a row cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RowError {
-    /// It holds something that no version wrote.
+    /// It has content that no version writes.
     #[error("the row of plugin {plugin} cannot be read: {reason}")]
     Content {
-        /// Of which plugin.
+        /// The plugin.
         plugin: String,
         /// What is wrong.
         reason: String,
     },
-    /// A source's row is such a one.
+    /// The row of a source has such content.
     #[error("the row of the market's source {id} cannot be read: {reason}")]
     Source {
-        /// Of which source.
+        /// The source.
         id: String,
         /// What is wrong.
         reason: String,
     },
-    /// Its secrets do not open.
+    /// Its secrets cannot be decrypted.
     #[error("the secrets of plugin {plugin} do not open")]
     Sealed {
-        /// Of which plugin.
+        /// The plugin.
         plugin: String,
         /// Why not.
         #[source]
@@ -74,17 +74,17 @@ pub enum RowError {
     },
 }
 
-/// A change of settings that was refused; nothing of it was made.
+/// Why a change of settings was refused. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("setting {key}: {reason}")]
 pub struct InvalidSetting {
-    /// Which one, the first of those that are wrong.
+    /// The first invalid setting.
     pub key: String,
     /// What is wrong.
     pub reason: String,
 }
 
-/// Why something cannot happen to a plugin.
+/// Why the state of a plugin forbids a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It is not installed.
@@ -93,21 +93,21 @@ pub enum Refusal {
     /// It came from another source, which alone may update it.
     #[error("the plugin came from the source {0}; only that one updates it")]
     OtherSource(String),
-    /// The user wants to be asked before it is replaced.
+    /// It is pinned.
     #[error("the plugin is pinned to its version")]
     Pinned,
     /// Nothing waits for consent.
     #[error("the plugin asks for nothing")]
     NothingPending,
-    /// The consent is for something else than what is asked now.
+    /// The consent is for other permissions than are asked for now.
     #[error("what the plugin asks for has changed; look again")]
     OtherPermissions,
-    /// There is no version before.
+    /// There is no previous version.
     #[error("there is no version to go back to")]
     NoPrevious,
 }
 
-/// A command that was refused. What was there before is still there and works.
+/// Why a command was refused. What was installed before still works.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// The archive is not a package.
@@ -119,10 +119,10 @@ pub enum CommandError {
     /// The code does not load.
     #[error("the plugin's code is not accepted")]
     Load(#[from] LoadError),
-    /// The code is not what the manifest says.
+    /// The code's exports differ from the manifest.
     #[error("plugin.json /capabilities: {0}")]
     Exports(String),
-    /// A recorded call does not give what it gave its author.
+    /// A fixture fails.
     #[error("fixture {name:?}: {reason}")]
     Fixture {
         /// Which one.
@@ -130,7 +130,7 @@ pub enum CommandError {
         /// What differs.
         reason: String,
     },
-    /// The package is another plugin than the one that was asked for.
+    /// The package is another plugin than the requested one.
     #[error("the package holds {found}, not {asked}")]
     OtherPlugin {
         /// What was asked for.
@@ -141,13 +141,13 @@ pub enum CommandError {
     /// The package is signed with another key than it should be, or a file of it was changed.
     #[error(transparent)]
     Signature(#[from] market::PackageError),
-    /// The package is not what its source says that it is.
+    /// The package differs from its entry in the source's index.
     #[error("the {0} of the package is not as its source says")]
     NotAsListed(&'static str),
     /// The source was removed meanwhile.
     #[error("the source {0} was removed")]
     SourceGone(market::SourceId),
-    /// What would run again is known to do harm.
+    /// The version to return to is revoked.
     #[error("version {version} is malicious: {reason}")]
     Revoked {
         /// Which version.
@@ -170,16 +170,16 @@ pub enum CommandError {
     /// A setting is unknown or its value does not fit.
     #[error(transparent)]
     Setting(#[from] InvalidSetting),
-    /// The host is none that the plugin asks for.
+    /// The plugin does not ask for this host.
     #[error("the plugin does not ask for {0}")]
     UnknownHost(String),
-    /// Nobody chose about so many hosts by hand.
+    /// The limit of host choices is reached.
     #[error("more was chosen about hosts than is kept for a plugin; install it anew to forget that")]
     TooManyHosts,
-    /// The disk does not take it.
+    /// The disk failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The database does not take it.
+    /// The database failed.
     #[error(transparent)]
     Write(#[from] store::WriteError),
     /// The work panicked or the process is shutting down.
@@ -187,11 +187,11 @@ pub enum CommandError {
     Closed,
 }
 
-/// A call that gave nothing.
+/// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("plugin {plugin}: {reason}")]
 pub struct CallError {
-    /// Who was called.
+    /// The plugin.
     pub plugin: Identity,
     /// Its version, if it has one.
     pub version: Option<String>,
@@ -199,38 +199,38 @@ pub struct CallError {
     pub call: Option<CallId>,
     /// Why.
     pub reason: CallFailure,
-    /// Hosts that it was refused in the call and that the user could allow.
+    /// Hosts that were denied in the call and that the user could allow.
     pub grantable: Vec<String>,
 }
 
-/// Why a call gave nothing.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallFailure {
     /// The call was made and failed.
     #[error(transparent)]
     Fault(#[from] PluginFault),
-    /// The plugin failed too often a moment ago.
+    /// The plugin's breaker is open.
     #[error("it failed several times; it is tried again in {} s", .0.as_secs())]
     Resting(std::time::Duration),
     /// The user switched it off.
     #[error("it is disabled")]
     Disabled,
-    /// It was switched off because it kept failing.
+    /// It was disabled because it kept failing.
     #[error("it is disabled because it kept failing")]
     Tripped,
-    /// Its market says that it does harm.
+    /// Its source has revoked it as malicious.
     #[error("it was stopped because it is malicious: {0}")]
     Revoked(String),
     /// The user has not yet agreed to what it may do.
     #[error("it waits for your consent")]
     ConsentPending,
-    /// Its code was not loaded in time; it will be soon.
+    /// Its code is still being loaded.
     #[error("it is still being loaded; try again in a moment")]
     Loading,
     /// It does not load.
     #[error("it does not load: {0}")]
     NotLoaded(String),
-    /// It cannot do what was asked.
+    /// It does not have the requested function.
     #[error("it cannot do that")]
     Incapable,
     /// There is no such plugin.

@@ -1,5 +1,5 @@
-//! Recorded calls of a plugin: which there are, playing one in the sandbox, and making one of a call. Playing needs no
-//! network and nothing of the machine, so it gives the same everywhere.
+//! Recorded calls of a plugin (fixtures): finding, replaying and recording them. A replay uses neither network nor
+//! clock, so it gives the same result everywhere.
 
 use std::{
     collections::BTreeMap,
@@ -42,53 +42,53 @@ pub use unsendable::Unsendable;
 /// Where fixtures are unless the manifest says so.
 const DEFAULT_TESTS: &str = "fixtures/*.json";
 
-/// How many fixtures are played when a plugin is installed; what a plugin of many sites has.
+/// The most fixtures that are replayed on installation.
 const MAX_PLAYED: usize = 20;
 
-/// How long playing them may take. A fixture takes milliseconds; whoever installs a plugin is waiting.
+/// Time limit for all replays on installation, because the user waits. A fixture takes milliseconds.
 const MAX_PLAYING: Duration = Duration::from_secs(10);
 
-/// How a fixture went.
+/// The result of a replay.
 #[derive(Debug, Clone)]
 pub struct Replayed {
-    /// What was not as it should be; nothing, if all is well.
+    /// The differences; empty if the fixture passes.
     pub problems: Vec<String>,
-    /// What the call gave.
+    /// The result of the call.
     pub found: Value,
-    /// What it took.
+    /// Its resource usage.
     pub report: Report,
-    /// What the plugin said.
+    /// Its log lines.
     pub lines: Vec<Line>,
 }
 
-/// Why a fixture is not played.
+/// Why a fixture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The URL is none.
+    /// The URL is invalid.
     #[error("not a URL: {0}")]
     Url(String),
     /// The values do not fit the manifest's settings.
     #[error(transparent)]
     Setting(#[from] crate::error::InvalidSetting),
-    /// What was exchanged cannot be played.
+    /// The recorded exchanges are incomplete.
     #[error(transparent)]
     Gap(#[from] Gap),
-    /// The plugin cannot be asked that.
+    /// The plugin does not have the function.
     #[error("the plugin is no resolver")]
     Incapable,
-    /// There is no place for what the plugin remembers.
+    /// The plugin's storage cannot be created.
     #[error("cannot make a memory for the plugin: {0}")]
     Memory(String),
 }
 
-/// A call that was made and written down.
+/// A recorded call.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// The call, with its result as what is expected.
+    /// The call, with its result as the expectation.
     pub fixture: Fixture,
-    /// What it took.
+    /// Its resource usage.
     pub report: Report,
-    /// What the plugin said.
+    /// Its log lines.
     pub lines: Vec<Line>,
 }
 
@@ -98,7 +98,7 @@ fn tests(manifest: &Manifest) -> (&str, &str) {
     tests.rsplit_once('/').unwrap_or(("", tests))
 }
 
-/// The folder that fixtures are in.
+/// The folder of fixtures.
 pub(crate) fn folder(manifest: &Manifest) -> &str {
     tests(manifest).0
 }
@@ -131,8 +131,8 @@ pub(crate) fn of_files(
         .collect()
 }
 
-/// Plays the fixtures of a package of these files; the error is what the first one that fails says. What time does not
-/// allow to be played is not: a slow machine is no reason to refuse a plugin.
+/// Replays the fixtures of a package; the error is that of the first failure. Fixtures beyond the time limit are
+/// skipped: a slow machine is no reason to refuse a plugin.
 pub(crate) async fn check(
     files: &BTreeMap<String, Bytes>,
     manifest: &Manifest,
@@ -151,7 +151,7 @@ pub(crate) async fn check(
     tokio::time::timeout(MAX_PLAYING, check).await.unwrap_or(Ok(()))
 }
 
-/// Plays a fixture.
+/// Replays a fixture.
 pub(crate) async fn replay(manifest: &Manifest, guest: &Arc<dyn Guest>, fixture: &Fixture) -> Replayed {
     let redactor = Redactor::default();
     let moment = Moment {
@@ -185,8 +185,8 @@ pub(crate) async fn replay(manifest: &Manifest, guest: &Arc<dyn Guest>, fixture:
     }
 }
 
-/// The recorded requests that the plugin could not send with everything allowed that its manifest asks for. One that
-/// cannot be read says so when it is played.
+/// The recorded requests that the plugin could not send even with all permissions of its manifest. Unreadable ones are
+/// reported by the replay.
 pub(crate) fn unsendable(manifest: &Manifest, guest: &dyn Guest, fixture: &Fixture) -> Vec<Unsendable> {
     let Ok(url) = Url::parse(&fixture.input.url) else {
         return Vec::new();
@@ -208,7 +208,7 @@ fn not_played(error: &RecordError) -> Replayed {
     }
 }
 
-/// How a result differs from what is expected. That a call failed is said as such, not by what is missing.
+/// The differences between a result and the expectation. A failed call is reported as such, not as missing fields.
 fn unexpected(expected: &Value, found: &Value) -> Vec<String> {
     if let (None, Some(code)) = (expected.get("error"), found.get("error")) {
         let message = found["message"].as_str().unwrap_or_default();
@@ -221,7 +221,7 @@ fn unexpected(expected: &Value, found: &Value) -> Vec<String> {
     differences.iter().map(Mismatch::to_string).collect()
 }
 
-/// Makes a call to the real world and writes it down. Its settings may hold secrets; the fixture does not.
+/// Records a call over the real network. Its settings may hold secrets; the fixture does not.
 pub(crate) async fn record(
     manifest: &Manifest,
     guest: &Arc<dyn Guest>,
@@ -247,19 +247,19 @@ pub(crate) async fn record(
     })
 }
 
-/// Writes a call down from now on.
+/// Starts a recording.
 pub(crate) fn watch() -> Watch {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let moment = Moment {
         now_ms: u64::try_from(now_ms()).unwrap_or_default(),
-        // Not to be guessed by the plugin's site, and different in every call.
-        // Numbers of JSON are exact up to 53 bits everywhere.
+        // Unpredictable for the plugin's site, and different in every call. Numbers of JSON are exact up to 53 bits
+        // everywhere.
         seed: std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now) >> 11,
     };
     Watch::new(moment, Redactor::default())
 }
 
-/// The fixture of a call that is over. `found` is what it gave, in the words of fixtures.
+/// The fixture of a finished call. `found` is its result in the format of fixtures.
 pub(crate) fn to_fixture(
     watch: &Watch,
     call: FixtureCall,
@@ -298,12 +298,12 @@ pub(crate) fn to_fixture(
     })
 }
 
-/// What failed, in the words of fixtures.
+/// A fault in the format of fixtures.
 pub(crate) fn failed(fault: &PluginFault) -> Value {
     json!({ "error": fault.code(), "message": fault.to_string() })
 }
 
-/// A fixture's settings. A secret one has a stand-in, which no request shows: it is taken for the secret.
+/// A fixture's settings, with placeholders for secret ones.
 fn stand_ins(manifest: &Manifest, settings: &BTreeMap<String, String>) -> Result<Values, RecordError> {
     let mut values = Values::default().with(&manifest.settings, settings)?;
     for definition in manifest.settings.iter().filter(|definition| definition.is_secret) {
@@ -317,7 +317,7 @@ fn stand_ins(manifest: &Manifest, settings: &BTreeMap<String, String>) -> Result
     Ok(values)
 }
 
-/// Everything around a call that is made for itself: nothing of it stays.
+/// The temporary environment of a replayed or recorded call.
 struct Stage<'s> {
     manifest: &'s Manifest,
     guest: &'s Arc<dyn Guest>,
@@ -382,7 +382,7 @@ impl Stage<'_> {
     }
 }
 
-/// All that a manifest asks for.
+/// A grant of everything that a manifest asks for.
 fn everything(manifest: &Manifest, guest: &dyn Guest) -> Grant {
     let hosts = manifest.permissions.optional_hosts.named.iter();
     Grant {
@@ -391,7 +391,7 @@ fn everything(manifest: &Manifest, guest: &dyn Guest) -> Grant {
     }
 }
 
-/// The hosts of a call with all that a manifest asks for, those that it may ask for later among them.
+/// The hosts of a call with everything that a manifest asks for, optional hosts included.
 fn all_hosts(grant: &Grant, manifest: &Manifest, given: &Given) -> Grants {
     let mut hosts = grant.for_call(&manifest.permissions, &[], given);
     if manifest.permissions.optional_hosts.any {
@@ -400,11 +400,11 @@ fn all_hosts(grant: &Grant, manifest: &Manifest, given: &Given) -> Grants {
     hosts
 }
 
-/// A memory for one call.
+/// Temporary storage for one call.
 async fn memory(plugin: &Identity) -> Result<(Store, Arc<Vault>), RecordError> {
     let store = Store::in_memory(&[rows::MIGRATIONS]).map_err(|error| RecordError::Memory(error.to_string()))?;
     let vault = Vault::ephemeral().map_err(|error| RecordError::Memory(error.to_string()))?;
-    // Memory is kept for plugins that are installed.
+    // Storage requires an installed plugin.
     let develop = lifecycle::Input::Develop(lifecycle::Folder {
         path: PathBuf::new(),
         version: semver::Version::new(0, 0, 0),
@@ -420,7 +420,7 @@ async fn memory(plugin: &Identity) -> Result<(Store, Arc<Vault>), RecordError> {
     Ok((store, Arc::new(vault)))
 }
 
-/// Asks, and gives the result in the words of fixtures.
+/// Performs the call and returns its result in the format of fixtures.
 async fn answer(guest: Arc<dyn Guest>, call: Call, ask: Ask) -> (Value, Report) {
     fn words<T>(called: Called<T>, words: impl FnOnce(&T) -> Value) -> (Value, Report) {
         (called.result.as_ref().map_or_else(failed, words), called.report)

@@ -1,7 +1,8 @@
-//! Changes of what is installed, from the first byte to the last: what users, sources and authors' folders bring.
+//! Changes of what is installed, requested by users, sources or authors' folders.
 //!
-//! `shared` is what all of it works on, `change` the one way in which something becomes another, `command` and `delivery`
-//! what users and sources want, `loading` and `development` what happens by itself, `author` a plugin without any of that.
+//! `shared` is the state, `change` the only way to change an installation, `command` and `delivery` the requests of
+//! users and sources, `loading` and `development` the background work, `author` plugins that are tried out without
+//! installation.
 
 pub mod author;
 pub(crate) mod change;

@@ -1,27 +1,25 @@
-//! Plugins: which there are, what they may do, and when they are called.
+//! Plugins: installation, permissions, and the policy of their calls.
 //!
-//! *Owns* what users agreed to, settings and memory of plugins, the life of an installation from the first byte to the
-//! last, and every decision about a call: who claims a URL, whether it may be called now, with which hosts and secrets,
-//! and what its failure means.
+//! **Owns* consents, settings and storage of plugins, installation and updates, and every decision about a call: which
+//! plugin claims a URL, whether it may be called now, with which hosts and secrets, and what its failure means.
 //!
-//! *Never* runs guest code itself, and names no engine that does: that is what a [`runtime::Runtime`] is for. What an
-//! archive and a manifest are is said by `plugin-package`, what a source of plugins is believed by `market`.
+//! *Never* runs guest code itself, and names no engine that does: that is the task of a [`runtime::Runtime`].
+//! `plugin-package` defines archives and manifests, `market` verifies sources.
 //!
-//! Start reading at [`Plugins`] (what can be asked), then `lifecycle` (what happens to a plugin), then `call` (how one is
-//! called).
+//! Start reading at [`Plugins`] (the handle), then `lifecycle` (the state machine of an installation), then `call`.
 //!
 //! # Layers
-//! - `plugins`: the commands and questions of the handle, and how it is opened
-//! - `market`: sources are asked for news, packages fetched from them
-//! - `call`: one call of a plugin from its URL to what follows from its end; the engine's resolver
+//! - `plugins`: commands and queries of the handle, opening and closing
+//! - `market`: refreshes sources and fetches packages
+//! - `call`: one call of a plugin, from its URL to the consequences of its result; the engine's resolver
 //! - `install`: changes of what is installed, by users, sources and authors' folders
-//! - `catalogue`: what is known of sources, as a value and as rows
+//! - `catalogue`: the state of sources, as a value and as rows
 //! - `package`: packages and folders on the disk, and how their code is loaded
-//! - `fixture`: recorded calls are played and made
-//! - `lifecycle`: what is installed, as a pure function, as rows and as the snapshot that calls read
+//! - `fixture`: replays and records calls
+//! - `lifecycle`: installations: the pure state machine, their rows, and the snapshot that calls read
 //! - `error`: why commands and calls are refused
 //! - `runtime`: the trait that runs guest code, and every record that crosses it
-//! - `secret`: what plugins use and never read
+//! - `secret`: secrets that plugins use but never read
 //! - `policy`: permissions, grants, faults, and how many calls there may be
 
 mod call;

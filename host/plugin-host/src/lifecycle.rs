@@ -1,5 +1,5 @@
-//! The life of a plugin on this machine, as a pure function: what is installed now and what happens make what is
-//! installed next, and what is to be done about it.
+//! The state machine of an installed plugin. Pure: the present installation and an input give the next installation and
+//! the effects to perform.
 //!
 //! ```text
 //!            install                 consent
@@ -24,39 +24,38 @@ pub(crate) mod registry;
 pub(crate) mod rows;
 pub(crate) mod values;
 
-/// What is installed of a plugin.
+/// The state of an installed plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Installation {
     /// Where it came from.
     pub source: Source,
-    /// What runs. A plugin under development runs from its folder instead.
+    /// The running version. A plugin under development runs from its folder instead.
     pub active: Option<Release>,
-    /// What ran before.
+    /// The previous version, for a rollback.
     pub previous: Option<Release>,
-    /// What will run when the user agrees to it.
+    /// A version that waits for consent.
     pub staged: Option<Release>,
-    /// Where that came from, if a source of the market, or its author's folder, answers for what runs until then.
+    /// The source of the staged version, if it differs from that of the running one.
     pub staged_source: Option<Source>,
-    /// The folder that it will run from when the user agrees to that.
+    /// A folder that waits for consent.
     pub folder: Option<Folder>,
     /// Whether it may run.
     pub switch: Switch,
-    /// What the user agreed to. What was given once stays given until the plugin is uninstalled, so that the version
-    /// before can always run again.
+    /// The consents of the user. They are kept until the plugin is uninstalled, so that the previous version can always
+    /// run again.
     pub grant: Grant,
-    /// It is only replaced when the user says so: the user wanted that, or the version before was put back because the new
-    /// one kept failing.
+    /// No automatic updates: the user pinned it, or it was rolled back because the new version kept failing.
     pub is_pinned: bool,
 }
 
-/// A version that lies unpacked in the store.
+/// An unpacked version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Release {
-    /// Names its package.
+    /// Digest of its package.
     pub digest: Digest,
     /// Its version.
     pub version: semver::Version,
-    /// What it needs.
+    /// The permissions that it needs.
     pub needed: Permissions,
     /// When it was installed, in milliseconds since the Unix epoch.
     pub installed_ms: i64,
@@ -66,32 +65,32 @@ pub(crate) struct Release {
     pub proved_in: Option<semver::Version>,
 }
 
-/// An author's folder, as it was when its use was asked for.
+/// An author's folder, as of the request to use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Folder {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
-    /// The version that lay there.
+    /// The version in it.
     pub version: semver::Version,
-    /// What that needed.
+    /// The permissions that version needs.
     pub needed: Permissions,
 }
 
 /// Where a plugin came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A file that the user gave.
+    /// An archive from the user.
     File,
-    /// The service itself, which brings some plugins with it.
+    /// The plugins bundled with the service.
     Bundled,
-    /// This source of the market.
+    /// A market source.
     Market(SourceId),
-    /// A folder of its author's.
+    /// The author's folder.
     Development(PathBuf),
 }
 
 impl Source {
-    /// What interfaces call the service itself as a source.
+    /// The name of the bundled source in interfaces.
     pub const BUNDLED: &str = "bundled";
     const FILE: &str = "file";
     const DEVELOPMENT: &str = "development";
@@ -106,7 +105,7 @@ impl Source {
         }
     }
 
-    /// The source of the market that it is, if it is one.
+    /// The market source, if it is one.
     pub(crate) fn market(&self) -> Option<&SourceId> {
         match self {
             Self::Market(id) => Some(id),
@@ -114,32 +113,32 @@ impl Source {
         }
     }
 
-    /// Whether interfaces call something else by the name of this source.
+    /// Whether the id of a source is reserved.
     pub(crate) fn is_reserved(id: &SourceId) -> bool {
         [Self::BUNDLED, Self::FILE, Self::DEVELOPMENT].contains(&id.to_string().as_str())
     }
 
-    /// Whether it alone updates what it brought.
+    /// Whether only this source may update the plugin.
     fn is_exclusive(&self) -> bool {
         matches!(self, Self::Bundled | Self::Market(_))
     }
 }
 
-/// Whether calls are allowed, by the user or the breaker.
+/// Whether user and breaker allow calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Switch {
-    /// It may.
+    /// Calls are allowed.
     On,
     /// The user switched it off.
     Off,
-    /// It kept failing.
+    /// The breaker disabled it.
     Tripped,
 }
 
 /// The state of a plugin as interfaces show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// It is called for its URLs.
+    /// It can be called.
     Enabled,
     /// The user has not yet agreed to its first version.
     PendingConsent,
@@ -147,46 +146,46 @@ pub enum Status {
     Disabled,
     /// It was switched off because it kept failing.
     Tripped,
-    /// Its market says that it does harm.
+    /// Its source has revoked it as malicious.
     Revoked,
 }
 
 /// An input of the state machine.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
-    /// A version was unpacked that the user wants.
+    /// Install an unpacked version on request of the user.
     Install(Release, Source),
-    /// A version was unpacked that nobody asked for: it is newer than the one that this source brought.
+    /// Install an unpacked version as an automatic update from its own source.
     Update(Release, Source),
-    /// A folder is used in place.
+    /// Use a folder in place.
     Develop(Folder),
-    /// The user agreed to what [`Installation::asked`] named by this digest.
+    /// The user consents to what [`Installation::asked`] identified by this digest.
     Consent(Digest),
-    /// The user chose about a host that the plugin can do without.
+    /// The user decides about an optional host.
     Choose(HostPattern, HostChoice),
-    /// The package of this digest did what its author recorded, in the host of this version.
+    /// The fixtures of this package passed in this host version.
     FixturesPassed(Digest, semver::Version),
-    /// The user switched it on or off.
+    /// The user or the breaker enables or disables it.
     Switch(Switch),
-    /// The user wants to be asked before it is replaced, or not any more.
+    /// The user pins or unpins it.
     Pin(bool),
-    /// The version before is wanted again.
+    /// Return to the previous version.
     RollBack {
-        /// By the user; else because the new version keeps failing.
+        /// On request of the user; else because the new version keeps failing.
         by_user: bool,
     },
-    /// The user does not want it any more.
+    /// Remove it.
     Uninstall,
 }
 
-/// What is to be done once the new state is committed.
+/// A side effect to perform after the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Load what is to run now.
+    /// Load the version that must run now.
     Load,
-    /// Forget what failed so far.
+    /// Reset breaker and site health.
     ForgetFaults,
-    /// Remove packages that no installation uses any more.
+    /// Delete packages that no installation uses any more.
     Collect,
     /// Append to the journal.
     Record(Event),
@@ -207,7 +206,7 @@ impl Installation {
         }
     }
 
-    /// The state that interfaces show.
+    /// The status that interfaces show.
     pub(crate) fn status(&self) -> Status {
         match self.switch {
             Switch::Off => Status::Disabled,
@@ -217,14 +216,14 @@ impl Installation {
         }
     }
 
-    /// What runs, else what waits for consent to run.
+    /// The running version, else the one waiting for consent.
     pub(crate) fn current(&self) -> Option<&Release> {
         self.active.as_ref().or(self.staged.as_ref())
     }
 
-    /// Whether a version may be another author's than what runs. What the user gave, secrets above all, was given to
-    /// that one. Its author is known by a key; where nobody signed, a file is no successor of what came from elsewhere, and
-    /// a folder, whose content changes, is not the author of any package.
+    /// Whether a version may be from another author than the running one. The user entrusted secrets to that author, so
+    /// another one needs consent. Authors are identified by their keys; an unsigned file does not succeed a version
+    /// from elsewhere, and a folder, whose content changes, does not succeed any package.
     pub(crate) fn has_other_author(&self, release: &Release, source: &Source) -> bool {
         if self.is_development() {
             return true;
@@ -235,13 +234,13 @@ impl Installation {
         })
     }
 
-    /// Where the version came from that waits.
+    /// The source of the staged version.
     pub(crate) fn source_of_staged(&self) -> &Source {
         self.staged_source.as_ref().unwrap_or(&self.source)
     }
 
-    /// Names what the user is asked: about a folder that is to be used, else about the version that waits. That is what it
-    /// needs, and its author if that is another one.
+    /// Digest of what the user must consent to: the use of a folder, else the permissions of the staged version, and
+    /// its author if that changes.
     pub(crate) fn asked(&self) -> Option<Digest> {
         if let Some(Folder { path, needed, .. }) = &self.folder {
             let asked = format!("{} in the folder {}", needed.digest(), path.display());
@@ -256,8 +255,7 @@ impl Installation {
         Some(Digest::of(format!("{needed} by {author}").as_bytes()))
     }
 
-    /// The active release, if its fixtures have not passed in this version of the host yet. Code from an author's
-    /// folder is exempt.
+    /// The running version, if its fixtures have not passed in this host version yet.
     pub(crate) fn fixtures_due(&self, host: &semver::Version) -> Option<&Release> {
         let active = self.active.as_ref().filter(|_| !self.is_development());
         active.filter(|active| active.proved_in.as_ref() != Some(host))
@@ -268,7 +266,7 @@ impl Installation {
         matches!(self.source, Source::Development(_))
     }
 
-    /// Whether the same code runs of both.
+    /// Whether both run the same code.
     pub(crate) fn runs_as(&self, other: &Self) -> bool {
         let digest = |it: &Self| it.active.as_ref().map(|active| active.digest);
         self.source == other.source && digest(self) == digest(other)
@@ -309,7 +307,7 @@ impl Installation {
             self.staged = Some(release);
             self.staged_source = None;
             self.folder = None;
-            // The active version keeps running, and its source still answers for it.
+            // The active version keeps running, with its own source.
             if self.active.is_some() && self.source != source || self.is_development() {
                 self.staged_source = Some(source);
             } else {
@@ -342,7 +340,7 @@ impl Installation {
         Ok(effects)
     }
 
-    /// What waits for consent waits no longer: the user wanted the folder after it.
+    /// Drops a staged version, because the user chose the folder after it.
     fn develop(&mut self, path: PathBuf) -> Vec<Effect> {
         self.source = Source::Development(path);
         self.staged = None;
@@ -351,8 +349,8 @@ impl Installation {
         vec![Effect::Load, Effect::ForgetFaults, Effect::Collect]
     }
 
-    /// Uses the folder again that is in use, or another one once the user agrees: it gets what was given to the plugin of
-    /// this name until now, which are secrets, cookies, settings and what it remembers.
+    /// Uses the present folder again; another folder needs consent, because it gets the secrets, cookies, settings and
+    /// storage of the installed plugin.
     fn develop_or_ask(&mut self, folder: Folder) -> Vec<Effect> {
         if self.source == Source::Development(folder.path.clone()) {
             return self.develop(folder.path);
@@ -418,7 +416,7 @@ impl Installation {
     }
 }
 
-/// What is installed next, and what is to be done about it. Refused, nothing changes.
+/// Computes the next installation and the effects. A refusal changes nothing.
 pub(crate) fn apply(now: Option<Installation>, input: Input) -> Result<(Option<Installation>, Vec<Effect>), Refusal> {
     let mut next = match (&input, now) {
         (Input::Uninstall, Some(_)) => {
@@ -431,7 +429,7 @@ pub(crate) fn apply(now: Option<Installation>, input: Input) -> Result<(Option<I
                 ],
             ));
         }
-        // Uninstalling what is not there is what was wanted.
+        // Uninstalling is idempotent.
         (Input::Uninstall, None) => return Ok((None, vec![])),
         (_, Some(now)) => now,
         (Input::Install(_, source), None) => Installation::new(source.clone()),

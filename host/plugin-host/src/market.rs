@@ -1,7 +1,7 @@
-//! The market: the sources that this host believes, what they offer, and what becomes of it here. What to believe is for
-//! the crate `market` to say; this module keeps it, and brings it to what is installed.
+//! The market: sources, their offers, and installing from them. The crate `market` verifies sources; this module stores
+//! their state and applies it to installations.
 //!
-//! `refresh` asks sources for news, `adopt` begins and ends with one, `install` gets packages.
+//! `refresh` refreshes sources, `adopt` adds and removes them, `install` fetches packages.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ mod refresh;
 pub use crate::install::imports_digest;
 pub use adopt::Adoption;
 
-/// How the market is used from now on.
+/// Settings of the background updates.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What sources are reached through.
+    /// Proxies for requests to sources.
     pub proxies: Proxies,
-    /// Whether new versions are installed unattended.
+    /// Whether updates are installed automatically.
     pub updates_itself: bool,
 }
 
-/// The market, reached through certain proxies. Clones are the same one.
+/// The market, reached through certain proxies. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Market {
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! Packages and folders on this machine's disk, and how the code in them becomes something that can be called.
+//! Packages and folders on disk, and loading the code in them.
 
 pub(crate) mod archive;
 pub(crate) mod disk;

@@ -14,11 +14,11 @@ use tokio::sync::RwLock;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    catalogue::{self, Clock, Config, Holdings},
+    catalogue::{self, Clock, Config, MarketState},
     error::{CommandError, Refusal, StartError},
     install::{
         Installed, Machine, Plugins, Shared,
-        delivery::{Delivery, Expected, WantedBy},
+        delivery::{Delivery, Expected, InstallReason},
         development, loading,
     },
     lifecycle::{
@@ -35,13 +35,13 @@ mod summary;
 
 pub use summary::{Pending, PluginSummary};
 
-/// How many hosts the user may decide about for one plugin; more than anybody does by hand.
+/// Limit of host choices per plugin, far above manual use.
 const MAX_CHOSEN_HOSTS: usize = 256;
 
 impl Plugins {
-    /// Opens the plugins of `store`, with their packages in `folder`. When this returns, the URL patterns of all installed
-    /// plugins are registered; their code loads in the background, which takes seconds if it was not compiled before. A
-    /// plugin that does not load is listed with its reason. What an interrupted installation left on the disk is removed.
+    /// Opens the plugins of `store`, with their packages in `folder`. When this returns, the URL patterns of all
+    /// installed plugins are registered; their code loads in the background, which takes seconds if it was not compiled
+    /// before. A plugin that does not load is listed with its reason. Remains of interrupted installations are deleted.
     pub async fn open(
         store: Store,
         vault: Arc<Vault>,
@@ -112,7 +112,7 @@ impl Plugins {
             faults,
             runtime,
             registry: Registry::new(plugins, revoked),
-            market: Holdings::new(market, clock, catalogue),
+            market: MarketState::new(market, clock, catalogue),
             journal: Journal::default(),
             slots: Slots::new(),
             health: Health::default(),
@@ -143,55 +143,55 @@ impl Plugins {
         Some(PluginSummary::of(plugin, &loaded, &self.0.health))
     }
 
-    /// Waits for the next change of what [`Plugins::list`] gives. Each receiver sees the last of several.
+    /// Subscribes to changes of [`Plugins::list`]. Several changes may be reported as one.
     pub fn changes(&self) -> Changes {
         Changes(self.0.registry.watch())
     }
 
-    /// What plugins did.
+    /// The journal of all plugins.
     pub fn journal(&self) -> &Journal {
         &self.0.journal
     }
 
-    /// Installs an archive that the user has, the first or another version of its plugin.
+    /// Installs an archive from the user.
     pub async fn install_zip(&self, archive: Vec<u8>) -> Result<Installed, CommandError> {
         let delivery = Delivery {
             archive: archive.into(),
             source: Source::File,
             expected: Expected::Anything,
-            wanted_by: WantedBy::User,
+            reason: InstallReason::User,
         };
         self.run(|shared| async move { shared.install(delivery).await }).await
     }
 
     /// Uses an author's folder in place, from now on and whenever its files change. If a plugin of its identity is
-    /// installed from elsewhere, the user has to agree first: the folder gets what was given to that one.
+    /// installed from elsewhere, the user has to agree first: the folder gets its secrets and settings.
     pub async fn install_dev(&self, folder: PathBuf) -> Result<Installed, CommandError> {
         self.run(|shared| async move { shared.install_dev(folder).await }).await
     }
 
-    /// Forgets a plugin with its settings and its memory. One that is not there is gone already.
+    /// Removes a plugin with its settings and its storage. A missing one is no error.
     pub async fn uninstall(&self, plugin: Identity) -> Result<(), CommandError> {
         self.change(plugin, Input::Uninstall).await
     }
 
-    /// Switches a plugin on or off.
+    /// Enables or disables a plugin.
     pub async fn set_enabled(&self, plugin: Identity, is_enabled: bool) -> Result<(), CommandError> {
         let switch = if is_enabled { Switch::On } else { Switch::Off };
         self.change(plugin, Input::Switch(switch)).await
     }
 
-    /// Pins a plugin to its version, so that it is only replaced when the user says so, or no longer.
+    /// Pins a plugin to its version, so that it is not updated automatically, or unpins it.
     pub async fn set_pinned(&self, plugin: Identity, is_pinned: bool) -> Result<(), CommandError> {
         self.change(plugin, Input::Pin(is_pinned)).await
     }
 
-    /// The user agrees to what the plugin asks for; `digest` names what was shown.
+    /// Records the user's consent; `digest` identifies what was shown.
     pub async fn consent(&self, plugin: Identity, digest: Digest) -> Result<(), CommandError> {
         self.change(plugin, Input::Consent(digest)).await
     }
 
-    /// The user chooses about a host that the plugin can do without.
+    /// Records the user's choice about an optional host.
     pub async fn choose_host(
         &self,
         plugin: Identity,
@@ -214,7 +214,7 @@ impl Plugins {
         Ok(())
     }
 
-    /// Goes back to the version before.
+    /// Returns to the previous version.
     pub async fn roll_back(&self, plugin: Identity) -> Result<(), CommandError> {
         self.change(plugin, Input::RollBack { by_user: true }).await
     }
@@ -225,7 +225,7 @@ impl Plugins {
             .await
     }
 
-    /// Ends what is under way and starts nothing more. The store stays open.
+    /// Ends calls and background work. The store stays open.
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();
@@ -234,15 +234,15 @@ impl Plugins {
 
     async fn change(&self, plugin: Identity, input: Input) -> Result<(), CommandError> {
         self.run(|shared| async move {
-            let turn = shared.turn(&plugin);
+            let turn = shared.change_lock(&plugin);
             let _turn = turn.lock().await;
             shared.apply(&plugin, input).await
         })
         .await
     }
 
-    /// Runs a command to its end, also when its caller is cancelled: it must not stop between the commit and the moment
-    /// at which the new version is in service.
+    /// Runs a command to its end, also when its caller is cancelled: it must not stop between the commit and the
+    /// activation of the new version.
     async fn run<T, F>(&self, command: impl FnOnce(Arc<Shared>) -> F) -> Result<T, CommandError>
     where
         T: Send + 'static,
@@ -256,7 +256,7 @@ impl Plugins {
     }
 }
 
-/// Tells when plugins change.
+/// A subscription to changes of plugins.
 #[derive(Debug, Clone)]
 pub struct Changes(tokio::sync::watch::Receiver<Arc<Snapshot>>);
 

@@ -1,5 +1,5 @@
-//! What a plugin may do, and what follows from what it did. Pure but for clocks and counters: nothing here calls a plugin,
-//! opens a connection or touches a disk.
+//! Policy: permissions, and the consequences of failures. Pure except for clocks and counters: nothing here calls a
+//! plugin, opens a connection or touches a disk.
 
 pub(crate) mod breaker;
 pub(crate) mod fault;

@@ -1,5 +1,5 @@
-//! How guest code is run: the trait that a runtime implements, and the records that cross it. The policy stays on this
-//! side; the runtime is told what a call may do and says what it did.
+//! How guest code is run: the trait that a runtime implements, and its records. Policy stays on this side: the runtime
+//! receives the permissions of a call and reports what it did.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ mod world;
 pub use crate::policy::{Interface, MAX_CALLS, PLUGIN_CALLS};
 pub(crate) use ask::{Ask, preview};
 pub(crate) use journal::now_ms;
-pub use journal::{CallLog, Entry as JournalEntry, Event, Journal, Line, LogLevel, RequestLine, Sent, Totals};
+pub use journal::{CallLog, Event, Journal, JournalEntry, Line, LogLevel, RequestLine, Sent, Totals};
 pub use listing::{Entry, Facts, FileKind, Link, Listing, Variant};
 pub use report::{CallId, Report};
 pub use storage::{Storage, StorageError};
@@ -32,34 +32,34 @@ pub use world::{Gap, Moment, Replay, Watch, World};
 
 /// Runs guest code.
 pub trait Runtime: fmt::Debug + Send + Sync + 'static {
-    /// Screens and compiles `code`, and tries out whether it starts: what it does then is within the limits of a call
-    /// that reaches, remembers and is told nothing.
+    /// Screens and compiles `code`, and tries out whether it starts: the trial run has the limits of a call, without
+    /// network, storage and settings.
     fn load(&self, code: Code) -> BoxFuture<'_, Result<Arc<dyn Guest>, LoadError>>;
 }
 
-/// Code that is ready to be called. Each call runs in an instance of its own, which is thrown away after it, also when
-/// the call's future is dropped.
+/// Code that is ready to be called. Each call runs in a fresh instance, which is discarded afterwards, also when the
+/// call's future is dropped.
 pub trait Guest: Send + Sync + 'static {
-    /// What the code says about itself.
+    /// The interface of the code.
     fn interface(&self) -> &Interface;
 
-    /// Lists what the URL holds; `password` opens a share, if the user gave one.
+    /// Lists the files of the URL; `password` opens a share, if the user gave one.
     fn resolve(&self, call: Call, password: Option<Secret>) -> BoxFuture<'_, Called<Listing>>;
 
-    /// The page of a list that `token` of an earlier one names.
+    /// The page of a listing identified by the `token` of an earlier page.
     fn more(&self, call: Call, token: String) -> BoxFuture<'_, Called<Listing>>;
 
-    /// Where the bytes of an entry, or of a variant of it, are now.
+    /// The present link of an entry or a variant of it.
     fn link_for(&self, call: Call, entry: String, variant: Option<String>) -> BoxFuture<'_, Called<Link>>;
 
     /// As [`Guest::resolve`], quick and without links.
     fn preview(&self, call: Call) -> BoxFuture<'_, Called<Listing>>;
 }
 
-/// What the runtime is to load.
+/// Code to load.
 #[derive(Debug, Clone)]
 pub struct Code {
-    /// Whose it is, for messages.
+    /// The plugin, for messages.
     pub plugin: Identity,
     /// What `bytes` are.
     pub language: Language,
@@ -72,7 +72,7 @@ pub struct Code {
 /// Why code is not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// It is no WebAssembly, or of a kind that is not accepted.
+    /// It is not WebAssembly, or uses features that are not accepted.
     #[error("{check}: {reason}")]
     Refused {
         /// Which check: `size`, `features`, `complexity`.
@@ -80,7 +80,7 @@ pub enum LoadError {
         /// What it found and what the limit is.
         reason: String,
     },
-    /// It asks for an interface that this host does not have.
+    /// It imports an interface that this host does not have.
     #[error("interface {interface}: {reason}")]
     Abi {
         /// Which one.
@@ -96,12 +96,12 @@ pub enum LoadError {
     Failed(String),
 }
 
-/// One call: who is called, on whose behalf, and what it may do.
+/// One call: the plugin, the user's URL, and what the call may do.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// Tells calls apart, in messages and logs.
     pub id: CallId,
-    /// Who is called.
+    /// The plugin.
     pub plugin: Identity,
     /// The URL that it is about.
     pub given: Given,
@@ -109,24 +109,23 @@ pub struct Call {
     pub hosts: Grants,
     /// The values of its settings, without the secret ones.
     pub settings: Arc<BTreeMap<String, String>>,
-    /// What it may use and not read, for requests to the hosts that each is bound to.
+    /// Secrets that it may use but not read, each bound to hosts.
     pub secrets: Secrets,
-    /// What it remembers between calls.
+    /// Its persistent storage.
     pub storage: Storage,
-    /// Where what it says is written down.
+    /// Receives its log lines.
     pub log: CallLog,
-    /// What it sees of the world.
+    /// Network and clock, live or recorded.
     pub world: World,
-    /// How long it may take, with waiting. The runtime ends it then, as it sees to every other limit; the caller only
-    /// gives up on a runtime that does not.
+    /// Time limit, waiting included. The runtime enforces it like every other limit; the caller only has a fallback.
     pub wall: Duration,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Called<T> {
-    /// What it gave, or why it gave nothing.
+    /// The result or fault.
     pub result: Result<T, PluginFault>,
-    /// What it took.
+    /// Its resource usage.
     pub report: Report,
 }

@@ -1,5 +1,5 @@
-//! Secrets that plugins use and never read: the user's secret settings, what was taken out of responses, and cookies.
-//! Each goes only where it is bound to.
+//! Secrets that plugins use but never read: the user's secret settings, values captured from responses, and cookies.
+//! Each is only sent to the hosts that it is bound to.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,7 +22,7 @@ pub use redact::{replace, spellings};
 /// The longest name in bytes.
 const MAX_NAME_BYTES: usize = 64;
 
-/// The least bytes of a captured value: what is shorter is found by trying, and all over a page by chance.
+/// The shortest captured value: shorter ones can be guessed, and occur in pages by chance.
 const MIN_VALUE_BYTES: usize = 4;
 
 /// The most bytes of a captured value: the longest tokens of sites have some 2 KiB.
@@ -31,12 +31,11 @@ const MAX_VALUE_BYTES: usize = 4096;
 /// How many captured values an account has at most.
 const MAX_SECRETS: i64 = 32;
 
-/// The longest template, and the most places for secrets in it: with every secret as long as it may be, the filled text
-/// is still short.
+/// The longest template, and its most placeholders. Bounds the filled text.
 const MAX_TEMPLATE_BYTES: usize = 64 * 1024;
 const MAX_PLACES: usize = 16;
 
-/// The account of a plugin that nobody logged into.
+/// The account of a plugin without a login.
 const NO_ACCOUNT: &str = "";
 
 /// The two kinds of rows.
@@ -47,27 +46,27 @@ const COOKIES: &str = "cookies";
 #[derive(Debug, Clone)]
 pub struct Secrets {
     settings: Arc<BTreeMap<String, Secret>>,
-    /// For each name the hosts that the manifest asks for and the user allowed.
+    /// Per name, the hosts that the manifest asks for and the user allowed.
     bindings: Arc<BTreeMap<String, Vec<HostPattern>>>,
     store: Store,
     vault: Arc<Vault>,
     plugin: Identity,
-    /// Who has to know every value that is used, so that it is not written down.
+    /// Learns every used value, so that it is redacted from a recording.
     redactor: Option<Redactor>,
 }
 
-/// Why a secret is not used or kept. No message has a value in it.
+/// Why a secret was not used or stored. No message contains a value.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// There is none of this name.
+    /// There is no secret of this name.
     #[error("there is no secret {0}")]
     Unknown(String),
-    /// It may not go there.
+    /// It may not be sent to this host.
     #[error("the secret {name} is not bound to {host}")]
     NotBound {
         /// Which one.
         name: String,
-        /// Where it was to go.
+        /// The host.
         host: String,
     },
     /// A name that no secret can have, or that a setting has.
@@ -75,13 +74,13 @@ pub enum SecretError {
         "a captured secret has a name of 1 to {MAX_NAME_BYTES} letters, digits, _ and -, and not that of a setting"
     )]
     Name,
-    /// A value that is not kept.
+    /// A value of invalid length.
     #[error("a captured secret has {MIN_VALUE_BYTES} B to {}, not {}", ByteCount(MAX_VALUE_BYTES as u64), ByteCount(*.0 as u64))]
     Value(usize),
-    /// A template that is too long, or has too many places for secrets.
+    /// A template that is too long, or has too many placeholders.
     #[error("a template has at most {} and {MAX_PLACES} places for secrets", ByteCount(MAX_TEMPLATE_BYTES as u64))]
     Template,
-    /// There are as many as there may be.
+    /// The limit of secrets is reached.
     #[error("a plugin keeps at most {MAX_SECRETS} captured secrets")]
     Full,
     /// The database does not take it.
@@ -90,15 +89,15 @@ pub enum SecretError {
     /// The database does not give it.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// It does not open, or cannot be sealed.
+    /// It cannot be unsealed or sealed.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// It opens and holds something that no version wrote.
+    /// It has content that no version writes.
     #[error("a sealed secret cannot be read")]
     Content,
 }
 
-/// A secret, and where it may go.
+/// A secret, and the hosts that it may be sent to.
 #[derive(Debug, Clone)]
 pub struct BoundSecret {
     value: Secret,
@@ -106,8 +105,8 @@ pub struct BoundSecret {
     captured: Option<Captured>,
 }
 
-/// Where a value was taken out of a response: the site, not only the host, because sites log in on one host and serve
-/// on another.
+/// The site of the response that a value was captured from: not only the host, because sites log in on one host and
+/// serve on another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Captured {
     site: String,
@@ -121,7 +120,7 @@ struct SecretRecord {
 }
 
 impl BoundSecret {
-    /// A value that may go to these hosts.
+    /// A value for these hosts.
     pub fn new(value: Secret, hosts: Vec<HostPattern>) -> Self {
         Self {
             value,
@@ -130,7 +129,7 @@ impl BoundSecret {
         }
     }
 
-    /// A value that was in a response from `url`: it may go back to that site, and to these hosts.
+    /// A value captured from a response of `url`: for that site, and for these hosts.
     pub fn captured(value: Secret, url: &Url, hosts: Vec<HostPattern>) -> Self {
         Self {
             value,
@@ -139,14 +138,14 @@ impl BoundSecret {
         }
     }
 
-    /// The value, to be sent to `url`, if it may go there.
+    /// The value, if it may be sent to `url`.
     pub fn for_url(&self, url: &Url) -> Option<&Secret> {
         let is_bound = self.hosts.iter().any(|host| host.covers(url))
             || self.captured.as_ref().is_some_and(|captured| captured.covers(url));
         is_bound.then_some(&self.value)
     }
 
-    /// The value, for work on it that stays in the host.
+    /// The value, for computations whose input stays in the host.
     pub fn value(&self) -> &Secret {
         &self.value
     }
@@ -160,7 +159,7 @@ impl Captured {
         }
     }
 
-    /// Whoever is on the same site, and never over a less safe connection.
+    /// The same site, and never over a less secure connection.
     fn covers(&self, url: &Url) -> bool {
         (url.scheme() == "https" || !self.is_https) && site(url) == self.site
     }
@@ -190,7 +189,7 @@ impl Secrets {
         }
     }
 
-    /// The same secrets; whatever is used or captured is told to `redactor`.
+    /// The same secrets; `redactor` learns each one that is used or captured.
     pub(crate) fn with_redactor(self, redactor: Option<Redactor>) -> Self {
         Self { redactor, ..self }
     }
@@ -201,7 +200,7 @@ impl Secrets {
         }
     }
 
-    /// Registers all secrets with the redactor of a recorded call: a site may show also those that are not sent.
+    /// Registers all secrets with the redactor of a recorded call: a site may also show secrets that are not sent.
     pub(crate) async fn register_all(&self) {
         if self.redactor.is_none() {
             return;
@@ -215,7 +214,7 @@ impl Secrets {
             names.collect::<sql::Result<Vec<String>>>()
         };
         for name in self.store.read(read).await.unwrap_or_default() {
-            // One that cannot be read now cannot be used in the call either, nor told.
+            // One that cannot be read now cannot be used or leaked in the call either.
             let _told = self.find(&name).await;
         }
     }
@@ -240,7 +239,7 @@ impl Secrets {
         }))
     }
 
-    /// Keeps a value that was in a response from `url`.
+    /// Stores a value captured from a response of `url`.
     pub async fn capture(&self, name: &str, value: &Secret, url: &Url) -> Result<(), SecretError> {
         self.tell(name, value);
         let is_name = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.chars().all(is_name_character);
@@ -259,7 +258,7 @@ impl Secrets {
         self.write(SECRET, name, &plain).await
     }
 
-    /// Forgets a captured value. Settings are the user's to empty.
+    /// Deletes a captured value. Secret settings are only changed by the user.
     pub async fn forget(&self, name: &str) -> Result<(), SecretError> {
         let key = (self.plugin.to_string(), NO_ACCOUNT, SECRET, name.to_owned());
         let delete = "DELETE FROM plugin_secret WHERE identity = ?1 AND account = ?2 AND kind = ?3 AND name = ?4";
@@ -267,17 +266,17 @@ impl Secrets {
         Ok(self.store.write(write).await?)
     }
 
-    /// The cookies of the plugin's sites, as they were kept.
+    /// The stored cookies of the plugin's sites.
     pub async fn cookies(&self) -> Result<Option<Vec<u8>>, SecretError> {
         self.read(COOKIES, "").await
     }
 
-    /// Keeps the cookies of the plugin's sites.
+    /// Stores the cookies of the plugin's sites.
     pub async fn keep_cookies(&self, cookies: &[u8]) -> Result<(), SecretError> {
         self.write(COOKIES, "", cookies).await
     }
 
-    /// `template` with its secrets in it, to be sent to all of `urls`.
+    /// Fills `template` with secrets, for requests to all of `urls`.
     pub(crate) async fn fill(&self, template: &Template, urls: &[&Url]) -> Result<Secret, SecretError> {
         let mut found = BTreeMap::new();
         for name in template.names() {
@@ -291,7 +290,7 @@ impl Secrets {
         template.fill(|name| found.get(name).map(BoundSecret::value))
     }
 
-    /// What the sealed value of a row is bound to.
+    /// The vault context of a row.
     fn context(&self, kind: &str, name: &str) -> String {
         format!("plugin.{kind}/{}/{NO_ACCOUNT}/{name}", self.plugin)
     }
@@ -308,7 +307,7 @@ impl Secrets {
         Ok(sealed.map(open).transpose()?)
     }
 
-    /// A call may outlive its plugin; then nothing is written, so that nothing of it is left behind.
+    /// A call may outlive its plugin; then nothing is written, because nothing would delete it.
     async fn write(&self, kind: &'static str, name: &str, plain: &[u8]) -> Result<(), SecretError> {
         let sealed = self.vault.seal(&self.context(kind, name), plain)?;
         let (plugin, name) = (self.plugin.to_string(), name.to_owned());
@@ -345,7 +344,7 @@ fn is_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// A text with places for secrets: `Bearer {access}`. Braces around anything that is no name are braces.
+/// A text with placeholders for secrets: `Bearer {access}`. Braces around anything but a name are literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Piece>);
 
@@ -356,7 +355,7 @@ enum Piece {
 }
 
 impl Template {
-    /// Reads a template; every text is one that is not too long.
+    /// Parses a template; only the length is limited.
     pub fn parse(mut text: &str) -> Result<Self, SecretError> {
         if text.len() > MAX_TEMPLATE_BYTES {
             return Err(SecretError::Template);
@@ -386,7 +385,7 @@ impl Template {
         Ok(template)
     }
 
-    /// The secrets it has places for.
+    /// The names of its placeholders.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Text(_) => None,
@@ -394,7 +393,7 @@ impl Template {
         })
     }
 
-    /// The whole text, with the secrets that `find` finds.
+    /// The text, filled with the secrets that `find` returns.
     pub fn fill<'s>(&self, find: impl Fn(&str) -> Option<&'s Secret>) -> Result<Secret, SecretError> {
         let mut filled = String::new();
         for piece in &self.0 {

@@ -1,4 +1,4 @@
-//! What the host tells a call.
+//! The environment of one call.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -9,41 +9,41 @@ use url::Url;
 use crate::{
     http::{
         Exchange, Exchanged, Network, NetworkError, Profile, TaskSite,
-        session::{Access, Session},
+        call_http::{Access, CallHttp},
     },
     limits::HttpLimits,
     outside::{LogSink, Pending, Storage, Vault},
 };
 
-/// Everything around one call that is not its argument.
+/// The environment of one call: everything but its arguments.
 #[derive(Debug, Clone)]
 pub struct CallContext {
     /// Settings of the plugin that it may read; secret ones are not among them.
     pub settings: BTreeMap<String, String>,
     /// The user's language (BCP 47).
     pub locale: String,
-    /// What it may reach.
+    /// The hosts that it may reach.
     pub grants: Grants,
-    /// What the user gave for the site of the task that the call is about.
+    /// The user's cookies and headers for the task's own site.
     pub task: Option<TaskSite>,
-    /// Through which proxies it is reached.
+    /// Proxies for all requests of the call.
     pub proxies: Proxies,
-    /// What it may send and not read.
+    /// Secrets that it may send but not read.
     pub vault: Arc<dyn Vault>,
     /// Its cookies and kept responses.
     pub profile: Arc<Profile>,
     /// Its clock and randomness.
     pub ambient: Ambient,
-    /// What it reaches.
+    /// The network, live or replayed.
     pub network: Arc<dyn Network>,
-    /// What it remembers between calls.
+    /// Persistent storage.
     pub storage: Arc<dyn Storage>,
-    /// Where it says what it does.
+    /// Receives log lines and progress.
     pub log: Arc<dyn LogSink>,
 }
 
 impl CallContext {
-    /// A context in which nothing is granted, remembered or heard: to try a plugin out, or to fill in.
+    /// A context without grants, storage and log: for trial runs, and as a default in tests.
     pub fn isolated() -> Self {
         Self {
             settings: BTreeMap::new(),
@@ -60,8 +60,8 @@ impl CallContext {
         }
     }
 
-    /// The requests of a call with all this around it.
-    pub(crate) fn session(&self, limits: HttpLimits) -> Session {
+    /// The HTTP client of a call with this context.
+    pub(crate) fn http(&self, limits: HttpLimits) -> CallHttp {
         let access = Access {
             network: self.network.clone(),
             grants: self.grants.clone(),
@@ -71,11 +71,11 @@ impl CallContext {
             profile: self.profile.clone(),
             log: self.log.clone(),
         };
-        Session::new(access, limits)
+        CallHttp::new(access, limits)
     }
 }
 
-/// Reaches nothing, keeps nothing, listens to nothing.
+/// A network, storage, vault and log that do nothing.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -138,7 +138,7 @@ impl LogSink for Nowhere {
 pub enum Ambient {
     /// The machine's.
     System,
-    /// Always the same, so that a recorded call can be repeated.
+    /// Fixed, so that a recorded call can be replayed.
     Fixed {
         /// Milliseconds of the Unix epoch.
         now_ms: u64,

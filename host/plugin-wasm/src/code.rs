@@ -1,4 +1,4 @@
-//! From the bytes of a plugin to code that the engine runs: screened, compiled in a process of its own, and kept.
+//! From the bytes of a plugin to executable code: screened, compiled in a separate process, and cached.
 
 pub(crate) mod cache;
 pub(crate) mod compile;

@@ -1,4 +1,4 @@
-//! The engine: how guests are compiled and where they run.
+//! Configuration of the engine, and the resources that all calls share.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
@@ -13,7 +13,7 @@ use wasmtime::{
 
 use crate::limits::meter::{Share, TICK};
 
-/// Instances at once: the calls that the caller lets run, and the one that is tried out.
+/// Concurrent instances: the calls that the caller admits, and one trial run.
 #[expect(clippy::cast_possible_truncation, reason = "it is below a hundred")]
 const MAX_INSTANCES: u32 = plugin_host::runtime::MAX_CALLS as u32 + 1;
 
@@ -23,17 +23,17 @@ const WASM_STACK_BYTES: usize = 1024 * 1024;
 /// The stack that guest and host functions share.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
 
-/// The address space of each memory. With all that 32 bits can address, the hardware checks bounds.
+/// The address space of each memory. With 4 GiB, bounds checks are done by the hardware.
 const MEMORY_RESERVATION_BYTES: usize = 4 << 30;
 
-/// What stays in the pool of a memory when its call is over, so that the next need not ask the kernel.
+/// Resident part of a pooled memory between calls, so that the next call needs fewer page faults.
 const RESIDENT_MEMORY_BYTES: usize = 256 * 1024;
 
 /// The same for tables.
 const RESIDENT_TABLE_BYTES: usize = 16 * 1024;
 
-/// Unused places of the pool that are left to the plugin that had them last. With more, each plugin that was loaded
-/// would keep one, and with it what stays there.
+/// Unused pool slots that stay assigned to the plugin that used them last. With more, every loaded plugin would keep
+/// one with its resident memory.
 const WARM_SLOTS: u32 = 4;
 
 /// The largest table that a slot of the pool holds; a call's own limit is lower.
@@ -63,14 +63,14 @@ fn config() -> Config {
         .max_wasm_stack(WASM_STACK_BYTES)
         .async_stack_size(STACK_BYTES)
         .memory_reservation(MEMORY_RESERVATION_BYTES as u64)
-        // For debuggers; a crash names its functions without. It would be an eighth of what a plugin takes in memory.
+        // Only for debuggers: crashes name functions without it. It would add an eighth to a plugin's memory.
         .generate_address_map(false)
         .native_unwind_info(false)
         .wasm_features(features_off(), false);
     config
 }
 
-/// What guests may not use: less to get wrong, and the same on every machine.
+/// Disabled features: a smaller attack surface, and the same behaviour on every machine.
 pub(crate) fn features_off() -> WasmFeatures {
     WasmFeatures::THREADS
         | WasmFeatures::SHARED_EVERYTHING_THREADS
@@ -101,9 +101,9 @@ fn pool() -> PoolingAllocationConfig {
     pool
 }
 
-/// What all calls share.
+/// What all calls share: the host version that plugins see, and limits across calls.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct SharedState {
     pub(crate) version: String,
     /// Linear memory of all calls.
     pub(crate) memory: Arc<Share>,
@@ -111,12 +111,12 @@ pub(crate) struct Host {
     pub(crate) searches: Arc<Semaphore>,
 }
 
-/// What calls run on. Clones are the same one.
+/// The resources of calls. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Machine {
     pub(crate) engine: Engine,
     pub(crate) ticker: Arc<Ticker>,
-    pub(crate) host: Arc<Host>,
+    pub(crate) shared: Arc<SharedState>,
 }
 
 /// Interrupts running guests every [`TICK`], from a thread of its own, which sleeps while no call runs.
@@ -128,7 +128,7 @@ pub(crate) struct Ticker {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// A lock and not a channel: many calls begin and end, and one thread waits for the first.
+    /// A lock instead of a channel: calls begin and end often, and one thread waits for the first.
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -139,7 +139,7 @@ struct State {
     is_over: bool,
 }
 
-/// While it lives, the ticker ticks.
+/// The ticker runs while any of these exists.
 #[derive(Debug)]
 pub(crate) struct Ticking(Arc<Shared>);
 
@@ -178,7 +178,7 @@ fn tick(shared: &Shared, engine: &EngineWeak) {
             .changed
             .wait_while(state, idle)
             .unwrap_or_else(PoisonError::into_inner);
-        // By the clock and not one after the other: a budget is many ticks, and each is woken a little late.
+        // Charge by the clock, not by the number of ticks: each wake-up is a little late.
         let now = Instant::now();
         next += TICK;
         if next < now {
@@ -205,7 +205,7 @@ impl Drop for Ticker {
     fn drop(&mut self) {
         self.shared.change(|state| state.is_over = true);
         if let Some(thread) = self.thread.take() {
-            // It only counts; if it panicked, there is nothing left to stop.
+            // Nothing to do if it panicked.
             let _ = thread.join();
         }
     }

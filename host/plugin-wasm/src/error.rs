@@ -1,4 +1,4 @@
-//! Why plugins are not loaded, and why there is no runtime.
+//! Errors of loading plugins and starting the runtime.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::code::{compile::CompileError, screen::ScreenError};
 /// The largest script. It is read in every call; a megabyte takes some 20 ms.
 pub const MAX_SCRIPT_BYTES: usize = 1024 * 1024;
 
-/// Why there is no runtime.
+/// Why the runtime does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The engine cannot run on this machine.
@@ -28,16 +28,16 @@ pub enum LoadError {
     /// Its bytes are not a plugin's.
     #[error(transparent)]
     Screen(#[from] ScreenError),
-    /// A core module, where only components are taken, or one that does not fit the contract.
+    /// A core module, where only components are accepted, or one that does not match the contract.
     #[error("it is not a component: {0}")]
     NotComponent(String),
-    /// It is no script, or its top level fails.
+    /// It is not a valid script, or its top level fails.
     #[error(transparent)]
     Script(#[from] ScriptError),
     /// It could not be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// It was made for another contract.
+    /// It was built for another contract.
     #[error("it does not fit this host: {reason}")]
     Abi {
         /// The interface that does not fit, where one can be named.
@@ -45,7 +45,7 @@ pub enum LoadError {
         /// What is wrong with it.
         reason: String,
     },
-    /// It already fails when it is started.
+    /// Its trial run failed.
     #[error("it does not start")]
     TryOut(#[from] PluginFault),
     /// The host failed; the plugin is not to blame.

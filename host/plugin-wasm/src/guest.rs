@@ -1,4 +1,5 @@
-//! A loaded plugin as `plugin-host` knows it: its calls become ours, and what a call remembers and says goes to it.
+//! Adapts a loaded plugin to the `Guest` trait of `plugin-host`: translates calls, and forwards storage, secrets and
+//! log.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -47,7 +48,7 @@ impl From<LoadError> for policy::LoadError {
     }
 }
 
-/// A loaded plugin, and what all its calls share.
+/// A loaded plugin, and the state that its calls share.
 pub(crate) struct Guest {
     pub(crate) loaded: Loaded,
     pub(crate) memory_bytes: usize,
@@ -57,7 +58,7 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// What `call` says, with `limits` for its kind.
+    /// Translates `call`, with `limits` for its kind.
     fn prepare(&self, call: Call, limits: Limits) -> (String, CallContext, Limits) {
         let (network, ambient) = recording::around(call.world, Arc::clone(&self.network), &self.profile);
         let context = CallContext {
@@ -118,7 +119,7 @@ impl policy::Guest for Guest {
     }
 }
 
-/// A plugin whose secrets cannot be read now is told that there are none.
+/// A plugin whose secrets cannot be read now sees none.
 impl Vault for Secrets {
     fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>> {
         Box::pin(async move { or_none(self.find(&name).await) })
@@ -152,7 +153,7 @@ fn or_none<T: Default>(found: Result<T, SecretError>) -> T {
     })
 }
 
-/// A plugin that cannot be given what it remembers is told that there is nothing: it has to manage without.
+/// If storage cannot be read, the plugin sees it empty, which it must handle anyway.
 impl Storage for plugin_host::Storage {
     fn get(&self, key: String) -> Pending<'_, Option<Vec<u8>>> {
         Box::pin(async move { or_nothing(self.get(&key).await) })

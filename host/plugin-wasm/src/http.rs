@@ -1,11 +1,11 @@
 //! The network as plugins see it: requests through the host only, to granted hosts only, every hop checked.
 
+pub(crate) mod call_http;
 pub(crate) mod header;
 pub(crate) mod network;
 mod pace;
 pub(crate) mod profile;
 pub(crate) mod secret;
-pub(crate) mod session;
 mod task_site;
 
 use std::{sync::Arc, time::Duration};
@@ -18,23 +18,23 @@ pub use network::{Answer, Exchange, Exchanged, Internet, InternetConfig, Interne
 pub use profile::Profile;
 pub use task_site::TaskSite;
 
-/// Why a request got no response.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FetchError {
     /// The host, or one that a redirect leads to, was not granted.
     Denied(Denial),
-    /// A secret may not go there.
+    /// A secret may not be sent to the host.
     Secret(String),
-    /// The call has made all the requests it may make.
+    /// The call's limit of requests is reached.
     TooManyRequests,
-    /// The request cannot be sent, or the redirects lead nowhere.
+    /// The request or a redirect is invalid.
     Invalid(String),
     /// The network failed.
     Network(NetworkError),
 }
 
-/// A request as a plugin has put it together. What is wrong with it is kept until it is sent, because the functions that
-/// build it answer nothing.
+/// A request built by a plugin. Errors are reported when it is sent, because the functions that build it return
+/// nothing.
 #[derive(Debug, Clone)]
 #[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
 pub struct Request {
@@ -46,27 +46,27 @@ pub struct Request {
     pub(crate) max_bytes: Option<u64>,
     pub(crate) follows_redirects: bool,
     pub(crate) cookies: Cookies,
-    /// For how long its response may be used again.
+    /// How long its response may be reused.
     pub(crate) cached_for: Duration,
     pub(crate) secrets: Vec<secret::Field>,
     pub(crate) captures: Vec<secret::Capture>,
     pub(crate) invalid: Option<String>,
-    /// The bytes of all that it was put together from, its body not counted.
+    /// The size of all its parts except the body.
     parts: usize,
 }
 
-/// Which cookies go along.
+/// Which cookies are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cookies {
-    /// None, and none are kept.
+    /// None, and none are stored.
     None,
-    /// Those that sites have set in this call and in earlier ones.
+    /// Those that sites set in this and earlier calls.
     Jar,
-    /// Those and what the user gave for the task, on the task's own site.
+    /// Those, and the user's own for the task's site.
     JarAndTask,
 }
 
-/// A response, its body whole.
+/// A response with its complete body.
 #[derive(Debug, Clone)]
 #[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
 pub struct Response {
@@ -78,7 +78,7 @@ pub struct Response {
     pub(crate) position: usize,
     /// Whether the plugin may read which cookies are set.
     pub(crate) shows_cookies: bool,
-    /// The body as text, once somebody asked for it.
+    /// The decoded body, cached.
     text: Option<Arc<str>>,
 }
 
@@ -108,12 +108,12 @@ impl Request {
         request
     }
 
-    /// Notes what is wrong; the first thing counts.
+    /// Records an error; the first one counts.
     pub(crate) fn reject(&mut self, reason: impl Into<String>) {
         self.invalid.get_or_insert_with(|| reason.into());
     }
 
-    /// Whether it may become longer by so much.
+    /// Adds to its size; returns whether the limit allows it.
     pub(crate) fn grows_by(&mut self, bytes: usize, limit: usize) -> bool {
         self.parts = self.parts.saturating_add(bytes);
         let fits = self.parts <= limit;

@@ -22,11 +22,11 @@ use crate::{
 /// How [`LazyRuntime`] starts its runtime.
 #[derive(Debug, Clone)]
 pub struct LazyConfig {
-    /// Where compiled plugins are kept, and beside them the key that proves that they were compiled by us.
+    /// The cache of compiled plugins, with the key that authenticates them.
     pub cache_folder: PathBuf,
     /// How to start the compiler.
     pub compiler: CompilerCommand,
-    /// What plugins are told about this host.
+    /// The host version that plugins see.
     pub host_version: String,
     /// The user's language (BCP 47).
     pub locale: String,
@@ -54,7 +54,7 @@ impl fmt::Debug for LazyRuntime {
 }
 
 impl LazyRuntime {
-    /// A runtime that is started so when it is needed.
+    /// Creates a runtime that starts on first use.
     pub fn new(config: LazyConfig) -> Self {
         Self {
             config,
@@ -115,7 +115,7 @@ fn start(config: LazyConfig) -> Result<Started, LazyStartError> {
     })
 }
 
-/// The key in `path`; a new one, if there is none or not a whole one. Processes that start side by side have the same.
+/// Reads the key at `path`, or creates one if it is missing or damaged. Concurrently starting processes get the same.
 fn cache_key(path: &Path) -> io::Result<[u8; 32]> {
     let is_missing = match fs::read(path).map(<[u8; 32]>::try_from) {
         Ok(Ok(key)) => return Ok(key),
@@ -127,7 +127,7 @@ fn cache_key(path: &Path) -> io::Result<[u8; 32]> {
     fs::create_dir_all(folder)?;
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
-    // Nobody but its owner may read a temporary file, nor what it becomes.
+    // Temporary files are private to their owner, and stay so when renamed.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(&key)?;
     file.as_file().sync_all()?;

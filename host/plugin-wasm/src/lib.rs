@@ -1,28 +1,28 @@
-//! Runs plugins: WebAssembly components that may do only what they import, to hosts they were granted, within limits.
+//! Runs plugins: WebAssembly components that may do only what they import, on granted hosts, within limits.
 //!
 //! *Owns* the engine, the compiler's process, the cache of compiled code, the limits of a call, the functions that
-//! plugins import and the checks on what they hand out.
+//! plugins import and the validation of their results.
 //!
-//! *Never* decides policy: which plugin runs for which URL, what it is granted, whether it is to be trusted. Nor does
-//! anything of the engine show outside, so that it can be exchanged.
+//! *Never* decides policy: which plugin runs for which URL, what it is granted, whether it is trusted. The engine does
+//! not show in the public interface, so that it can be replaced.
 //!
-//! Start reading at [`Runtime`], which loads, and [`Loaded`], which calls; [`LazyRuntime`] is what `plugin-host` knows of
-//! them. `capability` has what a guest can ask for; `limits::meter`, `listing` and `http::session` are the pure parts where
-//! the rules are.
+//! Start reading at [`Runtime`], which loads, and [`Loaded`], which calls; [`LazyRuntime`] implements the traits of
+//! `plugin-host`. `capability` has the functions that guests import; `limits::meter`, `listing` and `http::call_http`
+//! are the pure parts where the rules are.
 //!
 //! # Layers
 //! - `lazy`: the runtime that starts with the first plugin
 //! - `guest`: a loaded plugin as `plugin-host` calls it
-//! - `runtime`: plugins are loaded: screened, compiled, linked
+//! - `runtime`: loads plugins: screens, compiles, links
 //! - `loaded`: one call on a fresh instance
 //! - `capability`: the functions that guests import, and the state that they work on
-//! - `call`: everything around one call that is not its argument
-//! - `listing`: the checks of what a guest hands out
+//! - `call`: the environment of one call
+//! - `listing`: validation of the results of guests
 //! - `http`: requests, to granted hosts only
 //! - `error`: why plugins are not loaded
-//! - `code`: from the bytes of a plugin to what the engine runs
-//! - `engine`: how guests are compiled and where they run
-//! - `limits`, `outside`: what a call may use; what outlives it
+//! - `code`: from the bytes of a plugin to executable code
+//! - `engine`: configuration of the engine, and shared resources
+//! - `limits`, `outside`: the limits of a call; the storage, secrets and log that outlive it
 
 mod call;
 mod capability;

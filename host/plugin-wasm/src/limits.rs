@@ -1,11 +1,10 @@
-//! What one call of a plugin may use.
+//! The limits of one call.
 
 use std::time::Duration;
 
 pub(crate) mod meter;
 
-/// Everything that is bounded about one call. The constructors give what each kind of call gets unless its manifest was
-/// allowed something else.
+/// The limits of one call. The constructors have the defaults per kind of call; manifests may ask for more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Time in which guest code, or the host for it, computes. Waiting for a site is not counted.
@@ -22,18 +21,18 @@ pub struct Limits {
     pub handles: usize,
     /// Requests over the network.
     pub http: HttpLimits,
-    /// What comes out.
+    /// The result.
     pub output: OutputLimits,
     /// Lines written to the log; more are counted and left out.
     pub log_lines: u32,
 }
 
-/// What one call may do over the network.
+/// The network limits of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpLimits {
     /// Requests, redirects included.
     pub requests: u32,
-    /// Requests on their way at once.
+    /// Concurrent requests.
     pub in_flight: usize,
     /// Bodies together, inflated.
     pub total_bytes: u64,
@@ -53,7 +52,7 @@ pub struct HttpLimits {
     pub max_timeout: Duration,
 }
 
-/// How much a plugin may hand out.
+/// The limits of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputLimits {
     /// Entries of a listing.
@@ -71,22 +70,22 @@ pub struct OutputLimits {
 }
 
 impl Limits {
-    /// For listing what a URL stands for.
+    /// For `resolve`.
     pub fn resolve() -> Self {
         Self::within(Duration::from_secs(1), Duration::from_secs(15))
     }
 
-    /// For a quick look at it.
+    /// For `preview`.
     pub fn preview() -> Self {
         Self::within(Duration::from_millis(500), Duration::from_secs(5))
     }
 
-    /// For the link of one file.
+    /// For `linkFor`.
     pub fn link() -> Self {
         Self::within(Duration::from_secs(1), Duration::from_secs(10))
     }
 
-    /// What a script gets where compiled code gets this: being interpreted takes longer.
+    /// The limits of a script instead of compiled code: interpretation takes longer.
     pub(crate) fn of_script(self) -> Self {
         Self {
             cpu: self.cpu * 2,

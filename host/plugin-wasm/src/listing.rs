@@ -1,4 +1,4 @@
-//! What a resolver hands out, checked and bounded while the plugin fills it in.
+//! Validates and bounds a resolver's result while the plugin builds it.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ const MAX_DEPTH: usize = 8;
 /// The longest id, label or token.
 const MAX_ID_BYTES: usize = 1024;
 
-/// A refusal of something that a plugin handed out.
+/// The fault for an invalid result.
 #[expect(clippy::needless_pass_by_value, reason = "errors come by value, texts by reference")]
 fn invalid(field: &'static str, reason: impl ToString) -> PluginFault {
     let reason = reason.to_string();
     PluginFault::InvalidOutput { field, reason }
 }
 
-/// Fills a listing and keeps it within its limits.
+/// Builds a listing within its limits.
 #[derive(Debug)]
 pub(crate) struct ListingBuilder {
     listing: Listing,
@@ -47,13 +47,13 @@ impl ListingBuilder {
         &mut self.listing
     }
 
-    /// `text`, counted.
+    /// Counts `text` against the limit.
     pub(crate) fn text(&mut self, text: String) -> Result<String, PluginFault> {
         self.count(text.len())?;
         Ok(text)
     }
 
-    /// `text` as the URL it must be, counted.
+    /// Parses `text` as a URL and counts it.
     pub(crate) fn url(&mut self, field: &'static str, text: &str) -> Result<Url, PluginFault> {
         self.count(text.len())?;
         parse_url(field, text, &self.limits)
@@ -62,7 +62,7 @@ impl ListingBuilder {
     pub(crate) fn add(&mut self, id: String, name: &str) -> Result<usize, PluginFault> {
         check_limit("entries", self.listing.entries.len(), self.limits.entries)?;
         check_id(&id)?;
-        // What an entry takes without its texts, so that many empty ones are counted, too.
+        // Includes the size of the struct, so that many empty entries are bounded, too.
         self.count(size_of::<Entry>() + id.len() + name.len())?;
         self.listing.entries.push(Entry {
             id,
@@ -74,11 +74,11 @@ impl ListingBuilder {
 
     pub(crate) fn add_variant(
         &mut self,
-        at: Place,
+        at: EntryRef,
         id: String,
         label: String,
         rank: i32,
-    ) -> Result<Place, PluginFault> {
+    ) -> Result<EntryRef, PluginFault> {
         if at.variant.is_some() {
             return Err(invalid("variant", "a variant has no variants"));
         }
@@ -93,15 +93,15 @@ impl ListingBuilder {
             facts: Facts::default(),
         });
         let variant = Some(variants.len() - 1);
-        Ok(Place { variant, ..at })
+        Ok(EntryRef { variant, ..at })
     }
 
-    /// The entry at `at`, also when `at` is one of its variants.
-    pub(crate) fn entry_mut(&mut self, at: Place) -> &mut Entry {
+    /// The entry of `at`, also if `at` is one of its variants.
+    pub(crate) fn entry_mut(&mut self, at: EntryRef) -> &mut Entry {
         &mut self.listing.entries[at.entry]
     }
 
-    pub(crate) fn facts_mut(&mut self, at: Place) -> &mut Facts {
+    pub(crate) fn facts_mut(&mut self, at: EntryRef) -> &mut Facts {
         let entry = &mut self.listing.entries[at.entry];
         match at.variant {
             Some(variant) => &mut entry.variants[variant].facts,
@@ -109,7 +109,7 @@ impl ListingBuilder {
         }
     }
 
-    pub(crate) fn set_folder(&mut self, at: Place, folder: &str) -> Result<(), PluginFault> {
+    pub(crate) fn set_folder(&mut self, at: EntryRef, folder: &str) -> Result<(), PluginFault> {
         self.count(folder.len())?;
         let components: Vec<_> = folder
             .split(['/', '\\'])
@@ -123,7 +123,7 @@ impl ListingBuilder {
         Ok(())
     }
 
-    pub(crate) fn add_checksum(&mut self, at: Place, algorithm: &str, hex: &str) -> Result<(), PluginFault> {
+    pub(crate) fn add_checksum(&mut self, at: EntryRef, algorithm: &str, hex: &str) -> Result<(), PluginFault> {
         let is_hex = !hex.is_empty() && hex.len() <= 128 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
         let is_known = matches!(algorithm, "md5" | "sha1" | "sha256" | "sha512" | "crc32" | "blake3");
         if !is_hex || !is_known {
@@ -136,7 +136,7 @@ impl ListingBuilder {
         Ok(())
     }
 
-    pub(crate) fn set_link(&mut self, at: Place, link: LinkBuilder) -> Result<(), PluginFault> {
+    pub(crate) fn set_link(&mut self, at: EntryRef, link: LinkBuilder) -> Result<(), PluginFault> {
         self.count(size_of::<Link>() + link.bytes)?;
         self.facts_mut(at).link = Some(link.finish());
         Ok(())
@@ -154,22 +154,22 @@ impl ListingBuilder {
     }
 }
 
-/// Where in a listing something is.
+/// Refers to an entry of the listing, or a variant of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
-pub struct Place {
+pub struct EntryRef {
     pub(crate) entry: usize,
     pub(crate) variant: Option<usize>,
 }
 
-/// Fills a link and keeps it within its limits.
+/// Builds a link within its limits.
 #[derive(Debug)]
 #[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
 pub struct LinkBuilder {
     link: Link,
-    /// How long its texts are together, and its segments.
+    /// Total size of its texts and segments.
     bytes: usize,
-    /// How the segments to come are encrypted.
+    /// The encryption of the following segments.
     cipher: Option<Cipher>,
 }
 
@@ -199,7 +199,7 @@ impl LinkBuilder {
         self.link
     }
 
-    /// The link, for what needs no check.
+    /// The link, for fields without validation.
     pub(crate) fn link_mut(&mut self) -> &mut Link {
         &mut self.link
     }
@@ -222,7 +222,7 @@ impl LinkBuilder {
         self.count(name.len() + value.len(), limits)
     }
 
-    /// A field whose value the host fills in when the file is asked for.
+    /// A header whose value the host fills in when the file is requested.
     pub(crate) fn add_secret_header(
         &mut self,
         name: &str,
@@ -276,20 +276,20 @@ impl LinkBuilder {
         self.count(size_of::<Segment>() + url.len(), limits)
     }
 
-    /// Says where the key of the segments to come is.
+    /// Sets the URL of the key of the following segments.
     pub(crate) fn set_key_at(&mut self, url: &str, iv: &[u8], limits: &OutputLimits) -> Result<(), PluginFault> {
         self.count(url.len(), limits)?;
         let key = SegmentKey::At(parse_web_url("segment key", url, limits)?);
         self.set_cipher(key, iv)
     }
 
-    /// Says what the key of the segments to come is.
+    /// Sets the key of the following segments.
     pub(crate) fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), PluginFault> {
         self.set_cipher(SegmentKey::Bytes(block("segment key", key)?), iv)
     }
 
     fn set_cipher(&mut self, key: SegmentKey, iv: &[u8]) -> Result<(), PluginFault> {
-        // Many segments have one key and each a vector of its own.
+        // Share the key: many segments have the same one, with different vectors.
         let same = self
             .cipher
             .take()
@@ -316,7 +316,7 @@ fn block(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], PluginFault> {
     bytes.try_into().map_err(|_| invalid(field, "it needs 16 bytes"))
 }
 
-/// A URL of something that is put together with others while it is fetched.
+/// Parses the URL of a segment or key, which must be HTTP.
 fn parse_web_url(field: &'static str, text: &str, limits: &OutputLimits) -> Result<SafeUrl, PluginFault> {
     let url = parse_url(field, text, limits)?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -353,7 +353,7 @@ fn check_limit(what: &'static str, count: usize, limit: usize) -> Result<(), Plu
     Ok(())
 }
 
-/// The listing of the call; there is one.
+/// The guest's handle of the call's only listing.
 #[expect(unreachable_pub, reason = "the generated bindings hand it on as public")]
 pub struct ListingHandle;
 
@@ -372,8 +372,8 @@ mod tests {
         })
     }
 
-    fn place(entry: usize) -> Place {
-        Place { entry, variant: None }
+    fn place(entry: usize) -> EntryRef {
+        EntryRef { entry, variant: None }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A plugin that can be called. Every call gets a fresh instance, which is thrown away afterwards, however it ended.
+//! A plugin that can be called. Every call gets a fresh instance, which is always discarded afterwards.
 
 use std::{fmt, sync::Arc};
 
@@ -45,15 +45,15 @@ pub struct Loaded(Arc<Inner>);
 struct Inner {
     machine: Machine,
     guest: Arc<Guest>,
-    /// What the guest runs, if it is the engine that runs scripts.
+    /// The script, if the guest is the script engine.
     script: Option<Script>,
     hash: ContentHash,
     interface: Interface,
-    /// Linear memory of its calls together.
+    /// Memory limit of its calls together.
     memory: Arc<Share>,
 }
 
-/// Linear memory of all calls of one plugin: eight of them may use all that a call is given, or fifty a little.
+/// Linear memory of all calls of one plugin: enough for eight calls at their limit, or fifty small ones.
 const PLUGIN_MEMORY_BYTES: usize = 512 * 1024 * 1024;
 
 /// A linked component and the functions that are called.
@@ -82,10 +82,10 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// What the guest answered: what it gave, or its error.
+/// The guest's result or error.
 type Answer<T> = Result<T, PluginError>;
 
-/// The file of a listing that a link is asked for.
+/// The file of a listing to link.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// The URL that was resolved.
@@ -97,8 +97,8 @@ pub struct Wanted<'a> {
 }
 
 impl Loaded {
-    /// A plugin that is a component. Makes an instance and looks at the types of its functions, which nothing else
-    /// does before the first call.
+    /// Creates a plugin from a component. A trial instance checks the types of its functions, which nothing else does
+    /// before the first call.
     pub(crate) async fn of_component(machine: Machine, guest: Arc<Guest>) -> Result<Self, LoadError> {
         let inner = Inner {
             machine,
@@ -129,8 +129,8 @@ impl Loaded {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// A plugin that is a script. Its top level is run, which shows whether it can be parsed and which functions it
-    /// has. It can reach whatever its engine can: what a script calls cannot be seen from outside.
+    /// Creates a plugin from a script. Running its top level shows whether it is valid and which functions it has. Its
+    /// imports are those of the engine, because a script's calls cannot be analysed.
     pub(crate) async fn of_script(machine: Machine, engine: Arc<Guest>, script: Script) -> Result<Self, LoadError> {
         let mut inner = Inner {
             machine,
@@ -155,7 +155,7 @@ impl Loaded {
         self.0.hash
     }
 
-    /// What it has, and every function that it can call.
+    /// Its exports, and every function that it can call.
     pub fn interface(&self) -> &Interface {
         &self.0.interface
     }
@@ -190,7 +190,7 @@ impl Loaded {
         .await
     }
 
-    /// A quick look at what is behind `url`.
+    /// Previews `url`.
     pub async fn preview(&self, url: &str, context: CallContext, limits: Limits) -> Called<Listing> {
         let Some(previewer) = self.0.exported("previewer", self.0.guest.previewer.as_ref()) else {
             return not_exported("previewer");
@@ -202,7 +202,7 @@ impl Loaded {
         .await
     }
 
-    /// Where the bytes of a file are.
+    /// The link of a file.
     pub async fn link(&self, wanted: Wanted<'_>, context: CallContext, limits: Limits) -> Called<Link> {
         let Some(resolver) = self.0.exported("resolver", self.0.guest.resolver.as_ref()) else {
             return not_exported("resolver");
@@ -241,7 +241,7 @@ impl Loaded {
         }
     }
 
-    /// Runs `work` on a fresh instance within `limits`; if the plugin is a script, the instance has it.
+    /// Runs `work` on a fresh instance within `limits`, after loading the script if the plugin is one.
     async fn call<T>(
         &self,
         context: CallContext,
@@ -261,13 +261,13 @@ impl Loaded {
 }
 
 impl Inner {
-    /// The functions of an interface, if the plugin has it: the engine of scripts has more than most of them.
+    /// The functions of an interface, if the plugin has it: the script engine exports more than most scripts.
     fn exported<T>(&self, interface: &str, functions: Option<T>) -> Option<T> {
         let is_exported = self.interface.exports.iter().any(|export| export == interface);
         functions.filter(|_| is_exported)
     }
 
-    /// Hands the script to a fresh instance; answers with the script's functions.
+    /// Loads the script into a fresh instance; returns its functions.
     async fn hand_over(
         &self,
         store: &mut Store<CallState>,
@@ -319,7 +319,7 @@ impl Inner {
     fn store(&self, context: CallContext, limits: Limits) -> Store<CallState> {
         let host_call_bytes = limits.host_call_bytes;
         let machine = &self.machine;
-        let state = CallState::new(context, limits, machine.host.clone(), self.memory.clone());
+        let state = CallState::new(context, limits, machine.shared.clone(), self.memory.clone());
         let mut store = Store::new(&machine.engine, state);
         store.limiter(|state| state);
         store.set_hostcall_fuel(host_call_bytes);

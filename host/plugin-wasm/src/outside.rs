@@ -1,4 +1,4 @@
-//! What outlives a call: its plugin's memory, secrets and log, as the calls reach them.
+//! Traits for what outlives a call: its plugin's storage, secrets and log.
 
 use std::{fmt, future::Future, pin::Pin, time::Duration};
 
@@ -6,16 +6,16 @@ use plugin_host::{BoundSecret, LogLevel, RequestLine};
 use transfer::Secret;
 use url::Url;
 
-/// An answer to come.
+/// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a plugin remembers between calls: its own values and nobody else's, within limits of its own.
+/// The storage of one plugin, within its own limits.
 pub trait Storage: Send + Sync + fmt::Debug {
     /// The value of `key`, unless it has expired.
     fn get(&self, key: String) -> Pending<'_, Option<Vec<u8>>>;
-    /// Sets a value, for ever or for a time; tells why it cannot.
+    /// Stores a value, permanently or for a time; the error is for the plugin.
     fn set(&self, key: String, value: Vec<u8>, lifetime: Option<Duration>) -> Pending<'_, Result<(), String>>;
-    /// Forgets a value.
+    /// Deletes a value.
     fn remove(&self, key: String) -> Pending<'_, ()>;
     /// The keys that begin with `prefix`, in order.
     fn keys(&self, prefix: String) -> Pending<'_, Vec<String>>;
@@ -23,24 +23,24 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
 /// The secrets and cookies of a plugin, which the host uses for it.
 pub trait Vault: Send + Sync + fmt::Debug {
-    /// The secret of this name, and where it may go.
+    /// The secret of this name, and the hosts that it may be sent to.
     fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>>;
-    /// Keeps a value that was in a response from `url`; tells why it cannot.
+    /// Stores a value captured from a response of `url`; the error is for the plugin.
     fn capture(&self, name: String, value: Secret, url: Url) -> Pending<'_, Result<(), String>>;
-    /// Forgets a captured value.
+    /// Deletes a captured value.
     fn forget(&self, name: String) -> Pending<'_, ()>;
-    /// The cookies that were kept last.
+    /// The stored cookies.
     fn cookies(&self) -> Pending<'_, Option<Vec<u8>>>;
-    /// Keeps cookies instead of those before.
+    /// Replaces the stored cookies.
     fn keep_cookies(&self, cookies: Vec<u8>) -> Pending<'_, ()>;
 }
 
-/// Where a plugin's messages go. It is called often and must not wait.
+/// Receives a plugin's messages. Called often; must not block.
 pub trait LogSink: Send + Sync + fmt::Debug {
     /// A line as the plugin wrote it, whatever is in it.
     fn write(&self, level: LogLevel, message: &str);
-    /// How far the call has come.
+    /// The progress of the call.
     fn progress(&self, done: u32, total: Option<u32>, note: &str);
-    /// A request that it sent, for the user to read.
+    /// A request that it sent, for the journal.
     fn exchanged(&self, line: RequestLine);
 }

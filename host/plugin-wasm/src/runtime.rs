@@ -1,4 +1,4 @@
-//! Loading plugins: screened, compiled elsewhere, linked to what they may have.
+//! Loads plugins: screens, compiles and links them.
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
@@ -29,7 +29,7 @@ use crate::{
         interface,
         screen::{Kind, screen},
     },
-    engine::{self, Host, Machine, Ticker},
+    engine::{self, Machine, SharedState, Ticker},
     error::{LoadError, StartError},
     limits::meter::Share,
     loaded::{
@@ -38,22 +38,22 @@ use crate::{
     },
 };
 
-/// Searches through long texts that run at once. One leaves room for others on two processors.
+/// Concurrent searches of long texts.
 const SEARCHES: usize = 2;
 
-/// Linear memory of all calls: as much as thirty-two may use that each use all they are given.
+/// Memory of all calls together: enough for thirty-two at their limit.
 const ALL_MEMORY_BYTES: usize = 2 << 30;
 
-/// What a runtime needs to begin with.
+/// Configuration of a runtime.
 #[derive(Clone)]
 pub struct RuntimeConfig {
     /// Where compiled plugins are kept.
     pub cache_folder: PathBuf,
-    /// Proves that compiled plugins were written by us. It must be secret and stay the same.
+    /// Authenticates cached code. It must be secret and must not change.
     pub cache_key: [u8; 32],
     /// How to start the compiler.
     pub compiler: CompilerCommand,
-    /// What plugins are told about this host.
+    /// The host version that plugins see.
     pub host_version: String,
 }
 
@@ -75,9 +75,9 @@ struct Shared {
     linker: Linker<CallState>,
     cache: Cache,
     compiler: CompilerCommand,
-    /// One plugin is loaded at a time.
+    /// Serializes loading.
     loading: Semaphore,
-    /// What runs scripts. All share it; it is loaded with the first.
+    /// The script engine, loaded with the first script and shared.
     scripting: OnceCell<Arc<Guest>>,
 }
 
@@ -98,7 +98,7 @@ impl Runtime {
         Ok(Self(Arc::new(Shared {
             machine: Machine {
                 ticker: Arc::new(Ticker::start(engine.weak()).map_err(StartError::Thread)?),
-                host: Arc::new(Host {
+                shared: Arc::new(SharedState {
                     version: config.host_version,
                     memory: Share::of(ALL_MEMORY_BYTES),
                     searches: Arc::new(Semaphore::new(SEARCHES)),
@@ -113,7 +113,7 @@ impl Runtime {
         })))
     }
 
-    /// Loads a plugin from its bytes. The first time, it is compiled in a process of its own.
+    /// Loads a plugin from its bytes. On the first load, it is compiled in a separate process.
     pub async fn load(&self, bytes: Vec<u8>, language: Language) -> Result<Loaded, LoadError> {
         let _turn = self.0.loading.acquire().await.expect("it is never closed");
         let guest = match language {
@@ -134,12 +134,12 @@ impl Runtime {
         Loaded::of_script(self.0.machine.clone(), Arc::clone(engine), script).await
     }
 
-    /// The component that `bytes` are, compiled and linked.
+    /// Compiles and links `bytes`.
     async fn guest(&self, bytes: Vec<u8>, form: Form) -> Result<Guest, LoadError> {
         let shared = self.0.clone();
         let (hash, found) = blocking(move || {
             let hash = ContentHash::of(&bytes);
-            // What is in the cache was screened before it was compiled.
+            // Cached code was screened before it was compiled.
             let may_be_cached = form == Form::CoreModule || Parser::is_component(&bytes);
             let found = match may_be_cached.then(|| shared.cache.load(hash)).flatten() {
                 Some(code) => Found::Code(code),
@@ -156,9 +156,9 @@ impl Runtime {
         blocking(move || runtime.link(&code, hash)).await?
     }
 
-    /// The code of a plugin that the cache did not have. What another process compiles at this moment is waited for.
+    /// Compiles a plugin that is not cached, or waits for another process that compiles it.
     async fn compile(&self, bytes: &[u8], hash: ContentHash) -> Result<Code, LoadError> {
-        let _turn = self.0.cache.turn(hash).await;
+        let _turn = self.0.cache.compile_lock(hash).await;
         let shared = self.0.clone();
         if let Some(code) = blocking(move || shared.cache.load(hash)).await? {
             return Ok(code);
@@ -217,7 +217,7 @@ impl Runtime {
         later::add_to_linker(&mut linker, engine, &component).map_err(|error| LoadError::abi(None, &error))?;
         let pre = linker
             .instantiate_pre(&component)
-            .map_err(|error| LoadError::abi(interface::stranger(engine, &component), &error))?;
+            .map_err(|error| LoadError::abi(interface::unknown_import(engine, &component), &error))?;
         let resolver = indices(&interface, "resolver", || resolver::GuestIndices::new(&pre))?;
         let previewer = indices(&interface, "previewer", || previewer::GuestIndices::new(&pre))?;
         Ok(Guest {
@@ -231,32 +231,32 @@ impl Runtime {
     }
 }
 
-/// What code may be.
+/// The accepted forms of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A component.
     Component,
-    /// That, or a core module that becomes one.
+    /// A component, or a core module to be converted.
     CoreModule,
 }
 
-/// What there is of a plugin before it is linked.
+/// The code of a plugin before linking.
 enum Found {
     Code(Code),
     Component(Vec<u8>),
 }
 
-/// Runs what takes long on a thread for that.
+/// Runs long work on a thread that may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LoadError> {
     tokio::task::spawn_blocking(work).await.map_err(LoadError::Host)
 }
 
-/// The component that a core module becomes; a component stays what it is.
+/// Converts a core module to a component; a component is returned unchanged.
 pub fn componentise(code: Vec<u8>) -> Result<Vec<u8>, LoadError> {
     component(code, Form::CoreModule)
 }
 
-/// The component that `bytes` are, or become.
+/// The component of `bytes`, converted if `form` allows.
 fn component(bytes: Vec<u8>, form: Form) -> Result<Vec<u8>, LoadError> {
     let off = engine::features_off();
     let kind = screen(&bytes, off)?;
@@ -281,7 +281,7 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     Ok(linker)
 }
 
-/// The functions of an interface that the plugin says it exports.
+/// The functions of an interface that the plugin exports.
 fn indices<T>(
     interface: &Interface,
     name: &str,

@@ -1,7 +1,8 @@
-//! Files and directories that only their owner may read, and locks that the operating system takes back.
+//! Files and directories that only their owner may read, and locks that the operating system releases when a process
+//! ends.
 //!
-//! *Owns* how such a file is made (for its owner from its first moment, not closed to others afterwards), how it is
-//! replaced (after a crash there is the old one or the new one), and the error that says what was tried with which path.
+//! **Owns* how such a file is created (private from its first moment, not restricted afterwards), how it is replaced
+//! atomically, and the error that names the action and the path.
 //!
 //! *Never* knows what is in them.
 
@@ -11,13 +12,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What could not be done, and with which path.
+/// A failed action on a path.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {act} {}", path.display())]
 pub struct FileError {
-    /// What was tried, as it stands behind "cannot".
+    /// The action, worded to follow "cannot".
     pub act: &'static str,
-    /// With which path.
+    /// The path.
     pub path: PathBuf,
     /// Why not.
     #[source]
@@ -25,7 +26,7 @@ pub struct FileError {
 }
 
 impl FileError {
-    /// Makes the error of an act on `path` of an [`io::Error`]; for `map_err`.
+    /// Converts an [`io::Error`] of an action on `path`; for `map_err`.
     pub fn at<'a>(act: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self {
             act,
@@ -35,7 +36,7 @@ impl FileError {
     }
 }
 
-/// Options under which a file that is made is its owner's alone. One that is there keeps its permissions.
+/// Options that create a file for its owner only. An existing one keeps its permissions.
 pub fn options() -> OpenOptions {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "permissions are something else there"))]
     let mut options = OpenOptions::new();
@@ -44,7 +45,7 @@ pub fn options() -> OpenOptions {
     options
 }
 
-/// Makes a directory that only its owner may look into, with those above it. One that is there stays as it is.
+/// Creates a directory for its owner only, with its parents. An existing one stays as it is.
 pub fn make_directory(path: &Path) -> Result<(), FileError> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -53,8 +54,8 @@ pub fn make_directory(path: &Path) -> Result<(), FileError> {
     builder.create(path).map_err(FileError::at("make", path))
 }
 
-/// Writes a file under another name first, then gives it its own: after a crash there is the old one or the new one,
-/// whole. On the disk when this returns. Two processes must not do this with one path at once.
+/// Replaces a file atomically by writing a temporary one and renaming it: after a crash, either the old or the new one
+/// is complete. Synced when this returns. Two processes must not do this with the same path at once.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let staged = path.with_extension("new");
     if let Err(error) = fs::remove_file(&staged)
@@ -80,16 +81,16 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     }
 }
 
-/// What became of an attempt to lock a file.
+/// The result of [`lock`].
 #[derive(Debug)]
 pub enum Lock {
-    /// It is ours until the file is closed. The operating system takes it back from a process that ends, however it ends.
+    /// It is ours until the file is closed. The operating system releases it when the process ends, however it ends.
     Ours(File),
-    /// Another process has it; what that wrote into the file can be read.
+    /// Another process has it; its content can be read.
     Held(File),
 }
 
-/// Locks the file at `path`, which is made if it is missing. Does not wait.
+/// Locks the file at `path`, creating it if missing. Does not wait.
 pub fn lock(path: &Path) -> Result<Lock, FileError> {
     let file = options()
         .read(true)
@@ -101,7 +102,8 @@ pub fn lock(path: &Path) -> Result<Lock, FileError> {
     held_or(file, path, File::try_lock)
 }
 
-/// The file at `path` if a process has it locked, to read who that is; none if nobody has, or if it is missing.
+/// The file at `path` if a process has it locked, so that the caller can read which; `None` if it is unlocked or
+/// missing.
 pub fn held(path: &Path) -> Result<Option<File>, FileError> {
     let file = match File::open(path) {
         Ok(file) => file,

@@ -1,4 +1,4 @@
-//! What the agent answers itself: its switches, and the snapshot that its clients get.
+//! Methods that the agent answers itself: its switches, and its snapshot for clients.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +26,13 @@ pub struct GatewayStatusDto {
     pub cors_enabled: bool,
     /// Whether there is an access key.
     pub user_token_configured: bool,
-    /// The port: of a desktop the stored one, of a server the one it listens on.
+    /// The port: on a desktop the stored one, on a server the one that it listens on.
     pub port: u16,
     /// Whether the port can be set here.
     pub port_editable: bool,
     /// Other devices may connect.
     pub lan_enabled: bool,
-    /// Port or network are set otherwise than they are now; they will be so from the next start.
+    /// Port or network settings take effect at the next start.
     #[serde(default)]
     pub restart_required: bool,
 }
@@ -137,7 +137,7 @@ pub struct AgentSnapshot {
     pub gateway: GatewayStatusDto,
     /// Paired devices.
     pub linked_devices: Vec<serde_json::Value>,
-    /// Downloads that wait for their user's word.
+    /// Captured downloads that wait for the user's confirmation.
     pub pending_captures: Vec<PendingCaptureDto>,
     /// Devices that ask to be paired.
     pub link_pairing_requests: Vec<serde_json::Value>,

@@ -1,4 +1,4 @@
-//! What a client of `/rpc` keeps in mind, whatever its transport is: the ids of its calls, and its place in the events.
+//! The state of a client of `/rpc`, whatever its transport: the ids of its calls, and its position in the events.
 //!
 //! Nothing here reads or writes a socket. A client sends the text of [`Calls::encode`], gives every event to
 //! [`Cursor::take`], and asks for a new snapshot when that says [`Step::Gap`].
@@ -23,7 +23,7 @@ pub struct Calls {
 /// Why a call cannot be sent.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EncodeError {
-    /// Its params are no JSON.
+    /// Its params cannot be encoded.
     #[error("{}", .0.message)]
     Params(RpcError),
     /// It has [`MAX_REQUEST_BYTES`] or more, at which a service closes the connection.
@@ -50,19 +50,19 @@ pub struct Cursor {
     reached: Option<(String, u64)>,
 }
 
-/// What an event is to a client.
+/// How a client must treat an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The one after the last: it applies.
     Next,
-    /// The snapshot holds it already.
+    /// The snapshot contains it already.
     Old,
     /// At least one is missing, or the service has begun another epoch: only a new snapshot helps.
     Gap,
 }
 
 impl Cursor {
-    /// Begins after a snapshot.
+    /// A cursor after a snapshot.
     pub fn at(epoch: String, sequence: u64) -> Self {
         Self {
             reached: Some((epoch, sequence)),

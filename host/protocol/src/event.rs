@@ -1,4 +1,4 @@
-//! What a service tells without being asked.
+//! Notifications of agent and daemon.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ use crate::{
     snapshot::DaemonSnapshot,
 };
 
-/// Who tells.
+/// The sender of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Service {
@@ -27,7 +27,7 @@ pub enum Service {
 /// Params of the notification [`crate::SERVICE_EVENT`], generic over the event's form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServiceEventParams<E = EventBody> {
-    /// In which epoch the sequence counts. Another epoch needs another snapshot.
+    /// The epoch of the sequence number. After a new epoch a client needs a new snapshot.
     pub epoch: String,
     /// One more than the event before it.
     pub sequence: u64,
@@ -35,7 +35,7 @@ pub struct ServiceEventParams<E = EventBody> {
     pub event: ServiceEvent<E>,
 }
 
-/// Who tells what.
+/// An event and its sender.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServiceEvent<E = EventBody> {
     /// Who.
@@ -59,23 +59,23 @@ fn null() -> Box<RawValue> {
     RawValue::NULL.to_owned()
 }
 
-/// What a daemon tells.
+/// An event of the daemon.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "camelCase")]
 pub enum DaemonEvent {
-    /// Everything anew.
+    /// A full snapshot that replaces the previous one.
     SnapshotReplaced(Box<DaemonSnapshot>),
     /// A task is new or changed.
     TaskChanged(Box<TaskDto>),
     /// One call changed several tasks: all of them as they are now.
     TasksSnapshot(TasksSnapshot),
-    /// A task is gone.
+    /// A task was deleted.
     TaskDeleted {
         /// The task.
         #[serde(rename = "taskId")]
         task_id: String,
     },
-    /// How a run is doing.
+    /// Progress of a run.
     TaskRuntimeChanged(Box<TaskRuntimeDto>),
     /// A task's history grew.
     TaskActivityAdded(ActivityEntry),
@@ -104,7 +104,7 @@ pub enum DaemonEvent {
 pub struct TasksSnapshot {
     /// New or changed.
     pub tasks: Vec<TaskDto>,
-    /// Gone.
+    /// Deleted.
     pub deleted_task_ids: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! One frame each way: the JSON-RPC envelope, what can be called, and why a call is refused.
+//! Single frames: the JSON-RPC envelope, methods and errors.
 
 pub mod close;
 pub(crate) mod envelope;

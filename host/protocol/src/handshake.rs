@@ -1,4 +1,4 @@
-//! How the ends of a connection recognise each other and agree on a version.
+//! Authentication and version negotiation of a connection.
 
 pub mod capability;
 pub mod endpoint;

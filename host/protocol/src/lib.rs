@@ -1,7 +1,7 @@
-//! What agent, daemon and their clients say to each other over `/rpc`.
+//! The protocol between agent, daemon and their clients over `/rpc`.
 //!
 //! *Owns* the envelope, the method names, every record of params, results, snapshots and events, and the proof by which
-//! agent and daemon recognise each other.
+//! agent and daemon authenticate each other.
 //!
 //! *Never* decides anything: no task, no socket, no file. Both sides are written against it, and so is a client in any
 //! other language.
@@ -11,10 +11,10 @@
 //! # Layers
 //!
 //! - `frame`: requests, replies, errors, methods, and records out of JSON
-//! - `client`: what a client of `/rpc` keeps: ids of calls and its place in the events
+//! - `client`: the state of a client of `/rpc`: ids of calls and its position in the events
 //! - `agent`: what the agent adds to the daemon's
-//! - `snapshot`, `event`: everything, and what changes
-//! - `handshake`: how the two ends of a connection recognise each other
+//! - `snapshot`, `event`: the full state, and its changes
+//! - `handshake`: authentication and version negotiation
 //! - `record`: params and results
 //!
 //! # A connection

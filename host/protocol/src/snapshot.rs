@@ -1,4 +1,4 @@
-//! Everything, as of one event.
+//! Snapshots, as of one event.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use command::{
-    Exit, descriptors, directories, environment::Environment, log, print_bytes, runtime, stop::StopRequests,
+    Exit, descriptors, directories, environment::Environment, log, memory, print_bytes, runtime, stop::StopRequests,
 };
 use daemon::{Config, Daemon, StartError};
 use protocol::endpoint::ENDPOINT_FILE;
@@ -50,6 +50,7 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     // The parent process waits for this line: the content of the endpoint file.
     let endpoint = std::fs::read(places.data.join(ENDPOINT_FILE)).context("cannot read back the endpoint")?;
     print_bytes(&[&endpoint, &b"\n"[..]].concat())?;
+    memory::release_free();
     tokio::select! {
         () = daemon.asked_to_stop() => {}
         () = stop.next() => {}

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use command::{
     Exit, UsageError, descriptors, directories,
     environment::{self, Environment},
-    print_bytes, runtime,
+    memory, print_bytes, runtime,
     stop::StopRequests,
     warn,
 };
@@ -157,6 +157,7 @@ async fn welcome(
         _late = tokio::time::timeout(GREETING_WAIT, agent.connected()) => {}
     }
     print_bytes(greeting::text(agent, edition, places).as_bytes())?;
+    memory::release_free();
     Ok(Some(sibling.refused().await))
 }
 

@@ -15,7 +15,7 @@ const LOCK_FILE: &str = "lock";
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
-    /// Holds the lock; the operating system lets go of it when the process ends, however it ends.
+    /// Holds the lock; the operating system releases it when the process ends, however it ends.
     _lock: File,
 }
 
@@ -30,13 +30,13 @@ pub enum LockError {
         /// `process 1234`, or `another process` if it did not say.
         holder: String,
     },
-    /// It cannot be made, opened or locked.
+    /// It cannot be created, opened or locked.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
 impl DataDir {
-    /// Makes the directory if it is missing (readable by its owner only) and locks it.
+    /// Creates the directory if missing (readable by its owner only) and locks it.
     pub fn lock(path: impl Into<PathBuf>) -> Result<Self, LockError> {
         let path = path.into();
         private_files::make_directory(&path)?;
@@ -62,7 +62,7 @@ impl DataDir {
         }
     }
 
-    /// Who uses the directory at `path`: `process 1234`, or `another process`; none if nobody does.
+    /// The process that uses the directory at `path`: `process 1234` or `another process`; `None` if there is none.
     pub fn holder_of(path: &Path) -> Result<Option<String>, FileError> {
         let held = private_files::held(&path.join(LOCK_FILE))?;
         Ok(held.map(|mut file| holder(&mut file)))

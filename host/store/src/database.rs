@@ -1,4 +1,4 @@
-//! The store: a database that answers a write only when it is on disk.
+//! The store: a database whose writes return only once they are on disk.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,19 +15,20 @@ use crate::{
     writer::{Order, Work, execute, serve},
 };
 
-/// Connections for reading. Reads are rare (start-up, history pages); two let a short one pass a long one.
+/// Connections for reading. Reads are rare (start-up, history pages); with two, a short one does not wait for a long
+/// one.
 const READERS: usize = 2;
 
-/// Writes that may wait for the writer; whoever comes after waits to hand its write over.
+/// Queued writes; further callers wait to enqueue theirs.
 const WRITE_BACKLOG: usize = 1024;
 
 /// How long a connection waits for another process's lock, such as a backup's.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Marks our databases ("Svc1"), so that another program's file is not taken for one.
+/// Marks our databases ("Svc1"), so that another program's file is refused.
 const APPLICATION_ID: i32 = 0x5376_6331;
 
-/// Prepared statements kept per connection; above the number that all owners of rows have together.
+/// Prepared statements kept per connection; more than all crates with tables use together.
 const STATEMENT_CACHE: usize = 128;
 
 /// A database. Clones share it; it stays open until [`Store::close`] or until the last clone is gone.
@@ -39,17 +40,17 @@ struct Shared {
     /// `None` once closed.
     orders: Mutex<Option<Orders>>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// Connections not in use, behind [`Shared::reader_turns`]. `None` in memory, where one connection does all.
+    /// Connections not in use, behind [`Shared::reader_turns`]. `None` in memory, where one connection does everything.
     readers: Option<Arc<Mutex<Vec<Connection>>>>,
     reader_turns: Arc<Semaphore>,
 }
 
-/// Where orders go.
+/// How orders are executed.
 #[derive(Debug)]
 enum Orders {
-    /// To the writer's thread, because a commit waits for the disk.
+    /// On the writer's thread, because a commit waits for the disk.
     Thread(mpsc::Sender<Order>),
-    /// Nowhere: in memory there is nothing to wait for, and another thread would only cost its wake-ups.
+    /// By the caller: in memory there is nothing to wait for, and a thread would only cost wake-ups.
     InPlace(Connection),
 }
 
@@ -79,7 +80,7 @@ pub enum OpenError {
         #[source]
         source: rusqlite::Error,
     },
-    /// The file cannot be made or opened.
+    /// The file cannot be created or opened.
     #[error("cannot open the database {}", path.display())]
     Io {
         /// The file.
@@ -93,7 +94,7 @@ pub enum OpenError {
     Thread(#[source] std::io::Error),
 }
 
-/// Why a write is not in the database.
+/// Why a write failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The closure failed; only its own changes were undone.
@@ -110,7 +111,7 @@ pub enum WriteError {
     Closed,
 }
 
-/// Why a read gave nothing.
+/// Why a read failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The closure failed.
@@ -124,7 +125,7 @@ pub enum ReadError {
     Closed,
 }
 
-/// A write that was handed over, in order. Await it for the commit; dropping it does not undo the write.
+/// An enqueued write. Await it for the commit; dropping it does not undo the write.
 #[derive(Debug)]
 pub struct Committed<T>(oneshot::Receiver<Result<T, WriteError>>);
 
@@ -136,7 +137,7 @@ impl<T> Committed<T> {
 }
 
 impl Store {
-    /// Opens the database at `path`, makes it if it is missing, and migrates it. Blocks; call it while starting.
+    /// Opens the database at `path`, creates it if missing, and migrates it. Blocks; call it at start-up.
     pub fn open(path: impl Into<PathBuf>, migrations: &[MigrationSet]) -> Result<Self, OpenError> {
         let path = path.into();
         private_files::options()
@@ -162,7 +163,7 @@ impl Store {
         Self::start(connection, readers)
     }
 
-    /// A database that lives as long as the store, for tests and for commands that keep nothing.
+    /// A database that lives as long as the store, for tests and for commands that save nothing.
     pub fn in_memory(migrations: &[MigrationSet]) -> Result<Self, OpenError> {
         let path = Path::new(":memory:");
         let connection = Connection::open_in_memory().map_err(|source| OpenError::Sql {
@@ -194,8 +195,8 @@ impl Store {
         }))
     }
 
-    /// Runs `change` in a transaction and resolves once it is on disk. Writes run in the order in which they are
-    /// handed over; many that wait share one commit. A change that fails is undone alone.
+    /// Runs `change` in a transaction and resolves once it is on disk. Writes run in the order of the calls; queued
+    /// ones share a commit. A failed change is rolled back alone.
     pub async fn write<T, F>(&self, change: F) -> Result<T, WriteError>
     where
         T: Send + 'static,
@@ -204,7 +205,7 @@ impl Store {
         self.enqueue(change).await?.durable().await
     }
 
-    /// As [`Store::write`], in two steps: resolves once the write has its place in the order.
+    /// As [`Store::write`], in two steps: resolves once the order of the write is fixed.
     pub async fn enqueue<T, F>(&self, change: F) -> Result<Committed<T>, WriteError>
     where
         T: Send + 'static,
@@ -220,7 +221,7 @@ impl Store {
         Ok(Committed(receiver))
     }
 
-    /// Runs `query` on a reader, off the async threads. It sees every write that was answered before.
+    /// Runs `query` on a reader, off the async threads. It sees every write that has returned before.
     pub async fn read<T, F>(&self, query: F) -> Result<T, ReadError>
     where
         T: Send + 'static,
@@ -254,14 +255,13 @@ impl Store {
         receiver.await.unwrap_or(Err(ReadError::Closed))
     }
 
-    /// Waits for every write handed over so far, then closes the database. Later calls are answered `Closed`.
+    /// Waits for all enqueued writes, then closes the database. Later calls return `Closed`.
     pub async fn close(&self) {
         let orders = lock(&self.0.orders).take();
         let turns = u32::try_from(READERS).unwrap_or(u32::MAX);
         let idle = self.0.reader_turns.acquire_many(turns).await;
         self.0.reader_turns.close();
-        // The readers go first: the last connection moves the log into the database and removes it, and that has to be
-        // the one that may write.
+        // Close the readers first: the last connection checkpoints and deletes the log, which only the writer may do.
         if let Some(readers) = &self.0.readers {
             lock(readers).clear();
         }
@@ -285,7 +285,7 @@ impl Store {
     }
 }
 
-/// The writer is no longer there.
+/// The writer has ended.
 struct Gone;
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -295,9 +295,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // Readers go on while the writer writes.
+    // Readers are not blocked by the writer.
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // The write-ahead log is synced with every commit: an answered write survives a power cut.
+    // The write-ahead log is synced with every commit: an acknowledged write survives a power failure.
     connection.pragma_update(None, "synchronous", "FULL")?;
     Ok(connection)
 }
@@ -340,7 +340,7 @@ fn prepare(mut connection: Connection, path: &Path, migrations: &[MigrationSet])
     Ok(connection)
 }
 
-/// A write on its way through the writer's thread.
+/// A queued write.
 struct Change<T, F> {
     run: Option<F>,
     result: Option<Result<T, rusqlite::Error>>,

@@ -1,15 +1,15 @@
-//! SQLite on disk: durable writes, reads beside them, migrations, sealed values and the lock of the data directory.
+//! SQLite on disk: durable writes, concurrent reads, migrations, sealed values and the lock of the data directory.
 //!
 //! *Owns* the database connections (one writer thread with group commit, a few readers), the migration runner, the
-//! [`Vault`] of sealed values and the [`DataDir`] lock. Only this crate names the SQLite library; whoever owns rows
-//! writes its SQL with what [`sql`] re-exports.
+//! [`Vault`] of sealed values and the [`DataDir`] lock. Only this crate names the SQLite library; crates with tables
+//! write their SQL with what [`sql`] re-exports.
 //!
 //! *Never* knows a domain table.
 //!
 //! # Layers
 //!
 //! - `sql`: rusqlite, for the crates that keep tables
-//! - `database`, `vault`: the store, and what seals values in it
+//! - `database`, `vault`: the store, and the encryption of values in it
 //! - `data_dir`, `migration`, `writer`
 //!
 //! Start reading at [`Store::open`] and [`Store::write`].
@@ -25,7 +25,7 @@ pub use database::{Committed, OpenError, ReadError, Store, WriteError};
 pub use migration::MigrationSet;
 pub use vault::{SealError, Vault, VaultError};
 
-/// What the owners of rows need to write SQL.
+/// The rusqlite items that crates with tables need.
 pub mod sql {
     pub use rusqlite::{
         Connection, Error, OptionalExtension, Result, Row, ToSql, Transaction, params, params_from_iter, types,

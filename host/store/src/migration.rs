@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension as _};
 
-/// The migrations of one owner of rows.
+/// The migrations of one crate's tables.
 #[derive(Debug, Clone, Copy)]
 pub struct MigrationSet {
-    /// The owner's name; its version is recorded under it.
+    /// Identifies the tables; their version is recorded under it.
     pub namespace: &'static str,
     /// SQL scripts; the first `n` of them make version `n`. A released script is never changed.
     pub steps: &'static [&'static str],
@@ -29,8 +29,8 @@ impl From<rusqlite::Error> for MigrationError {
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS schema_version \
                         (namespace TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID";
 
-/// Runs what is missing in one transaction: a migration that fails leaves the database as it was. A namespace that no
-/// set names is left alone: rows of different owners do not refer to each other.
+/// Runs missing migrations in one transaction: a failure leaves the database unchanged. Namespaces without a set are
+/// ignored: tables of different crates do not refer to each other.
 pub(crate) fn migrate(connection: &mut Connection, sets: &[MigrationSet]) -> Result<(), MigrationError> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     transaction.execute_batch(VERSIONS)?;

@@ -1,4 +1,4 @@
-//! Seals secrets before they become rows, so that a copy of the database gives none of them away.
+//! Seals secrets before they become rows, so that a copy of the database reveals none of them.
 
 use std::{
     fs::File,
@@ -25,16 +25,16 @@ const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 12;
 
 /// A key that seals values. Every value is bound to its context (`namespace/row`): a sealed value that is moved to
-/// another row, changed or made with another key does not open.
+/// another row, changed or sealed with another key cannot be opened.
 pub struct Vault(ChaCha20Poly1305);
 
 /// Why there is no vault.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// The key file cannot be read or made.
+    /// The key file cannot be read or created.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The key file is no key.
+    /// The key file is not a key.
     #[error("the key file {} has {found} bytes instead of {KEY_BYTES}; restore it from a backup", path.display())]
     Damaged {
         /// The key file.
@@ -59,8 +59,8 @@ pub enum SealError {
 }
 
 impl Vault {
-    /// The vault of a data directory; its key is made on first use. The lock that `dir` proves is what makes the
-    /// making of the key safe: nobody else makes one meanwhile.
+    /// The vault of a data directory; its key is created on first use. The lock on `dir` guarantees that no other
+    /// process creates one meanwhile.
     pub fn open(dir: &DataDir) -> Result<Self, VaultError> {
         let path = dir.join(KEY_FILE);
         match File::open(&path) {
@@ -74,7 +74,7 @@ impl Vault {
         }
     }
 
-    /// A vault whose key is forgotten with it, for databases in memory.
+    /// A vault with a temporary key, for databases in memory.
     pub fn ephemeral() -> Result<Self, VaultError> {
         Ok(Self::with_key(&random_key()?))
     }

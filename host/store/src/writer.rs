@@ -1,4 +1,4 @@
-//! The writer thread: takes closures in order, runs as many as wait in one transaction, and answers after its commit.
+//! The writer thread: takes closures in order, runs all queued ones in one transaction, and answers after its commit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,15 +8,15 @@ use tokio::sync::mpsc;
 /// The most closures in one transaction. Bounds how long the first of them waits for its answer.
 const MAX_BATCH: usize = 1024;
 
-/// A closure on its way to the writer, and its way back.
+/// A queued closure, and the channel for its result.
 pub(crate) trait Work: Send {
-    /// Runs inside a savepoint of its own. `Err` rolls it back, and it alone.
+    /// Runs inside a savepoint of its own. `Err` rolls back this closure only.
     fn run(&mut self, transaction: &Transaction<'_>) -> Result<(), ()>;
-    /// Tells whoever waits how it went.
+    /// Sends the result to the caller.
     fn answer(self: Box<Self>, commit: Result<(), &str>);
 }
 
-/// What the writer is told.
+/// A request to the writer.
 pub(crate) enum Order {
     /// Run this and commit it.
     Write(Box<dyn Work>),
@@ -24,7 +24,7 @@ pub(crate) enum Order {
     Read(Box<dyn FnOnce(&Connection) + Send>),
 }
 
-/// Serves orders until every sender is gone, then closes the database.
+/// Executes orders until every sender is dropped, then closes the database.
 pub(crate) fn serve(mut connection: Connection, mut orders: mpsc::Receiver<Order>) {
     let mut next = orders.blocking_recv();
     while let Some(order) = next.take() {
@@ -41,7 +41,7 @@ pub(crate) fn serve(mut connection: Connection, mut orders: mpsc::Receiver<Order
     }
 }
 
-/// Serves one order in place.
+/// Executes one order on the caller's thread.
 pub(crate) fn execute(connection: &mut Connection, order: Order) {
     match order {
         Order::Read(read) => read(connection),
@@ -51,7 +51,7 @@ pub(crate) fn execute(connection: &mut Connection, order: Order) {
     }
 }
 
-/// Runs `first` and whatever waits behind it as one transaction. Gives back a read that came in between.
+/// Runs `first` and the writes queued behind it as one transaction. Returns a read that ended the sequence.
 fn transact(
     connection: &mut Connection,
     first: Box<dyn Work>,
@@ -77,7 +77,7 @@ fn transact(
     left_over
 }
 
-/// Runs `batch` and what `more` adds to it, and commits. When this returns `Ok`, all of it is on disk.
+/// Runs `batch` and what `more` adds, and commits. `Ok` means that all of it is on disk.
 fn run_batch(
     connection: &mut Connection,
     batch: &mut Vec<Box<dyn Work>>,

@@ -1,4 +1,4 @@
-//! What a response is worth, and what it calls its file. Pure.
+//! Interpretation of responses: whether one is usable, and the name of its file. Pure.
 
 mod disposition;
 pub(crate) mod name;

@@ -1,9 +1,10 @@
-//! Work that may block for long (syncing, hashing, reserving space) leaves the lane: a lane's sockets wait meanwhile.
+//! Runs work that may block for long (syncing, hashing, reserving space) off the lane, whose sockets would wait
+//! meanwhile.
 
 use tokio::task::spawn_blocking;
 use transfer::{Failure, failure::FailureKind};
 
-/// Runs `work` on a thread that may block; `what` names it should it panic.
+/// Runs `work` on a thread that may block; `what` names it in the failure if it panics.
 pub(crate) async fn blocking<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,

@@ -1,5 +1,5 @@
-//! An HTTP/1.1 client: it shows what the server really sent, which the truth checks need, and leaves a body in the socket
-//! until the kernel has moved it into the file.
+//! An HTTP/1.1 client: it exposes what the server really sent, which the checks in `answer` need, and can leave a body
+//! in the socket so that the kernel moves it into the file.
 //!
 //! `fetch` (one request, with its redirects, cookies and logins) → `exchange` (one request and its answer) → `body` →
 //! `connection` (open, idle) → `connect` (proxies, TLS) → `shared`.

@@ -9,7 +9,7 @@ use transfer::{Checksum, Failure, PartFile, failure::FailureKind};
 
 use crate::background::blocking;
 
-/// What came is not what was asked for, and was deleted.
+/// The failure for a wrong checksum; the caller deletes the file.
 pub(crate) fn mismatch(wanted: &Checksum, found: &Checksum) -> Failure {
     let name = wanted.algorithm().name();
     let (found, wanted) = (found.hex(), wanted.hex());
@@ -17,7 +17,7 @@ pub(crate) fn mismatch(wanted: &Checksum, found: &Checksum) -> Failure {
     Failure::new(FailureKind::ChecksumMismatch, message)
 }
 
-/// Hashes the part file off this lane; stops early if nobody waits any more.
+/// Hashes the part file off this lane; stops early if the future is dropped.
 pub(crate) async fn hash(part: Arc<PartFile>, wanted: Checksum) -> Result<Checksum, Failure> {
     struct SetOnDrop(Arc<AtomicBool>);
     impl Drop for SetOnDrop {

@@ -1,7 +1,7 @@
-//! A run whose file is joined from segments: several are fetched at once, and written strictly in their order.
+//! A run whose file is joined from segments: several are fetched at once, and written strictly in order.
 //!
-//! Unlike a download of one resource, nobody knows where in the file a segment goes before all before it are whole. So
-//! the journal holds marks instead of ranges: so many bytes are there, and they are these segments.
+//! Unlike in a download of one resource, the position of a segment in the file is unknown until all earlier ones are
+//! complete. So the journal holds marks instead of ranges: the number of valid bytes, and which segments they are.
 
 mod cipher;
 mod fetch;
@@ -25,13 +25,13 @@ use transfer::{
 use crate::{
     background::blocking,
     client::shared::Shared,
+    destination::failed,
     hashing::{hash, mismatch},
     joined::{joining::Joining, window::Lasting},
-    place::failed,
     upkeep::{TICK, Upkeep},
 };
 
-/// Segments fetched at once unless somebody says how many. They are small, and each waits for an answer first.
+/// Default number of concurrent segments: they are small, so latency dominates.
 const AUTOMATIC: u16 = 8;
 
 type Fetching<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = (usize, Result<(), Failure>)> + 'a>>>;
@@ -67,21 +67,21 @@ pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
 }
 
 impl Joining {
-    /// Gets every byte and proves it; an outcome is returned if there is nothing to do. May be dropped at any await:
-    /// what is whole is on record.
+    /// Downloads and verifies every byte; returns an outcome if there is nothing to do. May be dropped at any await:
+    /// complete segments are on record.
     async fn transfer(&self) -> Result<Option<Outcome>, Failure> {
         let total = self.total();
-        let claimed = if let Some(begun) = self.place.find_begun(total).await? {
+        let claimed = if let Some(begun) = self.destination.find_begun(total).await? {
             begun
         } else {
-            let name = self.place.expected_name();
+            let name = self.destination.expected_name();
             let name = name.unwrap_or_else(|| FileName::sanitise(""));
-            self.place.claim(&name, total).await?
+            self.destination.claim(&name, total).await?
         };
         match claimed {
             Claimed::Exists(existing) => return Ok(Some(Outcome::Skipped { existing })),
             Claimed::New(part) => self.begin(part)?,
-            Claimed::Begun(part, begun) => self.go_on(part, &begun).await?,
+            Claimed::Begun(part, begun) => self.resume(part, &begun).await?,
         }
         self.join().await?;
         self.prove().await?;
@@ -94,8 +94,8 @@ impl Joining {
         Ok(())
     }
 
-    /// Goes on with the part file of an earlier run, if what is in it are the first of the segments.
-    async fn go_on(&self, part: PartFile, begun: &Begun) -> Result<(), Failure> {
+    /// Continues the part file of an earlier run, if its content is the first segments of this list.
+    async fn resume(&self, part: PartFile, begun: &Begun) -> Result<(), Failure> {
         let known = begun.mark.and_then(|mark| {
             let last = self.names.iter().position(|name| *name == mark.segments)?;
             Some((mark, last + 1))
@@ -109,12 +109,12 @@ impl Joining {
             return self.begin(part);
         };
         self.begin_at(count);
-        for place in [&self.position, &self.boundary, &self.high_water] {
-            place.set(mark.end);
+        for cell in [&self.position, &self.boundary, &self.high_water] {
+            cell.set(mark.end);
         }
         let part = self.adopt(part);
         let origin = self.origin();
-        // What is counted on from now on is on the disk, and the journal belongs to this boot of the machine.
+        // Everything trusted from now on must be on disk, with a journal of this boot.
         blocking("taking up a part file", move || {
             part.sync()?;
             part.rewrite_joined_journal(&origin, mark)
@@ -122,7 +122,7 @@ impl Joining {
         .await
     }
 
-    /// Fetches and writes all that is missing.
+    /// Fetches and writes all missing segments.
     async fn join(&self) -> Result<(), Failure> {
         let mut upkeep = Upkeep::new(self.received.get());
         let joined = self.join_with(&mut upkeep).await;
@@ -162,8 +162,8 @@ impl Joining {
         (index, self.fetch(index).await)
     }
 
-    /// Decides what a failed segment means: how long until it is fetched again, if that is to be now. Behind the head
-    /// it means nothing yet.
+    /// Decides on a failed segment: the wait before it is fetched again. A failure behind the head has no consequence
+    /// yet.
     async fn on_failure(&self, index: usize, failure: Failure) -> Result<Option<Duration>, Failure> {
         if failure.kind.is_disk() {
             return Err(failure);
@@ -232,7 +232,10 @@ impl Joining {
 
     async fn finish(&self) -> Result<Finished, Failure> {
         let size_bytes = self.position.get();
-        let path = self.place.finish(Arc::clone(self.part()), size_bytes, None).await?;
+        let path = self
+            .destination
+            .finish(Arc::clone(self.part()), size_bytes, None)
+            .await?;
         Ok(Finished {
             path,
             size_bytes,
@@ -240,24 +243,24 @@ impl Joining {
         })
     }
 
-    /// Keeps what a later run can go on from. Returns whether anything is kept.
+    /// Saves what a later run can resume from. Returns whether anything was saved.
     async fn save(&self) -> bool {
         match self.part.get() {
-            Some(part) => self.place.keep(Arc::clone(part), self.boundary.get()).await,
+            Some(part) => self.destination.keep(Arc::clone(part), self.boundary.get()).await,
             None => false,
         }
     }
 
     fn origin(&self) -> Origin {
         Origin {
-            source: self.place.source_id.clone(),
+            source: self.destination.source_id.clone(),
             total_bytes: self.total(),
             etag: None,
             last_modified: None,
         }
     }
 
-    /// The size of the file: as long as nobody promised one, it is known if every segment says how long it is.
+    /// The size of the file: the expected one, else known if every segment has a length.
     fn total(&self) -> Option<u64> {
         let length = |segment: &Segment| {
             let part = segment.part.filter(|_| segment.cipher.is_none());
@@ -268,7 +271,7 @@ impl Joining {
             .or_else(|| self.source.segments.iter().map(length).sum())
     }
 
-    /// The most segments fetched at once, by configuration and by what the host of the first is known to bear.
+    /// The most segments fetched at once, by configuration and by the known limit of the first segment's host.
     fn ceiling(&self) -> usize {
         let ConnectionPlan { segments, per_host, .. } = self.connections;
         let wanted = if segments == 0 { AUTOMATIC } else { segments };
@@ -276,7 +279,7 @@ impl Joining {
         usize::from(wanted.min(per_host).min(cap).max(1))
     }
 
-    /// Remembers that the host of a segment bears no more connections than the `others`.
+    /// Records that the host of a segment allows no more connections than the `others`.
     fn learn_cap(&self, index: usize, others: usize) -> usize {
         let bears = u16::try_from(others).unwrap_or(u16::MAX);
         self.shared.caps.learn(self.host(index), bears);
@@ -288,7 +291,7 @@ impl Joining {
     }
 }
 
-/// Whether a failure of one connection beside others says that the server bears no more of them.
+/// Whether a failure of one connection beside others means that the server allows no more.
 fn refuses_more(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Busy | FailureKind::Connect)
 }

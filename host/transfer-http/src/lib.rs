@@ -1,30 +1,30 @@
 //! Moves files over HTTP and HTTPS.
 //!
-//! *Owns* the probe, the segment plan, the truth checks on every response, names from responses, mirrors, proxies and
-//! the HTTP/1.1 client under them, on connections that `egress` opens. HTTP/1.1 on purpose: segments want connections of their own, and with several
-//! streams over one connection they would share its losses.
+//! **Owns* the probe, the segment plan, the checks of every response, names from responses, mirrors, proxies and the
+//! HTTP/1.1 client under them, on connections that `egress` opens. HTTP/1.1 on purpose: each segment needs a connection
+//! of its own; streams over one connection would share its packet losses.
 //!
 //! *Never* knows a task, a queue or a store; it sees one [`Job`] at a time.
 //!
-//! Start reading at [`HttpTransport`], then `run` (one run, start to end), `run::plan` and `run::ramp` (the pure heart:
-//! which connection fetches what, and how many pay), `answer::verdict` (what a response is worth). Files that are joined
-//! from segments are `joined`, with `joined::window` for a heart.
+//! Start reading at [`HttpTransport`], then `run` (one run, start to end), `run::plan` and `run::ramp` (pure: which
+//! connection fetches what, and how many are worthwhile), `answer::verdict` (the check of a response). Files that are
+//! joined from segments are in `joined`, with `joined::window` as its pure part.
 //!
 //! # Layers
 //!
 //! - `run`, `joined`: one run of a job, for a file of one resource and for a file of segments
-//! - `place`: name, part file and last step of either
-//! - `hashing`, `upkeep`, `retry`: what both sorts of run do beside moving bytes
-//! - `answer`: what a response is worth and what it calls its file
+//! - `destination`: name, part file and last step of either
+//! - `hashing`, `upkeep`, `retry`: what both kinds of run do beside transferring bytes
+//! - `answer`: the check of a response, and the name of its file
 //! - `client`: the HTTP/1.1 client
 //! - `background`: work that may block for long
 
 mod answer;
 mod background;
 mod client;
+mod destination;
 mod hashing;
 mod joined;
-mod place;
 mod retry;
 mod run;
 mod upkeep;
@@ -37,7 +37,7 @@ use crate::client::shared::Shared;
 
 pub use crate::client::shared::Config;
 
-/// The transport for `http` and `https`. Clones share idle connections, lanes and what was learned of hosts.
+/// The transport for `http` and `https`. Clones share idle connections, lanes and learned limits of hosts.
 #[derive(Debug, Clone)]
 pub struct HttpTransport {
     shared: Arc<Shared>,

@@ -1,11 +1,11 @@
-//! The retries of one run: they come out of one budget, and each is announced before it is waited for.
+//! The retries of one run: one budget for all, and each is announced before its wait.
 
 use std::{cell::RefCell, time::Duration};
 
 use tokio::time::sleep;
 use transfer::{Failure, Reporter, RetryBudget, RetryPolicy, RunEvent};
 
-/// The budget of one run and who is told of retries. It lives on one lane, so a plain cell does.
+/// It stays on one lane, so a plain cell suffices.
 pub(crate) struct Retries {
     budget: RefCell<RetryBudget>,
     reporter: Reporter,
@@ -19,12 +19,12 @@ impl Retries {
         }
     }
 
-    /// Takes one retry for `failure`: how long to wait before it. `None` means give up.
+    /// Takes one retry for `failure` and returns the wait before it. `None` if the run must fail.
     pub(crate) fn take(&self, failure: &Failure) -> Option<Duration> {
         self.budget.borrow_mut().take(failure, jitter())
     }
 
-    /// Takes one retry and announces it; the wait is left to the caller. Returns the failure if none is left.
+    /// Takes one retry and announces it; the caller waits. Returns the failure if none is left.
     pub(crate) async fn grant(&self, failure: Failure) -> Result<Duration, Failure> {
         match self.take(&failure) {
             Some(wait) => {
@@ -42,13 +42,13 @@ impl Retries {
         Ok(())
     }
 
-    /// Tells that an attempt failed and when the next one is.
+    /// Reports a failed attempt and the wait before the next.
     pub(crate) async fn announce(&self, failure: Failure, wait: Duration) {
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         self.reporter.event(RunEvent::Retrying { failure, wait_ms }).await;
     }
 
-    /// New bytes came: the failures before no longer count.
+    /// New bytes arrived: earlier failures no longer count.
     pub(crate) fn progressed(&self) {
         self.budget.borrow_mut().progressed();
     }
@@ -57,7 +57,7 @@ impl Retries {
 /// A number in 0..=1 that spreads clients that failed together.
 fn jitter() -> f64 {
     let mut byte = [0];
-    // Without randomness all wait alike, which is harmless.
+    // Without randomness all clients wait equally long, which is harmless.
     let _none = getrandom::fill(&mut byte);
     f64::from(byte[0]) / 255.0
 }

@@ -1,4 +1,4 @@
-//! One run, start to end: open the source, move the bytes, prove them, give the file its name.
+//! One run from start to end: open the source, transfer the bytes, verify them, rename the file.
 
 mod context;
 mod crew;
@@ -17,7 +17,7 @@ use transfer::{Failure, Finished, Job, Outcome, failure::FailureKind};
 
 use crate::{
     client::shared::Shared,
-    place::failed,
+    destination::failed,
     run::{
         context::Run,
         crew::{Begun, Crew, Ended},
@@ -25,14 +25,14 @@ use crate::{
     },
 };
 
-/// Times a file may turn out to have changed before the run gives up on getting one version whole.
+/// After this many changes of the file at the server the run fails.
 const MAX_CHANGES: u32 = 3;
 
 /// How the cancellable part of a run ended.
 enum Moved {
-    /// Every byte is on the disk and proved.
+    /// Every byte is on disk and verified.
     Proved,
-    /// There was nothing to do.
+    /// There was nothing to download.
     Nothing(Outcome),
 }
 
@@ -63,7 +63,7 @@ pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
 }
 
 impl Run {
-    /// Gets every byte and proves it. May be dropped at any await: what was written is recorded by [`Run::save`].
+    /// Downloads and verifies every byte. May be dropped at any await: [`Run::save`] records what was written.
     async fn transfer(&self) -> Result<Moved, Failure> {
         let mut changes = 0;
         self.transfer_through(&mut changes).await.map_err(|failure| {
@@ -76,10 +76,10 @@ impl Run {
         })
     }
 
-    /// [`Run::transfer`], counting how often the file turned out to have changed.
+    /// [`Run::transfer`], counting changes of the file at the server.
     async fn transfer_through(&self, changes: &mut u32) -> Result<Moved, Failure> {
         loop {
-            let begun = match self.open_patiently().await? {
+            let begun = match self.open_with_retries().await? {
                 Opening::Outcome(outcome) => return Ok(Moved::Nothing(outcome)),
                 Opening::Complete => None,
                 Opening::Begun(begun) => Some(begun),
@@ -125,20 +125,20 @@ impl Run {
         self.notice(format!("the file changed at the server ({why}): starting over"))
             .await;
         if *changes == MAX_CHANGES {
-            // One response is of one version, whatever the server says between two.
+            // A single response has a single version.
             self.server.ignores_ranges.set(true);
         }
         self.start_over()
     }
 
-    /// Gives the proved file its name.
+    /// Renames the verified file.
     async fn finish(&self) -> Result<Finished, Failure> {
         let part = self.disk.part();
         let size_bytes = self.plan.borrow().done_bytes();
-        let uses_server_time = self.disk.place.target.use_server_time;
+        let uses_server_time = self.disk.destination.target.use_server_time;
         let last_modified = self.base_facts().last_modified.filter(|_| uses_server_time);
         let modified = last_modified.and_then(|date| httpdate::parse_http_date(&date).ok());
-        let path = self.disk.place.finish(part, size_bytes, modified).await?;
+        let path = self.disk.destination.finish(part, size_bytes, modified).await?;
         Ok(Finished {
             path,
             size_bytes,
@@ -146,19 +146,19 @@ impl Run {
         })
     }
 
-    /// Ends the run as failed, keeping what a later one can go on from.
+    /// Ends the run as failed, saving what a later run can resume from.
     async fn fail(&self, failure: Failure) -> Outcome {
         let kept = self.save().await.then(|| self.plan.borrow().done_bytes());
         failed(failure, kept)
     }
 
-    /// Keeps what a later run can go on from, on the disk, and removes what none can. Returns whether anything is kept.
+    /// Syncs what a later run can resume from, or deletes the part file. Returns whether anything was saved.
     async fn save(&self) -> bool {
         let Some(part) = self.disk.claimed() else {
             return false;
         };
         let is_recorded = self.release_all().is_ok();
         let done = self.plan.borrow().done_bytes();
-        self.disk.place.keep(part, done).await && is_recorded
+        self.disk.destination.keep(part, done).await && is_recorded
     }
 }

@@ -1,23 +1,22 @@
-//! What goes on beside moving bytes: their rate is measured, and now and then the part file is synced.
+//! Periodic work beside the transfer: measures the rate and syncs the part file.
 
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 use transfer::{Failure, failure::FailureKind};
 
-/// How often rates are measured and progress is told.
+/// Interval of rate measurements and progress reports.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// Weight of the newest tick in a smoothed rate: half of a change shows after 200 ms.
 pub(crate) const SMOOTHING: f64 = 0.3;
 
-/// Bytes after which the part file is synced, so that a power cut costs no more.
+/// Bytes after which the part file is synced, so that a power failure loses no more.
 const SYNC_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Time after which the part file is synced if anything came.
+/// Time after which the part file is synced if anything was received.
 const SYNC_TIME: Duration = Duration::from_secs(10);
 
-/// The upkeep of one run.
 pub(crate) struct Upkeep {
     /// Bytes per second, smoothed.
     pub(crate) rate: f64,
@@ -27,7 +26,7 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Begins when `received` bytes have come.
+    /// Starts after `received` bytes.
     pub(crate) fn new(received: u64) -> Self {
         let now = Instant::now();
         Self {
@@ -38,7 +37,7 @@ impl Upkeep {
         }
     }
 
-    /// Measures the rate now that `received` bytes have come. Returns the seconds since the last time.
+    /// Measures the rate. Returns the seconds since the last measurement.
     pub(crate) fn measure(&mut self, received: u64) -> f64 {
         let now = Instant::now();
         let seconds = now.duration_since(self.measured.0).as_secs_f64().max(0.001);
@@ -52,7 +51,7 @@ impl Upkeep {
         seconds
     }
 
-    /// Starts a sync if it is time for one.
+    /// Starts a sync if one is due.
     pub(crate) fn sync(
         &mut self,
         received: u64,
@@ -68,7 +67,7 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Waits for the end of the sync under way; for ever if there is none. Cancel-safe.
+    /// Waits for the end of the current sync; for ever if there is none. Cancel-safe.
     pub(crate) async fn synced(&mut self) -> Result<(), Failure> {
         let Some(syncing) = &mut self.syncing else {
             return std::future::pending().await;
@@ -78,7 +77,7 @@ impl Upkeep {
         synced.map_err(|_| Failure::new(FailureKind::Internal, "syncing the part file panicked"))?
     }
 
-    /// Waits until nothing is under way. What a sync tells is told again by the one at the end.
+    /// Waits for the current sync. Its error is ignored: the final sync reports it again.
     pub(crate) async fn settle(&mut self) {
         if let Some(syncing) = self.syncing.take() {
             let _told_later = syncing.await;

@@ -1,4 +1,4 @@
-//! Counts of bytes for people.
+//! Human-readable byte counts.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 const UNITS: [char; 4] = ['K', 'M', 'G', 'T'];
 
 /// So many bytes, printed in the largest unit that fits: `999 B`, `4 MiB`, `1.5 GiB`. With a precision (`{:.1}`) the
-/// decimal is always there, so that columns stand still.
+/// decimal is always printed, so that columns keep their width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteCount(pub u64);
 

@@ -1,24 +1,24 @@
-//! Why a transfer ended without its file: one closed list, so that retries, exit codes and clients decide on a kind
-//! and never on text.
+//! Failures of a transfer: one closed list of kinds, so that retries, exit codes and clients decide on a kind and never
+//! on text.
 
 use std::{fmt, io, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// What went wrong, as a closed set. [`FailureKind::code`] is the stable name that scripts and clients see.
+/// The kind of a failure. [`FailureKind::code`] is the stable name that scripts and clients see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FailureKind {
     /// The source cannot be used as written: malformed URL, header, proxy or checksum.
     InvalidSource,
-    /// No transport moves this scheme.
+    /// No transport supports this scheme.
     UnsupportedScheme,
     /// The host name does not resolve.
     Resolve,
     /// No address of the host accepted a connection.
     Connect,
-    /// Something that must answer within a time did not.
+    /// A peer did not answer in time.
     Timeout,
     /// The connection broke while it was in use (reset, end of stream, unreachable network).
     Network,
@@ -42,7 +42,7 @@ pub enum FailureKind {
     UnexpectedStatus,
     /// More redirects than allowed, or a loop.
     TooManyRedirects,
-    /// A redirect that leaves the allowed schemes or falls from https to http.
+    /// A redirect to another scheme, or from https to http.
     ForbiddenRedirect,
     /// The response breaks HTTP or contradicts itself.
     MalformedResponse,
@@ -50,7 +50,7 @@ pub enum FailureKind {
     RangeMismatch,
     /// The body is encoded in a way that cannot be undone safely.
     Encoding,
-    /// The server answered with something else than the promised file, such as a sign-in page.
+    /// The server sent something else than the file, such as a sign-in page.
     NotTheFile,
     /// The file changed at the server more often than the run may start over.
     Changed,
@@ -74,9 +74,9 @@ pub enum FailureKind {
     Exists,
     /// Any other failure of the disk.
     DiskIo,
-    /// The plugin that knows the source failed, or gave nonsense.
+    /// The plugin failed, or its answer is invalid.
     Plugin,
-    /// The plugin that knows the source is not there, or switched off, or has too much to do.
+    /// The plugin is not installed, disabled or overloaded.
     PluginUnavailable,
     /// The site wants the user to log in first.
     LoginRequired,
@@ -190,7 +190,7 @@ impl FailureKind {
         matches!(self, Self::Unauthorized | Self::Forbidden | Self::NotFound | Self::Gone)
     }
 
-    /// Whether the local disk is the cause; the bytes on it are kept and the task goes on once the cause is gone.
+    /// Whether the local disk is the cause; bytes on disk are kept, and the task can resume once the cause is gone.
     pub fn is_disk(self) -> bool {
         matches!(
             self,
@@ -216,9 +216,9 @@ impl fmt::Display for FailureKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// What decides.
+    /// The kind; all decisions depend on it alone.
     pub kind: FailureKind,
-    /// What people read: what failed, why, and what to do. Never holds a secret.
+    /// For the user: what failed, why, and what to do. Never holds a secret.
     pub message: String,
     /// How long the server asked us to wait (`Retry-After`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -226,7 +226,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of this kind, told in `message`.
+    /// A failure of this kind.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,

@@ -7,35 +7,35 @@ use unicode_normalization::UnicodeNormalization as _;
 /// The longest name in bytes. Below the 255 that file systems allow, so that suffixes still fit.
 pub const MAX_NAME_BYTES: usize = 200;
 
-/// What is added to a name for its part file.
+/// Suffix of a part file.
 pub const PART_SUFFIX: &str = ".svcpart";
 
-/// What is added to a name for the journal of its part file.
+/// Suffix of a part file's journal.
 pub const JOURNAL_SUFFIX: &str = ".svcpart.journal";
 
-/// What is added to a name for a journal that is being written, before it takes the place of the one there.
+/// Suffix of a new journal, before it is renamed over the old one.
 pub const NEW_JOURNAL_SUFFIX: &str = ".svcpart.journal-new";
 
-/// The last number tried in `name (n).ext` before a name is given up.
+/// The last number tried in `name (n).ext` before the name counts as taken.
 pub(crate) const LAST_NUMBER: u32 = 9999;
 
-/// The name a file gets when nothing better is known.
+/// The name of a file without any other.
 const FALLBACK: &str = "download";
 
-/// The longest extension that is kept when a name is cut.
+/// The longest extension that is kept when a name is truncated.
 const MAX_EXTENSION_BYTES: usize = 20;
 
 /// Names that Windows reserves for devices, whatever their extension.
 const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
-/// One component of a path, never more: no separator, no `..`, no control character, no reserved device name, no dot
-/// or space at its end, in Unicode normalisation form C, at most [`MAX_NAME_BYTES`] long. It never ends like a part file
-/// or journal of ours: whoever names a file must not name what a later download believes. Only made by sanitising.
+/// One component of a path, never more: no separator, no `..`, no control character, no reserved device name, no dot or
+/// space at its end, in Unicode normalisation form C, at most [`MAX_NAME_BYTES`] long. It never ends like a part file
+/// or journal: a server must not be able to name a file that a later download would trust. Only created by sanitising.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileName(String);
 
 impl FileName {
-    /// Makes a safe name of `text`; what is left empty becomes `download`.
+    /// Makes a safe name of `text`; an empty result becomes `download`.
     pub fn sanitise(text: &str) -> Self {
         Self::sanitise_or_none(text).unwrap_or_else(|| Self(FALLBACK.to_owned()))
     }
@@ -57,8 +57,8 @@ impl FileName {
             trimmed.to_owned()
         };
         let short = shorten(&named, MAX_NAME_BYTES);
-        if ends_like_ours(&short) {
-            return Some(Self(format!("{}_", cut(&short, MAX_NAME_BYTES - 1))));
+        if ends_like_part_file(&short) {
+            return Some(Self(format!("{}_", truncate(&short, MAX_NAME_BYTES - 1))));
         }
         Some(Self(short))
     }
@@ -85,7 +85,7 @@ impl FileName {
     pub fn numbered(&self, n: u32) -> Self {
         let (stem, extension) = self.split_extension();
         let suffix = format!(" ({n}){extension}");
-        Self(format!("{}{suffix}", cut(stem, MAX_NAME_BYTES - suffix.len())))
+        Self(format!("{}{suffix}", truncate(stem, MAX_NAME_BYTES - suffix.len())))
     }
 
     /// The name with `suffix` at its end (`.svcpart`).
@@ -105,14 +105,14 @@ fn is_forbidden(c: char) -> bool {
     c.is_control() || matches!(c, '<' | '>' | ':' | '"' | '/' | '\\' | '|' | '?' | '*')
 }
 
-/// Characters that are not seen but change how a name reads, such as the overrides that make `exe.jpg` of `gpj.exe`.
+/// Invisible characters that change how a name is displayed, such as the overrides that make `exe.jpg` of `gpj.exe`.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Whether some file system could take `name` for a part file's or a journal's: in any case, and without characters that
-/// file systems leave out of comparisons.
-fn ends_like_ours(name: &str) -> bool {
+/// Whether some file system could treat `name` as that of a part file or journal: compared without case and without
+/// characters that file systems ignore.
+fn ends_like_part_file(name: &str) -> bool {
     let seen: String = name.chars().filter(|c| !is_ignorable(*c)).collect();
     // Through upper case, so that letters that share one (`s` and `\u{17f}`) are the same.
     let folded = seen.to_uppercase().to_lowercase();
@@ -169,17 +169,17 @@ fn split_extension(name: &str) -> (&str, &str) {
     }
 }
 
-/// Cuts `name` to `limit` bytes, keeping its extension.
+/// Truncates `name` to `limit` bytes, keeping its extension.
 fn shorten(name: &str, limit: usize) -> String {
     if name.len() <= limit {
         return name.to_owned();
     }
     let (stem, extension) = split_extension(name);
-    format!("{}{extension}", cut(stem, limit - extension.len()))
+    format!("{}{extension}", truncate(stem, limit - extension.len()))
 }
 
 /// The longest start of `text` of at most `limit` bytes that ends between characters and not in a dot or space.
-fn cut(text: &str, limit: usize) -> &str {
+fn truncate(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len()))
         .rev()
         .find(|end| text.is_char_boundary(*end))

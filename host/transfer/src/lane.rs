@@ -1,8 +1,8 @@
 //! Lanes: threads on which sockets are read and files are written.
 //!
 //! A lane has its own reactor and may block on the disk. That is how a slow disk slows the sockets that feed it (no
-//! buffers pile up in between), without ever blocking the threads that serve people. Each file system has lanes of its
-//! own, so that one that hangs holds up nothing but its own transfers.
+//! buffers pile up in between), without ever blocking the threads that serve clients. Each file system has its own
+//! lanes, so that one that hangs blocks only its own transfers.
 
 use std::{
     collections::HashMap,
@@ -21,11 +21,11 @@ const MAX_DEVICES: usize = 32;
 /// Threads per file system. More than this many transfers share them; a transfer itself runs on one.
 const MAX_LANES: usize = 4;
 
-/// How long it is believed which file system a directory lies on. A transfer on the lanes of another one is no error; it
-/// waits when that one does.
+/// How long the file system of a directory is cached. A transfer on the lanes of another file system is no error; it is
+/// merely blocked when that one is.
 const DEVICE_AGE: Duration = Duration::from_secs(5);
 
-/// The lanes of all file systems, made when first used. Clones share them.
+/// The lanes of all file systems, created on first use. Clones share them.
 #[derive(Clone)]
 pub struct Lanes {
     per_device: usize,
@@ -35,7 +35,7 @@ pub struct Lanes {
 #[derive(Default)]
 struct Pools {
     by_device: HashMap<Option<u64>, LocalPoolHandle>,
-    /// Where the last transfer went, and which file system that is: many files in a row go to one directory.
+    /// Cache of the last directory's file system: consecutive files often go to one directory.
     last: Option<(PathBuf, Option<u64>, Instant)>,
 }
 
@@ -64,7 +64,7 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// Runs `work` on the least busy lane of the file system that `directory` lies on, or will lie on. Dropping the
+    /// Runs `work` on the least busy lane of the file system of `directory`, which need not exist yet. Dropping the
     /// returned future aborts the work.
     pub async fn run<F, Fut>(&self, directory: &Path, work: F) -> Result<Fut::Output, Panicked>
     where
@@ -82,7 +82,7 @@ impl Lanes {
             Some((last, device, at)) if last == directory && at.elapsed() < DEVICE_AGE => Some(*device),
             _ => None,
         };
-        // Not under the lock: a disk that does not answer holds up its own transfers only.
+        // Not under the lock, so that a disk that hangs blocks only its own transfers.
         let device = known.unwrap_or_else(|| directory.ancestors().find_map(os::device));
         let mut pools = self.lock();
         if known.is_none() {

@@ -1,6 +1,6 @@
-//! What moving bytes means, whatever the protocol.
+//! The protocol-independent part of moving bytes.
 //!
-//! *Owns* the words and tools that every transport and every user of one share: [`Source`], [`Target`], [`Transport`],
+//! **Owns* the types and tools that every transport and its callers share: [`Source`], [`Target`], [`Transport`],
 //! [`PartFile`], [`RangeSet`], [`RateLimits`], [`RetryBudget`], [`FileName`], [`Checksum`], [`SafeUrl`], [`Failure`],
 //! [`ByteCount`].
 //!
@@ -10,8 +10,8 @@
 //!
 //! # Layers
 //!
-//! - `transport`: a job, and who does it
-//! - `part_file`: where bytes go until they are the file
+//! - `transport`: a job, and the trait that executes it
+//! - `part_file`: the bytes of an unfinished file, and the journal that says which are valid
 //! - `lane`: threads that may block on a disk
 //! - `os`: what differs between systems
 //! - `source`, `file_name`, `range_set`, `rate`, `retry`, `failure`, `byte_count`: the vocabulary

@@ -1,5 +1,5 @@
-//! What differs between operating systems, in one place. Linux has everything; elsewhere the portable fall-back is
-//! taken, and what has none answers `Unsupported`.
+//! What differs between operating systems, in one place. Other systems than Linux use the portable fallback; functions
+//! without one return `Unsupported`.
 
 mod file;
 #[cfg(target_os = "linux")]
@@ -18,13 +18,13 @@ use portable as imp;
 pub(crate) use file::{Stranger, create_own, make_own, open_in_place, read_at, strangers_access, write_all_at};
 pub use pipe::{CarryError, KernelPipe};
 
-/// Names this boot of the machine: what was written to the page cache is there as long as it stays the same. `None`
-/// where that cannot be told; then only synced data count after a restart.
+/// Identifies this boot of the machine: data in the page cache is valid while it stays the same. Where it is unknown,
+/// only synced data counts after a restart.
 pub(crate) fn boot_id() -> Option<String> {
     imp::boot_id()
 }
 
-/// Bytes that a file in `directory` may still take.
+/// Free bytes for a file in `directory`.
 pub(crate) fn free_bytes(directory: &Path) -> io::Result<u64> {
     imp::free_bytes(directory)
 }
@@ -49,28 +49,29 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     imp::rename_new(from, to)
 }
 
-/// A number for the file system that `path` lies on.
+/// Identifies the file system of `path`.
 pub(crate) fn device(path: &Path) -> Option<u64> {
     imp::device(path)
 }
 
-/// A number for the file on its file system, the same under another name.
+/// The inode number: identifies the file on its file system, whatever its name.
 pub(crate) fn inode(metadata: &std::fs::Metadata) -> u64 {
     imp::inode(metadata)
 }
 
-/// The process that holds a lock on `file`, if the system tells.
+/// The process that holds a lock on `file`, if the system can tell.
 pub(crate) fn lock_holder(file: &File) -> Option<u32> {
     imp::lock_holder(file)
 }
 
-/// Whether files in `directory` have owners of their own. Network and removable file systems often show one for all.
+/// Whether files in `directory` have owners of their own. Network and removable file systems often report the same
+/// owner for all.
 pub(crate) fn keeps_owners(directory: &Path) -> bool {
     imp::keeps_owners(directory)
 }
 
-/// The permissions of an ordinary new file of this process, if the system tells. Asked once: no code here changes them,
-/// and the answer takes longer than writing a small file.
+/// The permissions of an ordinary new file of this process (umask), if known. Read once: no code here changes them, and
+/// reading takes longer than writing a small file.
 fn usual_mode() -> Option<u32> {
     static MODE: std::sync::OnceLock<Option<u32>> = std::sync::OnceLock::new();
     *MODE.get_or_init(imp::usual_mode)

@@ -1,9 +1,9 @@
-//! The part file: where a download's bytes go until they are the file.
+//! The part file: the bytes of a download until it is complete.
 //!
-//! It lies beside its target as `<name>.svcpart`, is locked while somebody works on it, and has a journal
-//! (`<name>.svcpart.journal`) that says which bytes are there. A name belongs to whoever created its part file anew;
-//! the target itself appears at once and whole, by a rename, when the bytes are proved and on the disk. Both acts are
-//! announced before they are done, so that whoever keeps records has them there in time.
+//! It lies beside its target as `<name>.svcpart`, is locked while a run writes it, and has a journal
+//! (`<name>.svcpart.journal`) that says which bytes are valid. A name is claimed by creating its part file exclusively;
+//! the target itself appears complete, by a rename, once the bytes are verified and synced. Both steps are announced
+//! before they happen, so that the engine's records are on disk before the files change.
 
 mod claim;
 mod file;

@@ -1,4 +1,4 @@
-//! Which bytes of a file are there: a set of byte ranges, always sorted, never touching or overlapping.
+//! A set of byte ranges: the valid bytes of a file. Always sorted; ranges never touch or overlap.
 
 use std::fmt;
 
@@ -61,7 +61,7 @@ impl RangeSet {
         if range.is_empty() {
             return 0;
         }
-        // Everything from the first range that reaches our start to the last that begins by our end melts together.
+        // Merge everything from the first range that reaches our start to the last that begins by our end.
         let first = self.0.partition_point(|held| held.end < range.start);
         let last = self.0.partition_point(|held| held.start <= range.end);
         let melted = &self.0[first..last];
@@ -72,7 +72,7 @@ impl RangeSet {
         range.len() - held
     }
 
-    /// Takes `range` out.
+    /// Removes `range`.
     pub fn remove(&mut self, range: ByteRange) {
         if range.is_empty() {
             return;
@@ -95,7 +95,7 @@ impl RangeSet {
         self.0.iter().map(|range| range.len()).sum()
     }
 
-    /// Whether nothing is in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -172,7 +172,7 @@ mod tests {
 
     const SIZE: u64 = 64;
 
-    /// The same set as one flag per byte.
+    /// The set as one flag per byte.
     fn flags(set: &RangeSet) -> Vec<bool> {
         (0..SIZE)
             .map(|at| set.iter().any(|range| range.start <= at && at < range.end))

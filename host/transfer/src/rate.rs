@@ -13,11 +13,10 @@ use tokio::{
     time::Instant,
 };
 
-/// How much of a second a bucket holds at most. Bounds the burst after a pause, and with it the error over ten seconds
-/// to 1 %.
+/// Capacity of a bucket. Bounds the burst after a pause, and with it the error over ten seconds to 1 %.
 const BURST: Duration = Duration::from_millis(100);
 
-/// How much of a second one grant takes at most. Short grants share the limit evenly; each costs a wake-up.
+/// Upper bound of one grant. Short grants share the limit evenly; each costs a wake-up.
 const GRANT: Duration = Duration::from_millis(50);
 
 /// The most bytes in one grant however high the limit; a read buffer's worth.
@@ -32,12 +31,12 @@ struct Bucket {
     /// Bytes per second; 0 is no limit.
     rate: AtomicU64,
     level: Mutex<Level>,
-    /// First come, first served: who holds it is next to be granted. That is what makes sharing fair.
+    /// A fair lock: waiters are granted in order of arrival, which makes sharing fair.
     turn: FairMutex<()>,
     changed: Notify,
 }
 
-/// What a bucket holds. Negative after a grant that was used beyond what was there.
+/// The content of a bucket. Negative after a grant that exceeded it.
 #[derive(Debug, Default)]
 struct Level {
     bytes: f64,
@@ -52,7 +51,7 @@ impl RateLimiter {
         limiter
     }
 
-    /// Changes the limit; who waits now is served at the new rate.
+    /// Changes the limit; current waiters are served at the new rate.
     pub fn set(&self, bytes_per_second: u64) {
         if self.0.rate.swap(bytes_per_second, Ordering::Relaxed) != bytes_per_second {
             let mut level = self.level();
@@ -71,7 +70,7 @@ impl RateLimiter {
         self.0.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for this limiter's turn and until something may flow; `want` is what the caller could use.
+    /// Waits in line until bytes are available; `want` is how many the caller could use.
     async fn acquire(&self, want: u64) -> u64 {
         if self.get() == 0 {
             return want;
@@ -101,7 +100,7 @@ impl RateLimiter {
 }
 
 impl Level {
-    /// Takes `want` bytes, or says how long until they are there.
+    /// Takes `want` bytes, or returns the time until they are available.
     fn take(&mut self, want: u64, rate: u64, now: Instant) -> Result<u64, Duration> {
         let elapsed = self.at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
         self.at = Some(now);
@@ -132,8 +131,8 @@ fn as_f64(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// The limits that hold for a run. All connections of a run use clones of one value: it lets them into the limiters one
-/// at a time, so that the limiters see each run as one customer, however many connections it has.
+/// The limits that hold for a run. All connections of a run use clones of one value: it admits them to the limiters one
+/// at a time, so that each run gets one share, however many connections it has.
 #[derive(Debug, Clone)]
 pub struct RateLimits(Arc<Chain>);
 
@@ -180,7 +179,7 @@ impl RateLimits {
         granted
     }
 
-    /// Gives back what of a grant was not used.
+    /// Returns the unused part of a grant.
     pub fn refund(&self, unused: u64) {
         for limiter in &self.0.limiters {
             limiter.refund(unused);

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// How patient a run is.
+/// How often a run retries, and how long it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Failed attempts in a row, without progress between them, before the run gives up; `None` never gives up.
     pub attempts: Option<u32>,
     /// Wait after the first failure; doubles with each further one.
     pub base: Duration,
-    /// The longest wait that we choose ourselves.
+    /// Upper bound of the exponential back-off.
     pub cap: Duration,
 }
 
@@ -26,7 +26,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The longest `Retry-After` a run sits out. A server that asks for more gets its failure reported instead.
+/// The longest `Retry-After` that a run waits for. Beyond it the failure is reported instead.
 pub const LONGEST_SERVER_WAIT: Duration = Duration::from_mins(15);
 
 /// The budget itself: counts failures in a row and gives the wait before the next attempt.
@@ -42,9 +42,9 @@ impl RetryBudget {
         Self { policy, failures: 0 }
     }
 
-    /// Takes one retry for `failure`. `None` means give up: the failure will not go away by itself, the budget is used
-    /// up, or the server asks for a longer wait than [`LONGEST_SERVER_WAIT`]. `jitter` in 0..=1 spreads clients that
-    /// failed together: the wait is between half and the whole of the computed one.
+    /// Takes one retry for `failure`. `None` means give up: the failure is permanent, the budget is used up, or the
+    /// server asks for a longer wait than [`LONGEST_SERVER_WAIT`]. `jitter` in 0..=1 spreads clients that failed
+    /// together: the wait is between half and the whole of the computed one.
     pub fn take(&mut self, failure: &Failure, jitter: f64) -> Option<Duration> {
         if !failure.kind.is_transient() {
             return None;
@@ -60,7 +60,7 @@ impl RetryBudget {
         Some(doubled.min(self.policy.cap).mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0))
     }
 
-    /// The run got new bytes: the failures before no longer count.
+    /// The run got new bytes: earlier failures no longer count.
     pub fn progressed(&mut self) {
         self.failures = 0;
     }

@@ -1,4 +1,4 @@
-//! What is to be moved: a file, everywhere it can be had from, and how to ask for it.
+//! The source of a download: a file's URLs, the request, and what is known of the file beforehand.
 
 pub mod checksum;
 pub mod safe_url;
@@ -14,8 +14,8 @@ use crate::{
 
 pub use secret::{Credentials, Secret};
 
-/// Headers of the user that say nothing about who they are. Only these may reach another origin than the one that a
-/// request was made for; `Referer` is shortened for it, see [`referrer`].
+/// Headers that reveal nothing about the user. Only these may be sent to another origin than the request's own;
+/// `Referer` is shortened for it, see [`referrer`].
 const HARMLESS_HEADERS: [&str; 8] = [
     "accept",
     "accept-charset",
@@ -27,8 +27,8 @@ const HARMLESS_HEADERS: [&str; 8] = [
     "user-agent",
 ];
 
-/// Whether a header says nothing about the user, so that another origin may see it. Every other name is taken for a
-/// secret: tokens travel under any name (`X-Api-Key`).
+/// Whether a header reveals nothing about the user, so that another origin may see it. All others count as secret:
+/// tokens are sent under any name (`X-Api-Key`).
 pub fn is_harmless_header(name: &str) -> bool {
     HARMLESS_HEADERS
         .iter()
@@ -51,11 +51,11 @@ pub enum RequestBody {
     },
 }
 
-/// How to ask for the file. Body, cookies, credentials and all headers but the harmless ones are secrets: they belong to
-/// the origin of the URL that they were given for, the first of [`Source::urls`], and no other origin receives them.
+/// The request for the file. Body, cookies, credentials and all headers but the harmless ones are secrets: they belong
+/// to the origin of the URL that they were given for, the first of [`Source::urls`], and no other origin receives them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestOptions {
-    /// The method; `None` is GET. Anything but GET moves as one stream and is not resumed.
+    /// The method; `None` is GET. Anything but GET is downloaded as one stream and not resumed.
     pub method: Option<String>,
     /// The body, for methods that have one.
     pub body: Option<RequestBody>,
@@ -72,14 +72,14 @@ pub struct RequestOptions {
 }
 
 impl RequestOptions {
-    /// Removes what belongs to the origin that these options were given for, so that the rest can be used at another
+    /// Removes the secrets of the origin that these options are meant for, so that the rest can be used at another
     /// origin. Returns whether a secret was removed. A method goes with its body; the referrer keeps its origin only.
     pub fn drop_secrets(&mut self) -> bool {
         let given = self.clone();
         self.drop_secrets_of(&given)
     }
 
-    /// [`RequestOptions::drop_secrets`] for the secrets that are in `given`: what was given anew since then stays.
+    /// [`RequestOptions::drop_secrets`] for the secrets that are in `given`: newer ones stay.
     pub fn drop_secrets_of(&mut self, given: &Self) -> bool {
         let mut has_dropped = false;
         self.headers.retain(|header| {
@@ -112,9 +112,9 @@ impl RequestOptions {
     }
 }
 
-/// The `Referer` that a request to `url` carries for the page `text`. A login and a fragment in it are never sent (RFC
-/// 9110, section 10.1.3). Another origin than the one that the request was made for gets the page's origin, and nothing
-/// over plain HTTP of a page that was read over HTTPS: so do browsers (`strict-origin-when-cross-origin`).
+/// The `Referer` of a request to `url` from the page `text`. A login and a fragment in it are never sent (RFC 9110,
+/// section 10.1.3). Another origin than the one that the request was made for gets the page's origin, and a request
+/// over plain HTTP from an HTTPS page gets none, as in browsers (`strict-origin-when-cross-origin`).
 pub fn referrer(text: &str, url: &SafeUrl, is_own_origin: bool) -> Option<String> {
     if text.is_empty() {
         return None;
@@ -125,7 +125,7 @@ pub fn referrer(text: &str, url: &SafeUrl, is_own_origin: bool) -> Option<String
     origin_of_page(text).filter(|page| url.scheme() == "https" || !page.starts_with("https:"))
 }
 
-/// `text` as it is if it is no URL, or has neither login nor fragment.
+/// Removes login and fragment; text that is not a URL is returned unchanged.
 pub fn without_login_and_fragment(text: &str) -> String {
     let Ok(page) = SafeUrl::parse(text) else {
         return text.to_owned();
@@ -144,22 +144,22 @@ fn origin_of_page(text: &str) -> Option<String> {
     matches!(page.scheme(), "http" | "https").then(|| format!("{}/", page.as_url().origin().ascii_serialization()))
 }
 
-/// Who gave a source's URLs. What anybody but the user gave must not open the user's own network to them; which
-/// addresses may be reached is decided by `egress::reach`.
+/// Who supplied a source's URLs. URLs from anyone but the user must not reach into the user's own network;
+/// `egress::reach` decides which addresses are allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum GivenBy {
-    /// The user: they may lead anywhere.
+    /// The user: any address is allowed.
     #[default]
     User,
-    /// A page, a feed, a plugin, another device: they may lead to public addresses, and to the host that the user gave
-    /// on the way to them, as far as that goes.
+    /// A page, a feed, a plugin or another device: only public addresses are allowed, and the host that the user chose
+    /// on the way there.
     Other {
-        /// That host, if there was one.
+        /// That host, if any.
         user_host: Option<UserHost>,
     },
 }
 
-/// A host that the user gave on the way to a URL of another origin.
+/// A host that the user chose on the way to a URL of another origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserHost {
     /// As URLs spell it: in lower case, an IPv6 address in brackets.
@@ -172,8 +172,8 @@ pub struct UserHost {
 }
 
 impl UserHost {
-    /// The host of a URL that the user gave. Its services on other ports are the same owner's: lists of mirrors and
-    /// segments name them.
+    /// The host of a URL that the user entered. Any port of it is allowed, because lists of mirrors and segments use
+    /// several.
     pub fn typed(url: &url::Url) -> Option<Self> {
         Some(Self {
             host: url.host_str()?.into(),
@@ -182,13 +182,13 @@ impl UserHost {
         })
     }
 
-    /// The host of a page, `host` or `host:port`. None if `text` is neither.
+    /// The host of a page, `host` or `host:port`. `None` if `text` is neither.
     pub fn visited(text: &str) -> Option<Self> {
         let text = text.trim();
         let url = url::Url::parse(&format!("http://{text}/")).ok()?;
         let is_authority = url.path() == "/" && !text.contains(['/', '\\', '?', '#', '@']);
         let host = url.host_str().filter(|host| is_authority && !host.is_empty())?;
-        // The URL leaves a default port out, also where it was written.
+        // A parsed URL has no default port, even if it was written.
         let is_default = url.port().is_none() && text.ends_with(":80");
         Some(Self {
             host: host.into(),
@@ -198,14 +198,14 @@ impl UserHost {
     }
 }
 
-/// A file to move: its URLs, how to ask, and what is known of it beforehand.
+/// A file to download: its URLs, the request, and what is known of it beforehand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The first URL is the file's own; the others are mirrors of the same bytes. Never empty.
     pub urls: Vec<SafeUrl>,
-    /// Who gave them.
+    /// Who supplied the URLs.
     pub given_by: GivenBy,
-    /// How to ask. Its secrets go to the origin of the first URL only.
+    /// The request. Its secrets go to the origin of the first URL only.
     pub request: RequestOptions,
     /// The stored logins of the mirrors' own origins, by [`SafeUrl::origin`].
     pub logins: BTreeMap<String, Credentials>,
@@ -215,21 +215,22 @@ pub struct Source {
     pub ignore_tls_errors: bool,
     /// What the finished bytes must hash to.
     pub checksum: Option<Checksum>,
-    /// The size in bytes somebody promised. A hint until the server agrees; a disagreement is a failure.
+    /// The expected size in bytes, according to the page or plugin that supplied the URL. A server that disagrees is a
+    /// failure.
     pub promised_size: Option<u64>,
-    /// The media type somebody promised (`video/mp4`).
+    /// The expected media type (`video/mp4`), from the same place.
     pub promised_type: Option<String>,
-    /// What the file is joined from, in order. If there is anything, the first URL is not fetched: it says whose the
-    /// segments are, and what is secret of the request goes to its origin only.
+    /// The segments to join, in order. If there are any, the first URL is not fetched, but still is the origin that the
+    /// request's secrets belong to.
     pub segments: Arc<[Segment]>,
 }
 
 /// One of the resources, or parts of resources, that a file is joined from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it is.
+    /// The URL.
     pub url: SafeUrl,
-    /// Which bytes of what is there; `None` is all of it.
+    /// Which bytes of the resource; `None` is all of it.
     pub part: Option<ByteRange>,
     /// How it is encrypted, if it is.
     pub cipher: Option<Cipher>,
@@ -244,12 +245,12 @@ pub struct Cipher {
     pub iv: [u8; 16],
 }
 
-/// Where the key of encrypted segments is. Prints without the key.
+/// The key of encrypted segments, or its URL. Prints without the key.
 #[derive(Clone, PartialEq, Eq)]
 pub enum SegmentKey {
-    /// It is what this URL leads to.
+    /// The 16 bytes behind this URL.
     At(SafeUrl),
-    /// Here.
+    /// The key itself.
     Bytes([u8; 16]),
 }
 
@@ -263,7 +264,7 @@ impl fmt::Debug for SegmentKey {
 }
 
 impl Source {
-    /// A source with one URL and nothing else known.
+    /// A source with one URL and defaults for everything else.
     pub fn new(url: SafeUrl) -> Self {
         Self {
             urls: vec![url],

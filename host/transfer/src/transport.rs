@@ -1,4 +1,4 @@
-//! The seam between whoever wants a file (`engine`) and whoever can move it (`transfer-http`, …).
+//! The interface between the engine, which wants a file, and the transports (`transfer-http`, …), which download it.
 
 use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -17,25 +17,25 @@ use crate::{
 /// Where a file goes and what it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The directory; made if it does not exist.
+    /// The directory; created if missing.
     pub directory: PathBuf,
-    /// The name somebody chose; `None` takes it from the server or the URL.
+    /// The name that the user or a resolver chose; `None` takes it from the server or the URL.
     pub name: Option<FileName>,
     /// What to do when the name is taken.
     pub on_conflict: OnConflict,
     /// The path an earlier run of this task reserved ([`RunEvent::Reserved`]): its part file is this task's own.
     pub reserved: Option<PathBuf>,
-    /// Whether a part file that nobody holds and that came from the same source may be continued although this task
-    /// did not make it. For command-line runs, which keep no other record; a service leaves it off.
+    /// Whether an unlocked part file of the same source may be continued although no record says that this task created
+    /// it. For command-line runs, which keep no records; a service does not set it.
     pub adopt: bool,
-    /// Give the finished file the server's `Last-Modified` time.
+    /// Set the finished file's time to the server's `Last-Modified`.
     pub use_server_time: bool,
 }
 
 /// How many connections a run may open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionPlan {
-    /// This many segments, if the server allows ranges; 0 lets the planner find the number that pays.
+    /// This many segments, if the server allows ranges; 0 lets the planner find the best number.
     pub segments: u16,
     /// The most connections to one host in this run.
     pub per_host: u16,
@@ -57,9 +57,9 @@ impl Default for ConnectionPlan {
 /// One run of one task, as a transport receives it.
 #[derive(Debug)]
 pub struct Job {
-    /// What to move.
+    /// The source.
     pub source: Source,
-    /// Where to.
+    /// The target.
     pub target: Target,
     /// Over how many connections.
     pub connections: ConnectionPlan,
@@ -67,25 +67,25 @@ pub struct Job {
     pub limits: RateLimits,
     /// The one budget of retries, for all layers of the run.
     pub retry: RetryPolicy,
-    /// Where the run tells how it is doing.
+    /// Receives the run's progress and events.
     pub reporter: Reporter,
-    /// Cancelled to stop the run; it then saves what it has and ends as [`Outcome::Stopped`].
+    /// Cancelled to stop the run; it then saves its bytes and ends as [`Outcome::Stopped`].
     pub stop: CancellationToken,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The file is proved, synced and under its final name.
+    /// The file is verified, synced and has its final name.
     Finished(Finished),
-    /// The run was told to stop; what it has is saved and a later run goes on from it.
+    /// The run was asked to stop; its bytes are saved for a later run.
     Stopped,
     /// The name was taken and the rule is [`OnConflict::Skip`].
     Skipped {
         /// The file that is there.
         existing: PathBuf,
     },
-    /// The run gave up. What it has is saved if a later run may go on from it.
+    /// The run failed. Its bytes are saved if a later run can resume from them.
     Failed(Failure),
 }
 
@@ -100,19 +100,19 @@ pub struct Finished {
     pub received_bytes: u64,
 }
 
-/// What a run is doing.
+/// The stage of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stage {
-    /// Finding out what the source is.
+    /// Probing the source.
     #[default]
     Preparing,
-    /// Moving bytes.
+    /// Transferring bytes.
     Moving,
-    /// Proving the finished bytes.
+    /// Verifying the finished bytes.
     Verifying,
 }
 
-/// One byte range as a picture for people.
+/// One byte range, for a progress display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentView {
     /// First byte.
@@ -125,10 +125,10 @@ pub struct SegmentView {
     pub is_active: bool,
 }
 
-/// How a run is doing; the newest value replaces the one before.
+/// The progress of a run; a new value replaces the previous one.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
-    /// What it is doing.
+    /// Its stage.
     pub stage: Stage,
     /// The file's size, once known.
     pub total_bytes: Option<u64>,
@@ -144,19 +144,19 @@ pub struct Progress {
     pub segments: Arc<[SegmentView]>,
 }
 
-/// Something that happened in a run, in order, none dropped.
+/// An event of a run. Events are ordered and none is dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEvent {
-    /// The run reserves this final path; its part file is made beside it.
+    /// The run reserves this final path; its part file is created beside it.
     Reserved {
         /// The final path.
         path: PathBuf,
         /// The file's size, if known.
         total_bytes: Option<u64>,
     },
-    /// The proved part file is about to become this file.
+    /// The verified part file is about to be renamed.
     Landing(Landing),
-    /// Something worth telling the user, such as "the file changed at the server: starting over".
+    /// A message for the user, such as "the file changed at the server: starting over".
     Notice(String),
     /// An attempt failed and will be repeated after the wait.
     Retrying {
@@ -167,37 +167,38 @@ pub enum RunEvent {
     },
 }
 
-/// An event on its way to the listener.
+/// An event, with a receipt if the run waits for it.
 #[derive(Debug)]
 pub struct Report {
     /// The event.
     pub event: RunEvent,
-    /// Given back by a listener that keeps records, once the event is on the disk. Until then the run waits.
+    /// A listener that keeps records answers it once the event is on disk. Until then the run waits.
     pub receipt: Option<Receipt>,
 }
 
-/// What a run waits for that told something to be recorded. Dropping it says that nobody keeps records here.
+/// The answer that a run waits for after an event that must be recorded. Dropping it means that the listener keeps no
+/// records.
 #[derive(Debug)]
 pub struct Receipt(oneshot::Sender<Result<Recorded, Failure>>);
 
 impl Receipt {
-    /// Lets the run go on, or end.
+    /// Lets the run continue or fail.
     pub fn give(self, recorded: Result<Recorded, Failure>) {
         let _run_ended = self.0.send(recorded);
     }
 }
 
-/// Events a run may be ahead of its reader; past that it waits.
+/// Queued events; beyond this the run waits for its listener.
 const EVENT_BACKLOG: usize = 32;
 
-/// A run's voice: progress as a value that is replaced, events as a bounded stream.
+/// The sending half of a run's progress (a value that is replaced) and events (a bounded queue).
 #[derive(Debug, Clone)]
 pub struct Reporter {
     progress: watch::Sender<Progress>,
     events: mpsc::Sender<Report>,
 }
 
-/// The listener's end of a [`Reporter`].
+/// The receiving half of a [`Reporter`].
 #[derive(Debug)]
 pub struct Reports {
     /// The newest progress.
@@ -207,7 +208,7 @@ pub struct Reports {
 }
 
 impl Reporter {
-    /// A reporter and the end that listens to it.
+    /// A connected pair.
     pub fn new() -> (Self, Reports) {
         let (progress, progress_reader) = watch::channel(Progress::default());
         let (events, event_reader) = mpsc::channel(EVENT_BACKLOG);
@@ -225,13 +226,13 @@ impl Reporter {
         self.progress.send_replace(progress);
     }
 
-    /// Tells an event; waits while the listener is [`EVENT_BACKLOG`] behind, and does nothing once it is gone.
+    /// Sends an event; waits while the listener is [`EVENT_BACKLOG`] behind, and does nothing once it was dropped.
     pub async fn event(&self, event: RunEvent) {
         let _gone = self.events.send(Report { event, receipt: None }).await;
     }
 
-    /// Tells an event that must be on the disk before the run goes on, and waits until it is. Nothing is waited for if
-    /// the listener is gone. Cancel-safe: the event may then be recorded, which says no more than that the run meant it.
+    /// Sends an event that must be on disk before the run continues, and waits until it is. Returns at once if the
+    /// listener was dropped. Cancel-safe: the event may still be recorded, which only means that the run intended it.
     pub async fn record(&self, event: RunEvent) -> Result<Recorded, Failure> {
         let (sender, receipt) = oneshot::channel();
         let report = Report {
@@ -248,12 +249,12 @@ impl Reporter {
 /// The future of a run.
 pub type RunFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-/// A protocol: something that can move files of its schemes.
+/// A protocol implementation: downloads files of its schemes.
 pub trait Transport: Send + Sync + fmt::Debug {
-    /// The URL schemes it moves, lower-case.
+    /// The URL schemes that it supports, lower-case.
     fn schemes(&self) -> &'static [&'static str];
 
-    /// Moves the file of `job`. The future may be dropped, but a run should be ended through `job.stop`: only then is
-    /// its progress saved. A panic inside is the caller's to catch.
+    /// Downloads the file of `job`. The future may be dropped, but a run should be ended through `job.stop`: only then
+    /// is its progress saved. The caller catches panics.
     fn run(&self, job: Job) -> RunFuture;
 }

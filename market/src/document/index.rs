@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Most places that a package may be at.
+/// The most mirrors of a package.
 const MAX_MIRRORS: usize = 8;
 
 /// Most versions of a plugin that an index keeps.
@@ -23,7 +23,7 @@ const MAX_VERSIONS: usize = 200;
 /// Most changes of an author's key that are followed.
 const MAX_ROTATIONS: usize = 16;
 
-/// Which plugins there are. No plugin has a version or a number twice.
+/// The index of a source. No plugin has a version or a number twice.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     pub(crate) seq: u64,
@@ -40,7 +40,7 @@ pub struct Plugin {
     pub description: String,
     /// Where to read more.
     pub homepage: Option<String>,
-    /// Words to find it by.
+    /// Search terms.
     pub tags: Vec<String>,
     /// Who signs it.
     pub author: Author,
@@ -85,7 +85,7 @@ pub struct Entry {
     pub signature: Compact,
     /// How many recorded exchanges it brings to try it with.
     pub fixtures: u32,
-    /// Why nobody shall install it any more.
+    /// Why it must not be installed any more.
     pub yanked: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Index {
 }
 
 impl Author {
-    /// Whether `old` handed over to the present key, perhaps through others, each of which said so itself.
+    /// Whether a chain of rotations, each signed by the key before it, leads from `old` to the present key.
     pub(crate) fn follows(&self, identity: &Identity, old: PublicKey) -> bool {
         let mut key = old;
         for rotation in &self.rotations {
@@ -180,7 +180,7 @@ fn plugin(record: PluginRecord) -> Result<Plugin, String> {
     Ok(Plugin {
         name: record.name,
         description: record.description,
-        // It becomes a link on a page of the service.
+        // It becomes a link on a page of the service: other schemes could run scripts.
         homepage: record
             .homepage
             .filter(|url| url.starts_with("https://") || url.starts_with("http://")),

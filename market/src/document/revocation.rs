@@ -65,7 +65,7 @@ impl Revocations {
         &self.items
     }
 
-    /// The worst that is said of a version.
+    /// The most severe revocation of a version.
     pub fn of(&self, identity: &Identity, version: &Version, sha256: &Digest) -> Option<&Revocation> {
         let hits = self.items.iter().filter(|item| {
             item.identity == *identity

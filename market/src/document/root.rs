@@ -1,4 +1,4 @@
-//! Who may speak for a source.
+//! The root document: which keys may sign which documents of a source.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -15,7 +15,7 @@ const MAX_NAME_CHARACTERS: usize = 80;
 /// The longest identifier of a source in bytes; it is part of file names.
 const MAX_ID_BYTES: usize = 64;
 
-/// What a source calls itself, for ever.
+/// The permanent id of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(String);
 
@@ -42,7 +42,7 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// Who may speak for a source; checked, and signed by those who may say so.
+/// A root document, validated and signed by the required keys.
 #[derive(Debug, Clone)]
 pub struct Root {
     seq: u64,
@@ -78,7 +78,7 @@ impl Root {
         self.seq
     }
 
-    /// From when on nobody shall believe it.
+    /// When it expires.
     pub fn expires(&self) -> Timestamp {
         self.expires
     }
@@ -93,7 +93,7 @@ impl Root {
         &self.name
     }
 
-    /// Who speaks in `role`.
+    /// The keys of `role`.
     pub fn role(&self, role: Role) -> &Keys {
         &self.roles[&role]
     }

@@ -1,5 +1,5 @@
-//! JSON from strangers: no key twice, no deep nesting, nothing behind the end. Two readers that differ in what they make
-//! of a doubled key are how a check is fooled.
+//! Strict parsing of untrusted JSON: no duplicate keys, no deep nesting, no trailing data. Parsers that treat duplicate
+//! keys differently could be played off against each other.
 
 use std::{collections::HashSet, fmt};
 

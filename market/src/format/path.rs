@@ -1,5 +1,5 @@
-//! How the files of a source are called. Every name holds a number and its bytes never change, except
-//! [`TIMESTAMP_SIGNATURE`], which says which numbers are the newest.
+//! The file names of a source. Every name holds a number and its bytes never change, except [`TIMESTAMP_SIGNATURE`],
+//! which says which numbers are the newest.
 
 use crate::{Identity, Role};
 

@@ -2,16 +2,16 @@
 
 use std::{fmt, str::FromStr};
 
-/// In which role a key speaks.
+/// The role of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// Says which keys there are.
+    /// Signs roots.
     Root,
-    /// Says what is the newest.
+    /// Signs timestamps.
     Timestamp,
-    /// Says which plugins there are.
+    /// Signs indexes.
     Index,
-    /// Says which must not run.
+    /// Signs revocations.
     Revocations,
 }
 

@@ -1,5 +1,5 @@
 //! The management API, the start page, and file downloads for browsers. Doc comments of handlers and of their records
-//! become the OpenAPI description.
+//! become the `OpenAPI` description.
 
 pub(crate) mod docs;
 pub(crate) mod group;

@@ -116,7 +116,7 @@ fn described() -> OpenApiRouter<App> {
     router
 }
 
-/// The OpenAPI description, as served at `GET /api/v1/openapi.json`.
+/// The `OpenAPI` description, as served at `GET /api/v1/openapi.json`.
 pub fn openapi() -> String {
     let (_, mut api) = described().split_for_parts();
     description::complete(&mut api);

@@ -1,4 +1,4 @@
-//! Compares responses with the OpenAPI description.
+//! Compares responses with the `OpenAPI` description.
 
 use std::sync::LazyLock;
 

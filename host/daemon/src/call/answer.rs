@@ -1,4 +1,4 @@
-//! Who calls, and how a call went.
+//! The caller of a method and the outcome of its call, which decides when the reply may be sent.
 
 use std::sync::Arc;
 
@@ -9,29 +9,27 @@ use serde_json::value::RawValue;
 
 use crate::{hub::ring::Streamed, refusal::Refuse as _};
 
-/// Who calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Peer {
-    /// The agent of this machine, which may read passwords.
+    /// Said hello as the agent of this machine, which may read passwords.
     pub(crate) is_local_agent: bool,
-    /// It wants the sequence of a write in its reply.
+    /// Asked in hello for the event sequence in the reply to a write.
     pub(crate) wants_sequences: bool,
 }
 
-/// How a call went.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// Nothing changed.
     Read(Box<RawValue>),
-    /// Something changed; to be answered after the events of it.
+    /// State changed: the reply is sent after the events of the change.
     Wrote(Box<RawValue>),
-    /// A result with many tasks, and the sequence if it is a snapshot.
+    /// A result with all tasks, and the sequence if it is a snapshot.
     Streamed(StreamedResult, Option<u64>),
-    /// The service is to end once this is answered.
+    /// The service shuts down after this reply.
     Stop(Box<RawValue>),
 }
 
-/// A result whose tasks are encoded while it is sent.
+/// A result whose tasks are encoded while it is sent, so that it is never in memory as a whole.
 #[derive(Debug)]
 pub(crate) struct StreamedResult {
     pub(super) head: String,
@@ -40,7 +38,7 @@ pub(crate) struct StreamedResult {
 }
 
 impl StreamedResult {
-    /// As the reply to the call `id`.
+    /// Wraps the result as the reply to the call `id`.
     pub(crate) fn for_reply(self, id: &Id) -> Streamed {
         let id = serde_json::to_string(id).expect("an id always encodes");
         Streamed {

@@ -19,7 +19,7 @@ use crate::{
     service::Service,
 };
 
-/// Sub-directories of one answer; people look for one among dozens.
+/// Bounds one answer. The list is for a directory picker, where more are of no use.
 const MAX_ENTRIES: usize = 2000;
 
 pub(super) async fn call(service: &Service, method: Method, request: &Request) -> Result<Answer, RpcError> {
@@ -73,7 +73,7 @@ fn list(dir: &Path) -> Result<FsListResult, RpcError> {
     })
 }
 
-/// What goes into an export: nothing in it is a secret.
+/// The diagnostics file that users attach to bug reports: no field may hold a secret.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Export {
@@ -92,7 +92,7 @@ struct Failed {
     message: String,
 }
 
-/// Failed tasks of an export.
+/// Bounds the size of an export.
 const MAX_FAILED: usize = 1000;
 
 async fn export(service: &Service) -> Result<Answer, RpcError> {
@@ -101,7 +101,7 @@ async fn export(service: &Service) -> Result<Answer, RpcError> {
         let failure = task.failure()?;
         Some(Failed {
             task_id: task.id.to_string(),
-            // Printed without passwords and the values of the query.
+            // `SafeUrl` prints without passwords and query values.
             url: task.url().to_string(),
             kind: failure.kind.code(),
             message: failure.message.clone(),
@@ -122,7 +122,7 @@ async fn export(service: &Service) -> Result<Answer, RpcError> {
     read(&ExportResult { export_id })
 }
 
-/// The memory of this process; none where the system does not say it in this way.
+/// Resident memory of this process; `None` without `/proc`.
 fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -131,7 +131,7 @@ fn resident_bytes() -> Option<u64> {
 }
 
 impl Service {
-    /// Where new files go.
+    /// The default download directory.
     fn save_dir(&self) -> PathBuf {
         let settings = self.engine.settings().settings;
         settings

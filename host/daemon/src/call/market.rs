@@ -1,4 +1,4 @@
-//! The market: what there is to install, the sources that say so, and installing from them.
+//! `daemon.plugin.market*`: the plugins on offer, the market sources, and installing from them.
 
 use jiff::Timestamp;
 use plugin_host::{

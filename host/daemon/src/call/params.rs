@@ -1,16 +1,15 @@
-//! Params that several methods share.
+//! Parsing of params that several methods share.
 
 use engine::{FileFate, TaskId};
 use plugin_host::Identity;
 use protocol::{ErrorCode, RpcError};
 
-/// The id that `text` names. What is no id names no task.
+/// Text that is not an id is answered as an unknown task, not as an invalid field.
 pub(super) fn task_id(text: &str) -> Result<TaskId, RpcError> {
     text.parse()
         .map_err(|_| RpcError::application(ErrorCode::NotFound, format!("task not found: {text}")).with_field("taskId"))
 }
 
-/// What becomes of the finished files of deleted tasks.
 pub(super) fn fate(delete_files: bool) -> FileFate {
     if delete_files { FileFate::Delete } else { FileFate::Keep }
 }

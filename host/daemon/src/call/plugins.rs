@@ -139,7 +139,7 @@ async fn choose_host(plugins: &Plugins, params: &ChoosePluginHostParams) -> Resu
     plugins.choose_host(plugin, host, choice).await.refused()
 }
 
-/// The archive in a file of this machine.
+/// Reads an archive from a path on this machine.
 async fn read_archive(path: PathBuf) -> Result<Vec<u8>, RpcError> {
     if !path.is_absolute() {
         return Err(invalid("path", "path must be absolute"));

@@ -1,4 +1,4 @@
-//! What plugins make of a URL, and the groups that come of it.
+//! The preview of a URL by plugins, and the creation of groups from its items.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,8 @@ use crate::{
 /// The longest path of a file below its group's directory, in components.
 const MAX_DEPTH: usize = 8;
 
-/// How the user would ask for the URL.
-fn own_request(request: &ResolvePreviewRequest) -> RequestOptions {
+/// The request options that the user entered for this URL.
+fn request_options(request: &ResolvePreviewRequest) -> RequestOptions {
     let headers = request.extra_headers.iter();
     RequestOptions {
         headers: headers
@@ -35,11 +35,11 @@ fn own_request(request: &ResolvePreviewRequest) -> RequestOptions {
     }
 }
 
-/// What is behind a URL. Every failure is an answer too: people read it beside the field they typed the URL into.
+/// Previews a URL. Failures are successful replies that carry a message: clients show it beside the URL field.
 pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -> Result<Answer, RpcError> {
     let url = TaskSpec::parse(&request.url).refused()?.urls.remove(0);
     let given = Given {
-        request: own_request(&request),
+        request: request_options(&request),
         proxies: service.proxies(),
         ..Given::by_user(url.as_url().clone())
     };
@@ -78,7 +78,7 @@ pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -
     read(&response)
 }
 
-/// What to tell about a URL that would be a plugin's if the user agreed to what that asks for.
+/// The message for a URL that matches a plugin whose permissions the user has not granted yet.
 pub(super) fn waiting(service: &Service, url: &SafeUrl) -> Option<String> {
     let plugins = service.plugins.as_ref()?;
     if plugins.claim(url.as_url()).is_some() {
@@ -107,7 +107,7 @@ fn variant(variant: Variant) -> PreviewVariantDto {
     }
 }
 
-/// Items of a preview become tasks, each asking its plugin for its link when its turn comes.
+/// Creates a task per preview item. Each resolves its link when it starts, because links expire.
 pub(super) async fn create_group(service: &Service, request: CreateGroupRequest) -> Result<Answer, RpcError> {
     if request.items.is_empty() {
         return Err(invalid("items", "items must not be empty"));
@@ -180,7 +180,7 @@ fn member(item: &GroupItemDto, resolver: &ResolverId, root: &Path, common: &Task
     })
 }
 
-/// `path` below `root`, and nowhere else.
+/// Joins `path` to `root`; refuses whatever would lead outside of `root`.
 fn below(root: &Path, path: &str) -> Result<PathBuf, RpcError> {
     let parts: Vec<_> = path
         .split(['/', '\\'])

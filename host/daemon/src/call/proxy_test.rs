@@ -1,4 +1,4 @@
-//! Whether something at an address answers like a proxy, and how fast.
+//! `daemon.config.proxyTest`: whether an address answers a proxy's handshake, and in how many milliseconds.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use tokio::{
 
 use crate::refusal::invalid;
 
-/// How long a proxy may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// For the whole handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The answer of SOCKS 5 that no password is needed, and that one is (RFC 1928 §3).
+/// Authentication methods of SOCKS 5 (RFC 1928 §3).
 const NO_PASSWORD: u8 = 0;
 const PASSWORD: u8 = 2;
 
-/// Connects and says the first words of the proxy's protocol. Nothing is fetched through it.
+/// Connects and starts the proxy's handshake. Nothing is fetched through the proxy.
 pub(crate) async fn run(params: &ProxyTestParams) -> Result<ProxyTestResult, RpcError> {
     let host = params.host.trim();
     if host.is_empty() || host.contains(['/', '@', '\r', '\n', ' ']) {
@@ -50,12 +50,12 @@ pub(crate) async fn run(params: &ProxyTestParams) -> Result<ProxyTestResult, Rpc
             .ok_or_else(|| invalid("port", "port must be 1 to 65535, or empty"))?,
     };
     let began = Instant::now();
-    let outcome = timeout(PATIENCE, greet(params, host, port)).await;
+    let outcome = timeout(HANDSHAKE_TIMEOUT, greet(params, host, port)).await;
     let failed = |code, reason: String| Err(RpcError::application(code, format!("the proxy {host}:{port} {reason}")));
     match outcome {
         Err(_) => failed(
             ErrorCode::Timeout,
-            format!("did not answer within {} s", PATIENCE.as_secs()),
+            format!("did not answer within {} s", HANDSHAKE_TIMEOUT.as_secs()),
         ),
         Ok(Err(error)) => failed(ErrorCode::Unavailable, format!("cannot be used: {error}")),
         Ok(Ok(())) => Ok(ProxyTestResult {
@@ -65,13 +65,14 @@ pub(crate) async fn run(params: &ProxyTestParams) -> Result<ProxyTestResult, Rpc
 }
 
 async fn greet(params: &ProxyTestParams, host: &str, port: u16) -> std::io::Result<()> {
-    // The user asks about this proxy.
-    let dialled = egress::dial(&Names::default(), (host, port), Reach::Anywhere, PATIENCE).await;
+    // The user names this proxy, so private addresses are allowed.
+    let dialled = egress::dial(&Names::default(), (host, port), Reach::Anywhere, HANDSHAKE_TIMEOUT).await;
     let mut stream = dialled.map_err(std::io::Error::other)?;
     match params.proxy_type.as_str() {
         "socks5" => greet_socks5(&mut stream, params).await,
         "http" => greet_http(&mut stream, params, host).await,
-        // These say nothing before they are told a target (SOCKS 4) or TLS has begun; that they accept is the test.
+        // SOCKS 4 sends nothing before a target is named, HTTPS nothing before TLS: accepting the connection is the
+        // test.
         _ => Ok(()),
     }
 }
@@ -90,7 +91,7 @@ async fn greet_socks5(stream: &mut TcpStream, params: &ProxyTestParams) -> std::
     match answer {
         [5, NO_PASSWORD] => Ok(()),
         [5, PASSWORD] if has_user => {
-            // RFC 1929; the lengths were checked before.
+            // RFC 1929; lengths fit in a byte: checked by the caller.
             let mut login = vec![1];
             for text in [&params.username, &params.password] {
                 login.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
@@ -118,7 +119,7 @@ async fn greet_http(stream: &mut TcpStream, params: &ProxyTestParams, host: &str
     };
     let request = format!("OPTIONS * HTTP/1.1\r\nHost: {host}\r\n{login}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
-    // "HTTP/1.1 407" is all that counts of the answer.
+    // Only the status line up to the code matters: "HTTP/1.1 407".
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).await?;
     if !answer.starts_with(b"HTTP/1.") {

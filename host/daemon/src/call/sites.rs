@@ -71,7 +71,7 @@ async fn entries(service: &Service) -> Result<Vec<SiteAuthEntryDto>, RpcError> {
         .collect())
 }
 
-/// The credential that a request to `url` gets, password included, or null.
+/// The stored credential that a request to `url` would use, with its password, or null. Only the agent may read it.
 async fn credential(service: &Service, url: &SafeUrl, peer: &Peer) -> Result<Answer, RpcError> {
     if !peer.is_local_agent {
         return Err(RpcError::application(

@@ -23,11 +23,11 @@ use crate::{
     view,
 };
 
-/// Tasks that one call may make. A frame holds no more of them anyway.
+/// More would not fit into a frame anyway.
 const MAX_CREATED: usize = 20_000;
 
 const MAX_PAGE: u32 = 200;
-const USUAL_PAGE: u32 = 50;
+const DEFAULT_PAGE: u32 = 50;
 
 pub(super) async fn call(service: &Service, method: Method, request: &Request) -> Result<Answer, RpcError> {
     let engine = &service.engine;
@@ -91,7 +91,7 @@ fn one(request: &Request) -> Result<TaskId, RpcError> {
     task_id(&params.task_id)
 }
 
-/// Ids that name no task do not matter in a batch.
+/// Skips ids that do not parse: a batch ignores unknown tasks.
 fn known(ids: &[String]) -> Vec<TaskId> {
     ids.iter().filter_map(|id| id.parse().ok()).collect()
 }
@@ -100,7 +100,6 @@ fn many(params: &TaskIdsParams) -> Vec<TaskId> {
     known(&params.task_ids)
 }
 
-/// All tasks as one array, encoded while it is sent.
 async fn all(service: &Service) -> Result<Answer, RpcError> {
     let snapshot = service.engine.snapshot().await.refused()?;
     let result = StreamedResult {
@@ -177,7 +176,7 @@ async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Ans
     })
 }
 
-/// The specifications of several tasks; a refusal says which.
+/// The specifications of several tasks; an error names the index of the bad one.
 pub(super) fn specs(requests: Vec<CreateTaskRequest>) -> Result<Vec<TaskSpec>, RpcError> {
     if requests.is_empty() || requests.len() > MAX_CREATED {
         let message = format!("requests has {} items; it must have 1 to {MAX_CREATED}", requests.len());
@@ -195,7 +194,7 @@ pub(super) fn specs(requests: Vec<CreateTaskRequest>) -> Result<Vec<TaskSpec>, R
     specs.collect()
 }
 
-/// Changes what was asked for. A file that has begun gets its new name on the disk.
+/// Changes options of a task. If its file has begun, the file is renamed on disk.
 async fn change(service: &Service, params: ChangeTaskParams) -> Result<Answer, RpcError> {
     let engine = &service.engine;
     let id = task_id(&params.task_id)?;
@@ -219,7 +218,7 @@ async fn activity(service: &Service, params: ActivityParams) -> Result<Answer, R
         (None, Some(id)) => Page::After(id),
         (Some(_), Some(_)) => return Err(invalid("beforeId", "beforeId and afterId exclude each other")),
     };
-    let limit = params.limit.unwrap_or(USUAL_PAGE);
+    let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
         return Err(invalid(
             "limit",

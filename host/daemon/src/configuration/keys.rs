@@ -12,22 +12,22 @@ use transfer::ByteCount;
 
 use crate::refusal::invalid;
 
-/// What a key takes.
+/// The values that a key accepts.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Flag,
-    /// A whole number within bounds.
+    /// An integer between these bounds, inclusive.
     Number(i64, i64),
     /// A number that is not negative.
     Ratio,
-    /// Any text.
+    /// Up to [`MAX_TEXT_BYTES`].
     Text,
     OneOf(&'static [&'static str]),
     /// `https://…` without query and fragment, or empty.
     HttpsBase,
     /// A JSON array, or empty.
     JsonArray,
-    /// Written by the service itself.
+    /// Set by the service, refused in a patch.
     ReadOnly,
 }
 
@@ -41,10 +41,9 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-/// The longest value of a text key: room for a list of trackers, while a patch still fits into one frame.
+/// Lists of trackers and servers are long, but a patch must fit in one frame.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-/// The upper limit of numbers that have no other one.
 const MANY: i64 = 1_000_000_000;
 
 const UNITS: Kind = Kind::OneOf(&["minutes", "hours", "days"]);
@@ -113,7 +112,7 @@ pub(crate) fn with_defaults(stored: &BTreeMap<String, String>) -> impl Iterator<
     })
 }
 
-/// The value of a key.
+/// The stored value, or the default.
 pub(crate) fn value<'s>(stored: &'s BTreeMap<String, String>, name: &str) -> &'s str {
     let key = KEYS.iter().find(|key| key.name == name);
     stored

@@ -1,4 +1,5 @@
-//! One `/rpc` connection: proof, hello, then calls side by side, answered as they finish.
+//! One `/rpc` connection: proof, hello, then concurrent calls, answered as they finish. Calls that are not slow reach
+//! the engine in the order of their frames.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -37,26 +38,26 @@ use crate::{
     hub::ask::Ended,
     service::{
         Service,
-        access::{Handshake, Session, Step},
+        access::{Credential, Handshake, Step},
     },
 };
 
-/// Calls that one connection may have in flight; more wait in the socket. Many, so that one commit to disk serves many.
+/// Calls that one connection may have in flight; more wait in the socket. The number is high so that one commit to disk
+/// covers many writes.
 const MAX_IN_FLIGHT: usize = 1024;
 
-/// Replies that may wait for the socket.
+/// Replies queued for the socket.
 const OUTGOING_BACKLOG: usize = 256;
 
-/// How long a client may take to prove who it is.
-const PROOF_TIME: Duration = Duration::from_secs(10);
+const PROOF_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the other side may take to answer a close frame.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// For the peer to answer a close frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a frame may have so that it can be refused with a word; beyond that the socket is closed at once.
+/// Frames up to this size are refused with an error; larger ones close the socket at once.
 const HARD_FRAME_BYTES: usize = 2 * MAX_REQUEST_BYTES;
 
-/// Buffers of one socket. Connections are many and mostly silent.
+/// Read and write buffer of one socket. Small, because connections are many and mostly idle.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 type Calls<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Option<Outgoing>> + Send + 'a>>>;
@@ -80,7 +81,7 @@ where
         has_said_hello: false,
         peer: Peer::default(),
         seat,
-        is_cut_off: false,
+        reported_overdraft: false,
     }
     .run(sink, is_known)
     .await;
@@ -93,16 +94,14 @@ struct Connection<S> {
     has_said_hello: bool,
     peer: Peer,
     seat: Arc<Seat<()>>,
-    is_cut_off: bool,
+    reported_overdraft: bool,
 }
 
-/// A frame, as far as it concerns us.
 enum Incoming {
-    /// A request, or why it is none.
+    /// A request, or why the frame is not one.
     Request(Result<Request, RpcError>),
-    /// Something that ends the connection, with the words for it.
+    /// A violation that ends the connection: the error reply, then the close code and reason.
     Refused(RpcError, u16, &'static str),
-    /// The other side is gone.
     Gone,
 }
 
@@ -121,12 +120,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             let session = if is_known {
                 None
             } else {
-                match timeout(PROOF_TIME, self.prove(&outgoing)).await {
+                match timeout(PROOF_TIMEOUT, self.prove(&outgoing)).await {
                     Ok(Some(session)) => {
                         self.seat.authenticate();
                         Some(session)
                     }
-                    Ok(None) => return self.farewell(outgoing).await,
+                    Ok(None) => return self.await_close(outgoing).await,
                     Err(_) => {
                         refuse(
                             &outgoing,
@@ -134,27 +133,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                             crate::service::access::unauthorized("no proof came in time"),
                         )
                         .await;
-                        hang_up(&outgoing, close::UNAUTHORIZED, close::UNAUTHORIZED_REASON).await;
-                        return self.farewell(outgoing).await;
+                        close(&outgoing, close::UNAUTHORIZED, close::UNAUTHORIZED_REASON).await;
+                        return self.await_close(outgoing).await;
                     }
                 }
             };
-            self.converse(&outgoing, &stop).await;
+            self.serve_calls(&outgoing, &stop).await;
             drop(session);
-            self.farewell(outgoing).await;
+            self.await_close(outgoing).await;
         };
-        // Either half ends the other: without a writer nothing is answered, without a reader nothing is asked.
+        // Either half ends the other: without the writer there are no replies, without the reader no requests.
         tokio::pin!(reading);
         let writing = writer.run();
         tokio::pin!(writing);
         tokio::select! {
             () = &mut reading => writing.await,
-            () = &mut writing => drop(timeout(FAREWELL, reading).await),
+            () = &mut writing => drop(timeout(CLOSE_TIMEOUT, reading).await),
         }
     }
 
-    /// Proof first. `None` if it failed; the refusal is on its way then.
-    async fn prove(&mut self, outgoing: &mpsc::Sender<Outgoing>) -> Option<Session> {
+    /// Runs the proof. `None` if it failed; the error reply is already queued then.
+    async fn prove(&mut self, outgoing: &mpsc::Sender<Outgoing>) -> Option<Credential> {
         let mut handshake = Handshake::default();
         loop {
             let unauthorized = (close::UNAUTHORIZED, close::UNAUTHORIZED_REASON);
@@ -174,12 +173,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 Incoming::Gone => return None,
             };
             refuse(outgoing, id, error).await;
-            hang_up(outgoing, code, reason).await;
+            close(outgoing, code, reason).await;
             return None;
         }
     }
 
-    fn prove_step(&self, handshake: &mut Handshake, request: &Request) -> Result<(Reply, Option<Session>), RpcError> {
+    fn prove_step(
+        &self,
+        handshake: &mut Handshake,
+        request: &Request,
+    ) -> Result<(Reply, Option<Credential>), RpcError> {
         let id = request
             .id
             .clone()
@@ -193,8 +196,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Calls and answers, until either side has enough.
-    async fn converse(&mut self, outgoing: &mpsc::Sender<Outgoing>, stop: &CancellationToken) {
+    /// Reads and executes calls until either side closes.
+    async fn serve_calls(&mut self, outgoing: &mpsc::Sender<Outgoing>, stop: &CancellationToken) {
         let slow = Arc::new(Semaphore::new(SLOW_LANE));
         let mut calls = Calls::new();
         loop {
@@ -213,14 +216,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     Incoming::Request(Err(error)) => refuse(outgoing, None, error).await,
                     Incoming::Refused(error, code, reason) => {
                         refuse(outgoing, None, error).await;
-                        hang_up(outgoing, code, reason).await;
+                        close(outgoing, code, reason).await;
                         break;
                     }
                     Incoming::Gone => break,
                 },
             }
         }
-        // What was begun has its effect; only its answers may find nobody.
+        // Calls in flight still take effect; only their replies may be lost.
         while let Some(done) = calls.next().await {
             if let Some(done) = done {
                 let _gone = outgoing.try_send(done);
@@ -228,17 +231,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Waits for the other side's half of the close, so that it can read ours.
-    async fn farewell(&mut self, outgoing: mpsc::Sender<Outgoing>) {
+    /// Waits for the peer's close frame: dropping the socket earlier could discard ours before it is read.
+    async fn await_close(&mut self, outgoing: mpsc::Sender<Outgoing>) {
         drop(outgoing);
         let silence = async { while !matches!(self.next().await, Incoming::Gone) {} };
-        let _out_of_patience = timeout(FAREWELL, silence).await;
+        let _out_of_patience = timeout(CLOSE_TIMEOUT, silence).await;
     }
 
     async fn next(&mut self) -> Incoming {
         loop {
             return match self.stream.next().await {
-                Some(Ok(Message::Text(text))) if text.len() >= MAX_REQUEST_BYTES => too_big(),
+                Some(Ok(Message::Text(text))) if text.len() >= MAX_REQUEST_BYTES => frame_too_large(),
                 Some(Ok(Message::Text(text))) => Incoming::Request(Request::read(&text)),
                 Some(Ok(Message::Binary(_))) => Incoming::Refused(
                     RpcError::invalid_request("a frame is text"),
@@ -246,15 +249,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     "binary-frame",
                 ),
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
-                Some(Err(Error::Capacity(_))) => too_big(),
-                // Before its proof a client may send less than a frame; it hears of it once.
-                Some(Err(_)) if self.seat.is_overdrawn() && !std::mem::replace(&mut self.is_cut_off, true) => too_big(),
+                Some(Err(Error::Capacity(_))) => frame_too_large(),
+                // Before its proof a client may send less than a frame. Report the violation once.
+                Some(Err(_)) if self.seat.is_overdrawn() && !std::mem::replace(&mut self.reported_overdraft, true) => {
+                    frame_too_large()
+                }
                 Some(Ok(Message::Close(_)) | Err(_)) | None => Incoming::Gone,
             };
         }
     }
 
-    /// Starts a call. Calls that are not slow reach the engine in the order in which they came.
+    /// Starts a call. Polls each call once at once, so that calls that are not slow reach the engine in order.
     fn begin<'a>(
         &mut self,
         request: Request,
@@ -361,12 +366,12 @@ fn conflict(message: &str) -> RpcError {
     RpcError::application(ErrorCode::Conflict, message)
 }
 
-fn too_big() -> Incoming {
+fn frame_too_large() -> Incoming {
     let message = format!("a frame is smaller than {}", ByteCount(MAX_REQUEST_BYTES as u64));
     Incoming::Refused(RpcError::invalid_request(message), close::TOO_BIG, "frame-too-big")
 }
 
-/// A defect in one call ends that call and no other.
+/// A panic in one call fails that call and no other.
 async fn guarded(method: Method, call: impl Future<Output = Result<Answer, RpcError>>) -> Result<Answer, RpcError> {
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!(method = method.name(), "a call panicked");
@@ -376,7 +381,7 @@ async fn guarded(method: Method, call: impl Future<Output = Result<Answer, RpcEr
     })
 }
 
-/// The answer of a call, and after which event it may be sent.
+/// The reply to a call, and the event sequence after which it may be sent.
 async fn finish(service: &Service, id: Option<Id>, outcome: Result<Answer, RpcError>, peer: &Peer) -> Option<Outgoing> {
     let outcome = match outcome {
         Ok(Answer::Streamed(streamed, sequence)) => {
@@ -386,7 +391,7 @@ async fn finish(service: &Service, id: Option<Id>, outcome: Result<Answer, RpcEr
         Ok(Answer::Read(result)) => Ok((result, None)),
         Ok(Answer::Wrote(result)) => match service.hub.sequence_of_now().await {
             Ok(sequence) => Ok((result, Some(sequence))),
-            // The service ends; what was written stays written.
+            // The service is shutting down; the write itself is on disk.
             Err(Ended) => Ok((result, None)),
         },
         Ok(Answer::Stop(result)) => {
@@ -415,7 +420,7 @@ async fn refuse(outgoing: &mpsc::Sender<Outgoing>, id: Option<Id>, error: RpcErr
     let _gone = outgoing.send(Outgoing::Reply(text, None)).await;
 }
 
-async fn hang_up(outgoing: &mpsc::Sender<Outgoing>, code: u16, reason: &'static str) {
+async fn close(outgoing: &mpsc::Sender<Outgoing>, code: u16, reason: &'static str) {
     let _gone = outgoing.send(Outgoing::Close(code, reason)).await;
 }
 

@@ -23,11 +23,11 @@ use crate::{
     refusal::Refuse as _,
 };
 
-/// Bytes read at once: few enough for many readers, enough to keep a loopback busy.
+/// Read size: small enough for many concurrent readers, large enough to saturate the loopback.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// What RFC 5987 lets stand as it is in an extended value, beside letters and digits.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+/// Characters that RFC 5987 allows unescaped in an extended value, beside letters and digits.
+const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'!')
     .remove(b'#')
     .remove(b'$')
@@ -41,11 +41,11 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'|')
     .remove(b'~');
 
-/// What part of a file is asked for.
+/// The outcome of the `Range` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum Requested {
     Whole,
-    /// First and last byte.
+    /// First and last byte, inclusive.
     Range(u64, u64),
     Unsatisfiable,
 }
@@ -101,11 +101,11 @@ async fn answer(
     let age = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let tag = format!("\"{size:x}-{:x}\"", age.as_nanos());
     let last_modified = httpdate::fmt_http_date(modified);
-    let asked = asked(headers, size, &tag, &last_modified);
-    let (status, start, length) = match asked {
-        Asked::Whole => (StatusCode::OK, 0, size),
-        Asked::Range(first, last) => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
-        Asked::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
+    let requested = requested(headers, size, &tag, &last_modified);
+    let (status, start, length) = match requested {
+        Requested::Whole => (StatusCode::OK, 0, size),
+        Requested::Range(first, last) => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
+        Requested::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
     };
     if start > 0
         && let Err(error) = file.seek(SeekFrom::Start(start)).await
@@ -133,16 +133,16 @@ async fn answer(
         header::CONTENT_TYPE,
         mime_guess::from_path(name).first_or_octet_stream().as_ref(),
     );
-    match asked {
-        Asked::Whole => {}
-        Asked::Range(first, last) => set(header::CONTENT_RANGE, &format!("bytes {first}-{last}/{size}")),
-        Asked::Unsatisfiable => set(header::CONTENT_RANGE, &format!("bytes */{size}")),
+    match requested {
+        Requested::Whole => {}
+        Requested::Range(first, last) => set(header::CONTENT_RANGE, &format!("bytes {first}-{last}/{size}")),
+        Requested::Unsatisfiable => set(header::CONTENT_RANGE, &format!("bytes */{size}")),
     }
     response
 }
 
-/// `length` bytes of the file from where it stands. A file that became shorter ends the body early, which the reader
-/// notices by the length announced.
+/// `length` bytes of the file from its current position. A file that became shorter ends the body early, which the
+/// reader notices by the length announced.
 fn body(file: File, length: u64) -> Body {
     Body::from_stream(stream::try_unfold((file, length), |(mut file, left)| async move {
         if left == 0 {
@@ -158,44 +158,44 @@ fn body(file: File, length: u64) -> Body {
     }))
 }
 
-/// The range that counts: one range, if the file is still the one that `If-Range` names.
-fn asked(headers: &HeaderMap, size: u64, tag: &str, last_modified: &str) -> Asked {
+/// Evaluates `Range` and `If-Range`.
+fn requested(headers: &HeaderMap, size: u64, tag: &str, last_modified: &str) -> Requested {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     if text(header::IF_RANGE).is_some_and(|known| known != tag && known != last_modified) {
-        return Asked::Whole;
+        return Requested::Whole;
     }
-    text(header::RANGE).map_or(Asked::Whole, |range| parse(range, size))
+    text(header::RANGE).map_or(Requested::Whole, |range| parse(range, size))
 }
 
-/// Several ranges and other units are answered with the whole file, as RFC 9110 allows.
-fn parse(range: &str, size: u64) -> Asked {
+/// Multiple ranges and other units get the whole file, as RFC 9110 allows.
+fn parse(range: &str, size: u64) -> Requested {
     let Some((first, last)) = range
         .trim()
         .strip_prefix("bytes=")
         .and_then(|range| range.split_once('-'))
     else {
-        return Asked::Whole;
+        return Requested::Whole;
     };
     let (first, last) = (first.trim(), last.trim());
     if [first, last]
         .iter()
         .any(|text| !text.bytes().all(|byte| byte.is_ascii_digit()))
     {
-        return Asked::Whole;
+        return Requested::Whole;
     }
     match (first.parse::<u64>(), last.parse::<u64>()) {
-        (Ok(first), Ok(last)) if first > last => Asked::Whole,
-        (Ok(first), _) if first >= size => Asked::Unsatisfiable,
-        (Ok(first), Ok(last)) => Asked::Range(first, last.min(size - 1)),
-        (Ok(first), Err(_)) if last.is_empty() => Asked::Range(first, size - 1),
-        (Err(_), Ok(0)) if first.is_empty() => Asked::Unsatisfiable,
-        (Err(_), Ok(_)) if first.is_empty() && size == 0 => Asked::Unsatisfiable,
-        (Err(_), Ok(suffix)) if first.is_empty() => Asked::Range(size.saturating_sub(suffix), size - 1),
-        _ => Asked::Whole,
+        (Ok(first), Ok(last)) if first > last => Requested::Whole,
+        (Ok(first), _) if first >= size => Requested::Unsatisfiable,
+        (Ok(first), Ok(last)) => Requested::Range(first, last.min(size - 1)),
+        (Ok(first), Err(_)) if last.is_empty() => Requested::Range(first, size - 1),
+        (Err(_), Ok(0)) if first.is_empty() => Requested::Unsatisfiable,
+        (Err(_), Ok(_)) if first.is_empty() && size == 0 => Requested::Unsatisfiable,
+        (Err(_), Ok(suffix)) if first.is_empty() => Requested::Range(size.saturating_sub(suffix), size - 1),
+        _ => Requested::Whole,
     }
 }
 
-/// The name twice: in ASCII for old readers, and as it is (RFC 6266, RFC 5987).
+/// The name in ASCII for old clients, and in UTF-8 (RFC 6266, RFC 5987).
 fn disposition(name: &str) -> String {
     let plain: String = name
         .chars()
@@ -207,7 +207,7 @@ fn disposition(name: &str) -> String {
         .collect();
     format!(
         "attachment; filename=\"{plain}\"; filename*=UTF-8''{}",
-        utf8_percent_encode(name, KEPT)
+        utf8_percent_encode(name, UNESCAPED)
     )
 }
 
@@ -217,22 +217,23 @@ mod tests {
 
     #[test]
     fn a_range_is_clipped_to_the_file_or_refused() {
-        let check = |range: &str, size: u64, expect: Asked| assert_eq!(parse(range, size), expect, "{range} of {size}");
-        check("bytes=0-0", 10, Asked::Range(0, 0));
-        check("bytes=2-", 10, Asked::Range(2, 9));
-        check("bytes=2-99", 10, Asked::Range(2, 9));
-        check("bytes=-3", 10, Asked::Range(7, 9));
-        check("bytes=-99", 10, Asked::Range(0, 9));
-        check("bytes=10-", 10, Asked::Unsatisfiable);
-        check("bytes=-0", 10, Asked::Unsatisfiable);
-        check("bytes=0-", 0, Asked::Unsatisfiable);
-        check("bytes=-1", 0, Asked::Unsatisfiable);
-        check("bytes=3-2", 10, Asked::Whole);
-        check("bytes=0-1,3-4", 10, Asked::Whole);
-        check("bytes=+1-2", 10, Asked::Whole);
-        check("bytes=-", 10, Asked::Whole);
-        check("lines=1-2", 10, Asked::Whole);
-        check("bytes=99999999999999999999-", 10, Asked::Whole);
+        let check =
+            |range: &str, size: u64, expect: Requested| assert_eq!(parse(range, size), expect, "{range} of {size}");
+        check("bytes=0-0", 10, Requested::Range(0, 0));
+        check("bytes=2-", 10, Requested::Range(2, 9));
+        check("bytes=2-99", 10, Requested::Range(2, 9));
+        check("bytes=-3", 10, Requested::Range(7, 9));
+        check("bytes=-99", 10, Requested::Range(0, 9));
+        check("bytes=10-", 10, Requested::Unsatisfiable);
+        check("bytes=-0", 10, Requested::Unsatisfiable);
+        check("bytes=0-", 0, Requested::Unsatisfiable);
+        check("bytes=-1", 0, Requested::Unsatisfiable);
+        check("bytes=3-2", 10, Requested::Whole);
+        check("bytes=0-1,3-4", 10, Requested::Whole);
+        check("bytes=+1-2", 10, Requested::Whole);
+        check("bytes=-", 10, Requested::Whole);
+        check("lines=1-2", 10, Requested::Whole);
+        check("bytes=99999999999999999999-", 10, Requested::Whole);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the handlers share, and how they refuse.
+//! State and error responses of the HTTP handlers.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use tokio_util::task::TaskTracker;
 
 use crate::service::Service;
 
-/// What the handlers share.
+/// State of the HTTP handlers.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) service: Arc<Service>,
-    /// Owns the upgraded connections.
+    /// Tracks upgraded connections: the listener does not see them any more.
     pub(crate) tracker: TaskTracker,
 }
 
-/// The body of a refusal.
+/// The body of an error response.
 #[derive(Serialize)]
 struct Problem {
     success: bool,

@@ -1,4 +1,5 @@
-//! The sending half of a connection: replies in order, and between them the events, as far as the reader keeps up.
+//! The sending half of a connection. Invariant: a reply is sent after the events up to its sequence number, and no
+//! event is skipped; a reader that falls behind the ring is closed instead.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,35 +27,31 @@ use crate::{
     view,
 };
 
-/// Events handed to the socket before it is flushed.
+/// Events per flush.
 const BATCH: usize = 64;
 
 /// Tasks encoded at once for a streamed frame: about 100 KiB, so that a snapshot needs no more memory than that.
 const TASKS_AT_ONCE: usize = 128;
 
-/// How long the socket may take nothing at all before the connection is given up. A reader that is merely slow is
-/// closed for its gap long before.
-const STUCK: Duration = Duration::from_mins(1);
+/// Closes a connection whose socket accepts no bytes at all. A reader that is merely slow gets a gap long before.
+const SEND_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long a close frame may take.
-const CLOSING: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Something to send.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     /// A reply; sent after the events up to this sequence number.
     Reply(Utf8Bytes, Option<u64>),
     /// A reply with many tasks in it. With a sequence number it is a snapshot, after which events follow.
     Streamed(Streamed, Option<u64>),
-    /// The last thing to send.
+    /// Close code and reason; nothing is sent afterwards.
     Close(u16, &'static str),
 }
 
-/// Why sending ended.
 enum End {
     /// The socket is broken, or was closed with a reason.
     Closed,
-    /// The reader fell behind.
+    /// The reader fell behind the ring.
     Gap,
 }
 
@@ -76,7 +73,6 @@ impl From<tokio::time::error::Elapsed> for End {
     }
 }
 
-/// The sending half.
 pub(crate) struct Writer<S> {
     pub(crate) sink: S,
     pub(crate) ring: Arc<Ring>,
@@ -101,7 +97,7 @@ impl<S: Sink<Message, Error = Error> + Unpin> Writer<S> {
         loop {
             let next = tokio::select! {
                 biased;
-                () = stop.cancelled() => return self.wind_up().await,
+                () = stop.cancelled() => return self.drain().await,
                 next = self.outgoing.recv() => Some(next),
                 () = beyond(&mut newest, self.cursor) => None,
             };
@@ -113,8 +109,8 @@ impl<S: Sink<Message, Error = Error> + Unpin> Writer<S> {
         }
     }
 
-    /// Sends the replies that wait already, then says why nothing follows.
-    async fn wind_up(&mut self) -> Result<(), End> {
+    /// Drains the queued replies, then sends a close frame with the reason.
+    async fn drain(&mut self) -> Result<(), End> {
         while let Ok(outgoing) = self.outgoing.try_recv() {
             self.send(outgoing).await?;
         }
@@ -131,7 +127,7 @@ impl<S: Sink<Message, Error = Error> + Unpin> Writer<S> {
                     self.send_events(after).await?;
                 }
                 self.feed(Message::Text(text)).await?;
-                // Replies that wait together leave together.
+                // One flush for all queued replies.
                 if self.outgoing.is_empty() {
                     self.flush().await?;
                 }
@@ -191,11 +187,11 @@ impl<S: Sink<Message, Error = Error> + Unpin> Writer<S> {
     }
 
     async fn feed(&mut self, message: Message) -> Result<(), End> {
-        Ok(timeout(STUCK, self.sink.feed(message)).await??)
+        Ok(timeout(SEND_TIMEOUT, self.sink.feed(message)).await??)
     }
 
     async fn flush(&mut self) -> Result<(), End> {
-        Ok(timeout(STUCK, self.sink.flush()).await??)
+        Ok(timeout(SEND_TIMEOUT, self.sink.flush()).await??)
     }
 
     async fn close(&mut self, code: u16, reason: &'static str) {
@@ -204,7 +200,7 @@ impl<S: Sink<Message, Error = Error> + Unpin> Writer<S> {
             reason: Utf8Bytes::from_static(reason),
         };
         let closing = self.sink.send(Message::Close(Some(frame)));
-        let _gone_anyway = timeout(CLOSING, closing).await;
+        let _gone_anyway = timeout(CLOSE_TIMEOUT, closing).await;
     }
 }
 
@@ -212,7 +208,7 @@ impl<S: Sink<Message, Error = Error> + Unpin> Writer<S> {
 async fn beyond(newest: &mut watch::Receiver<u64>, cursor: Option<u64>) {
     let is_beyond = |newest: &u64| cursor.is_some_and(|cursor| cursor < *newest);
     if newest.wait_for(is_beyond).await.is_err() {
-        // The ring is gone with the service; its end is told another way.
+        // The ring was dropped: the service is shutting down, which `stop` signals.
         std::future::pending::<()>().await;
     }
 }

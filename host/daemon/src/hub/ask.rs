@@ -1,11 +1,11 @@
-//! What the handle of the hub and its worker say to each other.
+//! Requests from the hub's handle to its worker.
 
 use protocol::{RpcError, RuntimeStats, SiteAuthEntryDto};
 use tokio::sync::oneshot;
 
 use crate::refusal::closing;
 
-/// The daemon is shutting down.
+/// The worker has ended: the daemon is shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended;
 
@@ -15,7 +15,7 @@ impl From<Ended> for RpcError {
     }
 }
 
-/// Everything as of one event, before it is encoded.
+/// A consistent snapshot as of one event, not yet encoded.
 #[derive(Debug)]
 pub(crate) struct Moment {
     pub(crate) sequence: u64,
@@ -24,7 +24,6 @@ pub(crate) struct Moment {
     pub(crate) stats: RuntimeStats,
 }
 
-/// What the handle asks of the worker.
 pub(super) enum Ask {
     Moment(oneshot::Sender<Result<Moment, Ended>>),
     Stats(oneshot::Sender<RuntimeStats>),
@@ -33,11 +32,9 @@ pub(super) enum Ask {
     PluginsChanged(oneshot::Sender<()>),
 }
 
-/// How far the hub is.
+/// Pairs two sequence numbers: when the engine's event `engine` was handled, the newest own event was `own`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reached {
-    /// In the engine's events.
     pub(super) engine: u64,
-    /// In its own.
     pub(super) own: u64,
 }

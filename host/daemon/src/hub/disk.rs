@@ -1,4 +1,4 @@
-//! Where new files go, and how much room there is: looked up in the background, because a network disk may not answer.
+//! The default download directory and its free space, measured in the background because a network disk may block.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,13 +13,11 @@ use engine::Settings;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-/// How long a figure is good for.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// No figure yet, or none to be had.
+/// Not measured yet, or the measurement failed.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The free space where new files go.
 #[derive(Debug)]
 pub(crate) struct FreeSpace {
     default_dir: PathBuf,
@@ -40,7 +38,7 @@ impl FreeSpace {
         }
     }
 
-    /// The directory and the last figure; starts to look anew if that is old.
+    /// The directory and the last measurement; starts a new measurement if that is older than [`MAX_AGE`].
     pub(crate) fn look(&mut self, settings: &Settings) -> (String, Option<u64>) {
         let dir = settings
             .default_save_dir
@@ -64,7 +62,7 @@ impl FreeSpace {
     }
 }
 
-/// The bytes that a user may still write below `dir`, or below its nearest parent that exists.
+/// Bytes available to the user below `dir`, or below its nearest parent that exists.
 pub(crate) fn free_bytes(dir: &Path) -> Option<u64> {
     let existing = dir.ancestors().find(|dir| dir.exists())?;
     let stat = rustix::fs::statvfs(existing).ok()?;

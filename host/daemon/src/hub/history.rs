@@ -1,4 +1,4 @@
-//! What happened to tasks, for the people who ask why: collected as it happens, saved in the background.
+//! The activity log of each task, shown to users: buffered here, saved in the background.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -8,27 +8,26 @@ use store::Store;
 use tokio::time::Instant;
 
 use crate::{
-    rows::{self, Entry},
+    rows::{self, Activity},
     view,
 };
 
-/// How long entries may wait to be saved; a crash loses no more than these.
+/// Longest buffering: a crash loses no more than this.
 const SAVE_AFTER: Duration = Duration::from_secs(1);
 
-/// Entries that may wait to be saved. More are saved at once.
+/// A fuller buffer is saved at once.
 const MAX_WAITING: usize = 512;
 
-/// The longest message kept.
 const MAX_MESSAGE_CHARS: usize = 500;
 
-/// The histories of all tasks, as far as they are not on disk yet.
+/// The entries that are not on disk yet.
 #[derive(Debug)]
 pub(crate) struct History {
     store: Store,
     newest: i64,
     /// Tasks with rows or waiting entries, so that deleting the others costs nothing.
     tasks: HashSet<TaskId>,
-    waiting: Vec<Entry>,
+    waiting: Vec<Activity>,
     gone: Vec<TaskId>,
     save_at: Option<Instant>,
 }
@@ -46,7 +45,6 @@ impl History {
         })
     }
 
-    /// Notes what happened.
     pub(crate) fn note(
         &mut self,
         task: TaskId,
@@ -55,7 +53,7 @@ impl History {
         status: Option<TaskStatus>,
     ) -> protocol::ActivityEntry {
         self.newest += 1;
-        let entry = Entry {
+        let entry = Activity {
             id: self.newest,
             task,
             at_ms: view::now_millis(),
@@ -70,7 +68,7 @@ impl History {
         shown
     }
 
-    /// Forgets what happened to a task.
+    /// Deletes the history of a deleted task.
     pub(crate) fn forget(&mut self, task: TaskId) {
         if self.tasks.remove(&task) {
             self.gone.push(task);
@@ -78,18 +76,16 @@ impl History {
         }
     }
 
-    /// When to save next.
     pub(crate) fn save_at(&self) -> Option<Instant> {
         self.save_at
     }
 
-    /// Whether so much waits that it is to be saved now.
+    /// Whether the buffer is full.
     pub(crate) fn is_due(&self) -> bool {
         self.waiting.len() + self.gone.len() >= MAX_WAITING || self.save_at.is_some_and(|at| at <= Instant::now())
     }
 
-    /// Saves what waits. What cannot be saved is lost: histories are for people, and the engine's rows do not need
-    /// them.
+    /// Saves the buffer. Entries that cannot be saved are dropped: nothing but the display depends on them.
     pub(crate) async fn save(&mut self) {
         self.save_at = None;
         if self.waiting.is_empty() && self.gone.is_empty() {

@@ -1,4 +1,5 @@
-//! The newest events, kept once for all connections, until a bound of number and size.
+//! The newest events, kept once for all connections and bounded in number and bytes. A connection reads with its own
+//! cursor and gets a [`Gap`] if what follows it is gone.
 
 use std::{
     collections::VecDeque,
@@ -9,33 +10,27 @@ use engine::Task;
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-/// Events kept for readers that are behind. A reader of an agent is behind by milliseconds; ten thousand tasks made one
-/// by one fit.
+/// The agent lags by milliseconds; this holds the events of ten thousand tasks created one by one.
 const MAX_EVENTS: usize = 16 * 1024;
 
-/// Bytes kept for readers that are behind; about ten thousand changed tasks.
+/// About ten thousand changed tasks.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// What a task of a [`Streamed`] event counts for: it is held anyway while it is current.
+/// Cost of a task of a [`Streamed`] event: the engine holds the task itself anyway while it is current.
 const STREAMED_TASK_BYTES: usize = 64;
 
-/// A frame that is too large to be held as text: its tasks are encoded while it is sent.
+/// A frame that is too large to keep as text. It is `head`, the tasks as items of an array, `tail`; the tasks are
+/// encoded while it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Streamed {
-    /// The frame before the tasks.
     pub(crate) head: String,
-    /// The tasks, an array's items.
     pub(crate) tasks: Arc<[Arc<Task>]>,
-    /// The frame after the tasks.
     pub(crate) tail: String,
 }
 
-/// An event ready to be sent, or nearly so.
 #[derive(Debug, Clone)]
 pub(crate) enum Notification {
-    /// The frame.
     Text(Utf8Bytes),
-    /// The frame, still to be encoded.
     Streamed(Arc<Streamed>),
 }
 
@@ -48,7 +43,7 @@ impl Notification {
     }
 }
 
-/// A reader is so far behind that what it misses is gone.
+/// The events after a reader's cursor are gone; it must start over from a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gap;
 
@@ -59,10 +54,10 @@ struct Held {
     newest: u64,
 }
 
-/// The events. One writes, many read, each with a cursor of its own.
+/// One writer, many readers.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    /// Held for a few copies of pointers only; a lock is cheaper here than a channel that copies to every reader.
+    /// Locked only to copy a few pointers: cheaper than a channel that copies to every reader.
     held: Mutex<Held>,
     newest: watch::Sender<u64>,
 }
@@ -75,7 +70,7 @@ impl Ring {
         }
     }
 
-    /// Adds the event that `make` makes of its sequence number. The newest is kept whatever its size.
+    /// Appends the event that `make` builds from its sequence number. The newest event is kept whatever its size.
     pub(crate) fn push(&self, make: impl FnOnce(u64) -> Notification) {
         let sequence = {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,9 +90,8 @@ impl Ring {
         self.newest.send_replace(sequence);
     }
 
-    /// Drops all events and skips a number, because events of the engine were lost: every reader finds a gap, so its
-    /// connection closes and its client takes a new snapshot.
-    pub(crate) fn break_off(&self) {
+    /// Gives every reader a gap, because an event could not be encoded.
+    pub(crate) fn force_gap(&self) {
         let sequence = {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             held.events.clear();
@@ -108,12 +102,11 @@ impl Ring {
         self.newest.send_replace(sequence);
     }
 
-    /// The newest sequence number.
     pub(crate) fn newest(&self) -> u64 {
         *self.newest.borrow()
     }
 
-    /// Follows the newest sequence number.
+    /// Subscribes to the newest sequence number.
     pub(crate) fn follow(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
@@ -181,7 +174,7 @@ mod tests {
     fn a_break_is_a_gap_for_everyone() {
         let ring = Ring::new();
         ring.push(|_| text(1));
-        ring.break_off();
+        ring.force_gap();
         assert_eq!(sequences(&ring, 1), Err(Gap));
         assert_eq!(sequences(&ring, 2), Ok(vec![]));
         ring.push(|_| text(1));

@@ -6,7 +6,7 @@ use engine::TaskId;
 use protocol::{RuntimeStats, TaskStatus};
 use tokio::time::Instant;
 
-/// How often the sums are told while they change.
+/// Publishing interval while the sums change.
 const STATS_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
@@ -14,16 +14,16 @@ pub(super) struct Sums {
     statuses: HashMap<TaskId, TaskStatus>,
     active: u64,
     pending: u64,
-    /// Over the live runs, as last sampled, in bytes per second.
+    /// Of all runs, as last sampled.
     download_bps: u64,
-    /// What subscribers were sent last.
+    /// The last published sums.
     published: RuntimeStats,
-    /// When to publish them, if they changed.
+    /// Set while there are unpublished changes.
     pub(super) publish_at: Option<Instant>,
 }
 
 impl Sums {
-    /// Starts over with these tasks.
+    /// Rebuilds the sums from a snapshot.
     pub(super) fn start_over(&mut self, statuses: HashMap<TaskId, TaskStatus>) {
         self.active = 0;
         self.pending = 0;
@@ -33,7 +33,7 @@ impl Sums {
         self.statuses = statuses;
     }
 
-    /// Notes a task's status. Returns the one before; `None` if the task is new.
+    /// Returns the previous status; `None` if the task is new.
     pub(super) fn set(&mut self, task: TaskId, status: TaskStatus) -> Option<TaskStatus> {
         let before = self.statuses.insert(task, status);
         if before != Some(status) {
@@ -70,12 +70,12 @@ impl Sums {
         }
     }
 
-    /// Whether `stats` are other ones than were published last; they count as published then.
-    pub(super) fn are_news(&mut self, stats: &RuntimeStats) -> bool {
+    /// Whether `stats` differ from the last published ones. If so, they become the last published ones.
+    pub(super) fn replace_published(&mut self, stats: &RuntimeStats) -> bool {
         self.publish_at = None;
-        let are_news = *stats != self.published;
+        let replace_published = *stats != self.published;
         self.published.clone_from(stats);
-        are_news
+        replace_published
     }
 }
 

@@ -30,12 +30,11 @@ use crate::{
 /// Engine events that are handled in a row before requests and timers have their turn.
 const MAX_ROUND: usize = 256;
 
-/// Tasks in one event from which on it is encoded while it is sent instead of being kept as text (about 200 KiB).
+/// Events with this many tasks are encoded while they are sent; as text they would take about 200 KiB.
 const STREAM_FROM: usize = 256;
 
-/// The most tasks of one event that get a line in their history. A call that changes more would write the same line for
-/// each.
-const MAX_NOTED: usize = 256;
+/// Batches of this size write no history: it would be the same line that many times.
+const MAX_RECORDED: usize = 256;
 
 /// The inputs of the worker.
 pub(super) struct Sources {
@@ -46,8 +45,8 @@ pub(super) struct Sources {
     pub(super) configuration: Arc<Configuration>,
 }
 
-/// Where the worker publishes events.
-pub(super) struct Outlet {
+/// The outputs of the worker.
+pub(super) struct Outputs {
     pub(super) ring: Arc<Ring>,
     pub(super) epoch: Arc<str>,
     pub(super) reached: watch::Sender<Reached>,
@@ -55,17 +54,16 @@ pub(super) struct Outlet {
 
 pub(crate) struct Worker {
     sources: Sources,
-    outlet: Outlet,
+    outputs: Outputs,
     history: History,
     free_space: FreeSpace,
     sums: Sums,
     groups: Vec<Arc<Group>>,
-    /// Progress samples so far; each has its number.
+    /// Number of progress samples so far.
     samples: u64,
 }
 
-/// What woke the worker up.
-enum Turn {
+enum Wakeup {
     Event(Option<Result<(u64, Event), engine::Gap>>),
     Ask(Ask),
     Plugins,
@@ -75,21 +73,21 @@ enum Turn {
 impl Worker {
     pub(super) fn new(
         sources: Sources,
-        outlet: Outlet,
+        outputs: Outputs,
         history: History,
         free_space: FreeSpace,
         snapshot: &engine::Snapshot,
     ) -> Self {
         let mut worker = Self {
             sources,
-            outlet,
+            outputs,
             history,
             free_space,
             sums: Sums::default(),
             groups: Vec::new(),
             samples: 0,
         };
-        worker.reset_from(snapshot);
+        worker.rebuild(snapshot);
         worker
     }
 
@@ -101,17 +99,17 @@ impl Worker {
                 .flatten()
                 .min();
             let turn = tokio::select! {
-                event = self.sources.events.next() => Turn::Event(event),
-                Some(ask) = self.sources.asks.recv() => Turn::Ask(ask),
-                () = changed(&mut self.sources.plugins) => Turn::Plugins,
-                () = until(deadline) => Turn::Timer,
+                event = self.sources.events.next() => Wakeup::Event(event),
+                Some(ask) = self.sources.asks.recv() => Wakeup::Ask(ask),
+                () = changed(&mut self.sources.plugins) => Wakeup::Plugins,
+                () = until(deadline) => Wakeup::Timer,
             };
             match turn {
-                Turn::Event(None) => break,
-                Turn::Event(Some(event)) => self.handle_events(event).await,
-                Turn::Ask(ask) => self.answer(ask).await,
-                Turn::Plugins => self.publish_plugins(),
-                Turn::Timer => {}
+                Wakeup::Event(None) => break,
+                Wakeup::Event(Some(event)) => self.round(event).await,
+                Wakeup::Ask(ask) => self.answer(ask).await,
+                Wakeup::Plugins => self.publish_plugins(),
+                Wakeup::Timer => {}
             }
             if self.sums.publish_at.is_some_and(|at| at <= Instant::now()) {
                 self.publish_stats();
@@ -123,8 +121,8 @@ impl Worker {
         self.history.save().await;
     }
 
-    /// Handles an event and those that are already in the channel behind it.
-    async fn handle_events(&mut self, first: Result<(u64, Event), engine::Gap>) {
+    /// Handles an event and those already queued behind it.
+    async fn round(&mut self, first: Result<(u64, Event), engine::Gap>) {
         let mut next = Some(first);
         let mut taken = 0;
         while let Some(event) = next.take() {
@@ -143,7 +141,7 @@ impl Worker {
         match event {
             Ok((sequence, event)) => {
                 // A snapshot after a gap may be ahead of the events that follow it.
-                if sequence > self.outlet.reached.borrow().engine {
+                if sequence > self.outputs.reached.borrow().engine {
                     self.publish_event(event).await;
                     self.publish_reached(sequence);
                 }
@@ -151,8 +149,8 @@ impl Worker {
             Err(engine::Gap(missed)) => {
                 tracing::warn!(missed, "the daemon fell behind its engine; clients start over");
                 if let Ok(snapshot) = self.sources.engine.snapshot().await {
-                    self.reset_from(&snapshot);
-                    self.outlet.ring.break_off();
+                    self.rebuild(&snapshot);
+                    self.outputs.ring.force_gap();
                     self.publish_reached(snapshot.sequence);
                 }
             }
@@ -162,8 +160,8 @@ impl Worker {
     /// Publishes the newest sequence numbers, the engine's and the hub's, together: a writer waits until its change of
     /// the engine is published, and sends the hub's number with the reply.
     fn publish_reached(&self, engine: u64) {
-        let own = self.outlet.ring.newest();
-        self.outlet.reached.send_modify(|reached| {
+        let own = self.outputs.ring.newest();
+        self.outputs.reached.send_modify(|reached| {
             reached.engine = reached.engine.max(engine);
             reached.own = own;
         });
@@ -207,7 +205,7 @@ impl Worker {
     async fn moment(&mut self) -> Result<Moment, Ended> {
         let snapshot = self.sources.engine.snapshot().await.map_err(|_| Ended)?;
         let sites = self.sites().await;
-        while self.outlet.reached.borrow().engine < snapshot.sequence {
+        while self.outputs.reached.borrow().engine < snapshot.sequence {
             match self.sources.events.next().await {
                 Some(event) => self.handle_engine_event(event).await,
                 None => return Err(Ended),
@@ -215,15 +213,15 @@ impl Worker {
         }
         self.publish_reached(0);
         Ok(Moment {
-            sequence: self.outlet.ring.newest(),
+            sequence: self.outputs.ring.newest(),
             engine: snapshot,
             sites,
             stats: self.stats(),
         })
     }
 
-    /// Rebuilds the counts and groups from a snapshot.
-    fn reset_from(&mut self, snapshot: &engine::Snapshot) {
+    /// Rebuilds all derived state from a snapshot.
+    fn rebuild(&mut self, snapshot: &engine::Snapshot) {
         self.sums.start_over(
             snapshot
                 .tasks
@@ -289,21 +287,21 @@ impl Worker {
             }
             _ => self.publish_streamed(Arc::clone(tasks)),
         }
-        let is_noted = tasks.len() <= MAX_NOTED;
+        let is_recorded = tasks.len() <= MAX_RECORDED;
         for task in tasks.iter() {
-            self.see(task, is_noted);
+            self.see(task, is_recorded);
         }
         self.sums.changed();
     }
 
-    /// Keeps count of a task's status, and notes what people may ask about later.
-    fn see(&mut self, task: &Task, is_noted: bool) {
+    /// Updates the sums for a task's status and records the change in its history.
+    fn see(&mut self, task: &Task, is_recorded: bool) {
         let status = view::status(task.status());
         let before = self.sums.set(task.id, status);
         if before == Some(status) {
             return;
         }
-        // That a task was made is in the task itself, and preparing is a moment of every run.
+        // Creation is recorded in the task itself, and every run passes through preparing: neither is worth a line.
         let message = match (before, status) {
             (None, _) | (_, TaskStatus::Preparing) => return,
             (_, TaskStatus::Error) => task.failure().map_or("failed", |failure| failure.message.as_str()),
@@ -312,7 +310,7 @@ impl Worker {
                 .map_or("waits for its turn", |failure| failure.message.as_str()),
             (_, status) => status.name(),
         };
-        if is_noted {
+        if is_recorded {
             self.note(task.id, "status", message, Some(status));
         }
     }
@@ -366,7 +364,7 @@ impl Worker {
 
     fn publish_stats(&mut self) {
         let stats = self.stats();
-        if self.sums.are_news(&stats) {
+        if self.sums.replace_published(&stats) {
             self.publish(&DaemonEvent::RuntimeStatsChanged(stats));
             self.publish_reached(0);
         }
@@ -381,9 +379,9 @@ impl Worker {
     }
 
     fn publish(&self, event: &DaemonEvent) {
-        self.outlet.ring.push(|sequence| {
+        self.outputs.ring.push(|sequence| {
             let params = ServiceEventParams {
-                epoch: self.outlet.epoch.to_string(),
+                epoch: self.outputs.epoch.to_string(),
                 sequence,
                 event: ServiceEvent {
                     service: Service::Daemon,
@@ -396,12 +394,12 @@ impl Worker {
     }
 
     fn publish_streamed(&self, tasks: Arc<[Arc<Task>]>) {
-        self.outlet.ring.push(|sequence| {
+        self.outputs.ring.push(|sequence| {
             let head = format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"{SERVICE_EVENT}\",\"params\":{{\"epoch\":\"{}\",\
                  \"sequence\":{sequence},\"event\":{{\"service\":\"daemon\",\"event\":\
                  {{\"type\":\"tasksSnapshot\",\"data\":{{\"deletedTaskIds\":[],\"tasks\":[",
-                self.outlet.epoch
+                self.outputs.epoch
             );
             Notification::Streamed(Arc::new(Streamed {
                 head,
@@ -412,7 +410,7 @@ impl Worker {
     }
 }
 
-/// Resolves when plugins changed since the last time. Cancel-safe.
+/// Resolves after the next change of a plugin. Cancel-safe.
 async fn changed(plugins: &mut Option<(Plugins, Changes)>) {
     let is_change = match plugins {
         Some((_, changes)) => changes.changed().await,

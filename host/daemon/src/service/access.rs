@@ -1,4 +1,4 @@
-//! Who may come in: the long-term token, the proofs made with it, and the credentials of open connections.
+//! Authentication: the long-term token, the proofs made with it, and the credentials of open connections.
 
 use std::{
     collections::HashSet,
@@ -11,23 +11,22 @@ use protocol::{
     proof::{ChallengeParams, ChallengeResult, ProofRole, ProveParams, Token, is_nonce, nonce},
 };
 
-/// The keeper of the token and of the connections' credentials.
 #[derive(Debug)]
 pub(crate) struct Access {
     token: Token,
-    /// The HTTP credentials of authenticated connections. They are authentication tags of fresh nonces, so looking one
-    /// up by its text gives nothing away that helps to guess another.
+    /// The HTTP credentials of authenticated connections. They are authentication tags of fresh nonces, so a lookup by
+    /// text leaks no timing that helps to guess another.
     sessions: Mutex<HashSet<String>>,
 }
 
-/// A connection's credential; revoked when this is dropped.
+/// The HTTP credential of one connection; revoked on drop.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct Credential {
     access: Arc<Access>,
     credential: String,
 }
 
-impl Drop for Session {
+impl Drop for Credential {
     fn drop(&mut self) {
         self.access.sessions().remove(&self.credential);
     }
@@ -85,7 +84,7 @@ impl Access {
         ))
     }
 
-    fn prove(self: &Arc<Self>, challenge: &Challenge, params: &ProveParams) -> Result<Session, RpcError> {
+    fn prove(self: &Arc<Self>, challenge: &Challenge, params: &ProveParams) -> Result<Credential, RpcError> {
         let Challenge {
             client_nonce,
             server_nonce,
@@ -98,14 +97,13 @@ impl Access {
         }
         let credential = self.token.prove(ProofRole::HttpCredential, client_nonce, server_nonce);
         self.sessions().insert(credential.clone());
-        Ok(Session {
+        Ok(Credential {
             access: Arc::clone(self),
             credential,
         })
     }
 }
 
-/// A proof that was begun.
 #[derive(Debug)]
 struct Challenge {
     client_nonce: String,
@@ -118,13 +116,12 @@ pub(crate) struct Handshake {
     challenge: Option<Challenge>,
 }
 
-/// What a step of the proof gives.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Our nonce and proof.
     Challenged(ChallengeResult),
-    /// The other side is who it says.
-    Proved(Session),
+    /// The peer has authenticated.
+    Proved(Credential),
 }
 
 impl Handshake {

@@ -1,4 +1,4 @@
-//! Bytes that wait a little while for a call that names them, and texts that wait to be fetched: once each.
+//! Short-lived bytes in memory, each taken once: uploads until a call names them, exports until they are fetched.
 
 use std::{
     collections::HashMap,
@@ -9,17 +9,14 @@ use std::{
 use bytes::Bytes;
 use tokio::time::Instant;
 
-/// How long bytes wait.
-const LIFE: Duration = Duration::from_mins(5);
+const TTL: Duration = Duration::from_mins(5);
 
-/// How many may wait. With the largest allowed body each, this is 128 MiB.
-const MAX_WAITING: usize = 32;
+/// With the largest allowed body each, this is 128 MiB.
+const MAX_BLOBS: usize = 32;
 
-/// A store of things that are taken once.
 #[derive(Debug, Default)]
 pub(crate) struct Blobs(Mutex<HashMap<String, (Instant, Bytes)>>);
 
-/// There are too many already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -29,14 +26,14 @@ impl Blobs {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         waiting.retain(|_, (until, _)| *until > now);
-        if waiting.len() >= MAX_WAITING {
+        if waiting.len() >= MAX_BLOBS {
             return Err(Full);
         }
-        waiting.insert(name, (now + LIFE, bytes));
+        waiting.insert(name, (now + TTL, bytes));
         Ok(())
     }
 
-    /// Gives what was kept under `name`, once.
+    /// Removes and returns what was stored under `name`.
     pub(crate) fn take(&self, name: &str) -> Option<Bytes> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (until, bytes) = waiting.remove(name)?;
@@ -55,18 +52,18 @@ mod tests {
         assert_eq!(blobs.take("a"), Some(Bytes::from_static(b"1")));
         assert_eq!(blobs.take("a"), None);
         blobs.keep("b".into(), Bytes::new()).unwrap();
-        tokio::time::advance(LIFE).await;
+        tokio::time::advance(TTL).await;
         assert_eq!(blobs.take("b"), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn waiting_blobs_are_bounded_and_make_room_with_time() {
         let blobs = Blobs::default();
-        for index in 0..MAX_WAITING {
+        for index in 0..MAX_BLOBS {
             blobs.keep(index.to_string(), Bytes::new()).unwrap();
         }
         assert_eq!(blobs.keep("more".into(), Bytes::new()), Err(Full));
-        tokio::time::advance(LIFE).await;
+        tokio::time::advance(TTL).await;
         assert_eq!(blobs.keep("more".into(), Bytes::new()), Ok(()));
     }
 }

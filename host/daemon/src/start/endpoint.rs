@@ -23,7 +23,7 @@ pub enum EndpointError {
     NoRandom(#[from] protocol::proof::NoRandom),
 }
 
-/// The long-term token; made at the first start.
+/// Reads the long-term token, or creates it at the first start.
 pub(crate) fn token(dir: &DataDir) -> Result<Token, EndpointError> {
     let path = dir.join(TOKEN_FILE);
     match fs::read_to_string(&path) {
@@ -41,13 +41,13 @@ pub(crate) fn token(dir: &DataDir) -> Result<Token, EndpointError> {
     }
 }
 
-/// Says where the daemon listens.
+/// Writes the file that says where the daemon listens.
 pub(crate) fn publish(dir: &DataDir, endpoint: &Endpoint) -> Result<(), EndpointError> {
     let text = serde_json::to_string(endpoint).expect("our records always encode");
     Ok(private_files::replace(&dir.join(ENDPOINT_FILE), text.as_bytes())?)
 }
 
-/// Says that the daemon no longer listens.
+/// Deletes that file.
 pub(crate) fn withdraw(dir: &DataDir) {
     let path = dir.join(ENDPOINT_FILE);
     if let Err(error) = fs::remove_file(&path)

@@ -1,4 +1,4 @@
-//! Plugins, as clients see them.
+//! Maps plugins and their settings to the protocol's records.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,6 @@ use protocol::{
     SettingFieldDto, SettingOptionDto,
 };
 
-/// All plugins, as clients see them.
 pub(crate) fn all(plugins: Option<&Plugins>) -> Vec<PluginDto> {
     plugins
         .map(Plugins::list)

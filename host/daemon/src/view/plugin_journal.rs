@@ -1,11 +1,10 @@
-//! The journal of a plugin, as clients read it.
+//! Maps a plugin's journal to the protocol's records.
 
 use std::time::Duration;
 
 use plugin_host::{Event, Identity, JournalEntry, PluginFault, Plugins, runtime::Report};
 use protocol::{PluginCallDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginRequestDto};
 
-/// What is kept of what `plugin` did.
 pub(crate) fn of(plugins: &Plugins, plugin: &Identity) -> PluginJournalDto {
     let journal = plugins.journal();
     let line = |line: plugin_host::Line| PluginLineDto {
@@ -65,7 +64,7 @@ fn event(entry: &JournalEntry) -> PluginEventDto {
             id: call.0,
             action: (*action).to_owned(),
             code: fault.as_ref().map_or("ok", PluginFault::code).to_owned(),
-            ..took(report)
+            ..call_dto(report)
         }),
         _ => None,
     };
@@ -77,7 +76,7 @@ fn event(entry: &JournalEntry) -> PluginEventDto {
     }
 }
 
-fn took(report: &Report) -> PluginCallDto {
+fn call_dto(report: &Report) -> PluginCallDto {
     PluginCallDto {
         instantiate_micros: u64::try_from(report.instantiate.as_micros()).unwrap_or(u64::MAX),
         cpu_ms: millis(report.cpu),

@@ -9,13 +9,13 @@ use crate::world::{Ended, World};
 async fn ten_thousand_task_events_come_without_a_gap() {
     const TASKS: usize = 10_000;
     let world = World::new().await;
-    let mut maker = world.near_client().await;
+    let mut maker = world.memory_client().await;
     let mut reader = world.client().await;
     let (mut sequence, snapshot) = reader.snapshot().await;
     assert_eq!(snapshot["tasks"], json!([]));
     let mut making = tokio::task::JoinSet::new();
     making.spawn(async move {
-        // As many in flight as the daemon takes, so that one commit serves many.
+        // As many in flight as the daemon allows, so that one commit serves many.
         for batch in 0..TASKS / 500 {
             for index in 0..500 {
                 let url = format!("fake://held/{batch}-{index}");
@@ -47,9 +47,9 @@ async fn ten_thousand_task_events_come_without_a_gap() {
 #[tokio::test]
 async fn a_reader_that_falls_behind_is_closed_and_starts_over() {
     let world = World::new().await;
-    let mut maker = world.near_client().await;
+    let mut maker = world.memory_client().await;
     // In memory, so that the connection's buffer is small and known.
-    let mut reader = world.near_client().await;
+    let mut reader = world.memory_client().await;
     reader.snapshot().await;
     let tasks: Vec<_> = (0..200)
         .map(|index| json!({"url": format!("fake://held/{index}"), "startPaused": true}))
@@ -80,7 +80,7 @@ async fn a_reader_that_falls_behind_is_closed_and_starts_over() {
 #[tokio::test]
 async fn a_write_is_answered_after_its_events() {
     let world = World::new().await;
-    let mut client = world.near_client().await;
+    let mut client = world.memory_client().await;
     let (start, _) = client.snapshot().await;
     let request = json!({"request": {"url": "fake://held/a", "startPaused": true}});
     let (made, sequence) = client.full_call(Method::TaskCreate, request).await;
@@ -99,7 +99,7 @@ async fn a_write_is_answered_after_its_events() {
 #[tokio::test]
 async fn a_batch_is_one_event_with_all_its_tasks() {
     let world = World::new().await;
-    let mut client = world.near_client().await;
+    let mut client = world.memory_client().await;
     // Above the number from which on events are streamed, and below it.
     for count in [300, 5] {
         let (_, _) = client.snapshot().await;
@@ -133,7 +133,7 @@ async fn a_batch_is_one_event_with_all_its_tasks() {
 #[tokio::test]
 async fn an_empty_batch_does_nothing() {
     let world = World::new().await;
-    let mut client = world.near_client().await;
+    let mut client = world.memory_client().await;
     let (before, _) = client.snapshot().await;
     for method in [Method::TaskPauseMany, Method::TaskResumeMany, Method::TaskDeleteMany] {
         let (done, sequence) = client.full_call(method, json!({"taskIds": []})).await;

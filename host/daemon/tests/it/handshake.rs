@@ -1,4 +1,4 @@
-//! Who gets in, and what is refused before and after.
+//! Authentication, and what is refused before and after it.
 
 use protocol::{
     ErrorCode, Method, code,
@@ -23,14 +23,14 @@ async fn an_agent_finds_the_daemon_by_its_files_and_both_prove_themselves() {
     assert_eq!((&said["role"], &said["protocolVersion"]), (&json!("daemon"), &json!(1)));
 }
 
-/// What a stranger says first, and with which error it is sent away.
-async fn sent_away(first: Message, expect: i64, close: u16) {
+/// Sends `first` on an unauthenticated connection and expects this error and close code.
+async fn expect_refusal(first: Message, expect: i64, close: u16) {
     let world = World::new().await;
     let mut client = world.stranger().await;
     client.send(first.clone()).await;
     let error = client.reply().await.unwrap().outcome.unwrap_err();
     assert_eq!(error.code, expect, "{first:?}");
-    let Err(Ended(Some((code, _)))) = client.hear().await else {
+    let Err(Ended(Some((code, _)))) = client.receive().await else {
         panic!("the socket stays open after {first:?}");
     };
     assert_eq!(code, close, "{first:?}");
@@ -44,18 +44,18 @@ fn call(method: Method, params: &serde_json::Value) -> Message {
 #[tokio::test]
 async fn anything_but_a_proof_is_refused_before_the_proof() {
     let proof = json!({"clientProof": "00".repeat(32)});
-    sent_away(call(Method::SystemAuthProve, &proof), code::APPLICATION, 1008).await;
-    sent_away(call(Method::SystemHello, &hello(1, 1, &[])), code::APPLICATION, 1008).await;
-    sent_away(call(Method::SystemShutdown, &json!({})), code::APPLICATION, 1008).await;
+    expect_refusal(call(Method::SystemAuthProve, &proof), code::APPLICATION, 1008).await;
+    expect_refusal(call(Method::SystemHello, &hello(1, 1, &[])), code::APPLICATION, 1008).await;
+    expect_refusal(call(Method::SystemShutdown, &json!({})), code::APPLICATION, 1008).await;
     let short = json!({"clientNonce": "abc"});
-    sent_away(call(Method::SystemAuthChallenge, &short), code::APPLICATION, 1008).await;
+    expect_refusal(call(Method::SystemAuthChallenge, &short), code::APPLICATION, 1008).await;
     let more = json!({"clientNonce": nonce().unwrap(), "more": 1});
-    sent_away(call(Method::SystemAuthChallenge, &more), code::INVALID_PARAMS, 1008).await;
-    sent_away(Message::Text("{".into()), code::PARSE, 1008).await;
-    sent_away(Message::Text("[]".into()), code::INVALID_REQUEST, 1008).await;
-    sent_away(Message::Binary(vec![1].into()), code::INVALID_REQUEST, 1003).await;
+    expect_refusal(call(Method::SystemAuthChallenge, &more), code::INVALID_PARAMS, 1008).await;
+    expect_refusal(Message::Text("{".into()), code::PARSE, 1008).await;
+    expect_refusal(Message::Text("[]".into()), code::INVALID_REQUEST, 1008).await;
+    expect_refusal(Message::Binary(vec![1].into()), code::INVALID_REQUEST, 1003).await;
     let large = Message::Text("x".repeat(protocol::MAX_REQUEST_BYTES).into());
-    sent_away(large, code::INVALID_REQUEST, 1009).await;
+    expect_refusal(large, code::INVALID_REQUEST, 1009).await;
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_wrong_and_a_replayed_proof_are_refused() {
             .full_call(Method::SystemAuthProve, json!({"clientProof": replay}))
             .await;
         assert_eq!(error.unwrap_err().application_code(), Some(ErrorCode::Unauthorized));
-        assert_eq!(client.hear().await, Err(Ended(Some((1008, "unauthorized".into())))));
+        assert_eq!(client.receive().await, Err(Ended(Some((1008, "unauthorized".into())))));
         replay = token.prove(
             ProofRole::Agent,
             &client_nonce,
@@ -96,13 +96,13 @@ async fn after_the_proof_the_conversation_has_an_order_and_survives_mistakes() {
     conflict(client.call(Method::SystemHello, hello(1, 1, &[])).await.unwrap_err());
     let again = json!({"clientNonce": nonce().unwrap()});
     conflict(client.call(Method::SystemAuthChallenge, again).await.unwrap_err());
-    client.say("[]").await;
+    client.send_text("[]").await;
     let array = client.reply().await.unwrap();
     assert_eq!(
         (array.id, array.outcome.unwrap_err().code),
         (None, code::INVALID_REQUEST)
     );
-    client.say("{").await;
+    client.send_text("{").await;
     assert_eq!(client.reply().await.unwrap().outcome.unwrap_err().code, code::PARSE);
     client.begin("daemon.task.nothing", json!({})).await;
     let unknown = client.reply().await.unwrap().outcome.unwrap_err();
@@ -113,7 +113,7 @@ async fn after_the_proof_the_conversation_has_an_order_and_survives_mistakes() {
     );
     client.send(Message::Binary(vec![0].into())).await;
     assert!(client.reply().await.unwrap().outcome.is_err());
-    assert_eq!(client.hear().await, Err(Ended(Some((1003, "binary-frame".into())))));
+    assert_eq!(client.receive().await, Err(Ended(Some((1003, "binary-frame".into())))));
 }
 
 #[tokio::test]
@@ -122,14 +122,14 @@ async fn a_frame_of_a_mebibyte_is_refused_and_one_byte_less_is_not() {
     let mut client = world.client().await;
     let bare = r#"{"jsonrpc":"2.0","id":9,"method":"system.ping","params":{"x":""}}"#;
     let fill = |bytes: usize| bare.replace("\"\"", &format!("\"{}\"", "y".repeat(bytes - bare.len())));
-    client.say(fill(protocol::MAX_REQUEST_BYTES - 1)).await;
+    client.send_text(fill(protocol::MAX_REQUEST_BYTES - 1)).await;
     assert!(client.reply().await.unwrap().outcome.is_ok());
-    client.say(fill(protocol::MAX_REQUEST_BYTES)).await;
+    client.send_text(fill(protocol::MAX_REQUEST_BYTES)).await;
     assert_eq!(
         client.reply().await.unwrap().outcome.unwrap_err().code,
         code::INVALID_REQUEST
     );
-    assert_eq!(client.hear().await, Err(Ended(Some((1009, "frame-too-big".into())))));
+    assert_eq!(client.receive().await, Err(Ended(Some((1009, "frame-too-big".into())))));
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn a_shutdown_is_answered_then_everyone_is_told_and_all_is_awaited() {
     let token = world.daemon.token().clone();
     let root = world.root;
     let mut telling = tokio::task::JoinSet::new();
-    telling.spawn(async move { [other.hear().await, client.hear().await] });
+    telling.spawn(async move { [other.receive().await, client.receive().await] });
     world.daemon.shutdown(crate::world::PATIENCE).await;
     for end in telling.join_next().await.unwrap().unwrap() {
         assert_eq!(end, Err(Ended(Some((1001, "service-quit".into())))));

@@ -25,7 +25,7 @@ use url::Url;
 
 use crate::world::{Client, World};
 
-/// Loads any code. What it says is for the tests of plugins.
+/// A runtime that loads any code and answers no call; calls are tested in `plugin-wasm`.
 #[derive(Debug)]
 struct Mute(Interface);
 
@@ -64,7 +64,7 @@ impl Guest for Mute {
     }
 }
 
-/// What the code of these plugins shows.
+/// The interface of the test plugin.
 fn interface() -> Interface {
     Interface {
         exports: vec!["resolver".to_owned()],
@@ -72,14 +72,14 @@ fn interface() -> Interface {
     }
 }
 
-/// A source that every URL leads to, or that nobody reaches.
+/// A market source on disk; every URL resolves to it unless `is_reached` is false.
 #[derive(Debug, Clone)]
-struct Place {
+struct TestSource {
     folder: Arc<tempfile::TempDir>,
     is_reached: Arc<Mutex<bool>>,
 }
 
-impl Origins for Place {
+impl Origins for TestSource {
     fn at(&self, _url: &Url, _proxies: &Proxies) -> Result<Arc<dyn Origin>, OriginError> {
         let is_reached = *self.is_reached.lock().unwrap();
         let refused = OriginError::Failed("connection refused".to_owned());
@@ -89,24 +89,24 @@ impl Origins for Place {
     }
 }
 
-impl Place {
+impl TestSource {
     async fn new() -> (Self, String) {
-        let place = Self {
+        let test_source = Self {
             folder: Arc::new(tempfile::tempdir().unwrap()),
             is_reached: Arc::new(Mutex::new(true)),
         };
-        fs::create_dir(place.site()).unwrap();
+        fs::create_dir(test_source.site()).unwrap();
         let asked = Init {
             id: "main".to_owned(),
             name: "Main".to_owned(),
-            keys: place.folder.path().join("keys"),
+            keys: test_source.folder.path().join("keys"),
         };
-        let roots = init(&place.repository(), &asked, &Fixed(None), Timestamp::now())
+        let roots = init(&test_source.repository(), &asked, &Fixed(None), Timestamp::now())
             .await
             .unwrap();
-        SigningKey::generate(&place.key_file("author"), None).unwrap();
+        SigningKey::generate(&test_source.key_file("author"), None).unwrap();
         let link = format!("svc://market?url=https://main.test/&key={}", roots[0]);
-        (place, link)
+        (test_source, link)
     }
 
     fn site(&self) -> PathBuf {
@@ -125,7 +125,7 @@ impl Place {
         SigningKey::read(&self.key_file(name), &Fixed(None)).unwrap()
     }
 
-    /// Makes and publishes a version; the answer is its package at the source.
+    /// Builds and publishes a version. Returns the path of its package at the source.
     async fn release(&self, version: &str) -> PathBuf {
         let author = self.key("author");
         let manifest = json!({
@@ -184,10 +184,10 @@ fn identity() -> Identity {
     "acme@test".parse().unwrap()
 }
 
-/// A daemon with plugins, a client of it, and a source of which it does not know yet.
-async fn begin() -> (World, Client<TcpStream>, Place, String) {
-    let (place, link) = Place::new().await;
-    let origins = Arc::new(place.clone());
+/// A daemon with plugins, a client of it, and a source that is not added yet.
+async fn begin() -> (World, Client<TcpStream>, TestSource, String) {
+    let (test_source, link) = TestSource::new().await;
+    let origins = Arc::new(test_source.clone());
     let world = World::with(|config| Config {
         plugins: Some(Arc::new(Mute(interface()))),
         market: Market { origins, bundled: &[] },
@@ -195,17 +195,17 @@ async fn begin() -> (World, Client<TcpStream>, Place, String) {
     });
     let world = world.await;
     let client = world.client().await;
-    (world, client, place, link)
+    (world, client, test_source, link)
 }
 
 /// The same after the user has added the source.
-async fn begin_with_source() -> (World, Client<TcpStream>, Place) {
-    let (world, mut client, place, link) = begin().await;
+async fn begin_with_source() -> (World, Client<TcpStream>, TestSource) {
+    let (world, mut client, test_source, link) = begin().await;
     let add = Method::PluginMarketSourceAdd;
     let shown = client.call(add, json!({ "link": link })).await.unwrap();
     let believed = json!({"link": link, "fingerprint": shown["fingerprint"]});
     client.call(add, believed).await.unwrap();
-    (world, client, place)
+    (world, client, test_source)
 }
 
 /// The code, the field and the reason.
@@ -279,8 +279,8 @@ async fn a_source_is_added_with_its_fingerprint_and_removed_when_nothing_came_fr
 
 #[tokio::test]
 async fn a_plugin_is_installed_updated_pinned_and_uninstalled_and_clients_are_told() {
-    let (_world, mut client, place) = begin_with_source().await;
-    place.release("1.0.0").await;
+    let (_world, mut client, test_source) = begin_with_source().await;
+    test_source.release("1.0.0").await;
     assert_eq!(client.refresh().await["plugins"], 1);
     let offer = client.offer().await;
     assert_eq!(
@@ -297,7 +297,7 @@ async fn a_plugin_is_installed_updated_pinned_and_uninstalled_and_clients_are_to
             &json!(false)
         ),
     );
-    // Who has a snapshot is told what happens after it.
+    // Events follow only after a snapshot.
     client.snapshot().await;
     let installed = client.get().await.unwrap();
     assert_eq!(
@@ -309,7 +309,7 @@ async fn a_plugin_is_installed_updated_pinned_and_uninstalled_and_clients_are_to
     let agreed = json!({"identity": "acme@test", "enabled": true, "consent": installed["pendingConsent"]});
     client.call(Method::PluginSetEnabled, agreed).await.unwrap();
 
-    place.release("1.1.0").await;
+    test_source.release("1.1.0").await;
     client.refresh().await;
     let offer = client.offer().await;
     assert_eq!(
@@ -350,8 +350,8 @@ async fn a_plugin_is_installed_updated_pinned_and_uninstalled_and_clients_are_to
 
 #[tokio::test]
 async fn what_cannot_be_installed_says_why() {
-    let (_world, mut client, place) = begin_with_source().await;
-    let package = place.release("1.0.0").await;
+    let (_world, mut client, test_source) = begin_with_source().await;
+    let package = test_source.release("1.0.0").await;
     client.refresh().await;
     for (params, expected) in [
         (
@@ -396,7 +396,7 @@ async fn what_cannot_be_installed_says_why() {
     );
     assert!(missing.data.unwrap().retryable);
     fs::write(&package, honest).unwrap();
-    place.withdraw("1.0.0").await;
+    test_source.withdraw("1.0.0").await;
     client.refresh().await;
     let yanked = client.get().await.unwrap_err();
     assert_eq!(why(&yanked), (ErrorCode::Conflict, "", Some(Reason::PluginYanked)));
@@ -405,10 +405,10 @@ async fn what_cannot_be_installed_says_why() {
 
 #[tokio::test]
 async fn a_source_that_is_not_reached_or_not_believed_says_so() {
-    let (_world, mut client, place) = begin_with_source().await;
+    let (_world, mut client, test_source) = begin_with_source().await;
     let failing = |source: &Value| (source["status"].clone(), source["errorReason"].clone());
-    // Nothing at all is known: the list fails as the source did.
-    *place.is_reached.lock().unwrap() = false;
+    // Nothing is cached yet: the list fails with the source's error.
+    *test_source.is_reached.lock().unwrap() = false;
     assert_eq!(
         failing(&client.refresh().await),
         (json!("failing"), json!("marketUnreachable"))
@@ -418,23 +418,23 @@ async fn a_source_that_is_not_reached_or_not_believed_says_so() {
         why(&unreachable),
         (ErrorCode::Unavailable, "", Some(Reason::MarketUnreachable))
     );
-    *place.is_reached.lock().unwrap() = true;
+    *test_source.is_reached.lock().unwrap() = true;
 
     let before = tempfile::tempdir().unwrap();
-    copy_files(&place.site(), before.path());
-    place.release("1.0.0").await;
+    copy_files(&test_source.site(), before.path());
+    test_source.release("1.0.0").await;
     assert_eq!(client.refresh().await["status"], "fresh");
-    let signature = place.site().join(market::path::TIMESTAMP_SIGNATURE);
+    let signature = test_source.site().join(market::path::TIMESTAMP_SIGNATURE);
     let signed = fs::read(&signature).unwrap();
     fs::write(&signature, "nonsense").unwrap();
     assert_eq!(
         failing(&client.refresh().await),
         (json!("failing"), json!("marketIndexInvalid"))
     );
-    // What it said a moment ago still counts.
+    // The cached index still counts.
     assert_eq!(client.offer().await["version"], "1.0.0");
     fs::write(&signature, signed).unwrap();
-    copy_files(before.path(), &place.site());
+    copy_files(before.path(), &test_source.site());
     assert_eq!(
         failing(&client.refresh().await),
         (json!("failing"), json!("marketIndexRollback"))

@@ -75,7 +75,7 @@ impl World {
         Self::started(root, |config| config).await
     }
 
-    /// A daemon that is configured otherwise than usual.
+    /// Starts a daemon with a changed configuration.
     pub(crate) async fn with(change: impl FnOnce(Config) -> Config) -> Self {
         Self::started(tempfile::tempdir().unwrap(), change).await
     }
@@ -115,14 +115,14 @@ impl World {
     }
 
     /// A client that has said hello over a byte stream in memory.
-    pub(crate) async fn near_client(&self) -> Client<DuplexStream> {
+    pub(crate) async fn memory_client(&self) -> Client<DuplexStream> {
         let mut client = Client::open(self.daemon.connect(), None).await;
         client.prove(self.daemon.token()).await;
         client.hello(&["client.sequences"]).await;
         client
     }
 
-    /// Says an HTTP request and reads everything that comes back until the end.
+    /// Sends an HTTP request and reads the response to its end.
     pub(crate) async fn http(&self, head: &str, key: Option<&str>, body: &[u8]) -> (u16, String, Vec<u8>) {
         let mut stream = self.tcp().await;
         let key = key
@@ -175,12 +175,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.socket.send(message).await.unwrap();
     }
 
-    pub(crate) async fn say(&mut self, text: impl Into<String>) {
+    pub(crate) async fn send_text(&mut self, text: impl Into<String>) {
         self.send(Message::Text(text.into().into())).await;
     }
 
     /// The next frame as text, or how the connection ended.
-    pub(crate) async fn hear(&mut self) -> Result<String, Ended> {
+    pub(crate) async fn receive(&mut self) -> Result<String, Ended> {
         loop {
             match timeout(PATIENCE, self.socket.next()).await.expect("the daemon answers") {
                 Some(Ok(Message::Text(text))) => return Ok(text.to_string()),
@@ -197,14 +197,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.next_id += 1;
         let id = Id::Number(self.next_id);
         let text = protocol::encode_request(&id, method, Some(&params)).unwrap();
-        self.say(text).await;
+        self.send_text(text).await;
         id
     }
 
     /// The next reply; events before it are kept.
     pub(crate) async fn reply(&mut self) -> Result<Reply, Ended> {
         loop {
-            let text = self.hear().await?;
+            let text = self.receive().await?;
             match ServerFrame::read(&text).unwrap() {
                 ServerFrame::Reply(reply) => return Ok(reply),
                 ServerFrame::Notification { method, params } => {
@@ -215,12 +215,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// The next event that was not looked at yet.
+    /// The next event, in order.
     pub(crate) async fn event(&mut self) -> Result<ServiceEventParams, Ended> {
         if !self.events.is_empty() {
             return Ok(self.events.remove(0));
         }
-        let text = self.hear().await?;
+        let text = self.receive().await?;
         match ServerFrame::read(&text).unwrap() {
             ServerFrame::Notification { params, .. } => Ok(serde_json::from_str(params.unwrap().get()).unwrap()),
             ServerFrame::Reply(reply) => panic!("an unexpected reply: {reply:?}"),

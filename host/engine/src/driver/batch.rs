@@ -1,4 +1,4 @@
-//! What one turn of the loop leaves for the disk, and the callers that wait for it.
+//! The work that one turn of the loop leaves for the disk, and the callers that wait for it.
 
 use std::{error::Error as _, path::PathBuf};
 
@@ -12,8 +12,8 @@ use crate::{
     state::{Input, Rename, Reply, Row},
 };
 
-/// Rows to save together, the callers to answer and the runs to let go on once they are on disk, and what may be done
-/// to files then.
+/// Rows to save together, the callers to answer and the runs to continue once they are on disk, and the file operations
+/// that are allowed then.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) rows: Vec<Row>,
@@ -22,7 +22,7 @@ pub(super) struct Batch {
     pub(super) work: FileWork,
 }
 
-/// What waits for rows before it is done to files.
+/// File operations that must not start before the rows are on disk.
 #[derive(Default)]
 pub(super) struct FileWork {
     pub(super) deletions: Vec<(u64, Vec<PathBuf>)>,
@@ -40,7 +40,6 @@ impl FileWork {
         self.deletions.is_empty() && self.renames.is_empty()
     }
 
-    /// Does it.
     pub(super) async fn perform(self) -> Vec<Input> {
         if self.is_empty() {
             return Vec::new();
@@ -59,15 +58,15 @@ impl FileWork {
         working.await.unwrap_or_default()
     }
 
-    /// Leaves it, because the rows could not be saved.
-    pub(super) fn give_up(self, reason: &str) -> impl Iterator<Item = Input> {
+    /// Fails the operations, because the rows could not be saved.
+    pub(super) fn fail(self, reason: &str) -> impl Iterator<Item = Input> {
         let refused = move |rename: Rename| Input::Renamed(rename.task, Err(CommandError::NotSaved(reason.to_owned())));
         self.renames.into_iter().map(refused)
     }
 }
 
-/// Lets runs go on that told something to be recorded, or end if that could not be.
-pub(super) fn give(receipts: Vec<Receipt>, saved: Result<(), &str>) {
+/// Tells the waiting runs whether their report was saved. A run ends if it was not.
+pub(super) fn send_receipts(receipts: Vec<Receipt>, saved: Result<(), &str>) {
     for receipt in receipts {
         receipt.give(match saved {
             Ok(()) => Ok(Recorded::Done),
@@ -81,7 +80,7 @@ pub(super) fn give(receipts: Vec<Receipt>, saved: Result<(), &str>) {
 
 type Outcome = Result<Reply, CommandError>;
 
-/// A caller's answer. It is given when the value is dropped, so that no path of the driver can forget it.
+/// A caller's answer. Sent on drop, so that no path of the driver can forget it.
 pub(crate) struct Answer(Option<(oneshot::Sender<Outcome>, Outcome)>);
 
 impl Answer {
@@ -103,7 +102,7 @@ impl Answer {
         }
     }
 
-    /// The change could not be saved. What was refused anyway stays refused.
+    /// The change could not be saved. An error that is already set stays.
     pub(super) fn fail(&mut self, reason: &str) {
         if let Some((_, answer @ Ok(_))) = &mut self.0 {
             *answer = Err(CommandError::NotSaved(reason.to_owned()));

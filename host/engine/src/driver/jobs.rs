@@ -1,4 +1,4 @@
-//! What the driver spawned and waits for: each job ends with a signal.
+//! The jobs that the driver spawned. Each ends with a signal; the engine ends only when all have.
 
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -10,9 +10,8 @@ use crate::{
 
 pub(super) struct Jobs {
     pub(super) tracker: TaskTracker,
-    /// Given to whatever is spawned.
     pub(super) signal: mpsc::Sender<Signal>,
-    /// Jobs that have not settled.
+    /// Jobs whose signal has not arrived.
     unsettled: usize,
 }
 
@@ -43,7 +42,7 @@ impl Jobs {
         });
     }
 
-    /// As [`Jobs::spawn`], where it may block.
+    /// [`Jobs::spawn`] on a thread that may block.
     pub(super) fn spawn_blocking(
         &mut self,
         work: impl FnOnce() -> Vec<Input> + Send + 'static,

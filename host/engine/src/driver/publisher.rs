@@ -1,4 +1,4 @@
-//! What the driver tells: events, each with its number, and the newest settings.
+//! Publishes numbered events and the newest settings to subscribers.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! One run from its start to its end: forwards what the transport tells and turns every end, a panic included, into an
+//! Executes one run: forwards the transport's reports as signals and turns every end, a panic included, into an
 //! outcome.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
@@ -14,21 +14,20 @@ use crate::{
     resolver::Resolved,
 };
 
-/// A run on its way.
 pub(crate) struct Runner {
     pub(crate) task: TaskId,
     pub(crate) run: RunId,
-    /// `None` if no transport moves the scheme (any more).
+    /// `None` if no transport supports the scheme (any more).
     pub(crate) transport: Option<Arc<dyn Transport>>,
     pub(crate) events: mpsc::Receiver<Report>,
     pub(crate) progress: watch::Receiver<Progress>,
     pub(super) signals: mpsc::Sender<Signal>,
-    /// Cancelled to end the run, when it did not stop in time.
+    /// Cancelled to end a run that did not stop in time.
     pub(crate) force_stop: CancellationToken,
 }
 
 impl Runner {
-    /// Runs `job` and tells everything in order; the end comes last. The driver drains the signals, so telling never
+    /// Runs `job` and sends its reports in order; the outcome is last. The driver drains the signals, so sending never
     /// waits for long.
     pub(crate) async fn conduct(mut self, job: Job) {
         let outcome = self.run(job).await;
@@ -64,7 +63,7 @@ impl Runner {
     }
 }
 
-/// What a resolver answers, a panic included; without one, its plugin is not there.
+/// Calls the resolver and turns a panic into a failure. Without a resolver, the plugin counts as missing.
 pub(crate) async fn guarded(
     asked: Option<impl Future<Output = Result<Resolved, Failure>> + Send>,
 ) -> Result<Resolved, Failure> {

@@ -1,4 +1,4 @@
-//! The runs that live, and the questions to resolvers that wait for an answer.
+//! The live runs, and the pending calls of resolvers.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,13 +15,12 @@ pub(super) struct Runs {
     live: HashMap<RunId, LiveRun>,
     resolving: HashMap<RunId, CancellationToken>,
     published: watch::Sender<Arc<LiveRuns>>,
-    /// Cancelled to end the runs that did not stop in time.
+    /// Cancelled to end runs that did not stop in time.
     pub(super) force_stop: CancellationToken,
     /// When to sample progress next; only while anything runs.
     pub(super) sample_at: Option<Instant>,
 }
 
-/// A live run, as the driver holds it.
 pub(super) struct LiveRun {
     pub(super) task: TaskId,
     pub(super) stop: CancellationToken,
@@ -68,7 +67,7 @@ impl Runs {
         }
     }
 
-    /// Stops a run, or the question that it waits for.
+    /// Stops a run, or the resolver call that it waits for.
     pub(super) fn stop(&self, id: RunId) {
         if let Some(run) = self.live.get(&id) {
             run.stop.cancel();
@@ -82,7 +81,7 @@ impl Runs {
         self.live.get(&id).map(|run| &run.limiter)
     }
 
-    /// Notes that a resolver is being asked for a run; the token stops that.
+    /// Registers a resolver call for a run; the token cancels it.
     pub(super) fn resolve(&mut self, id: RunId) -> CancellationToken {
         let stop = CancellationToken::new();
         self.resolving.insert(id, stop.clone());
@@ -93,7 +92,7 @@ impl Runs {
         self.resolving.remove(&id);
     }
 
-    /// How the runs are doing whose progress changed since the last sample.
+    /// The progress of runs that advanced since the last sample.
     pub(super) fn sample(&mut self) -> Vec<(TaskId, RunId, Progress)> {
         let mut samples = Vec::new();
         for (id, run) in &mut self.live {

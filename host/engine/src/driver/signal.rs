@@ -1,4 +1,4 @@
-//! What comes back from what the driver spawned.
+//! Messages to the driver from the runs and jobs that it spawned.
 
 use transfer::{Outcome, Progress, Report};
 
@@ -13,6 +13,6 @@ pub(super) enum Signal {
     Reported(TaskId, RunId, Report),
     /// A run ended, with its last progress.
     Ended(TaskId, RunId, Box<Outcome>, Box<Progress>),
-    /// A job ended (a save, a rename, a look at files), and this follows.
+    /// A job ended (a save, a rename, a check of files), with the inputs that follow from it.
     Settled(Vec<Input>, Option<Answer>),
 }

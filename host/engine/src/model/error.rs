@@ -1,4 +1,4 @@
-//! Why the engine refuses.
+//! The errors of the engine's commands and start.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::{
     model::spec::InvalidSpec,
 };
 
-/// A command that was refused. Nothing changed, except for [`CommandError::NotSaved`].
+/// Why a command was refused. Nothing has changed, except for [`CommandError::NotSaved`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// There is no such task.
@@ -29,21 +29,21 @@ pub enum CommandError {
     /// The task's phase does not allow it.
     #[error("cannot {act} a task that is {phase}")]
     WrongPhase {
-        /// What was asked.
+        /// The refused action.
         act: &'static str,
-        /// What the task is.
+        /// The task's phase.
         phase: &'static str,
     },
-    /// The task's file is being renamed or deleted at this moment.
+    /// The task's file is being renamed or deleted right now.
     #[error("the task's file is being renamed or deleted; try again")]
     Busy,
-    /// The task cannot be made as asked.
+    /// The specification of the task is invalid.
     #[error(transparent)]
     InvalidSpec(#[from] InvalidSpec),
-    /// The settings cannot be changed as asked.
+    /// The value of a setting is invalid.
     #[error(transparent)]
     InvalidSetting(#[from] InvalidSetting),
-    /// The settings changed meanwhile.
+    /// The settings are not at the expected revision.
     #[error("the settings are at revision {revision} now")]
     Conflict {
         /// The present revision.
@@ -72,7 +72,7 @@ pub enum CommandError {
     /// The text names no site.
     #[error("a site is scheme://host or scheme://host:port; the user name is not empty and has no colon")]
     InvalidSite,
-    /// The change holds in memory but could not be saved; it is saved as soon as the disk allows it.
+    /// The change is effective in memory but could not be saved; saving is retried.
     #[error("the change could not be saved: {0}")]
     NotSaved(String),
     /// The engine is shutting down.
@@ -86,7 +86,7 @@ pub enum StartError {
     /// The tasks cannot be read.
     #[error("cannot read the tasks")]
     Read(#[from] store::ReadError),
-    /// A row holds something that no version wrote.
+    /// A row has content that no version writes.
     #[error("the database holds a {what} that cannot be read: {reason}")]
     Row {
         /// What kind of row.
@@ -94,10 +94,10 @@ pub enum StartError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A sealed value does not open.
+    /// A sealed value cannot be decrypted.
     #[error("cannot open the secrets of {what}")]
     Sealed {
-        /// Whose.
+        /// The row that holds it.
         what: String,
         /// Why not.
         #[source]

@@ -1,4 +1,5 @@
-//! What the engine itself does to files: remove a task's own, rename without replacing, look whether they are there.
+//! The engine's own file operations: delete a task's files, rename without replacing, check existence. Transports do
+//! the rest.
 
 use std::{
     fs, io,
@@ -12,16 +13,16 @@ use transfer::{
 
 use crate::model::error::CommandError;
 
-/// Whether a task's file is there.
+/// Whether a task's file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
-    /// It is.
+    /// It exists.
     Present,
-    /// It is not.
+    /// It does not.
     Missing,
 }
 
-/// The part file and the journals that lie beside the finished file's path.
+/// The part file and the journals beside the finished file's path.
 pub(crate) fn part_files(path: &Path) -> Vec<PathBuf> {
     [PART_SUFFIX, JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX]
         .iter()
@@ -35,7 +36,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Removes files; one that is gone already does not matter. Only files: a directory of the name is not ours.
+/// Deletes files; missing ones are ignored. A directory of that name is not ours and stays.
 pub(crate) fn remove(paths: &[PathBuf]) {
     for path in paths {
         match fs::remove_file(path) {
@@ -46,8 +47,8 @@ pub(crate) fn remove(paths: &[PathBuf]) {
     }
 }
 
-/// Looks whether a file has landed; if so, what a kill left of its part file goes.
-pub(crate) fn look_for_landing(landing: &Landing, rest: &[PathBuf]) -> FileState {
+/// Checks whether a landing happened before a crash; if so, deletes what is left of the part file.
+pub(crate) fn check_landing(landing: &Landing, rest: &[PathBuf]) -> FileState {
     if !landing.has_happened() {
         return FileState::Missing;
     }
@@ -55,7 +56,7 @@ pub(crate) fn look_for_landing(landing: &Landing, rest: &[PathBuf]) -> FileState
     FileState::Present
 }
 
-/// A file that gets another path.
+/// One file of a rename.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
     /// From here.
@@ -64,9 +65,8 @@ pub struct Move {
     pub to: PathBuf,
 }
 
-/// Renames files in order, none of them over an existing one; when this returns, the new names are on the disk. A file
-/// that is not there is passed over: a crash may have come after its turn. If one cannot be renamed, those before it
-/// get their names back.
+/// Renames files in order and never replaces one; when this returns, the new names are on disk. A missing file is
+/// skipped: it may have been renamed before a crash. If one cannot be renamed, those before it are renamed back.
 pub(crate) fn rename(free: Option<&Path>, moves: &[Move]) -> Result<(), CommandError> {
     if let Some(taken) = free.filter(|free| fs::symlink_metadata(free).is_ok()) {
         return Err(CommandError::TargetExists(taken.to_owned()));
@@ -102,7 +102,7 @@ fn failed(path: &Path, error: &io::Error) -> CommandError {
     }
 }
 
-/// A link is made only if the name is free, in one step; file systems without links get a look and a rename.
+/// A hard link is created only if the name is free, atomically. On file systems without links, checks and then renames.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),
@@ -115,8 +115,8 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a crash came between making the link and removing the old name. Two links are two names: on a file system
-/// that knows no case, one name in two cases is one link.
+/// Whether a crash came between creating the link and removing the old name. Counts links, because on a
+/// case-insensitive file system one file can be found under two names.
 #[cfg(unix)]
 fn is_half_renamed(from: &Path, to: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;

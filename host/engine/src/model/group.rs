@@ -4,24 +4,24 @@ use std::path::PathBuf;
 
 use crate::model::id::{GroupId, Timestamp};
 
-/// What a user says of a group.
+/// What a user sets of a group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupSpec {
     /// Its name.
     pub name: String,
     /// Where its tasks came from; may be empty.
     pub source_url: String,
-    /// Where its tasks go that name no directory.
+    /// The directory of its tasks without one of their own.
     pub save_dir: Option<PathBuf>,
 }
 
-/// A group. It goes when its last task goes.
+/// A group. It is deleted with its last task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Its name for programs.
     pub id: GroupId,
-    /// What the user said.
+    /// What the user set.
     pub spec: GroupSpec,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }

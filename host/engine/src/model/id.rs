@@ -1,10 +1,10 @@
-//! Names of things, and moments in time.
+//! Identifiers and timestamps.
 
 use std::{fmt, str::FromStr};
 
 use uuid::Uuid;
 
-/// A text that is no identifier.
+/// A text that is not an identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a {0} is a UUID")]
 pub struct InvalidId(&'static str);
@@ -58,15 +58,15 @@ macro_rules! uuid_id {
 uuid_id!(TaskId, "task id", "Names a task.");
 uuid_id!(GroupId, "group id", "Names a group.");
 
-/// Names a queue: one of the two built-in ones, or one that the user made.
+/// Identifies a queue: one of the two built-in ones, or one that a user created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum QueueId {
-    /// `main`: where tasks go that name no queue.
+    /// `main`: the default queue.
     #[default]
     Main,
-    /// `later`: a queue that stands still until it is started.
+    /// `later`: stopped until a user starts it.
     Later,
-    /// A queue of the user's.
+    /// A queue that a user created.
     Own(Uuid),
 }
 
@@ -107,7 +107,7 @@ impl FromStr for QueueId {
     }
 }
 
-/// Tells two runs apart, of one task or of two. Never reused while the engine lives.
+/// Identifies a run. Never reused while the process lives, so that late messages of an earlier run can be ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(pub u64);
 

@@ -1,4 +1,4 @@
-//! Where a proxy may come from: the task or the system. The settings are the third.
+//! The proxy of a task, and the proxies of the system. The settings have a third source.
 
 use transfer::SafeUrl;
 
@@ -14,14 +14,14 @@ pub enum ProxyChoice {
     Through(SafeUrl),
 }
 
-/// Proxies that the system (environment, desktop) names. Only the program's entry reads them.
+/// Proxies of the environment or desktop. Only the program's entry point reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SystemProxy {
     /// For `http` URLs.
     pub http: Option<SafeUrl>,
     /// For `https` URLs.
     pub https: Option<SafeUrl>,
-    /// For every other scheme, and where the one above is missing.
+    /// For every other scheme, and where the scheme's own is missing.
     pub all: Option<SafeUrl>,
     /// Hosts to reach directly, separated by commas: `host`, `.suffix`, `*`.
     pub no_proxy: String,

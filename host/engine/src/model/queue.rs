@@ -1,4 +1,4 @@
-//! Queues: which tasks share limits and run in what order, and when by the clock.
+//! Queues: tasks that share limits and an order, and the weekly schedule that starts and stops them.
 
 use std::path::PathBuf;
 
@@ -17,11 +17,11 @@ pub struct QueueSpec {
     pub upload_limit_bytes: u64,
     /// Tasks of it that run at once; 0 is the settings' limit only.
     pub max_concurrent: u32,
-    /// Where its tasks go that name no directory.
+    /// The directory of its tasks without one of their own.
     pub default_save_dir: Option<PathBuf>,
-    /// Segments of its tasks that name no number; 0 is the settings'.
+    /// Segments of its tasks without a number of their own; 0 is the settings'.
     pub default_segments: u16,
-    /// User agent of its tasks that name none; empty is the settings'.
+    /// User agent of its tasks without one of their own; empty is the settings'.
     pub default_user_agent: String,
 }
 
@@ -32,13 +32,13 @@ pub struct Queue {
     pub id: QueueId,
     /// What the user set.
     pub spec: QueueSpec,
-    /// Its place among the queues.
+    /// Its position among the queues.
     pub position: u32,
     /// Whether it starts tasks.
     pub is_running: bool,
-    /// When it starts and stops by the clock.
+    /// When it starts and stops.
     pub schedule: Schedule,
-    /// Edges of the schedule up to here have acted (local time).
+    /// Edges of the schedule up to this local time have taken effect.
     pub schedule_seen: Option<DateTime>,
 }
 
@@ -67,16 +67,16 @@ impl Days {
     }
 }
 
-/// When a queue starts and stops by the clock, in local time. A window over midnight is two edges on their own days.
+/// When a queue starts and stops, in local time. A window over midnight is two edges on their own days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
-    /// Whether it acts.
+    /// Whether it is enabled.
     pub is_enabled: bool,
     /// When the queue starts.
     pub start: Option<Time>,
     /// When it stops.
     pub stop: Option<Time>,
-    /// On which days the edges act.
+    /// The days of the edges.
     pub days: Days,
 }
 
@@ -91,18 +91,18 @@ impl Default for Schedule {
     }
 }
 
-/// What happens at a moment of a schedule. The order settles ties: stop wins.
+/// A start or stop of a schedule. The order of the variants decides ties: stop wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Edge {
     Start,
     Stop,
 }
 
-/// Days of missed edges that are looked through. The last edge is at most a week back.
+/// How far back to search for a missed edge. The last one is at most a week ago.
 const LOOK_BACK_DAYS: i64 = 8;
 
 impl Schedule {
-    /// Reads `HH:MM`; empty is none.
+    /// Parses `HH:MM`; empty text is no time.
     pub fn parse_time(text: &str) -> Option<Option<Time>> {
         if text.is_empty() {
             return Some(None);
@@ -116,7 +116,7 @@ impl Schedule {
         Time::new(two_digits(hour)?, two_digits(minute)?, 0, 0).ok().map(Some)
     }
 
-    /// The last edge in `(seen, now]`: if both passed, only the later acts, and stop wins a tie.
+    /// The last edge in `(seen, now]`: of several only the last takes effect, and stop wins a tie.
     pub(crate) fn due(&self, seen: DateTime, now: DateTime) -> Option<Edge> {
         let mut date = now.date();
         for _ in 0..LOOK_BACK_DAYS {

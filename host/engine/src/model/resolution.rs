@@ -1,11 +1,11 @@
-//! Which plugin stands behind a URL, and which of its files is meant.
+//! Which plugin resolves a URL, and which of the files it lists is meant.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-/// The longest name of a resolver, and of an item or variant, in bytes.
+/// Limit for a resolver, an item and a variant each.
 const MAX_NAME_BYTES: usize = 512;
 
-/// Names a resolver. It stays with the tasks that the resolver claimed, whether it is there or not.
+/// Identifies a resolver. Tasks keep it even while the plugin is not installed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResolverId(Arc<str>);
 
@@ -27,16 +27,16 @@ impl fmt::Display for ResolverId {
     }
 }
 
-/// One file of a list, in one of its variants: `id` or `id@variant`.
+/// Identifies one file of a resolver's list, in one of its variants: `id` or `id@variant`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// The resolver's name for the file.
     pub id: Box<str>,
-    /// The resolver's name for the quality or format; none if there is only one.
+    /// The resolver's name for the quality or format; `None` if there is only one.
     pub variant: Option<Box<str>>,
 }
 
-/// A text that names no item.
+/// A text that is not an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an item is written id or id@variant, each of 1 to {MAX_NAME_BYTES} bytes")]
 pub struct InvalidItem;
@@ -51,7 +51,7 @@ impl fmt::Display for Item {
 impl FromStr for Item {
     type Err = InvalidItem;
 
-    /// The last `@` parts the two: an id may have others.
+    /// Splits at the last `@`, because an id may contain others.
     fn from_str(text: &str) -> Result<Self, InvalidItem> {
         let (id, variant) = text
             .rsplit_once('@')
@@ -67,12 +67,12 @@ impl FromStr for Item {
     }
 }
 
-/// Behind which resolver a task's bytes are, and which of its files the task is.
+/// The resolver of a task's URL, and the file of its list that the task downloads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
     /// The resolver.
     pub resolver: ResolverId,
-    /// The file; none until the resolver was asked what there is.
+    /// The file; `None` until the resolver has listed its files.
     pub item: Option<Item>,
 }
 

@@ -1,4 +1,4 @@
-//! What can be changed while the engine runs, with the names and ranges that clients know.
+//! Settings that can be changed while the engine runs, with their wire names and ranges.
 
 use std::{path::PathBuf, str::FromStr, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::model::{id::QueueId, proxy::SystemProxy, spec};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "they are the switches that clients know")]
 pub struct Settings {
-    /// `default_save_dir`: where files go; `None` is the configured directory.
+    /// `default_save_dir`: the default directory; `None` is the configured one.
     pub default_save_dir: Option<PathBuf>,
     /// `default_segments`: 0 to 64; 0 is automatic.
     pub default_segments: u16,
@@ -26,11 +26,11 @@ pub struct Settings {
     pub max_auto_retries: Option<u32>,
     /// `auto_retry_delay_secs`: 0 to 86400.
     pub auto_retry_delay_secs: u32,
-    /// `auto_resume_on_start`: whether unfinished tasks go on after a restart.
+    /// `auto_resume_on_start`: whether unfinished tasks resume after a restart.
     pub auto_resume_on_start: bool,
     /// `use_server_time`: whether files get the server's time.
     pub use_server_time: bool,
-    /// `dedup_same_url`: whether creating an unfinished task's URL again answers that task.
+    /// `dedup_same_url`: whether creating a task with an unfinished task's URL returns that task.
     pub dedup_same_url: bool,
     /// `file_exists_behavior`: `rename`, `overwrite` or `skip`.
     pub file_exists_behavior: OnConflict,
@@ -38,7 +38,7 @@ pub struct Settings {
     pub file_missing_action: FileMissingAction,
     /// `global_user_agent`: empty is the product's own.
     pub global_user_agent: String,
-    /// `default_queue_id`: where tasks go that name no queue; falls back to `main` if that queue is gone.
+    /// `default_queue_id`: the queue of tasks without one of their own; `main` if it was deleted.
     pub default_queue_id: QueueId,
     /// `proxy_mode`: `none`, `system`, `manual` or `auto`.
     pub proxy_mode: ProxyMode,
@@ -56,13 +56,13 @@ pub struct Settings {
     pub proxy_no_list: String,
 }
 
-/// What happens to a completed task whose file is gone.
+/// What to do with a completed task whose file is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FileMissingAction {
-    /// It stays and says so.
+    /// Keep it and mark it.
     #[default]
     Keep,
-    /// It goes.
+    /// Delete it.
     Delete,
 }
 
@@ -72,15 +72,15 @@ pub enum ProxyMode {
     /// No proxy.
     #[default]
     None,
-    /// What the system names.
+    /// The system's proxy.
     System,
     /// The one in these settings.
     Manual,
-    /// The system's, as long as nothing better is known.
+    /// At present the same as `System`.
     Auto,
 }
 
-/// How a proxy is spoken to.
+/// The protocol of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProxyType {
     /// HTTP `CONNECT`.
@@ -103,7 +103,7 @@ pub struct VersionedSettings {
     pub settings: Arc<Settings>,
 }
 
-/// A setting that cannot have a value.
+/// Why a setting cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSetting {
     /// The engine has no such setting.
@@ -114,7 +114,7 @@ pub enum InvalidSetting {
     Value {
         /// The setting.
         key: &'static str,
-        /// What it may be.
+        /// The allowed values.
         allowed: &'static str,
     },
 }
@@ -178,7 +178,7 @@ impl Settings {
         "proxy_no_list",
     ];
 
-    /// The value of `key` as clients see it. The proxy's password is given as it is: its reader must keep it.
+    /// The value of `key` as clients see it. The proxy's password is in clear text: the caller must not show it.
     pub fn value(&self, key: &str) -> Option<String> {
         Some(match key {
             "default_save_dir" => self
@@ -214,7 +214,7 @@ impl Settings {
         })
     }
 
-    /// Sets `key` from a client's text, surrounding white space ignored. Leaves the settings as they are on an error.
+    /// Sets `key` from a client's text, surrounding white space ignored. On an error nothing changes.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), InvalidSetting> {
         let value = value.trim();
         let known = Self::KEYS.into_iter().find(|known| *known == key);
@@ -258,7 +258,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether the values go together; [`Settings::set`] checks each alone.
+    /// Checks combinations of values; [`Settings::set`] checks single ones.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         let refuse = |key, allowed| Err(InvalidSetting::Value { key, allowed });
         if self
@@ -330,7 +330,7 @@ impl Settings {
     }
 }
 
-/// Above any network, and far from overflow in the arithmetic of limits.
+/// Faster than any network, and small enough that the arithmetic of limits cannot overflow.
 const MAX_RATE: u64 = 1 << 50;
 
 const ABSOLUTE: &str = "an absolute directory, or empty";

@@ -1,4 +1,4 @@
-//! Sites: where stored credentials belong to.
+//! Sites: the key of stored credentials.
 
 use std::{fmt, str::FromStr};
 

@@ -38,7 +38,7 @@ pub const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 pub struct TaskSpec {
     /// The file's URL, then mirrors of the same bytes.
     pub urls: Vec<SafeUrl>,
-    /// The name the file shall get; `None` takes it from the server or the URL.
+    /// The file's name; `None` takes it from the server or the URL.
     pub file_name: Option<FileName>,
     /// The directory, absolute; `None` is the queue's, else the settings', else the configured one.
     pub save_dir: Option<PathBuf>,
@@ -46,33 +46,31 @@ pub struct TaskSpec {
     pub segments: u16,
     /// The most connections of a run; `None` is the settings' ceiling.
     pub max_connections: Option<u16>,
-    /// A segment is never split finer than this; `None` is the transport's own limit.
+    /// A range is never split finer than this; `None` is the transport's own limit.
     pub min_split_bytes: Option<u64>,
-    /// How to ask: method, body, headers, cookies, referrer, user agent, credentials.
+    /// The request: method, body, headers, cookies, referrer, user agent, credentials.
     pub request: RequestOptions,
     /// Which proxy.
     pub proxy: ProxyChoice,
     /// Accept any certificate.
     pub ignore_tls_errors: bool,
-    /// The resolver (plugin) that gives the links. A new task that names none gets the resolver that claims its URL.
+    /// How a resolver finds the bytes. A new task without this gets the resolver that claims its URL.
     pub resolution: Option<Resolution>,
     /// Who gave the URLs.
     pub given_by: GivenBy,
-    /// The program or page that made the task without a key. The engine only stores it; the agent lets such a client
-    /// read and change only its own tasks.
+    /// The program that created it without an access key and may change it. The agent checks that.
     pub created_by: Option<Box<str>>,
     /// What the finished bytes must hash to.
     pub checksum: Option<Checksum>,
-    /// The size announced by the client or the plugin; a response of another size fails the run.
+    /// The size according to the page or plugin that supplied the URL.
     pub promised_size: Option<u64>,
-    /// The media type announced by the embedding program; none of our clients sets it. Otherwise the name's extension
-    /// gives it.
+    /// The media type according to the page or plugin that supplied the URL.
     pub promised_type: Option<String>,
     /// The queue; `None` is the default queue.
     pub queue: Option<QueueId>,
-    /// The group it belongs to.
+    /// The group.
     pub group: Option<GroupId>,
-    /// Store it paused; its queue or the user starts it.
+    /// Create it paused; its queue or the user starts it.
     pub start_paused: bool,
     /// Bytes per second at most; 0 is no limit.
     pub speed_limit_bytes: u64,
@@ -82,11 +80,11 @@ pub struct TaskSpec {
     pub retry: Option<RetryPolicy>,
     /// Continue a part file that no task owns; for command-line runs.
     pub adopt: bool,
-    /// Give the file the server's time; `None` is the settings' rule.
+    /// Set the file's time from the server; `None` is the settings' rule.
     pub use_server_time: Option<bool>,
 }
 
-/// Why a task cannot be made as asked: the field and its limit.
+/// Why a specification is invalid: the field and its limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSpec {
     /// There is no URL.
@@ -95,7 +93,7 @@ pub enum InvalidSpec {
     /// The URL cannot be used.
     #[error("url: {0}")]
     Url(transfer::safe_url::InvalidUrl),
-    /// Nothing moves this scheme.
+    /// No transport supports this scheme.
     #[error("url: \"{scheme}\" is not a scheme that can be downloaded; these are: {known}")]
     Scheme {
         /// The scheme.
@@ -108,7 +106,7 @@ pub enum InvalidSpec {
     TooMany {
         /// The field.
         field: &'static str,
-        /// What was asked for.
+        /// The value.
         found: usize,
         /// The most that is allowed.
         limit: usize,
@@ -132,7 +130,7 @@ impl TaskSpec {
         }
     }
 
-    /// As [`TaskSpec::new`], from a text.
+    /// [`TaskSpec::new`] from a text.
     pub fn parse(url: &str) -> Result<Self, InvalidSpec> {
         if url.trim().is_empty() {
             return Err(InvalidSpec::NoUrl);
@@ -146,9 +144,9 @@ impl TaskSpec {
         if self.urls.is_empty() {
             return Err(InvalidSpec::NoUrl);
         }
-        at_most("the number of urls", self.urls.len(), MAX_URLS)?;
-        at_most("segments", self.segments.into(), MAX_SEGMENTS.into())?;
-        at_most(
+        check_limit("the number of urls", self.urls.len(), MAX_URLS)?;
+        check_limit("segments", self.segments.into(), MAX_SEGMENTS.into())?;
+        check_limit(
             "max connections",
             self.max_connections.unwrap_or(0).into(),
             MAX_CONNECTIONS.into(),
@@ -167,7 +165,7 @@ impl TaskSpec {
 
     fn validate_request(&self) -> Result<(), InvalidSpec> {
         let request = &self.request;
-        at_most("the number of headers", request.headers.len(), MAX_HEADERS)?;
+        check_limit("the number of headers", request.headers.len(), MAX_HEADERS)?;
         for (name, value) in &request.headers {
             if name.is_empty() || !name.bytes().all(is_token) {
                 return Err(InvalidSpec::Field {
@@ -198,10 +196,10 @@ impl TaskSpec {
                 problem: "holds a colon, which HTTP Basic cannot carry",
             });
         }
-        at_most("body bytes", body_bytes(request), MAX_BODY_BYTES)
+        check_limit("body bytes", body_bytes(request), MAX_BODY_BYTES)
     }
 
-    /// The part of the specification that only few tasks have: this one with the common fields emptied.
+    /// Takes the fields that most tasks have out of this specification, and leaves the rare ones.
     pub(crate) fn take_common(&mut self) -> (Vec<SafeUrl>, Option<FileName>, u16) {
         (
             std::mem::take(&mut self.urls),
@@ -226,7 +224,7 @@ pub(crate) fn validate_dir(dir: &std::path::Path) -> Result<(), InvalidSpec> {
     }
 }
 
-fn at_most(field: &'static str, found: usize, limit: usize) -> Result<(), InvalidSpec> {
+fn check_limit(field: &'static str, found: usize, limit: usize) -> Result<(), InvalidSpec> {
     if found > limit {
         Err(InvalidSpec::TooMany { field, found, limit })
     } else {
@@ -234,7 +232,7 @@ fn at_most(field: &'static str, found: usize, limit: usize) -> Result<(), Invali
     }
 }
 
-/// Whether `text` can stand in a header.
+/// Whether `text` is a valid header value.
 fn header_value(field: &'static str, text: &str) -> Result<(), InvalidSpec> {
     if text.chars().any(|c| c.is_control() && c != '\t') {
         return Err(InvalidSpec::Field {
@@ -269,7 +267,7 @@ fn body_bytes(request: &RequestOptions) -> usize {
     }
 }
 
-/// Whether anything in `request` is a secret that must not be stored as it is.
+/// Whether `request` holds a secret that must be sealed before it is stored.
 pub(crate) fn has_secrets(request: &RequestOptions) -> bool {
     request.body.is_some()
         || !request.headers.is_empty()

@@ -1,4 +1,5 @@
-//! A task: what the user asked for, and how far it got.
+//! A task: its specification, its phase, and how far it got. Packed, because an engine holds a hundred thousand of
+//! them.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,7 +15,7 @@ use crate::model::{
     spec::TaskSpec,
 };
 
-/// Where a task is in its life.
+/// The state of a task.
 ///
 /// ```text
 ///            ┌────────────── resume ──────────────┐
@@ -28,31 +29,31 @@ use crate::model::{
 pub enum Phase {
     /// Waits for its turn in its queue.
     Pending,
-    /// Failed in a way that may heal; becomes `Pending` when its time comes.
+    /// Failed with a transient failure; becomes `Pending` at the time of the retry.
     Retrying(Box<Retry>),
     /// Has a run.
     Running(Run),
-    /// Its run was told to stop; it still owns its files, so it still holds its slot.
+    /// Its run was asked to stop; it still owns its files, so it still holds its slot.
     Stopping {
         /// The run.
         run: Run,
         /// What follows when the run has ended.
         then: After,
     },
-    /// Stands still until the user or its queue resumes it.
+    /// Waits until the user or its queue resumes it.
     Paused,
-    /// Its file is proved, synced and under its final name.
+    /// Its file is verified, synced and has its final name.
     Completed,
-    /// Gave up; resuming tries again from the bytes it has.
+    /// Failed for good; resuming continues from the bytes it has.
     Failed(Box<Failure>),
 }
 
 /// A live run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// Which one.
+    /// Its id.
     pub id: RunId,
-    /// What it is doing.
+    /// What it does at the moment.
     pub stage: Stage,
 }
 
@@ -63,21 +64,21 @@ pub enum After {
     Pause,
     /// Pending again.
     Requeue,
-    /// Gone. No longer listed.
+    /// Deleted. Such a task is no longer listed.
     Delete(FileFate),
 }
 
-/// What becomes of the finished file of a task that is deleted. Its part file always goes.
+/// Whether deleting a task deletes its finished file. Its part file is always deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FileFate {
-    /// It stays.
+    /// Keep it.
     #[default]
     Keep,
-    /// It goes, if the task made it.
+    /// Delete it, if the task created it.
     Delete,
 }
 
-/// A failure that is tried again.
+/// A scheduled retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retry {
     /// What failed.
@@ -90,46 +91,46 @@ pub struct Retry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Status {
-    /// Waits for its turn, or for its next try.
+    /// Waits for a slot or a retry.
     Pending = 0,
-    /// Moves bytes.
+    /// Transfers bytes.
     Downloading = 1,
-    /// Stands still.
+    /// Paused.
     Paused = 2,
-    /// Has its file.
+    /// Completed.
     Completed = 3,
-    /// Gave up.
+    /// Failed.
     Error = 4,
-    /// Finds out what the source is.
+    /// Resolves or probes the source.
     Preparing = 5,
 }
 
-/// A task. A handed-out value never changes; a changed task is a new value.
+/// A task. Immutable once shared: a change makes a new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "three facts that do not depend on each other"
 )]
 pub struct Task {
-    /// Its name.
+    /// Its id.
     pub id: TaskId,
-    /// Its place in the order of creation; unique.
+    /// Grows in the order of creation; unique.
     pub serial: u64,
-    /// Where it is in its life.
+    /// Its phase.
     pub phase: Phase,
     /// Its queue.
     pub queue: QueueId,
     /// Its group, if it has one.
     pub group: Option<GroupId>,
-    /// Its place in its queue; tasks without one (0) come after those with one, oldest first.
+    /// Its position in its queue; tasks without one (0) follow those with one, oldest first.
     pub queue_order: u32,
-    /// The user started it by hand, so it runs although its queue stands still.
+    /// The user resumed it, so it runs although its queue is stopped.
     pub is_forced: bool,
-    /// Its finished file was not there when last looked.
+    /// Its finished file was missing at the last check.
     pub file_missing: bool,
     /// Automatic retries since it was last resumed.
     pub attempts: u32,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it was completed.
     pub completed_at: Option<Timestamp>,
@@ -139,28 +140,28 @@ pub struct Task {
     pub total_bytes: Option<u64>,
     /// The directory of its file.
     pub save_dir: Arc<Path>,
-    /// The final path that a run reserved, later the finished file's. The part file and its journal lie beside it.
+    /// The final path that a run reserved, later the finished file's. Part file and journal are beside it.
     pub path: Option<Box<Path>>,
-    /// Whether the file at `path` was made by this task, so that deleting the task may delete it.
+    /// Whether this task created the file at `path`; only then may deleting the task delete it.
     pub owns_file: bool,
-    /// What was begun with its files. It is on the disk before the files are touched, and goes when the row says what
-    /// became of them; whatever a crash left of it is settled before anything else happens to the task.
+    /// A file operation in progress. The row with it is on disk before the files are touched, so after a crash the
+    /// operation is finished before anything else happens to the task.
     pub(crate) unsettled: Option<Box<Unsettled>>,
-    pub(crate) asked: Arc<Asked>,
+    pub(crate) asked: Arc<PackedSpec>,
 }
 
-/// Something that is done to files and that a crash may cut short.
+/// A file operation that a crash may interrupt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unsettled {
-    /// They get this name.
+    /// The task's files get this name.
     Renaming(FileName),
-    /// The proved part file becomes the file.
+    /// The verified part file becomes the finished file.
     Landing(Landing),
 }
 
-/// A [`TaskSpec`] packed for keeping a hundred thousand of them: most tasks are a URL and nothing else.
+/// A [`TaskSpec`] packed, so that a hundred thousand fit in memory: most tasks are a URL and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct PackedSpec {
     pub(crate) urls: Box<[SafeUrl]>,
     pub(crate) file_name: Option<FileName>,
     pub(crate) segments: u16,
@@ -168,10 +169,10 @@ pub(crate) struct Asked {
     pub(crate) rare: Option<Box<TaskSpec>>,
 }
 
-impl Asked {
+impl PackedSpec {
     pub(crate) fn pack(mut spec: TaskSpec) -> Self {
         let (urls, file_name, segments) = spec.take_common();
-        // These four live in the task itself, where they may change.
+        // These four are fields of the task itself, where they may change.
         spec.save_dir = None;
         spec.queue = None;
         spec.group = None;
@@ -185,13 +186,12 @@ impl Asked {
         }
     }
 
-    /// Behind which resolver the bytes are.
     pub(crate) fn resolution(&self) -> Option<&Resolution> {
         self.rare.as_ref()?.resolution.as_ref()
     }
 
-    /// Whether it says how often a run tries.
-    pub(crate) fn is_patient(&self) -> bool {
+    /// Whether it has its own retry policy.
+    pub(crate) fn has_retry_policy(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.retry.is_some())
     }
 
@@ -202,7 +202,7 @@ impl Asked {
         }
     }
 
-    /// A checksum that the user gave stays.
+    /// Adds a resolver's checksum. One from the user stays.
     pub(crate) fn verify_with(&mut self, checksum: Option<&Checksum>) {
         if let Some(checksum) = checksum {
             let rare = self.rare.get_or_insert_default();
@@ -210,8 +210,8 @@ impl Asked {
         }
     }
 
-    /// Another URL is another file of its resolver, or of another one. At another origin it gets none of the secrets that
-    /// were given for the one before; returns whether there were any.
+    /// Replaces the first URL and, with it, the resolution. At another origin the secrets of the previous URL are
+    /// removed; returns whether there were any.
     pub(crate) fn change_url(&mut self, url: SafeUrl, resolver: Option<ResolverId>) -> bool {
         let mut has_dropped = false;
         if let Some(first) = self.urls.first_mut() {
@@ -227,7 +227,7 @@ impl Asked {
 }
 
 impl Task {
-    /// Its state as clients know it.
+    /// Its status as clients see it.
     pub fn status(&self) -> Status {
         match &self.phase {
             Phase::Pending | Phase::Retrying(_) => Status::Pending,
@@ -245,7 +245,7 @@ impl Task {
         }
     }
 
-    /// Its run, if it has one that lives.
+    /// Its live run.
     pub fn run(&self) -> Option<Run> {
         match self.phase {
             Phase::Running(run) | Phase::Stopping { run, .. } => Some(run),
@@ -253,17 +253,17 @@ impl Task {
         }
     }
 
-    /// Whether it stands still, or will once its run has ended.
+    /// Whether it is paused, or will be once its run has ended.
     pub(crate) fn is_paused(&self) -> bool {
         matches!(self.phase, Phase::Paused | Phase::Stopping { then: After::Pause, .. })
     }
 
-    /// Whether nothing more happens to it unless somebody asks.
+    /// Whether it stays as it is until a command or its queue changes it.
     pub fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::Paused | Phase::Completed | Phase::Failed(_))
     }
 
-    /// The failure that stopped it or that it waits out.
+    /// The failure that stopped it or that it will retry after.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.phase {
             Phase::Failed(failure) => Some(failure),
@@ -272,7 +272,7 @@ impl Task {
         }
     }
 
-    /// The file's own URL.
+    /// The first URL.
     pub fn url(&self) -> &SafeUrl {
         &self.asked.urls[0]
     }
@@ -282,7 +282,7 @@ impl Task {
         self.asked.resolution()
     }
 
-    /// The name its file has or will get, as far as known; else the last part of its URL.
+    /// The name of its file as far as known; else the last part of its URL.
     pub fn file_name(&self) -> String {
         let reserved = self
             .path
@@ -300,7 +300,7 @@ impl Task {
         FileName::sanitise(&decoded).as_str().to_owned()
     }
 
-    /// What was asked for, with what was settled since (directory, queue, group).
+    /// Its specification, with the directory, queue and group that it has now.
     pub fn spec(&self) -> TaskSpec {
         let rare = self.asked.rare.as_deref().cloned().unwrap_or_default();
         TaskSpec {
@@ -314,7 +314,7 @@ impl Task {
         }
     }
 
-    /// The files that are this task's own and not its finished file: part file and journal.
+    /// Its part file and journal.
     pub fn part_files(&self) -> Vec<PathBuf> {
         if self.phase == Phase::Completed {
             return Vec::new();
@@ -322,7 +322,7 @@ impl Task {
         self.path.as_deref().map(part_files).unwrap_or_default()
     }
 
-    /// Every path that is this task's and that a deletion of another task must leave alone.
+    /// Every path of this task; deleting another task must not touch these.
     pub(crate) fn claims(&self) -> impl Iterator<Item = PathBuf> {
         self.path
             .as_deref()
@@ -331,7 +331,7 @@ impl Task {
             .chain(self.part_files())
     }
 
-    /// What goes from disk when the task goes.
+    /// The files to delete with the task.
     pub(crate) fn files_to_delete(&self, fate: FileFate) -> Vec<PathBuf> {
         match (&self.phase, &self.path, fate) {
             (Phase::Completed, Some(path), FileFate::Delete) if self.owns_file => vec![path.to_path_buf()],
@@ -339,7 +339,7 @@ impl Task {
         }
     }
 
-    /// Where its file is after a rename to `name`.
+    /// The path of its file after a rename to `name`.
     pub(crate) fn renamed_path(&self, name: &FileName) -> Option<PathBuf> {
         self.path.as_deref().map(|path| path.with_file_name(name.as_str()))
     }
@@ -354,12 +354,13 @@ impl Task {
         }
     }
 
-    /// Whether something is done to its files that no run does. Until that is settled, none starts and no other begins.
+    /// Whether a file operation outside of a run is in progress. Until it has ended, no run and no other operation
+    /// starts.
     pub(crate) fn is_settling(&self) -> bool {
         self.unsettled.is_some() && self.run().is_none()
     }
 
-    /// The paths at which nobody else may begin a file, in a form that is the same for names that differ in case only.
+    /// The paths that no other task may use, case-folded, because file systems may ignore case.
     pub(crate) fn reservations(&self) -> impl Iterator<Item = String> {
         let path = self.path.as_deref().filter(|_| self.phase != Phase::Completed);
         let next = match self.unsettled.as_deref() {
@@ -376,12 +377,12 @@ impl Task {
         self.ask(|asked| asked.file_name = Some(name));
     }
 
-    /// Changes what was asked for.
-    pub(crate) fn ask(&mut self, change: impl FnOnce(&mut Asked)) {
+    /// Changes the specification.
+    pub(crate) fn ask(&mut self, change: impl FnOnce(&mut PackedSpec)) {
         change(Arc::make_mut(&mut self.asked));
     }
 
-    pub(crate) fn is_leaving(&self) -> bool {
+    pub(crate) fn is_being_deleted(&self) -> bool {
         matches!(
             self.phase,
             Phase::Stopping {

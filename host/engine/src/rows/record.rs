@@ -1,4 +1,4 @@
-//! The JSON inside rows. Every field has a default, so that a record of an earlier version reads.
+//! The JSON inside rows. Every field has a default, so that records of earlier versions can be read.
 
 use std::{path::Path, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::model::{
     queue::{Days, Queue, QueueSpec, Schedule},
     resolution::{InvalidItem, Item, Resolution, ResolverId},
     spec::{TaskSpec, has_secrets},
-    task::{Asked, Unsettled},
+    task::{PackedSpec, Unsettled},
 };
 
 macro_rules! json {
@@ -41,7 +41,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What few tasks have and what may be read.
+/// The rarely used fields that are stored in plain text.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "it mirrors the specification")]
@@ -96,10 +96,10 @@ enum ConflictRecord {
     Skip,
 }
 
-/// Somebody else gave the URLs.
+/// The URLs came from a web page or another program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StrangerRecord {
-    /// The host alone, as it always was: what was stored before ports were known is good for any.
+    /// The host without a port, as in earlier versions; a record without a port matches any.
     user_host: Option<Box<str>>,
     #[serde(default, skip_serializing_if = "is_default")]
     port: Option<u16>,
@@ -140,7 +140,7 @@ struct RetryRecord {
 }
 
 impl RareRecord {
-    pub(super) fn of(asked: &Asked) -> Option<Self> {
+    pub(super) fn of(asked: &PackedSpec) -> Option<Self> {
         let default = TaskSpec::default();
         let spec = asked.rare.as_deref().unwrap_or(&default);
         let mirrors = if has_password(asked) {
@@ -149,7 +149,7 @@ impl RareRecord {
             asked.urls.get(1..).unwrap_or(&[])
         };
         let TaskSpec {
-            // In columns of the task's own, or in the task itself.
+            // Stored in columns of their own, or in the task itself.
             urls: _,
             file_name: _,
             save_dir: _,
@@ -255,7 +255,7 @@ impl RareRecord {
                 credentials: None,
                 body: None,
             },
-            // In columns of the task's own, or in the task itself.
+            // Stored in columns of their own, or in the task itself.
             file_name: None,
             save_dir: None,
             segments: 0,
@@ -277,7 +277,7 @@ fn resolution(resolver: Option<String>, item: Option<String>) -> Result<Option<R
     }))
 }
 
-/// What must not be read: it is sealed before it becomes a row.
+/// The secret fields; sealed before they are stored.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct SecretRecord {
@@ -308,7 +308,7 @@ enum BodyRecord {
 }
 
 impl SecretRecord {
-    pub(super) fn of(asked: &Asked) -> Option<Self> {
+    pub(super) fn of(asked: &PackedSpec) -> Option<Self> {
         let default = TaskSpec::default();
         let spec = asked.rare.as_deref().unwrap_or(&default);
         let mut record = Self::default();
@@ -380,7 +380,7 @@ impl BodyRecord {
     }
 }
 
-/// What was begun with a task's files: one of the two.
+/// The file operation in progress: exactly one of the two fields.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct UnsettledRecord {
@@ -485,7 +485,7 @@ impl QueueRecord {
     }
 }
 
-fn has_password(asked: &Asked) -> bool {
+fn has_password(asked: &PackedSpec) -> bool {
     asked
         .urls
         .iter()

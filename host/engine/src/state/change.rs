@@ -1,4 +1,4 @@
-//! Every change of a task goes through here, so that indexes, rows and events follow from it by themselves.
+//! Every change of a task goes through here, so that indexes, rows and events cannot be forgotten.
 
 use std::{
     collections::BTreeSet,
@@ -27,8 +27,8 @@ impl State {
         self.alter(serial, Saving::State, change);
     }
 
-    /// As [`State::edit`] for a change that also touches what was asked for.
-    pub(super) fn edit_whole(&mut self, serial: u64, change: impl FnOnce(&mut Task)) {
+    /// As [`State::edit`], for a change that includes the specification.
+    pub(super) fn edit_spec(&mut self, serial: u64, change: impl FnOnce(&mut Task)) {
         self.alter(serial, Saving::Whole, change);
     }
 
@@ -37,7 +37,7 @@ impl State {
         self.alter(serial, Saving::Nothing, change);
     }
 
-    /// Takes in a new task.
+    /// Adds a new task.
     pub(super) fn insert(&mut self, task: Task) {
         let serial = task.serial;
         self.index.by_id.insert(task.id, serial);
@@ -49,13 +49,13 @@ impl State {
         self.changes.tasks.insert(serial, Saving::Whole);
     }
 
-    /// Forgets a task that has no run. `paths` are removed, then its row goes.
+    /// Removes a task that has no run. `paths` are deleted first, then its row.
     pub(super) fn remove(&mut self, serial: u64, paths: Vec<PathBuf>) {
         self.delist(serial);
         self.leave_group(serial);
         let Some(task) = self.tasks.remove(&serial) else { return };
         self.index.by_id.remove(&task.id);
-        if !task.is_leaving() {
+        if !task.is_being_deleted() {
             self.changes.deleted.push(task.id);
         }
         if paths.is_empty() {
@@ -73,7 +73,7 @@ impl State {
         }
     }
 
-    /// Takes a task out of its group, which goes with its last task.
+    /// Takes a task out of its group, which is deleted with its last task.
     pub(super) fn leave_group(&mut self, serial: u64) {
         let Some(group) = self
             .tasks
@@ -93,7 +93,6 @@ impl State {
         }
     }
 
-    /// Notes that a group is new.
     pub(super) fn announce_group(&mut self, id: GroupId) {
         if let Some(members) = self.groups.get(&id) {
             self.changes.rows.push(Row::Group(Arc::clone(&members.group)));
@@ -101,7 +100,7 @@ impl State {
         }
     }
 
-    /// Notes that a running task's figures changed; they are saved with the next checkpoint.
+    /// Changes a running task's progress; it is saved with the next checkpoint.
     pub(super) fn record(&mut self, serial: u64, change: impl FnOnce(&mut Task)) {
         if let Some(task) = self.tasks.get_mut(&serial) {
             change(Arc::make_mut(task));
@@ -115,9 +114,9 @@ impl State {
         }
     }
 
-    /// Saves a task as [`State::record`] left it.
+    /// Saves what [`State::record`] changed.
     pub(super) fn save_state(&mut self, serial: u64) {
-        if let Some(task) = self.tasks.get(&serial).filter(|task| !task.is_leaving()) {
+        if let Some(task) = self.tasks.get(&serial).filter(|task| !task.is_being_deleted()) {
             self.changes.rows.push(Row::TaskState(Arc::clone(task)));
         }
     }
@@ -144,9 +143,9 @@ impl State {
             .reserved
             .extend(task.reservations().map(|path| (path, serial)));
         if !task.is_settling()
-            && let Some(lane) = self.lanes.get_mut(&task.queue)
+            && let Some(queue_state) = self.queue_states.get_mut(&task.queue)
         {
-            lane.enlist(task);
+            queue_state.enlist(task);
         }
     }
 
@@ -159,28 +158,28 @@ impl State {
         for path in task.reservations() {
             self.index.reserved.remove(&(path, serial));
         }
-        if let Some(lane) = self.lanes.get_mut(&task.queue) {
-            lane.delist(task);
+        if let Some(queue_state) = self.queue_states.get_mut(&task.queue) {
+            queue_state.delist(task);
         }
     }
 
     /// Whether another unfinished task has reserved `path`.
-    pub(super) fn is_anothers(&self, serial: u64, path: &Path) -> bool {
+    pub(super) fn is_reserved_by_other(&self, serial: u64, path: &Path) -> bool {
         let path = reservation(path);
         let of_path = (path.clone(), 0)..=(path, u64::MAX);
         self.index.reserved.range(of_path).any(|(_, other)| *other != serial)
     }
 
-    /// Saves again what could not be saved, as it is now.
+    /// Retries the rows that could not be saved, with their present content.
     pub(super) fn save_again(&mut self) {
         for row in std::mem::take(&mut self.changes.unsaved) {
             let present = match row {
                 Row::Task(task) | Row::TaskState(task) => Some(self.task_row(task.serial)),
                 Row::TaskLeaving(serial, _) | Row::TaskDeleted(serial) => Some(self.task_row(serial)),
                 Row::Queue(queue) => self
-                    .lanes
+                    .queue_states
                     .get(&queue.id)
-                    .map(|lane| Row::Queue(Arc::clone(&lane.queue))),
+                    .map(|queue_state| Row::Queue(Arc::clone(&queue_state.queue))),
                 Row::Group(group) => self
                     .groups
                     .get(&group.id)
@@ -196,7 +195,7 @@ impl State {
             };
             self.changes.rows.extend(present);
         }
-        // Their removal waited for the rows; removing a file twice does no harm while its task is still leaving.
+        // The deletion of files waited for these rows. Deleting a file twice does no harm while its task is not gone.
         let leaving = self
             .leaving
             .iter()
@@ -206,19 +205,19 @@ impl State {
 
     fn task_row(&self, serial: u64) -> Row {
         match (self.tasks.get(&serial), self.leaving.get(&serial)) {
-            (Some(task), _) if task.is_leaving() => Row::TaskLeaving(serial, task.part_files()),
+            (Some(task), _) if task.is_being_deleted() => Row::TaskLeaving(serial, task.part_files()),
             (Some(task), _) => Row::Task(Arc::clone(task)),
             (None, Some(paths)) => Row::TaskLeaving(serial, paths.clone()),
             (None, None) => Row::TaskDeleted(serial),
         }
     }
 
-    /// Turns what changed into rows and events: one of each kind, however many tasks changed.
+    /// Turns the collected changes into rows and events: one event of each kind, however many tasks changed.
     pub(super) fn flush(&mut self, effects: &mut Vec<Effect>) {
         let mut changed = Vec::new();
         for (serial, saving) in std::mem::take(&mut self.changes.tasks) {
             let Some(task) = self.tasks.get(&serial) else { continue };
-            if task.is_leaving() {
+            if task.is_being_deleted() {
                 self.changes.rows.push(Row::TaskLeaving(serial, task.part_files()));
                 continue;
             }
@@ -273,7 +272,7 @@ impl State {
         }
     }
 
-    /// Tells a live run to stop, or changes what follows when it does. Nothing takes a deletion back.
+    /// Stops a live run, or changes what follows its end. A deletion cannot be taken back.
     pub(super) fn stop_run(&mut self, serial: u64, then: After, effects: &mut Vec<Effect>) {
         match self.tasks.get(&serial).map(|task| &task.phase) {
             Some(Phase::Running(run)) => {
@@ -300,7 +299,7 @@ impl State {
         self.discard(files.collect());
     }
 
-    /// Forgets tasks and removes their files, except for those that another task claims by now.
+    /// Removes tasks and their files, except for files that another task has claimed since.
     pub(super) fn discard(&mut self, tasks: Vec<(u64, Vec<PathBuf>)>) {
         let gone: BTreeSet<u64> = tasks.iter().map(|(serial, _)| *serial).collect();
         let claimed: BTreeSet<PathBuf> = if tasks.iter().all(|(_, files)| files.is_empty()) {

@@ -1,4 +1,4 @@
-//! Commands: what each comes to is said where what it changes is.
+//! Dispatches commands to the module of what they change.
 
 use std::sync::Arc;
 

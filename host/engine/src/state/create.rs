@@ -1,4 +1,4 @@
-//! New tasks and groups.
+//! Creates tasks and groups.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -12,7 +12,7 @@ use crate::{
         group::{Group, GroupSpec},
         id::{GroupId, QueueId, TaskId, Timestamp},
         spec::{self, MAX_LABEL_BYTES, TaskSpec},
-        task::{Asked, Phase, Task},
+        task::{PackedSpec, Phase, Task},
     },
     state::model::{Members, State},
 };
@@ -29,7 +29,7 @@ impl State {
             if self.index.by_id.contains_key(id) || !ids.insert(*id) {
                 return Err(CommandError::TaskExists(*id));
             }
-            if let Some(queue) = spec.queue.filter(|queue| !self.lanes.contains_key(queue)) {
+            if let Some(queue) = spec.queue.filter(|queue| !self.queue_states.contains_key(queue)) {
                 return Err(CommandError::UnknownQueue(queue));
             }
             if let Some(group) = spec.group.filter(|group| !self.groups.contains_key(group)) {
@@ -61,7 +61,7 @@ impl State {
     pub(super) fn create_one(&mut self, now: Timestamp, id: TaskId, mut spec: TaskSpec, last_dir: &mut Arc<Path>) {
         let queue = spec.queue.unwrap_or_else(|| self.default_queue());
         let dir = self.save_dir(&mut spec, queue);
-        // Tasks made together mostly share a directory; one text is kept for all of them.
+        // Tasks of one call mostly share a directory: share its allocation.
         if **last_dir != *dir {
             *last_dir = dir.into();
         }
@@ -88,7 +88,7 @@ impl State {
             path: None,
             owns_file: false,
             unsettled: None,
-            asked: Arc::new(Asked::pack(spec)),
+            asked: Arc::new(PackedSpec::pack(spec)),
         });
     }
 
@@ -99,7 +99,7 @@ impl State {
         spec.save_dir
             .take()
             .or(of_group)
-            .or_else(|| self.lanes.get(&queue)?.queue.spec.default_save_dir.clone())
+            .or_else(|| self.queue_states.get(&queue)?.queue.spec.default_save_dir.clone())
             .or_else(|| self.settings.settings.default_save_dir.clone())
             .unwrap_or_else(|| self.download_dir.to_path_buf())
     }
@@ -108,7 +108,7 @@ impl State {
         let unfinished = self
             .tasks
             .values()
-            .filter(|task| task.phase != Phase::Completed && !task.is_leaving());
+            .filter(|task| task.phase != Phase::Completed && !task.is_being_deleted());
         unfinished
             .map(|task| (task.url().expose().to_owned(), task.id))
             .collect()
@@ -151,7 +151,7 @@ impl State {
             },
         );
         let created = self.create(now, tasks);
-        // Without a task of its own (refused, or all of them known already) there is no group.
+        // Without tasks of its own (refused, or all of them exist already) there is no group.
         if self.groups.get(&id).is_none_or(|members| members.tasks == 0) {
             self.groups.remove(&id);
         } else {

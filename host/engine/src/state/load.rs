@@ -1,4 +1,4 @@
-//! The state as the rows of an earlier process give it.
+//! Restores the state from the rows of an earlier process.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,12 +19,12 @@ use crate::{
         task::{Phase, Task, Unsettled},
     },
     state::{
-        model::{Index, Members, State, changes::Changes, lane::Lane},
+        model::{Index, Members, State, changes::Changes, queue_state::QueueState},
         step::{Effect, Rename, Row},
     },
 };
 
-/// What the rows hold.
+/// The content of the rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[expect(missing_docs, reason = "each is the rows of that name")]
 pub struct Loaded {
@@ -33,12 +33,12 @@ pub struct Loaded {
     pub queues: Vec<Queue>,
     pub groups: Vec<Group>,
     pub sites: Vec<(Site, Credentials)>,
-    /// Deleted tasks whose files may still be there.
+    /// Deleted tasks whose files may still exist.
     pub leaving: Vec<(u64, PathBuf)>,
 }
 
 impl State {
-    /// The state that `loaded` gives. Unfinished tasks go on, unless the settings say that they stand still.
+    /// Restores the state. Unfinished tasks resume, unless the settings say that they stay paused.
     pub fn load(download_dir: &Path, system_proxy: SystemProxy, loaded: Loaded, effects: &mut Vec<Effect>) -> Self {
         let settings = loaded.settings.unwrap_or_else(|| VersionedSettings {
             revision: 0,
@@ -50,7 +50,7 @@ impl State {
             settings,
             tasks: BTreeMap::new(),
             index: Index::default(),
-            lanes: lanes(loaded.queues),
+            queue_states: queue_states(loaded.queues),
             groups: BTreeMap::new(),
             sites: loaded.sites.into_iter().collect(),
             boost: None,
@@ -85,7 +85,7 @@ impl State {
         for mut task in tasks {
             let serial = task.serial;
             self.last_serial = self.last_serial.max(serial);
-            if !self.lanes.contains_key(&task.queue) {
+            if !self.queue_states.contains_key(&task.queue) {
                 task.queue = QueueId::Main;
             }
             if let Some(group) = task.group {
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// Goes on with whatever a crash cut short in the files of tasks.
+    /// Continues file operations that a crash interrupted.
     fn settle_all(&mut self, effects: &mut Vec<Effect>) {
         for task in self.tasks.values() {
             match task.unsettled.as_deref() {
@@ -116,13 +116,13 @@ impl State {
                         moves: paths.map(|(from, to)| task.moves(from, &to)).unwrap_or_default(),
                     }));
                 }
-                Some(Unsettled::Landing(_)) => self.look_for_landing(task.serial, effects),
+                Some(Unsettled::Landing(_)) => self.check_landing(task.serial, effects),
                 None => {}
             }
         }
     }
 
-    /// Finishes deletions that a crash cut short; a path that a task uses by now stays.
+    /// Finishes deletions that a crash interrupted; a path that a task uses by now is kept.
     fn take_leaving(&mut self, leaving: Vec<(u64, PathBuf)>) {
         let mut by_serial: BTreeMap<u64, Vec<PathBuf>> = BTreeMap::new();
         for (serial, path) in leaving {
@@ -158,7 +158,7 @@ impl State {
     }
 }
 
-fn lanes(queues: Vec<Queue>) -> BTreeMap<QueueId, Lane> {
+fn queue_states(queues: Vec<Queue>) -> BTreeMap<QueueId, QueueState> {
     let built_in = [(QueueId::Main, "main", true), (QueueId::Later, "later", false)];
     let defaults = built_in
         .into_iter()
@@ -174,7 +174,13 @@ fn lanes(queues: Vec<Queue>) -> BTreeMap<QueueId, Lane> {
             schedule: Schedule::default(),
             schedule_seen: None,
         });
-    let mut lanes: BTreeMap<_, _> = defaults.map(|queue| (queue.id, Lane::new(Arc::new(queue)))).collect();
-    lanes.extend(queues.into_iter().map(|queue| (queue.id, Lane::new(Arc::new(queue)))));
-    lanes
+    let mut queue_states: BTreeMap<_, _> = defaults
+        .map(|queue| (queue.id, QueueState::new(Arc::new(queue))))
+        .collect();
+    queue_states.extend(
+        queues
+            .into_iter()
+            .map(|queue| (queue.id, QueueState::new(Arc::new(queue)))),
+    );
+    queue_states
 }

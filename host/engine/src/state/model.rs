@@ -1,7 +1,7 @@
-//! Everything the engine knows, and what can be read from it.
+//! The data of the state machine, and queries on it.
 
 pub(super) mod changes;
-pub(super) mod lane;
+pub(super) mod queue_state;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -24,10 +24,10 @@ use crate::{
         site::Site,
         task::{Phase, Task},
     },
-    state::model::{changes::Changes, lane::Lane},
+    state::model::{changes::Changes, queue_state::QueueState},
 };
 
-/// Everything the engine knows.
+/// The engine's state.
 #[derive(Debug)]
 pub struct State {
     pub(super) download_dir: Arc<Path>,
@@ -36,12 +36,12 @@ pub struct State {
     /// All tasks by their serial, which is the order of creation.
     pub(super) tasks: BTreeMap<u64, Arc<Task>>,
     pub(super) index: Index,
-    pub(super) lanes: BTreeMap<QueueId, Lane>,
+    pub(super) queue_states: BTreeMap<QueueId, QueueState>,
     pub(super) groups: BTreeMap<GroupId, Members>,
     pub(super) sites: BTreeMap<Site, Credentials>,
-    /// The task that runs alone.
+    /// The boosted task, which runs alone.
     pub(super) boost: Option<u64>,
-    /// Tasks that are gone but whose files are not yet.
+    /// Deleted tasks whose files are not deleted yet.
     pub(super) leaving: BTreeMap<u64, Vec<PathBuf>>,
     /// Running tasks whose progress is newer than their rows.
     pub(super) unsaved_progress: BTreeSet<u64>,
@@ -58,16 +58,15 @@ pub(super) struct Members {
     pub(super) tasks: usize,
 }
 
-/// Tasks by what is asked of them. What follows from a task alone; [`State::edit`] and its kin keep it true.
+/// Lookup tables. Each is derived from the tasks alone; [`State::edit`] and its siblings keep them up to date.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Serials by name.
     pub(super) by_id: HashMap<TaskId, u64>,
     /// Tasks with a live run.
     pub(super) active: BTreeSet<u64>,
-    /// Tasks that wait for their next try, by when.
+    /// Tasks with a scheduled retry, by its time.
     pub(super) retries: BTreeSet<(Timestamp, u64)>,
-    /// Paths that unfinished tasks have reserved, and whose they are.
+    /// Paths that unfinished tasks have reserved, with the serial of the task.
     pub(super) reserved: BTreeSet<(String, u64)>,
 }
 
@@ -75,12 +74,16 @@ impl State {
     /// One task that is not being deleted.
     pub fn task(&self, id: TaskId) -> Option<Arc<Task>> {
         let task = self.tasks.get(self.index.by_id.get(&id)?)?;
-        (!task.is_leaving()).then(|| Arc::clone(task))
+        (!task.is_being_deleted()).then(|| Arc::clone(task))
     }
 
     /// All queues, in order.
     pub fn queues(&self) -> Vec<Arc<Queue>> {
-        let mut queues: Vec<_> = self.lanes.values().map(|lane| Arc::clone(&lane.queue)).collect();
+        let mut queues: Vec<_> = self
+            .queue_states
+            .values()
+            .map(|queue_state| Arc::clone(&queue_state.queue))
+            .collect();
         queues.sort_by_key(|queue| (queue.position, queue.id));
         queues
     }
@@ -103,7 +106,7 @@ impl State {
         &self.settings
     }
 
-    /// Everything, as of the event `sequence`.
+    /// A snapshot as of the event `sequence`.
     pub fn snapshot(&self, sequence: u64) -> Snapshot {
         let mut groups: Vec<_> = self.groups.values().map(|members| Arc::clone(&members.group)).collect();
         groups.sort_by_key(|group| (group.created_at, group.id));
@@ -112,7 +115,7 @@ impl State {
             tasks: self
                 .tasks
                 .values()
-                .filter(|task| !task.is_leaving())
+                .filter(|task| !task.is_being_deleted())
                 .map(Arc::clone)
                 .collect(),
             queues: self.queues(),
@@ -122,41 +125,41 @@ impl State {
         }
     }
 
-    /// When the heart next needs an [`Input::Clock`] for a retry.
+    /// When the next [`Input::Clock`] is due for a retry.
     pub fn next_retry(&self) -> Option<Timestamp> {
         self.index.retries.first().map(|(at, _)| *at)
     }
 
-    /// When, in local time, the heart next needs an [`Input::Clock`] for a schedule.
+    /// When, in local time, the next [`Input::Clock`] is due for a schedule.
     pub fn next_edge(&self, local: DateTime) -> Option<DateTime> {
-        self.lanes
+        self.queue_states
             .values()
-            .filter_map(|lane| lane.queue.schedule.next(local))
+            .filter_map(|queue_state| queue_state.queue.schedule.next(local))
             .min()
     }
 
-    /// Whether a schedule was set that has not seen the clock yet: the heart needs an [`Input::Clock`] now.
+    /// Whether a new schedule needs an [`Input::Clock`] now.
     pub fn has_new_schedule(&self) -> bool {
-        let mut queues = self.lanes.values().map(|lane| &lane.queue);
+        let mut queues = self.queue_states.values().map(|queue_state| &queue_state.queue);
         queues.any(|queue| queue.schedule.is_enabled && queue.schedule_seen.is_none())
     }
 
-    /// Whether anything is done to files that no run does.
+    /// Whether a file operation outside of a run is in progress.
     pub fn is_settling(&self) -> bool {
         self.tasks.values().any(|task| task.is_settling())
     }
 
-    /// How many runs live.
+    /// The number of live runs.
     pub fn live_runs(&self) -> usize {
         self.index.active.len()
     }
 
-    /// Whether rows wait to be saved again.
+    /// Whether rows wait for a save retry.
     pub fn has_unsaved(&self) -> bool {
         self.changes.has_unsaved()
     }
 
-    /// Completed tasks and where their files should be.
+    /// Completed tasks and the paths of their files.
     pub fn completed_files(&self) -> Vec<(TaskId, PathBuf)> {
         let completed = self.tasks.values().filter(|task| task.phase == Phase::Completed);
         completed
@@ -177,13 +180,13 @@ impl State {
             .by_id
             .get(&id)
             .copied()
-            .filter(|serial| !self.tasks[serial].is_leaving());
+            .filter(|serial| !self.tasks[serial].is_being_deleted());
         serial.ok_or(CommandError::UnknownTask(id))
     }
 
     pub(super) fn default_queue(&self) -> QueueId {
         let wanted = self.settings.settings.default_queue_id;
-        if self.lanes.contains_key(&wanted) {
+        if self.queue_states.contains_key(&wanted) {
             wanted
         } else {
             QueueId::Main
@@ -191,7 +194,10 @@ impl State {
     }
 
     pub(super) fn those(&self, which: impl Fn(&Task) -> bool) -> Vec<u64> {
-        let listed = self.tasks.values().filter(|task| !task.is_leaving() && which(task));
+        let listed = self
+            .tasks
+            .values()
+            .filter(|task| !task.is_being_deleted() && which(task));
         listed.map(|task| task.serial).collect()
     }
 }

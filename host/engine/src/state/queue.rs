@@ -1,4 +1,4 @@
-//! What commands about queues do, and what their schedules do.
+//! Commands on queues, and the effects of schedules.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,22 +13,23 @@ use crate::{
         task::{After, Phase},
     },
     state::{
-        model::{State, lane::Lane},
+        model::{State, queue_state::QueueState},
         step::{Effect, LimitScope, Row},
     },
 };
 
-/// The most queues; each is walked through whenever a slot is free.
+/// Limited, because every queue is visited whenever a slot is free.
 const MAX_QUEUES: usize = 256;
 
-/// How far the clock may be behind what a schedule has seen before that is forgotten: an hour of summer time and some.
+/// If the clock is further behind the last seen edge than this, the clock was set back and the edge is forgotten.
+/// Larger than a change of summer time.
 const CLOCK_STEP_HOURS: i64 = 3;
 
 impl State {
-    fn lane_queue(&self, id: QueueId) -> Result<Arc<Queue>, CommandError> {
-        self.lanes
+    fn known_queue(&self, id: QueueId) -> Result<Arc<Queue>, CommandError> {
+        self.queue_states
             .get(&id)
-            .map(|lane| Arc::clone(&lane.queue))
+            .map(|queue_state| Arc::clone(&queue_state.queue))
             .ok_or(CommandError::UnknownQueue(id))
     }
 
@@ -40,12 +41,12 @@ impl State {
     ) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
         let queue = queue.unwrap_or_else(|| self.default_queue());
-        self.lane_queue(queue)?;
+        self.known_queue(queue)?;
         self.move_each(&[serial], queue, effects);
         Ok(())
     }
 
-    /// A live run keeps the limits of its old queue, so it is stopped and waits for its turn in the new one.
+    /// A live run keeps the limits of its old queue, so it is stopped and becomes pending in the new one.
     fn move_each(&mut self, serials: &[u64], queue: QueueId, effects: &mut Vec<Effect>) {
         for serial in serials.iter().copied() {
             if self.tasks[&serial].queue == queue {
@@ -63,12 +64,18 @@ impl State {
 
     pub(super) fn queue_create(&mut self, id: QueueId, mut spec: QueueSpec) -> Result<(), CommandError> {
         validate_queue(&mut spec)?;
-        if self.lanes.len() >= MAX_QUEUES {
+        if self.queue_states.len() >= MAX_QUEUES {
             return Err(CommandError::InvalidField(
                 "there are 256 queues already, which is the limit",
             ));
         }
-        let position = self.lanes.values().map(|lane| lane.queue.position).max().unwrap_or(0) + 1;
+        let position = self
+            .queue_states
+            .values()
+            .map(|queue_state| queue_state.queue.position)
+            .max()
+            .unwrap_or(0)
+            + 1;
         let schedule = Schedule::default();
         let queue = Arc::new(Queue {
             id,
@@ -78,7 +85,7 @@ impl State {
             schedule,
             schedule_seen: None,
         });
-        self.lanes.insert(id, Lane::new(Arc::clone(&queue)));
+        self.queue_states.insert(id, QueueState::new(Arc::clone(&queue)));
         self.changes.rows.push(Row::Queue(queue));
         self.changes.queues = true;
         Ok(())
@@ -91,7 +98,7 @@ impl State {
         effects: &mut Vec<Effect>,
     ) -> Result<(), CommandError> {
         validate_queue(&mut spec)?;
-        let before = self.lane_queue(id)?;
+        let before = self.known_queue(id)?;
         if id.is_built_in() && before.spec.name != spec.name {
             return Err(CommandError::BuiltInQueue(id));
         }
@@ -101,11 +108,11 @@ impl State {
     }
 
     pub(super) fn queue_delete(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
+        self.known_queue(id)?;
         if id.is_built_in() {
             return Err(CommandError::BuiltInQueue(id));
         }
-        // Those that are being deleted move too: their runs hold slots until they end.
+        // Tasks that are being deleted move too: their runs hold slots until they end.
         let members: Vec<u64> = self
             .tasks
             .values()
@@ -113,14 +120,14 @@ impl State {
             .map(|task| task.serial)
             .collect();
         self.move_each(&members, QueueId::Main, effects);
-        self.lanes.remove(&id);
+        self.queue_states.remove(&id);
         self.changes.rows.push(Row::QueueDeleted(id));
         self.changes.queues = true;
         Ok(())
     }
 
     pub(super) fn queue_start(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
+        self.known_queue(id)?;
         self.alter_queue(id, |queue| queue.is_running = true);
         let paused = self.those(|task| task.queue == id && task.is_paused());
         self.resume_each(&paused, effects);
@@ -128,7 +135,7 @@ impl State {
     }
 
     pub(super) fn queue_stop(&mut self, id: QueueId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
+        self.known_queue(id)?;
         self.alter_queue(id, |queue| queue.is_running = false);
         let members = self.those(|task| task.queue == id);
         self.pause_each(&members, effects);
@@ -136,7 +143,7 @@ impl State {
     }
 
     pub(super) fn queue_schedule(&mut self, id: QueueId, schedule: Schedule) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
+        self.known_queue(id)?;
         if schedule.is_enabled && schedule.start.is_none() && schedule.stop.is_none() {
             return Err(CommandError::InvalidField("a schedule needs a start or a stop time"));
         }
@@ -148,7 +155,7 @@ impl State {
     }
 
     pub(super) fn queue_reorder(&mut self, id: QueueId, tasks: &[TaskId]) -> Result<(), CommandError> {
-        self.lane_queue(id)?;
+        self.known_queue(id)?;
         let mut places = HashMap::new();
         for serial in tasks.iter().filter_map(|task| self.serial(*task).ok()) {
             let place = u32::try_from(places.len() + 1).unwrap_or(u32::MAX);
@@ -164,9 +171,13 @@ impl State {
     }
 
     pub(super) fn act_on_schedules(&mut self, local: DateTime, effects: &mut Vec<Effect>) {
-        let queues: Vec<_> = self.lanes.values().map(|lane| Arc::clone(&lane.queue)).collect();
+        let queues: Vec<_> = self
+            .queue_states
+            .values()
+            .map(|queue_state| Arc::clone(&queue_state.queue))
+            .collect();
         for queue in queues.iter().filter(|queue| queue.schedule.is_enabled) {
-            // A schedule that is new acts on what passed today.
+            // A new schedule applies edges that passed today.
             let midnight = local.date().to_datetime(jiff::civil::Time::midnight());
             let seen = queue
                 .schedule_seen
@@ -185,11 +196,13 @@ impl State {
     }
 
     fn alter_queue(&mut self, id: QueueId, change: impl FnOnce(&mut Queue)) {
-        let Some(lane) = self.lanes.get_mut(&id) else { return };
-        let before = Arc::clone(&lane.queue);
-        change(Arc::make_mut(&mut lane.queue));
-        if before != lane.queue {
-            self.changes.rows.push(Row::Queue(Arc::clone(&lane.queue)));
+        let Some(queue_state) = self.queue_states.get_mut(&id) else {
+            return;
+        };
+        let before = Arc::clone(&queue_state.queue);
+        change(Arc::make_mut(&mut queue_state.queue));
+        if before != queue_state.queue {
+            self.changes.rows.push(Row::Queue(Arc::clone(&queue_state.queue)));
             self.changes.queues = true;
         }
     }

@@ -1,5 +1,5 @@
-//! Tasks whose source a resolver knows: it is asked when a run begins, every time, because a link may be good for
-//! minutes only.
+//! Tasks whose URL a resolver handles. It is asked at the start of every run, because a direct URL may expire within
+//! minutes.
 
 use std::{path::Path, sync::Arc};
 
@@ -20,14 +20,14 @@ use crate::{
     },
 };
 
-/// A list that is larger in all waits for the user: nobody meant to fill a disk by pasting a link.
-const MOST_BYTES_UNASKED: u64 = 10 * 1024 * 1024 * 1024;
+/// A larger list needs the user's confirmation: pasting a URL must not fill the disk.
+const MAX_UNCONFIRMED_BYTES: u64 = 10 * 1024 * 1024 * 1024;
 
 /// The most files of one list.
 const MAX_FILES: usize = 10_000;
 
 impl State {
-    /// What begins a run: the question where its bytes are, if only a resolver knows.
+    /// The first effect of a run: resolve the URL if a resolver claims it, else start.
     pub(super) fn begin(&self, task: &Task, run: RunId) -> Effect {
         match task.resolution() {
             Some(resolution) => self.ask(task, run, resolution.clone()),
@@ -57,7 +57,9 @@ impl State {
         outcome: Result<Resolved, Failure>,
         effects: &mut Vec<Effect>,
     ) {
-        let Some(serial) = self.of_run(id, run) else { return };
+        let Some(serial) = self.serial_of_run(id, run) else {
+            return;
+        };
         if matches!(self.tasks[&serial].phase, Phase::Stopping { .. }) {
             return self.ended(now, (id, run), Outcome::Stopped, effects);
         }
@@ -71,7 +73,7 @@ impl State {
                 ))));
             }
             Ok(Resolved::List(list)) => match self.split(now, serial, list) {
-                Ok(()) if self.of_run(id, run).is_some() => effects.push(self.begin(&self.tasks[&serial], run)),
+                Ok(()) if self.serial_of_run(id, run).is_some() => effects.push(self.begin(&self.tasks[&serial], run)),
                 Ok(()) => {}
                 Err(failure) => self.failed(now, serial, failure),
             },
@@ -100,7 +102,7 @@ impl State {
             ));
         };
         if files.len() == 0 {
-            self.edit_whole(serial, |task| task.become_file(&resolver, &first));
+            self.edit_spec(serial, |task| task.become_file(&resolver, &first));
             return Ok(());
         }
         let whole: u64 = files
@@ -109,7 +111,7 @@ impl State {
             .chain([&first])
             .filter_map(|file| file.size_bytes)
             .fold(0, u64::saturating_add);
-        let waits = whole > MOST_BYTES_UNASKED;
+        let waits = whole > MAX_UNCONFIRMED_BYTES;
         let spec = self.tasks[&serial].spec();
         let root = match FileName::sanitise_or_none(&list.name) {
             Some(name) => self.tasks[&serial].save_dir.join(name.as_str()),
@@ -120,7 +122,7 @@ impl State {
         if let Some(members) = self.groups.get_mut(&group) {
             members.tasks += 1;
         }
-        self.edit_whole(serial, |task| {
+        self.edit_spec(serial, |task| {
             task.become_file(&resolver, &first);
             task.group = Some(group);
             task.save_dir = directory(&root, &first).into();
@@ -174,7 +176,7 @@ impl ListedFile {
 }
 
 impl TaskSpec {
-    /// The same, for one file of the list behind its URL.
+    /// The same, for one file of the resolver's list.
     fn of_file(mut self, resolver: &ResolverId, file: &ListedFile) -> Self {
         self.resolution = Some(file.resolution(resolver));
         self.file_name = Some(file.name.clone());
@@ -185,7 +187,7 @@ impl TaskSpec {
 }
 
 impl Task {
-    /// Is from now on one file of the list behind its URL. A name that the user chose stays.
+    /// Becomes a download of one file of the resolver's list. A name that the user chose stays.
     fn become_file(&mut self, resolver: &ResolverId, file: &ListedFile) {
         self.total_bytes = file.size_bytes.or(self.total_bytes);
         self.ask(|asked| {

@@ -1,4 +1,4 @@
-//! Runs: how they start, what they tell, how they end and what follows.
+//! Runs: reservations, progress, ends, and the retries that follow.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,18 +15,18 @@ use crate::{
     state::{model::State, step::Effect},
 };
 
-/// The longest wait between two automatic retries that we choose ourselves.
+/// Limit of the exponential back-off of automatic retries.
 const LONGEST_RETRY_WAIT: Duration = Duration::from_mins(5);
 
-/// The wait before a resolver is asked for a fresh link: a site that refuses those as well must not be hammered.
-const RELINK_WAIT: Duration = Duration::from_secs(1);
+/// Wait before resolving an expired direct URL again, so that a site that refuses fresh ones too is not flooded.
+const RESOLVE_AGAIN_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest wait that a server may ask for; one that asks for more is tried again after a day.
+/// Limit of a server's `Retry-After`.
 const LONGEST_SERVER_WAIT: Duration = Duration::from_hours(24);
 
 impl State {
-    /// The serial of the task whose live run `run` is. A message of an earlier run finds none.
-    pub(super) fn of_run(&self, id: TaskId, run: RunId) -> Option<u64> {
+    /// The serial of the task whose live run `run` is. `None` for a message of an earlier run.
+    pub(super) fn serial_of_run(&self, id: TaskId, run: RunId) -> Option<u64> {
         let serial = *self.index.by_id.get(&id)?;
         (self.tasks[&serial].run()?.id == run).then_some(serial)
     }
@@ -38,10 +38,10 @@ impl State {
         path: PathBuf,
         total: Option<u64>,
     ) -> Result<(), CommandError> {
-        let Some(serial) = self.of_run(id, run) else {
+        let Some(serial) = self.serial_of_run(id, run) else {
             return Ok(());
         };
-        if self.is_anothers(serial, &path) {
+        if self.is_reserved_by_other(serial, &path) {
             return Err(CommandError::TargetExists(path));
         }
         self.edit(serial, |task| {
@@ -53,14 +53,16 @@ impl State {
     }
 
     pub(super) fn landing(&mut self, id: TaskId, run: RunId, landing: Landing) {
-        let Some(serial) = self.of_run(id, run) else { return };
+        let Some(serial) = self.serial_of_run(id, run) else {
+            return;
+        };
         self.record(serial, |task| {
             task.unsettled = Some(Box::new(Unsettled::Landing(landing)));
         });
         self.save_state(serial);
     }
 
-    pub(super) fn look_for_landing(&self, serial: u64, effects: &mut Vec<Effect>) {
+    pub(super) fn check_landing(&self, serial: u64, effects: &mut Vec<Effect>) {
         let Some(task) = self.tasks.get(&serial) else { return };
         if let Some(Unsettled::Landing(landing)) = task.unsettled.as_deref() {
             effects.push(Effect::LookForLanding {
@@ -91,13 +93,15 @@ impl State {
 
     pub(super) fn progressed(&mut self, samples: Vec<(TaskId, RunId, Progress)>) {
         for (id, run, progress) in samples {
-            let Some(serial) = self.of_run(id, run) else { continue };
+            let Some(serial) = self.serial_of_run(id, run) else {
+                continue;
+            };
             let before = &self.tasks[&serial];
             let is_told = before.run().is_some_and(|run| run.stage != progress.stage)
                 || (progress.total_bytes.is_some() && before.total_bytes != progress.total_bytes);
             if before.done_bytes != progress.done_bytes || is_told {
                 self.record(serial, |task| {
-                    // A link that brought bytes before it expired was worth asking for.
+                    // A direct URL that delivered bytes before it expired resets the attempts.
                     if progress.done_bytes > task.done_bytes && task.resolution().is_some() {
                         task.attempts = 0;
                     }
@@ -118,7 +122,9 @@ impl State {
         outcome: Outcome,
         effects: &mut Vec<Effect>,
     ) {
-        let Some(serial) = self.of_run(id, run) else { return };
+        let Some(serial) = self.serial_of_run(id, run) else {
+            return;
+        };
         self.unsaved_progress.remove(&serial);
         let then = match self.tasks[&serial].phase {
             Phase::Stopping { then, .. } => Some(then),
@@ -156,21 +162,21 @@ impl State {
                 self.failed(now, serial, failure);
             }
         }
-        self.look_for_landing(serial, effects);
+        self.check_landing(serial, effects);
     }
 
-    /// Whether a link that a resolver gave is refused: it may have expired, and a fresh one may help.
+    /// Whether a server refused a resolver's direct URL: it may have expired, so a fresh one may help.
     fn is_expired(&self, serial: u64, failure: &Failure) -> bool {
         self.tasks[&serial].resolution().is_some() && failure.kind.is_link_refused() && self.may_retry(serial)
     }
 
-    /// Has the resolver asked again, soon.
+    /// Schedules another resolve.
     fn relink(&mut self, now: Timestamp, serial: u64, failure: Failure) {
         self.edit(serial, |task| {
             task.attempts += 1;
             task.phase = Phase::Retrying(Box::new(Retry {
                 failure,
-                at: now.after(RELINK_WAIT),
+                at: now.after(RESOLVE_AGAIN_WAIT),
             }));
         });
     }
@@ -195,12 +201,12 @@ impl State {
         });
     }
 
-    /// Only the kind of a failure decides whether it is tried again.
+    /// Only the kind of a failure decides whether it is retried.
     pub(super) fn failed(&mut self, now: Timestamp, serial: u64, failure: Failure) {
         let settings = &self.settings.settings;
         let attempts = self.tasks[&serial].attempts;
-        // Who said how patient a run is has said how often the task is tried.
-        let is_tried_again = !self.tasks[&serial].asked.is_patient() && self.may_retry(serial);
+        // A task with its own retry policy has used it up within the run.
+        let is_tried_again = !self.tasks[&serial].asked.has_retry_policy() && self.may_retry(serial);
         let may_retry = failure.kind.is_transient() && is_tried_again;
         let step = Duration::from_secs(settings.auto_retry_delay_secs.into());
         let wait = step.saturating_mul(attempts.saturating_add(1)).min(LONGEST_RETRY_WAIT);
@@ -224,7 +230,7 @@ impl State {
         let Some(Unsettled::Renaming(name)) = self.tasks[&serial].unsettled.as_deref().cloned() else {
             return Ok(());
         };
-        self.edit_whole(serial, |task| {
+        self.edit_spec(serial, |task| {
             task.unsettled = None;
             if outcome.is_ok() {
                 task.rename(name);

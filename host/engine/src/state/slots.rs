@@ -1,4 +1,4 @@
-//! Who runs: free slots go to the queues in turn, and a boosted task runs alone.
+//! Assigns free slots: fairly among the queues; a boosted task runs alone.
 
 use transfer::Stage;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl State {
-    /// Ends the boost of a task that no longer runs or waits for its turn.
+    /// Ends the boost of a task that neither runs nor is pending.
     pub(super) fn settle_boost(&mut self) {
         let Some(serial) = self.boost else { return };
         let goes_on = self.tasks.get(&serial).is_some_and(|task| match task.phase {
@@ -25,11 +25,11 @@ impl State {
         }
     }
 
-    /// Starts what may start.
+    /// Starts pending tasks while limits allow it.
     pub(super) fn fill_slots(&mut self, effects: &mut Vec<Effect>) {
         let limit = usize::try_from(self.settings.settings.max_concurrent_tasks).unwrap_or(usize::MAX);
         while !self.is_closing && self.index.active.len() < limit {
-            let Some(serial) = self.next_turn() else { return };
+            let Some(serial) = self.next_to_start() else { return };
             self.next_run += 1;
             let run = RunId(self.next_run);
             let phase = Phase::Running(Run {
@@ -41,20 +41,20 @@ impl State {
         }
     }
 
-    /// Whose turn it is: the first of the lane with the fewest live runs, so that a long queue does not starve another.
-    pub(super) fn next_turn(&self) -> Option<u64> {
+    /// The first task of the queue with the fewest live runs, so that a long queue does not starve another.
+    pub(super) fn next_to_start(&self) -> Option<u64> {
         if let Some(serial) = self.boost {
             let task = self.tasks.get(&serial)?;
-            let may_start = task.phase == Phase::Pending && self.lanes.get(&task.queue)?.has_room();
+            let may_start = task.phase == Phase::Pending && self.queue_states.get(&task.queue)?.has_room();
             return (may_start && !task.is_settling()).then_some(serial);
         }
         let ready = self
-            .lanes
+            .queue_states
             .values()
-            .filter(|lane| lane.has_room())
-            .filter_map(|lane| Some((lane, lane.first()?)));
+            .filter(|queue_state| queue_state.has_room())
+            .filter_map(|queue_state| Some((queue_state, queue_state.first()?)));
         ready
-            .min_by_key(|(lane, _)| (lane.active, lane.queue.position))
+            .min_by_key(|(queue_state, _)| (queue_state.active, queue_state.queue.position))
             .map(|(_, serial)| serial)
     }
 }

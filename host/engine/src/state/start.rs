@@ -1,4 +1,4 @@
-//! What a run is started with: the task's own wishes, then its queue's, then the settings'.
+//! The parameters of a run: the task's own options, then its queue's, then the settings'.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::{
 };
 
 impl State {
-    /// The run that `task` gets now; its bytes are at `link` if a resolver said so.
+    /// The run for `task`, with the resolver's `link` if it has one.
     pub(super) fn start(&self, task: &Task, run: RunId, link: Option<&Link>) -> Start {
         let settings = &self.settings.settings;
-        let queue = &self.lanes[&task.queue].queue.spec;
+        let queue = &self.queue_states[&task.queue].queue.spec;
         let spec = task.spec();
         let target = Target {
             directory: task.save_dir.to_path_buf(),
@@ -68,14 +68,14 @@ impl State {
         }
     }
 
-    /// What `spec` asks for, for a run of `task`. Each origin gets its own stored login: the first URL's unless the
-    /// request says how to log in, the mirrors' beside it.
+    /// The source for a run of `task`. Each origin gets its own stored login only; for the first URL, the task's own
+    /// credentials take precedence.
     pub(super) fn source(&self, task: &Task, spec: TaskSpec) -> Source {
         let settings = &self.settings.settings;
         let url = &spec.urls[0];
         let mut request = spec.request;
         if request.user_agent.is_empty() {
-            let of_queue = &self.lanes[&task.queue].queue.spec.default_user_agent;
+            let of_queue = &self.queue_states[&task.queue].queue.spec.default_user_agent;
             request.user_agent = if of_queue.is_empty() {
                 settings.global_user_agent.clone()
             } else {
@@ -113,14 +113,14 @@ impl State {
         self.proxies(choice).for_url(url)
     }
 
-    /// The proxies for whatever is asked on behalf of a task.
+    /// The proxies for a resolver's requests on behalf of a task.
     pub(super) fn proxies(&self, choice: &ProxyChoice) -> Proxies {
         let settings = Arc::clone(&self.settings.settings);
         Proxies::new(choice.clone(), settings, Arc::clone(&self.system_proxy))
     }
 
-    /// The source of a task's bytes at `link`. What the user said of the task's own site stays there; the link's own
-    /// headers are for the origin of its first URL, like every secret of a request.
+    /// The source of a task's bytes at `link`. The user's secrets stay with the task's own site; the link's headers go
+    /// to the origin of its first URL only.
     pub(super) fn source_at(&self, task: &Task, mut spec: TaskSpec, link: &Link) -> Source {
         let url = &link.urls[0];
         let user_host = UserHost::typed(task.url().as_url());

@@ -1,5 +1,5 @@
-//! What goes into the state (commands, and what runs, files, rows and the clock tell) and what comes out of it: whatever
-//! touches a disk, a run or a subscriber is the driver's to do.
+//! The inputs of the state machine (commands, and results of runs, file operations, saves and timers) and its effects:
+//! everything that touches a disk, a run or a subscriber is done by the driver.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -25,7 +25,7 @@ use crate::{
     resolver::{ResolveRequest, Resolved},
 };
 
-/// What somebody asks for.
+/// A command of a caller.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is the method of the same name on the handle")]
 pub enum Command {
@@ -62,17 +62,17 @@ pub enum Command {
     SiteClear,
 }
 
-/// What people read when the secrets of a task did not follow its URL.
+/// Shown to the user.
 pub(crate) const SECRETS_DROPPED: &str = "the new URL belongs to another site: the login, cookies, headers and form that were \
                                    given for the old one are not sent to it and were removed; give them again if this \
                                    site shall have them";
 
-/// What a command answers.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// Done.
     Done,
-    /// Made these tasks, or found them.
+    /// Created these tasks, or found existing ones.
     Tasks(Vec<TaskId>),
     /// The settings have this revision now.
     Revision(u64),
@@ -82,83 +82,83 @@ pub enum Reply {
     Renaming(TaskId),
 }
 
-/// Something that happened.
+/// An input of the state machine.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// Somebody asks.
+    /// A caller's command.
     Command(Command),
     /// A resolver answered for a run that waits for it.
     Resolved(TaskId, RunId, Result<Resolved, Failure>),
-    /// A run reserves its final path. Refused if it is another task's; then the run takes another.
+    /// A run reserves its final path. Refused if it is another task's; the run then chooses another.
     Reserved(TaskId, RunId, PathBuf, Option<u64>),
-    /// A run is about to give its file its name.
+    /// A run is about to rename its part file to its final name.
     Landing(TaskId, RunId, Landing),
-    /// A run ended without saying whether the landing that it announced happened. This says it.
+    /// The result of [`Effect::LookForLanding`], for a run that ended without reporting whether its landing happened.
     LandingLookedFor(TaskId, FileState),
-    /// How runs are doing.
+    /// A sample of progress.
     Progressed(Vec<(TaskId, RunId, Progress)>),
     /// It is time to save what runs have done.
     Checkpoint,
-    /// A run ended; nothing of it touches its files any more.
+    /// A run ended; it no longer touches its files.
     Ended(TaskId, RunId, Outcome),
-    /// The files of a task were renamed, or not.
+    /// The result of [`Effect::Rename`].
     Renamed(TaskId, Result<(), CommandError>),
     /// The files of a deleted task (by serial) are gone.
     FilesDeleted(u64),
-    /// Of these completed tasks, these files are missing.
+    /// The results of a check of completed tasks' files.
     FilesLookedFor(Vec<(TaskId, FileState)>),
     /// Time passed: retries may be due, and schedules by this local time.
     Clock(DateTime),
-    /// These rows could not be saved; they are saved again with [`Input::SaveAgain`].
+    /// These rows could not be saved; they are retried with [`Input::SaveAgain`].
     NotSaved(Vec<Row>),
     /// It is time to try to save again.
     SaveAgain,
-    /// No run starts any more, and those that live are told to stop.
+    /// Stops all runs and starts no more.
     Shutdown,
 }
 
-/// Something for the driver to do.
+/// A side effect for the driver to perform.
 #[derive(Debug, Clone)]
 pub enum Effect {
-    /// Run this.
+    /// Start this run.
     Start(Box<Start>),
-    /// Ask the resolver, then tell [`Input::Resolved`]; if the run is stopped before, [`Input::Ended`].
+    /// Call the resolver, then send [`Input::Resolved`], or [`Input::Ended`] if the run is stopped before.
     Resolve(Box<Resolve>),
-    /// Tell the run to stop.
+    /// Ask the run to stop.
     Stop(RunId),
     /// Save these rows, in one transaction.
     Save(Vec<Row>),
-    /// Remove the files of a deleted task once the effects before are saved, then tell [`Input::FilesDeleted`].
+    /// Remove the files of a deleted task once earlier effects are saved, then send [`Input::FilesDeleted`].
     DeleteFiles(u64, Vec<PathBuf>),
-    /// Rename files once the effects before are saved, then tell [`Input::Renamed`].
+    /// Rename files once earlier effects are saved, then send [`Input::Renamed`].
     Rename(Rename),
-    /// Look for the file of a landing, remove the rest if it is there, then tell [`Input::LandingLookedFor`].
+    /// Check whether the file of a landing exists; if so, delete `rest`. Then send [`Input::LandingLookedFor`].
     LookForLanding {
         /// For this task.
         task: TaskId,
         /// The file.
         landing: Landing,
-        /// What lay beside it until then.
+        /// Its part file and journals.
         rest: Vec<PathBuf>,
     },
     /// A limit changed.
     SetLimit(LimitScope, u64),
-    /// Tell the subscribers.
+    /// Publish an event.
     Emit(Event),
 }
 
-/// Files of a task that get other names.
+/// A rename of a task's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rename {
     /// The task.
     pub task: TaskId,
-    /// This path must not exist. `None` if a crash cut the rename short and it goes on.
+    /// This path must not exist. `None` to continue a rename that a crash interrupted.
     pub free: Option<PathBuf>,
     /// The files.
     pub moves: Vec<Move>,
 }
 
-/// What a speed limit holds for.
+/// The scope of a speed limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LimitScope {
     /// Everything.
@@ -169,7 +169,7 @@ pub enum LimitScope {
     Run(RunId),
 }
 
-/// A run to be started: a [`transfer::Job`] without its limits and its ends of channels.
+/// A run to be started: a [`transfer::Job`] without its limiters and channels.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The task.
@@ -188,11 +188,11 @@ pub struct Start {
     pub target: Target,
     /// Over how many connections.
     pub connections: ConnectionPlan,
-    /// How patiently.
+    /// The retry policy.
     pub retry: RetryPolicy,
-    /// Bytes that are there, as far as known before the run has looked.
+    /// Bytes on disk, as last known.
     pub done_bytes: u64,
-    /// The file's size, as far as known.
+    /// The file's size, if known.
     pub total_bytes: Option<u64>,
 }
 
@@ -212,24 +212,24 @@ pub struct Resolve {
 pub enum Row {
     /// A task as a whole.
     Task(Arc<Task>),
-    /// A task without what was asked for.
+    /// A task without its specification.
     TaskState(Arc<Task>),
-    /// A task that is gone but whose files are not yet.
+    /// A deleted task whose files are not deleted yet.
     TaskLeaving(u64, Vec<PathBuf>),
-    /// A task that is gone.
+    /// A deleted task.
     TaskDeleted(u64),
     /// A queue.
     Queue(Arc<Queue>),
-    /// A queue that is gone.
+    /// A deleted queue.
     QueueDeleted(QueueId),
     /// A group.
     Group(Arc<Group>),
-    /// A group that is gone.
+    /// A deleted group.
     GroupDeleted(GroupId),
     /// The settings.
     Settings(VersionedSettings),
     /// A site's credentials.
     Site(Site, Credentials),
-    /// A site without credentials.
+    /// A site whose credentials were deleted.
     SiteDeleted(Site),
 }

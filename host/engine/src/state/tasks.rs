@@ -1,4 +1,4 @@
-//! What is asked of tasks that are there: pause, resume, delete, change.
+//! Commands on existing tasks: pause, resume, delete, change.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
         id::{GroupId, TaskId},
         resolution::ResolverId,
         spec::TaskSpec,
-        task::{After, Asked, FileFate, Phase, Unsettled},
+        task::{After, FileFate, PackedSpec, Phase, Unsettled},
     },
     state::{
         model::State,
@@ -72,11 +72,14 @@ impl State {
         Ok(())
     }
 
-    /// Resumes what is paused, failed or waiting for a retry; what waits in a queue that stands still starts by force.
+    /// Resumes paused and failed tasks and skips the wait of retries; a task in a stopped queue is started regardless.
     pub(super) fn resume_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
         for serial in serials.iter().copied() {
             let task = &self.tasks[&serial];
-            let stands_still = self.lanes.get(&task.queue).is_some_and(|lane| !lane.queue.is_running);
+            let stands_still = self
+                .queue_states
+                .get(&task.queue)
+                .is_some_and(|queue_state| !queue_state.queue.is_running);
             match task.phase {
                 Phase::Paused | Phase::Failed(_) | Phase::Retrying(_) => self.edit(serial, |task| {
                     task.phase = Phase::Pending;
@@ -93,10 +96,15 @@ impl State {
         }
     }
 
-    /// Resumes what is paused in queues that run.
+    /// Resumes paused tasks of running queues.
     pub(super) fn resume_all(&mut self, effects: &mut Vec<Effect>) {
-        let running = self
-            .those(|task| task.is_paused() && self.lanes.get(&task.queue).is_some_and(|lane| lane.queue.is_running));
+        let running = self.those(|task| {
+            task.is_paused()
+                && self
+                    .queue_states
+                    .get(&task.queue)
+                    .is_some_and(|queue_state| queue_state.queue.is_running)
+        });
         self.resume_each(&running, effects);
     }
 
@@ -130,13 +138,13 @@ impl State {
             return Err(self.wrong_phase(serial, "rename"));
         }
         let (Some(from), Some(to)) = (task.path.as_deref(), task.renamed_path(&name)) else {
-            self.edit_whole(serial, |task| task.rename(name));
+            self.edit_spec(serial, |task| task.rename(name));
             return Ok(Reply::Done);
         };
         if from == to {
             return Ok(Reply::Done);
         }
-        if self.is_anothers(serial, &to) {
+        if self.is_reserved_by_other(serial, &to) {
             return Err(CommandError::TargetExists(to));
         }
         let moves = task.moves(from, &to);
@@ -151,12 +159,12 @@ impl State {
         Ok(Reply::Renaming(id))
     }
 
-    /// Changes what was asked for; a live run starts over with it from the bytes it has.
-    pub(super) fn change_asked(
+    /// Changes the specification; a live run restarts with it from the bytes it has.
+    pub(super) fn update_spec(
         &mut self,
         id: TaskId,
         effects: &mut Vec<Effect>,
-        change: impl FnOnce(&mut Asked),
+        change: impl FnOnce(&mut PackedSpec),
     ) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
         if self.tasks[&serial].is_settling() {
@@ -165,7 +173,7 @@ impl State {
         if self.tasks[&serial].phase == Phase::Completed {
             return Err(self.wrong_phase(serial, "change"));
         }
-        self.edit_whole(serial, |task| task.ask(change));
+        self.edit_spec(serial, |task| task.ask(change));
         match self.tasks[&serial].phase {
             Phase::Running(_) => self.stop_run(serial, After::Requeue, effects),
             Phase::Retrying(_) => self.edit(serial, |task| task.phase = Phase::Pending),
@@ -182,18 +190,18 @@ impl State {
         effects: &mut Vec<Effect>,
     ) -> Result<Reply, CommandError> {
         let mut has_dropped = false;
-        self.change_asked(id, effects, |asked| has_dropped = asked.change_url(url, resolver))?;
+        self.update_spec(id, effects, |asked| has_dropped = asked.change_url(url, resolver))?;
         Ok(secrets_dropped(id, has_dropped, effects))
     }
 
     /// Downloads the URL as it is from now on.
     pub(super) fn ignore_resolver(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
-        self.change_asked(id, effects, |asked| asked.resolve(None))?;
+        self.update_spec(id, effects, |asked| asked.resolve(None))?;
         self.resume(id, effects)
     }
 
-    /// Replaces what was asked for, if it is still what the change was made of. Secrets do not follow the first URL to
-    /// another origin, unless the change itself gives them.
+    /// Replaces the specification, if it is still the one that the change is based on. Secrets do not follow the first
+    /// URL to another origin, unless the change itself gives them.
     pub(super) fn change_spec(
         &mut self,
         id: TaskId,
@@ -211,7 +219,7 @@ impl State {
             has_dropped = spec.request.drop_secrets_of(&before.request) || is_gone;
         }
         let dir = spec.save_dir.take().filter(|dir| **dir != *task.save_dir);
-        if *task.asked != Asked::pack(before) {
+        if *task.asked != PackedSpec::pack(before) {
             return Err(CommandError::Busy);
         }
         if dir.is_some() && (task.path.is_some() || task.run().is_some()) {
@@ -219,9 +227,9 @@ impl State {
                 "the directory of a task cannot change once its file has begun",
             ));
         }
-        self.change_asked(id, effects, |asked| *asked = Asked::pack(spec))?;
+        self.update_spec(id, effects, |asked| *asked = PackedSpec::pack(spec))?;
         if let Some(dir) = dir {
-            self.edit_whole(serial, |task| task.save_dir = dir.into());
+            self.edit_spec(serial, |task| task.save_dir = dir.into());
         }
         Ok(secrets_dropped(id, has_dropped, effects))
     }
@@ -233,10 +241,10 @@ impl State {
         effects: &mut Vec<Effect>,
     ) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
-        self.edit_whole(serial, |task| {
+        self.edit_spec(serial, |task| {
             let mut spec = task.spec();
             spec.speed_limit_bytes = limit;
-            task.asked = Arc::new(Asked::pack(spec));
+            task.asked = Arc::new(PackedSpec::pack(spec));
         });
         if let Some(run) = self.tasks[&serial].run() {
             effects.push(Effect::SetLimit(LimitScope::Run(run.id), limit));
@@ -278,8 +286,8 @@ impl State {
     }
 }
 
-/// The answer to a change of a task's URLs. Dropped secrets are in its history, too: a change that came through a dialect
-/// without room for words must not lose them silently.
+/// The answer to a change of a task's URLs. Dropped secrets are also recorded in the task's history, because some
+/// client protocols have no field for the notice.
 fn secrets_dropped(task: TaskId, has_dropped: bool, effects: &mut Vec<Effect>) -> Reply {
     if !has_dropped {
         return Reply::Done;

@@ -1,4 +1,4 @@
-//! The heart, by table and by random histories.
+//! Tests of the state machine: single cases, and random histories in `histories`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,7 +31,7 @@ use crate::{
 mod histories;
 mod resolving;
 
-/// A state with what the driver would have done and saved.
+/// A state, and a model of the driver and the database.
 struct World {
     state: State,
     now: Timestamp,
@@ -107,7 +107,7 @@ impl Saved {
     }
 }
 
-/// A task as its row gives it back after a restart: without its run.
+/// A task as restored from its row: without its run.
 fn at_rest(task: &Task) -> Task {
     let phase = match &task.phase {
         Phase::Running(_)
@@ -133,7 +133,7 @@ impl World {
         Self::restarted(loaded, saved)
     }
 
-    /// As a kill at this moment leaves it.
+    /// The state after a crash at this moment and a restart.
     fn killed(&self) -> Self {
         let mut saved = self.saved.clone();
         // A deleted task without files is no row.
@@ -201,7 +201,7 @@ impl World {
             live.len() <= self.state.settings.settings.max_concurrent_tasks as usize,
             "over the global limit"
         );
-        let limit = self.state.lanes[&queue].queue.spec.max_concurrent as usize;
+        let limit = self.state.queue_states[&queue].queue.spec.max_concurrent as usize;
         let of_queue = live.iter().filter(|task| task.queue == queue).count();
         assert!(limit == 0 || of_queue <= limit, "over the limit of {queue}");
     }

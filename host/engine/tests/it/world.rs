@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// Ends the engine and starts it again on what it left.
+    /// Shuts down and starts again.
     pub(crate) async fn restart(mut self) -> Self {
         tokio::time::timeout(PATIENCE, self.engine.shutdown(PATIENCE / 2))
             .await
@@ -116,7 +116,7 @@ impl World {
         self.kill_with(|_| ()).await
     }
 
-    /// As [`World::kill`], with rows that `change` made of those on the disk.
+    /// As [`World::kill`], after `change` has edited the database.
     pub(crate) async fn kill_with(mut self, change: impl FnOnce(&Connection)) -> Self {
         let image = self.root.path().join("image");
         let database = Connection::open(self.database()).unwrap();
@@ -140,7 +140,7 @@ impl World {
         self.root.path().join("downloads").join(name)
     }
 
-    /// The next run that waits for the test.
+    /// The next run that the test must end.
     pub(crate) async fn next_run(&mut self) -> Held {
         tokio::time::timeout(PATIENCE, self.held.recv())
             .await

@@ -1,5 +1,5 @@
-//! Calls that failed while their plugin was being written, kept in its author's folder as fixtures: what went wrong once
-//! can be played until it goes right.
+//! Saves failed calls of a plugin under development as fixtures in its author's folder, so that they can be replayed
+//! until fixed.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -7,18 +7,18 @@ use crate::{
     fixture,
     install::Shared,
     lifecycle::{Source, registry::Loaded},
-    package::folder::Place,
+    package::folder::FolderHandle,
     policy::fault::{GuestError, PluginFault},
     runtime::{Ask, Call, CallId, World},
 };
 
-/// Where they are in the folder; no `tests` of a manifest names it by itself.
+/// Folder of the captures; the default `tests` of a manifest does not include it.
 const FOLDER: &str = "fixtures/_captured";
 
-/// How many are kept; the oldest go.
+/// The oldest captures are deleted beyond this.
 const MAX_CAPTURED: usize = 50;
 
-/// A call that is written down if it fails.
+/// A call that is saved if it fails.
 #[derive(Debug, Clone)]
 pub(crate) struct Capture {
     world: World,
@@ -39,8 +39,7 @@ impl Capture {
 }
 
 impl Shared {
-    /// Keeps a call that failed, if its plugin runs from its author's folder. That a URL is not the plugin's is no
-    /// failure.
+    /// Saves a failed call, if its plugin runs from its author's folder. Declining a URL is not a failure.
     pub(crate) fn capture(&self, loaded: &Loaded, capture: Capture, ask: &Ask, fault: Option<&PluginFault>) {
         let (Source::Development(folder), World::Watched(watch)) = (&loaded.installation.source, capture.world) else {
             return;
@@ -63,16 +62,16 @@ impl Shared {
     }
 }
 
-/// Writes a fixture into an author's folder and makes room. Links in it are not followed: they may lead to files that
-/// are not the author's.
+/// Writes a fixture into an author's folder and deletes the oldest. Symbolic links are not followed: they could lead
+/// out of the folder.
 fn keep(folder: &Path, id: CallId, text: &[u8]) -> io::Result<()> {
-    let place = Place::of(folder)?.below(Path::new(FOLDER), true)?;
-    place.write(&format!("{id}.json"), text)?;
-    let mut kept = place.files()?;
+    let handle = FolderHandle::of(folder)?.below(Path::new(FOLDER), true)?;
+    handle.write(&format!("{id}.json"), text)?;
+    let mut kept = handle.files()?;
     kept.retain(|(_, name)| Path::new(name).extension().is_some_and(|extension| extension == "json"));
     kept.sort();
     let excess = kept.len().saturating_sub(MAX_CAPTURED);
-    kept.iter().take(excess).try_for_each(|(_, name)| place.remove(name))
+    kept.iter().take(excess).try_for_each(|(_, name)| handle.remove(name))
 }
 
 #[cfg(test)]

@@ -21,10 +21,10 @@ use crate::{
     secret::Template,
 };
 
-/// The most files of a list; the rest of an endless one is not asked for.
+/// The most files of a listing; further pages are not requested.
 const MAX_FILES: usize = 10_000;
 
-/// The most pages of a list that are asked for.
+/// The most pages of a listing.
 const MAX_PAGES: usize = 100;
 
 impl Resolver for Plugins {
@@ -102,7 +102,7 @@ async fn with_secrets(
     Ok(made)
 }
 
-/// The list behind a URL, all its pages.
+/// The listing of a URL with all its pages.
 pub(crate) async fn whole(plugins: &Plugins, given: Given) -> Result<Option<Resolved>, CallError> {
     let Some(mut resolved) = plugins.resolve(given.clone(), None).await? else {
         return Ok(None);
@@ -121,7 +121,7 @@ pub(crate) async fn whole(plugins: &Plugins, given: Given) -> Result<Option<Reso
     Ok(Some(resolved))
 }
 
-/// A plugin that gave its links with the list need not know how to give one alone.
+/// A plugin that includes links in its listing need not implement `linkFor`.
 async fn link_of(plugins: &Plugins, plugin: &Identity, given: Given, item: &Item) -> Result<Link, Failure> {
     let variant = item.variant.as_deref().map(str::to_owned);
     let asked = plugins
@@ -195,14 +195,14 @@ fn listed_file(entry: &Entry) -> Option<ListedFile> {
     })
 }
 
-/// The strongest of those that the host can compute.
+/// The strongest checksum that the host can compute.
 fn strongest_checksum(facts: &Facts) -> Option<Checksum> {
     let given = facts.checksums.iter();
     let known = given.filter_map(|(algorithm, hex)| format!("{algorithm}={hex}").parse::<Checksum>().ok());
     known.max_by_key(|checksum| checksum.algorithm().digest_bytes())
 }
 
-/// The item that is downloaded unless the user chooses another variant: `id@variant` if the entry has variants.
+/// The entry's default variant: the best, or the first of equals.
 fn default_item(entry: &Entry) -> String {
     match default_variant(entry) {
         Some(variant) => format!("{}@{}", entry.id, variant.id),

@@ -1,4 +1,4 @@
-//! The plugins that came with the service. They have no signatures of their own: whoever could change them could change the
+//! The plugins that came with the service. They are not signed: an attacker who could change them could change the
 //! executable.
 
 use bytes::Bytes;
@@ -19,7 +19,7 @@ pub struct Bundled {
     pub zip: &'static [u8],
 }
 
-/// The same, opened.
+/// A bundled package, parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct BundledPlugin {
     pub(crate) manifest: Manifest,

@@ -1,4 +1,4 @@
-//! Why the market refuses.
+//! Errors of the market.
 
 use market::{
     Identity, InvalidLink, OriginError, SourceId, VerifyError,
@@ -9,21 +9,21 @@ use semver::Version;
 
 use crate::error::{CommandError, chain};
 
-/// A command to the market that was refused. What was there before is still there and works.
+/// Why a command to the market was refused. What was installed before still works.
 #[derive(Debug, thiserror::Error)]
 pub enum MarketError {
-    /// Nobody has the plugin.
+    /// No source has the plugin.
     #[error("no source has the plugin {0}")]
     NotInMarket(Identity),
     /// There is no such source.
     #[error("there is no source {0}")]
     UnknownSource(String),
-    /// The user has to say which source is meant.
+    /// Several sources have the plugin; the user must choose one.
     #[error("several sources have the plugin {plugin}: {}; say which", sources.join(", "))]
     Ambiguous {
         /// Which plugin.
         plugin: Identity,
-        /// Who has it.
+        /// The sources that have it.
         sources: Vec<String>,
     },
     /// No version of it can be installed.
@@ -43,7 +43,7 @@ pub enum MarketError {
         /// What the source offers.
         offered: Version,
     },
-    /// What is known of the source counts no more.
+    /// The state of the source has expired.
     #[error("nothing is installed from the source {id}: what is known of it is out of date{}", trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default())]
     Stale {
         /// Which source.
@@ -51,28 +51,28 @@ pub enum MarketError {
         /// Why it is.
         trouble: Option<Trouble>,
     },
-    /// The source is not believed.
+    /// The source failed verification.
     #[error(transparent)]
     Refresh(#[from] Trouble),
-    /// The package did not come.
-    #[error("the package was not downloaded: {}", said(.0))]
+    /// The package could not be downloaded.
+    #[error("the package was not downloaded: {}", mirror_errors(.0))]
     Download(#[source] DownloadError),
     /// It took too long.
     #[error("the package was not downloaded within {} s", .0.as_secs())]
     TooSlow(std::time::Duration),
-    /// The link is none.
+    /// The link is invalid.
     #[error(transparent)]
     Link(#[from] InvalidLink),
     /// The user confirmed another key.
     #[error("the key of the link has another fingerprint: {0}")]
     Fingerprint(String),
-    /// It is there.
+    /// The source exists already.
     #[error("the source {0} is there already")]
     SourceExists(String),
-    /// Its name means something else here.
+    /// Its name is reserved.
     #[error("a source that calls itself {0} cannot be added: the name has a meaning here")]
     ReservedSource(SourceId),
-    /// There are as many as there may be.
+    /// The limit of sources is reached.
     #[error("there are {0} sources, which is the most")]
     TooManySources(usize),
     /// Plugins came from it.
@@ -97,20 +97,20 @@ impl From<store::WriteError> for MarketError {
     }
 }
 
-/// What the places said, without their names: those are long, and there are many.
-fn said(error: &DownloadError) -> String {
+/// The errors of all mirrors, without their long URLs.
+fn mirror_errors(error: &DownloadError) -> String {
     let mut reasons: Vec<_> = error.0.iter().map(|(_, error)| error.to_string()).collect();
     reasons.dedup();
     reasons.join("; ")
 }
 
 impl MarketError {
-    /// Whether places gave more bytes than the index promises.
+    /// Whether mirrors sent more bytes than the index says.
     pub fn is_too_large(&self) -> bool {
         self.is_of_places(|error| matches!(error, PlaceError::Origin(OriginError::TooLarge(_))))
     }
 
-    /// Whether places gave other bytes than the index promises.
+    /// Whether mirrors sent other bytes than the index says.
     pub fn is_other_package(&self) -> bool {
         self.is_of_places(|error| matches!(error, PlaceError::Package(_)))
     }
@@ -120,13 +120,13 @@ impl MarketError {
     }
 }
 
-/// Why a source gave no news.
+/// Why a refresh of a source failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Trouble {
-    /// Of which kind.
+    /// The kind.
     pub kind: TroubleKind,
-    /// What people read.
+    /// For the user.
     pub message: String,
 }
 
@@ -135,9 +135,9 @@ pub struct Trouble {
 pub enum TroubleKind {
     /// It does not answer, or not in time.
     Unreachable,
-    /// What it says is not believed.
+    /// Its answer failed verification.
     Invalid,
-    /// What it says is older than what it said before.
+    /// Its index is older than one seen before.
     Rollback,
 }
 
@@ -151,7 +151,7 @@ impl Trouble {
 }
 
 impl From<Failures> for Trouble {
-    /// Every source is at one place, so there is one failure.
+    /// A source has one URL, so there is one failure.
     fn from(Failures(failures): Failures) -> Self {
         let Some(failure) = failures.first() else {
             return Self::new(TroubleKind::Unreachable, "the source is at no place");

@@ -1,4 +1,4 @@
-//! What can be told about the market.
+//! Records about the market for clients.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use semver::Version;
 use super::{
     bundled::BundledPlugin,
     error::Trouble,
-    shelf::{Known, Opened, Shelf},
+    known::{KnownSource, OpenCatalogue, Opened},
 };
 use crate::{
     lifecycle::{Installation, Source},
@@ -25,45 +25,45 @@ use crate::{
 pub struct Offer {
     /// Which plugin.
     pub identity: Identity,
-    /// Who offers it.
+    /// The source that offers it.
     pub source: Source,
-    /// What users read.
+    /// Display name.
     pub name: String,
-    /// What it is for.
+    /// Description.
     pub description: String,
-    /// Who made it.
+    /// Author.
     pub author: String,
-    /// Where to read more.
+    /// Homepage.
     pub homepage: Option<String>,
-    /// Words to find it by.
+    /// Search terms.
     pub tags: Vec<String>,
-    /// Which version.
+    /// The version.
     pub version: Version,
-    /// Its number at the source.
+    /// Sequence number at the source.
     pub seq: u64,
     /// Its package.
     pub digest: Digest,
-    /// Where that is.
+    /// Paths or URLs of the package.
     pub mirrors: Vec<String>,
     /// The oldest host that it runs on.
     pub min_host: Option<Version>,
-    /// What it asks for.
+    /// The permissions that it asks for.
     pub permissions: Permissions,
-    /// When it was added; nothing if it is bundled.
+    /// When it was published; `None` if bundled.
     pub published: Option<Timestamp>,
-    /// Who signs it; nobody if it is bundled.
+    /// The author's key; `None` if bundled.
     pub signed_by: Option<PublicKey>,
     /// Why it cannot be installed.
     pub unfit: Option<String>,
-    /// What runs, or waits for consent if nothing runs, and whether it is pinned.
+    /// The running version, else the one waiting for consent, and whether it is pinned.
     pub installed: Option<(Version, bool)>,
     /// Whether this version would replace that one, perhaps once the user agrees to it.
     pub is_update: bool,
-    /// When that happens unattended.
+    /// When that happens automatically.
     pub updates_at: Option<Timestamp>,
-    /// Whether newer news may be kept from us.
+    /// Whether the source's state has expired, so that newer versions may be withheld from us.
     pub is_stale: bool,
-    /// What is said of the installed version, or else of this one.
+    /// The revocation of the installed version, else of this one.
     pub revocation: Option<Revocation>,
 }
 
@@ -72,28 +72,28 @@ pub struct Offer {
 pub struct SourceSummary {
     /// Which one.
     pub source: Source,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Its place and the key with which it was added; nothing if it is bundled.
+    /// Its URL and the key with which it was added; `None` if bundled.
     pub place: Option<(url::Url, PublicKey)>,
-    /// Whether something is installed from it.
+    /// Whether its state is valid, so that plugins can be installed from it.
     pub is_fresh: bool,
     /// How many plugins it offers.
     pub plugins: usize,
-    /// When what happened to it; nothing if it is bundled.
+    /// Timestamps; `None` if bundled.
     pub times: Option<Times>,
     /// Why the last refresh failed.
     pub trouble: Option<Trouble>,
 }
 
-/// When what happened to a source.
+/// Timestamps of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// It was added.
+    /// When it was added.
     pub added: Timestamp,
-    /// It was last believed.
+    /// When it was last refreshed and verified.
     pub refreshed: Timestamp,
-    /// Until then what it said counts.
+    /// When its state expires.
     pub until: Timestamp,
 }
 
@@ -110,7 +110,7 @@ impl SourceSummary {
         }
     }
 
-    pub(crate) fn of(id: &SourceId, known: &Known, now: Timestamp) -> Self {
+    pub(crate) fn of(id: &SourceId, known: &KnownSource, now: Timestamp) -> Self {
         let until = match known.state.freshness(now) {
             Freshness::Fresh(until) | Freshness::Stale(until) => until,
             Freshness::Unknown => known.refreshed,
@@ -136,8 +136,8 @@ fn version(installed: &Installation) -> Option<&Version> {
     installed.current().map(|release| &release.version)
 }
 
-impl Shelf {
-    /// Everything that is offered. Of an installed plugin only the source that it came from matters.
+impl OpenCatalogue {
+    /// All offers. For an installed plugin, only those of its own source.
     pub(crate) fn offers<'i>(
         &self,
         installed: impl Fn(&Identity) -> Option<&'i Installation>,
@@ -225,7 +225,7 @@ impl Opened {
         let update = own.map(|own| self.update(identity, own, host, now));
         let version = installed.and_then(version);
         let is_pinned = installed.is_some_and(|installed| installed.is_pinned);
-        // What the market has is told when it says what the host does not know.
+        // Unknown permissions in the index must not hide the offer.
         let asked = Asked::parse(entry.permissions.get()).unwrap_or_default();
         Some(Offer {
             identity: identity.clone(),

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     error::{Trouble, TroubleKind},
-    shelf::{Catalogue, Known},
+    known::{Catalogue, KnownSource},
 };
 use crate::error::RowError;
 
-/// What is remembered of a source besides what is believed.
+/// The unverified part of a source's row.
 #[derive(Serialize, Deserialize)]
 struct SourceRecord {
     url: String,
@@ -28,8 +28,8 @@ struct SourceRecord {
     trouble: Option<(TroubleKind, String)>,
 }
 
-impl From<&Known> for SourceRecord {
-    fn from(known: &Known) -> Self {
+impl From<&KnownSource> for SourceRecord {
+    fn from(known: &KnownSource) -> Self {
         Self {
             url: known.url.to_string(),
             key: known.key.to_string(),
@@ -43,11 +43,11 @@ impl From<&Known> for SourceRecord {
     }
 }
 
-fn parse_known(record: &str, stored: StoredState) -> Result<Known, String> {
+fn parse_known(record: &str, stored: StoredState) -> Result<KnownSource, String> {
     let record: SourceRecord = serde_json::from_str(record).map_err(|error| error.to_string())?;
     let state = SourceState::from_stored(stored).map_err(|error| error.to_string())?;
     let trouble = record.trouble.map(|(kind, message)| Trouble { kind, message });
-    // Only what was believed is saved, so something is known unless it was damaged. Then the source is asked at once.
+    // Only verified state is saved, so unknown freshness means a damaged row. The source is then refreshed at once.
     let is_damaged = state.freshness(record.refreshed) == Freshness::Unknown;
     let damage = || {
         Trouble::new(
@@ -55,7 +55,7 @@ fn parse_known(record: &str, stored: StoredState) -> Result<Known, String> {
             "what was saved of it is damaged; it is asked again",
         )
     };
-    Ok(Known {
+    Ok(KnownSource {
         url: record.url.parse().map_err(|error| format!("{error}"))?,
         key: record.key.parse().map_err(|error| format!("{error}"))?,
         name: record.name,
@@ -74,7 +74,7 @@ fn parse_known(record: &str, stored: StoredState) -> Result<Known, String> {
     })
 }
 
-/// A source as it is to be written.
+/// The row of a source.
 pub(crate) struct Row {
     id: String,
     record: String,
@@ -82,7 +82,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn new(id: &SourceId, known: &Known) -> Self {
+    pub(crate) fn new(id: &SourceId, known: &KnownSource) -> Self {
         Self {
             id: id.to_string(),
             record: serde_json::to_string(&SourceRecord::from(known)).expect("the record has only what JSON has"),
@@ -90,7 +90,6 @@ impl Row {
         }
     }
 
-    /// Writes all of it.
     pub(crate) fn save(&self, transaction: &Transaction<'_>) -> sql::Result<()> {
         let values = (
             &self.id,
@@ -108,7 +107,7 @@ impl Row {
             .map(drop)
     }
 
-    /// Writes what there is besides the two files, which may have megabytes and are as they were.
+    /// Writes everything but the two files, which may have megabytes and have not changed.
     pub(crate) fn save_head(&self, transaction: &Transaction<'_>) -> sql::Result<()> {
         transaction
             .prepare_cached("UPDATE market_source SET record = ?2, head = ?3 WHERE id = ?1")?

@@ -1,4 +1,4 @@
-//! A plugin as its author's tools see it: loaded and tried out without being installed anywhere.
+//! Plugins for author tools: loaded and tried out without being installed.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ use crate::{
 /// The first host with plugins.
 const FIRST_HOST: (u64, u64, u64) = (0, 1, 0);
 
-/// Functions that came later, and the first host that has each.
+/// Functions added later, with the first host version that has each.
 const SINCE: &[(&str, (u64, u64, u64))] = &[];
 
 /// A plugin that is loaded and not installed.
@@ -78,17 +78,17 @@ impl Candidate {
         Ok((candidate, package))
     }
 
-    /// What it says about itself.
+    /// Its manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// What its code shows.
+    /// The interface of its code.
     pub fn interface(&self) -> &Interface {
         self.running.guest.interface()
     }
 
-    /// What a user is asked to allow.
+    /// The permissions that a user is asked for.
     pub fn needed(&self) -> &Permissions {
         &self.running.needed
     }
@@ -103,18 +103,17 @@ impl Candidate {
         &self.fixtures
     }
 
-    /// Plays a recorded call in the sandbox.
+    /// Replays a fixture in the sandbox.
     pub async fn replay(&self, fixture: &Fixture) -> Replayed {
         fixture::replay(&self.manifest, &self.running.guest, fixture).await
     }
 
-    /// The requests of a recorded call that the plugin could not send with everything allowed that its manifest asks for.
+    /// The requests of a fixture that the plugin could not send even with all permissions of its manifest.
     pub fn unsendable(&self, fixture: &Fixture) -> Vec<Unsendable> {
         fixture::unsendable(&self.manifest, &*self.running.guest, fixture)
     }
 
-    /// Makes a call to the real world, with everything allowed that the manifest asks for, and writes it down without
-    /// secrets.
+    /// Records a call over the real network, with all permissions of the manifest, and without secrets in the result.
     pub async fn record(
         &self,
         call: FixtureCall,
@@ -125,7 +124,7 @@ impl Candidate {
     }
 }
 
-/// The oldest host that has everything the code imports.
+/// The oldest host version that has everything the code imports.
 pub fn oldest_host(interface: &Interface) -> semver::Version {
     let (major, minor, patch) = SINCE
         .iter()

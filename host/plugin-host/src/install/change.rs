@@ -1,4 +1,4 @@
-//! Changes of what is installed: each is decided by `lifecycle`, saved in one transaction and then put into service.
+//! Changes of what is installed: each is decided by `lifecycle`, saved in one transaction and then activated.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -130,10 +130,10 @@ impl Shared {
         let is_running = next.running.is_ok();
         self.registry.put(plugin, Some(next));
         self.journal.record(plugin, Event::Loaded { error });
-        if let Some(due) = loaded.installation.fixtures_due(&host_version()).filter(|_| is_running) {
-            let passed = Input::FixturesPassed(due.digest, host_version());
-            // If this is not saved, the next start replays them once more.
-            if let Err(error) = self.commit(plugin, passed, None).await {
+        if let Some(unproved) = loaded.installation.fixtures_due(&host_version()).filter(|_| is_running) {
+            let proved = Input::FixturesPassed(unproved.digest, host_version());
+            // If this fails, it is verified again at the next start.
+            if let Err(error) = self.commit(plugin, proved, None).await {
                 tracing::warn!(%plugin, %error, "it is not remembered that a plugin does what its author recorded");
             }
         }
@@ -155,8 +155,7 @@ impl Shared {
         }
     }
 
-    /// Loads the installed release. After an update of the host, the fixtures in the package (requests and results that
-    /// the author recorded) are replayed once; a plugin that gives other results in the new host does not run.
+    /// Loads what is installed. A version whose fixtures fail in this host version does not run.
     pub(crate) async fn load_and_replay(&self, installation: &Installation) -> load::Loading {
         let (manifest, running) = load::load(&*self.runtime, &self.disk, installation).await;
         let due = installation.fixtures_due(&host_version());
@@ -183,7 +182,7 @@ impl Shared {
         self.replay_fixtures(&files, manifest, running).await
     }
 
-    /// Replays the fixtures of a package in this host's sandbox, with recorded responses instead of a network.
+    /// Replays a plugin's fixtures in this sandbox, without a network.
     pub(crate) async fn replay_fixtures(
         &self,
         files: &BTreeMap<String, Bytes>,

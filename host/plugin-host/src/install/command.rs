@@ -1,4 +1,4 @@
-//! What the user does with plugins: installing archives and folders, and setting values.
+//! The user's commands: installing archives and folders, and changing settings.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -9,7 +9,7 @@ use plugin_package::{
 };
 
 use super::{
-    delivery::{Delivery, WantedBy},
+    delivery::{Delivery, InstallReason},
     shared::Shared,
 };
 use crate::{
@@ -23,14 +23,14 @@ use crate::{
     runtime::{Event, now_ms},
 };
 
-/// What an installation did.
+/// The result of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     /// Which plugin it is.
     pub identity: Identity,
     /// Which version.
     pub version: semver::Version,
-    /// Names what the user has to agree to before this version runs.
+    /// Digest of the permissions that need consent before this version runs.
     pub pending_consent: Option<Digest>,
     /// Keys of the manifest that this host does not know.
     pub unknown_keys: Vec<String>,
@@ -46,7 +46,7 @@ impl Shared {
             archive,
             source,
             expected,
-            wanted_by,
+            reason,
         } = delivery;
         let reading = match source {
             Source::Bundled | Source::Market(_) => Reading::Lenient,
@@ -55,7 +55,7 @@ impl Shared {
         let (package, manifest, unknown_keys) = blocking(move || parse(&archive, reading)).await?;
         expected.check_manifest(&manifest, package.file(manifest::FILE, "manifest")?)?;
         let plugin = manifest.identity.clone();
-        let turn = self.turn(&plugin);
+        let turn = self.change_lock(&plugin);
         let _turn = turn.lock().await;
         let signed_by = self.check_signature(&package, &manifest, expected.package())?;
         let code = package.file(&manifest.entry, "entry")?.clone();
@@ -70,9 +70,9 @@ impl Shared {
             signed_by,
             proved_in: Some(host_version()),
         };
-        let input = match wanted_by {
-            WantedBy::User => Input::Install(release, source.clone()),
-            WantedBy::Nobody => Input::Update(release, source.clone()),
+        let input = match reason {
+            InstallReason::User => Input::Install(release, source.clone()),
+            InstallReason::Update => Input::Update(release, source.clone()),
         };
         let effects = {
             let _packages = self.packages.read().await;
@@ -92,8 +92,9 @@ impl Shared {
         })
     }
 
-    /// Who signed a package: the author whose key the source names, or else the one who signed what is installed, or else
-    /// the one that the manifest names. A package of the user's may have no signature; a wrong one is refused, always.
+    /// Checks the signature of a package against the author's key: the one in the source's index, else that of the
+    /// installed version, else that of the manifest. A user's own package may be unsigned, but an invalid signature is
+    /// always refused.
     fn check_signature(
         &self,
         package: &Package,
@@ -118,7 +119,7 @@ impl Shared {
     pub(crate) async fn install_dev(self: Arc<Self>, folder: PathBuf) -> Result<Installed, CommandError> {
         let (manifest, running) = load::load_folder(&*self.runtime, &folder).await?;
         let plugin = manifest.identity.clone();
-        let turn = self.turn(&plugin);
+        let turn = self.change_lock(&plugin);
         let _turn = turn.lock().await;
         let source = Source::Development(folder.clone());
         let develop = Input::Develop(Folder {
@@ -146,7 +147,7 @@ impl Shared {
         plugin: &Identity,
         batch: BTreeMap<String, String>,
     ) -> Result<(), CommandError> {
-        let turn = self.turn(plugin);
+        let turn = self.change_lock(plugin);
         let _turn = turn.lock().await;
         let loaded = self.registry.get(plugin).ok_or(Refusal::NotInstalled)?;
         let definitions = loaded.manifest.as_ref().map_or(&[][..], |manifest| &manifest.settings);

@@ -1,4 +1,4 @@
-//! An archive to install, and what its source promised about it.
+//! Packages to install, and what their source's index says about them.
 
 use bytes::Bytes;
 use market::{Digest, Identity, VerifiedPackage};
@@ -11,36 +11,36 @@ use crate::{
     policy::Interface,
 };
 
-/// An archive to install, and what is promised about it.
+/// An archive to install, and what it must be.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) archive: Bytes,
     pub(crate) source: Source,
     pub(crate) expected: Expected,
-    pub(crate) wanted_by: WantedBy,
+    pub(crate) reason: InstallReason,
 }
 
-/// Why something is installed.
+/// Whether the user requested an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WantedBy {
-    /// The user wants it.
+pub(crate) enum InstallReason {
+    /// The user requested it.
     User,
-    /// It is newer than what is installed.
-    Nobody,
+    /// An automatic update.
+    Update,
 }
 
-/// What an archive must be.
+/// Constraints on an archive.
 #[derive(Debug)]
 pub(crate) enum Expected {
-    /// Whatever it says.
+    /// Any plugin.
     Anything,
     /// This plugin.
     Plugin(Identity),
-    /// What a source's list says.
+    /// The plugin as listed in the source's index.
     Listed(Box<Listed>),
 }
 
-/// What a source's list says of a package, besides its bytes, which are checked.
+/// What a source's index says of a package, besides its digest, which is checked before.
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) package: VerifiedPackage,
@@ -54,13 +54,13 @@ impl Delivery {
             archive: plugin.zip.clone(),
             source: Source::Bundled,
             expected: Expected::Plugin(plugin.identity().clone()),
-            wanted_by: WantedBy::User,
+            reason: InstallReason::User,
         }
     }
 }
 
 impl Expected {
-    /// The package, if a source answers for it.
+    /// The package, if it is from a market source.
     pub(crate) fn package(&self) -> Option<&VerifiedPackage> {
         match self {
             Self::Listed(listed) => Some(&listed.package),
@@ -68,8 +68,7 @@ impl Expected {
         }
     }
 
-    /// Whether the manifest is that of what was asked for. A list that says something else than the package is no mistake:
-    /// users decide by the list.
+    /// Checks the manifest against the index. A difference is treated as an attack: users decide by the index.
     pub(crate) fn check_manifest(&self, manifest: &Manifest, text: &[u8]) -> Result<(), CommandError> {
         let plugin = match self {
             Self::Anything => return Ok(()),
@@ -95,7 +94,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Whether the code imports what was listed.
+    /// Checks the code's imports against the index.
     pub(crate) fn check_code(&self, running: &Running) -> Result<(), CommandError> {
         let listed = match self {
             Self::Listed(listed) => listed.imports,
@@ -106,7 +105,7 @@ impl Expected {
     }
 }
 
-/// Names the functions that code imports, as lists of sources do.
+/// Digest of the functions that code imports, as in a source's index.
 pub fn imports_digest(interface: &Interface) -> Digest {
     let mut imports = interface.imports.clone();
     imports.sort_unstable();

@@ -1,5 +1,5 @@
-//! Plugins that run from their author's folder. The few files that matter are looked at again and again: watchers of
-//! the system lose and repeat events when editors replace files, and do not work on network and container mounts.
+//! Plugins that run from their author's folder. The few relevant files are polled: file watchers lose and repeat events
+//! when editors replace files, and do not work on network and container mounts.
 
 use std::{
     collections::BTreeMap,
@@ -23,18 +23,18 @@ use crate::{
     runtime::Event,
 };
 
-/// How often the files are looked at. A change is loaded when two looks agree: its author does not notice the wait, and
-/// nobody the looking, which is a small file and what the system says about a large one.
+/// Polling interval. A change is loaded when two polls agree. Cheap: a poll reads one small file and the metadata of a
+/// large one.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What the files of a folder were at a look.
+/// The files of a folder at one poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Look {
     manifest: Option<Digest>,
     code: Option<Code>,
 }
 
-/// The code's file. It is read only if the other two changed.
+/// The code file. It is read only if its metadata changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Code {
     path: PathBuf,
@@ -43,7 +43,7 @@ struct Code {
     digest: Digest,
 }
 
-/// What was seen of a folder.
+/// The polling state of a folder.
 #[derive(Debug, Clone, Default)]
 struct Watched {
     last: Option<Look>,
@@ -51,7 +51,8 @@ struct Watched {
 }
 
 impl Watched {
-    /// Whether to load the folder: it is as it was at the last look, so nobody is writing, and not as it was loaded.
+    /// Whether to load the folder: it has not changed since the last poll, so no write is in progress, and it differs
+    /// from what is loaded.
     fn observe(&mut self, look: Look) -> bool {
         let is_stable = self.last.as_ref() == Some(&look);
         let is_new = self.loaded.as_ref() != Some(&look);
@@ -63,7 +64,7 @@ impl Watched {
     }
 }
 
-/// Keeps all plugins under development as their folders are. Rests while there are none.
+/// Reloads plugins under development when their folders change. Sleeps while there are none.
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let mut changes = shared.registry.watch();
     let mut watched: BTreeMap<(Identity, PathBuf), Watched> = BTreeMap::new();
@@ -131,13 +132,13 @@ fn look_at_code(folder: &Path, path: PathBuf, known: Option<&Code>) -> io::Resul
 }
 
 impl Shared {
-    /// Loads a folder again. If that fails, what ran before keeps running. Meanwhile the plugin can be
-    /// changed or uninstalled.
+    /// Loads a folder again. If that fails, what ran before keeps running. The plugin can be changed or uninstalled
+    /// meanwhile.
     async fn reload(&self, plugin: &Identity, folder: &Path) {
         let loading = load::load_folder(&*self.runtime, folder)
             .await
             .map_err(|error| failure(&error));
-        let turn = self.turn(plugin);
+        let turn = self.change_lock(plugin);
         let _turn = turn.lock().await;
         let source = Source::Development(folder.to_owned());
         let Some(before) = self

@@ -1,6 +1,6 @@
-//! Loads at start what was installed before. Code that another version compiled is compiled again, which takes seconds;
-//! loading blocks only callers of that plugin, and a plugin that is called is loaded next. Another version of the host may
-//! also run a plugin differently, so its recorded calls are played again: a failure shows here and not in a download.
+//! Loads installed plugins at start-up, in the background. Code compiled by another version is compiled again, which
+//! takes seconds; loading blocks only callers of that plugin, and a plugin that is called is loaded next. Another host
+//! version may run a plugin differently, so its fixtures are replayed: a failure shows here and not in a download.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     runtime::Ask,
 };
 
-/// Loads all of `plugins` that are still to be loaded, one by one.
+/// Loads those of `plugins` that are not loaded yet, one by one.
 pub(crate) async fn load_all(shared: Arc<Shared>, plugins: Vec<Identity>) {
     for plugin in plugins {
         shared.load_due(&plugin).await;
@@ -23,8 +23,7 @@ pub(crate) async fn load_all(shared: Arc<Shared>, plugins: Vec<Identity>) {
 }
 
 impl Shared {
-    /// Loads a plugin whose code is still to come, and puts it into service unless something else happened to it
-    /// meanwhile. Changes of the plugin need not wait for this.
+    /// Loads a plugin and activates it unless it was changed meanwhile. Changes of the plugin do not wait for this.
     async fn load_due(&self, plugin: &Identity) {
         let load = self.loads.of(plugin, Mutex::default);
         let _load = load.lock().await;
@@ -33,7 +32,7 @@ impl Shared {
             return;
         };
         let loaded = self.load_and_replay(&due.installation).await;
-        let turn = self.turn(plugin);
+        let turn = self.change_lock(plugin);
         let _turn = turn.lock().await;
         let now = self.registry.get(plugin).filter(is_loading);
         if let Some(now) = now.filter(|now| now.installation.runs_as(&due.installation)) {
@@ -41,8 +40,8 @@ impl Shared {
         }
     }
 
-    /// The plugin when its code is there, for which a call waits as long as it may take itself. Nothing is waited for
-    /// that the plugin's state forbids anyway.
+    /// The plugin once its code is loaded. A call waits at most as long as it may take itself, and not at all if the
+    /// plugin's state forbids the call anyway.
     pub(crate) async fn once_loaded(
         self: &Arc<Self>,
         plugin: &Identity,
@@ -71,7 +70,7 @@ impl Shared {
     }
 }
 
-/// Whether nothing but its code is missing for a call.
+/// Whether only its code is missing for a call.
 fn is_awaited(loaded: &Loaded) -> bool {
     loaded.callable().is_err_and(|reason| reason == CallFailure::Loading)
 }

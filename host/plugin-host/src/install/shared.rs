@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, RwLock};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    catalogue::{Clock, Config, Holdings},
+    catalogue::{Clock, Config, MarketState},
     error::CommandError,
     lifecycle::registry::Registry,
     package::{
@@ -19,7 +19,7 @@ use crate::{
     runtime::{Journal, Runtime},
 };
 
-/// The plugins. Clones are the same ones.
+/// The plugins. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Plugins(pub(crate) Arc<Shared>);
 
@@ -30,22 +30,22 @@ pub(crate) struct Shared {
     pub(crate) faults: FaultPoints,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) registry: Registry,
-    pub(crate) market: Holdings,
+    pub(crate) market: MarketState,
     pub(crate) journal: Journal,
     pub(crate) slots: Slots,
     pub(crate) health: Health,
     pub(crate) next_call: AtomicU64,
-    /// One change of a plugin at a time.
+    /// Serializes the changes of each plugin.
     pub(crate) changes: Keyed<Mutex<()>>,
-    /// One load of a plugin at a time, of those that wait for it since the start.
+    /// Serializes the loads of each plugin after a start.
     pub(crate) loads: Keyed<Mutex<()>>,
-    /// Read-locked while a package and its row are written, write-locked while packages without a row are removed.
+    /// Read-locked while a package and its row are written, write-locked while packages without a row are deleted.
     pub(crate) packages: RwLock<()>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
 
-/// What plugins run on.
+/// The resources that plugins run on.
 pub(crate) struct Machine {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) market: Config,
@@ -62,12 +62,12 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// Runs `work` to its end or until plugins are closed, which waits for it.
+    /// Spawns `work`, which is cancelled when plugins are closed; closing waits for it.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(self.stop.clone().run_until_cancelled_owned(work));
     }
 
-    pub(crate) fn turn(&self, plugin: &Identity) -> Arc<Mutex<()>> {
+    pub(crate) fn change_lock(&self, plugin: &Identity) -> Arc<Mutex<()>> {
         self.changes.of(plugin, Mutex::default)
     }
 

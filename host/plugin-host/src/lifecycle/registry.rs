@@ -1,4 +1,5 @@
-//! What is loaded, as one value that is replaced whole. A call keeps what it began with, so nothing waits for calls.
+//! The snapshot of loaded plugins, replaced as a whole on every change. A call keeps the snapshot that it began with,
+//! so changes never wait for calls.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,38 +15,38 @@ use crate::{
     runtime::Guest,
 };
 
-/// A plugin, as far as it could be loaded.
+/// An installed plugin and its loaded code.
 #[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) installation: Installation,
-    /// Of what runs, else of what waits for consent, as far as it can be read.
+    /// The manifest of the running version, else of the one waiting for consent; `None` if unreadable.
     pub(crate) manifest: Option<Arc<Manifest>>,
-    /// What runs, or why nothing does.
+    /// The running code, or why there is none.
     pub(crate) running: Result<Running, Idle>,
     pub(crate) values: Arc<Values>,
-    /// Why the folder's present state does not run; what was loaded before still does.
+    /// Why the folder's present content does not run; the code loaded before still does.
     pub(crate) development_error: Option<DevelopmentError>,
-    /// What its market says of it; the registry sees to it.
+    /// The revocation of its version; maintained by the registry.
     pub(crate) revocation: Option<Revocation>,
 }
 
-/// What sources say must not run.
+/// The revocations of all sources.
 pub(crate) type Revoked = BTreeMap<SourceId, Arc<Revocations>>;
 
-/// Code that can be called.
+/// Loaded code.
 #[derive(Clone)]
 pub(crate) struct Running {
     pub(crate) guest: Arc<dyn Guest>,
-    /// What the code needs, as its imports show.
+    /// The permissions that the code's imports need.
     pub(crate) needed: Permissions,
-    /// What the code is.
+    /// Digest of the code.
     pub(crate) code: Digest,
 }
 
-/// Why nothing of a plugin runs.
+/// Why a plugin has no running code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Idle {
-    /// Its code is being loaded, or soon will be.
+    /// Its code is being loaded or queued for loading.
     Loading,
     /// The user has not yet agreed to what it asks for.
     ConsentPending,
@@ -63,7 +64,8 @@ pub struct DevelopmentError {
 }
 
 impl Loaded {
-    /// What the user agreed to. Who runs a plugin from a folder of their own has written what it asks for.
+    /// The permissions granted by the user. A plugin under development has all that it asks for, because its user wrote
+    /// it.
     pub(crate) fn grant(&self) -> Grant {
         let mut grant = self.installation.grant.clone();
         if let (true, Ok(running)) = (self.installation.is_development(), &self.running) {
@@ -72,7 +74,7 @@ impl Loaded {
         grant
     }
 
-    /// What it is to its user.
+    /// The status that interfaces show.
     pub(crate) fn status(&self) -> Status {
         match &self.revocation {
             Some(revocation) if !revocation.level.allows_run() => Status::Revoked,
@@ -80,7 +82,7 @@ impl Loaded {
         }
     }
 
-    /// What can be called of it, if it may be.
+    /// Its code and manifest, if calls are allowed.
     pub(crate) fn callable(&self) -> Result<(&Running, &Arc<Manifest>), CallFailure> {
         match self.status() {
             Status::Enabled => {}
@@ -98,19 +100,19 @@ impl Loaded {
         }
     }
 
-    /// Why it is not called, with what its source says of it.
+    /// The failure of calls because of a revocation.
     pub(crate) fn revoked(&self) -> CallFailure {
         let reason = self.revocation.as_ref().map(|revocation| revocation.reason.clone());
         CallFailure::Revoked(reason.unwrap_or_default())
     }
 
-    /// Whether its code is still to come.
+    /// Whether its code is not loaded yet.
     pub(crate) fn is_loading(&self) -> bool {
         self.running.as_ref().is_err_and(|idle| *idle == Idle::Loading)
     }
 
-    /// Whether its URLs are its own. A plugin that fails or was stopped keeps them: nobody gets a page instead of the file
-    /// it is about because a plugin is broken.
+    /// Whether it claims its URLs. A failing or revoked plugin keeps them, so that a web page is never downloaded
+    /// instead of the file because a plugin is broken.
     fn claims(&self) -> bool {
         matches!(self.installation.status(), Status::Enabled | Status::Tripped)
     }
@@ -125,7 +127,6 @@ impl std::fmt::Debug for Loaded {
     }
 }
 
-/// Everything that is loaded.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) plugins: BTreeMap<Identity, Arc<Loaded>>,
@@ -134,7 +135,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Who would claim a URL, if the user had agreed to what it asks for.
+    /// The plugin that would claim a URL after consent.
     pub(crate) fn awaiting_consent(&self, url: &Url) -> Option<Identity> {
         let knows = |loaded: &Loaded| {
             let manifest = loaded.manifest.as_ref();
@@ -148,7 +149,7 @@ impl Snapshot {
         waiting.next().map(|(plugin, _)| plugin.clone())
     }
 
-    /// What the source of a plugin says of a version of it.
+    /// The revocation of a version by its source.
     pub(crate) fn revocation(&self, plugin: &Identity, source: &Source, release: &Release) -> Option<&Revocation> {
         let Source::Market(id) = source else { return None };
         self.revoked.get(id)?.of(plugin, &release.version, &release.digest)
@@ -159,13 +160,12 @@ impl Snapshot {
         self.revocation(plugin, &installation.source, release).cloned()
     }
 
-    /// Who claims a URL, the first to be asked first.
+    /// The plugins that claim a URL, in the order of calls.
     pub(crate) fn claims(&self, url: &Url) -> Vec<Identity> {
         self.matcher.claims(url)
     }
 }
 
-/// The present snapshot.
 #[derive(Debug)]
 pub(crate) struct Registry(watch::Sender<Arc<Snapshot>>);
 
@@ -199,7 +199,7 @@ impl Registry {
         });
     }
 
-    /// Replaces what must not run. The answer are plugins of which something new is said.
+    /// Replaces the revocations. Returns the plugins with new ones.
     pub(crate) fn revoke(&self, revoked: Revoked) -> Vec<(Identity, Revocation)> {
         let mut told = Vec::new();
         self.0.send_modify(|snapshot| {
@@ -221,7 +221,7 @@ impl Registry {
         told
     }
 
-    /// Resolves when a plugin is not there any more or must not run. Cancel-safe.
+    /// Resolves when a plugin was uninstalled or must not run. Cancel-safe.
     pub(crate) async fn stopped(&self, plugin: &Identity) -> Option<Arc<Loaded>> {
         let is_stopped = |snapshot: &Arc<Snapshot>| {
             let loaded = snapshot.plugins.get(plugin);
@@ -233,7 +233,7 @@ impl Registry {
         }
     }
 
-    /// Tells of every replacement.
+    /// Subscribes to replacements of the snapshot.
     pub(crate) fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.0.subscribe()
     }

@@ -26,7 +26,7 @@ pub const MIGRATIONS: MigrationSet = MigrationSet {
     ],
 };
 
-/// What was found in the database.
+/// The content of the database.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) installations: Vec<(Identity, Installation)>,
@@ -214,7 +214,7 @@ where
     texts.iter().map(|text| parse(text)).collect()
 }
 
-/// Saves what is installed of a plugin. Nothing installed, nothing of it is kept: neither values nor memory.
+/// Saves an installation. If it is `None`, settings and storage of the plugin are deleted, too.
 pub(crate) fn save_installation(
     transaction: &Transaction<'_>,
     plugin: &Identity,
@@ -233,7 +233,7 @@ pub(crate) fn save_installation(
         .map(drop)
 }
 
-/// Saves what a user has set, all of it.
+/// Saves all settings of a plugin.
 pub(crate) fn save_values(
     transaction: &Transaction<'_>,
     vault: &Vault,
@@ -256,7 +256,7 @@ fn refused(error: impl std::error::Error + Send + Sync + 'static) -> sql::Error 
     sql::Error::ToSqlConversionFailure(Box::new(error))
 }
 
-/// What the sealed values of a plugin are bound to.
+/// The vault context of a plugin's secret settings.
 fn context(plugin: &str) -> String {
     format!("plugin.setting/{plugin}")
 }
@@ -326,7 +326,7 @@ fn parse_values(plugin: &str, plain: &str, secret: Option<&[u8]>) -> Result<(Ide
 mod tests {
     use super::*;
 
-    /// As version 1 writes it. A later version still reads it.
+    /// A row as written by version 1; all later versions must read it.
     const VERSION_1: &str = r#"{"source":{"Market":"main"},"active":{"digest":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","version":"1.2.3","needed":["host https://*.acme.com","inputHost"],"installed_ms":5},"previous":null,"staged":null,"switch":"Tripped","allowed":["host https://*.acme.com","inputHost"],"optional":{"https://mirror.org":false},"is_pinned":true}"#;
 
     #[test]

@@ -1,5 +1,6 @@
-//! What a user may set for a plugin. Values are texts; a change of many is checked whole and made whole. Secret values
-//! are never given back, neither to clients nor to the plugin: they only leave in requests to hosts they are bound to.
+//! The user's settings for a plugin. Values are texts; a batch of changes is applied completely or not at all. Secret
+//! values are never returned, neither to clients nor to the plugin: they are only sent in requests to the hosts they
+//! are bound to.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +12,14 @@ use crate::error::InvalidSetting;
 /// The values that a user has set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Values {
-    /// Those that anybody may read.
+    /// Values of settings that are not secret.
     pub plain: BTreeMap<String, String>,
-    /// The others.
+    /// Values of secret settings.
     pub secret: BTreeMap<String, Secret>,
 }
 
 impl Values {
-    /// These values with `batch` in them. A setting is emptied by the empty text.
+    /// Applies `batch`. Empty text unsets a setting.
     pub(crate) fn with(
         &self,
         definitions: &[Definition],
@@ -42,8 +43,8 @@ impl Values {
         Ok(values)
     }
 
-    /// What the plugin reads: the user's values that are still good for `definitions`, else the defaults. A value of an
-    /// earlier version that no longer fits is as if it were not set.
+    /// The values that the plugin reads: the user's if valid for `definitions`, else the defaults. Values from an
+    /// earlier version that are no longer valid count as unset.
     pub(crate) fn effective(&self, definitions: &[Definition]) -> BTreeMap<String, String> {
         definitions
             .iter()

@@ -1,4 +1,4 @@
-//! Where a source begins and ends: the user gives a link, is shown the fingerprint of its key, and says that it is right.
+//! Adding and removing sources. The user enters a link, is shown the fingerprint of its key, and confirms it.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::Market;
 use crate::{
     catalogue::{
         MarketError, SourceSummary,
+        known::{KnownSource, MAX_SOURCES},
         rows::{self, Row},
-        shelf::{Known, MAX_SOURCES},
     },
     error::CommandError,
     install::Shared,
@@ -17,18 +17,18 @@ use crate::{
     package::fault_point::Step,
 };
 
-/// What a link says, and what became of it.
+/// The result of adopting a link.
 #[derive(Debug, Clone)]
 pub struct Adoption {
     /// The link.
     pub link: Link,
-    /// The source, if the user said that the fingerprint is right.
+    /// The source, if the user confirmed the fingerprint.
     pub source: Option<SourceSummary>,
 }
 
 impl Market {
-    /// Adds the source of a link if `fingerprint` is its key's, and asks nobody otherwise. A source that is not believed
-    /// now is not added.
+    /// Adds the source of a link if `fingerprint` is that of its key; otherwise sends no request. A source that fails
+    /// verification is not added.
     pub async fn adopt(&self, link: &str, fingerprint: Option<&str>) -> Result<Adoption, MarketError> {
         let link: Link = link.parse()?;
         let Some(fingerprint) = fingerprint else {
@@ -49,10 +49,10 @@ impl Market {
     }
 
     async fn add(&self, link: &Link) -> Result<SourceId, MarketError> {
-        let (holdings, now) = (&self.shared.market, self.shared.market.clock.now());
+        let (market, now) = (&self.shared.market, self.shared.market.clock.now());
         self.check_room(link)?;
         let state = SourceState::with_key(link.key);
-        let fetching = holdings.fetch(&state, &link.url, &self.proxies, now);
+        let fetching = market.fetch(&state, &link.url, &self.proxies, now);
         let fetched = self.shared.stop.run_until_cancelled(fetching).await;
         let refreshed = fetched.ok_or(CommandError::Closed)??;
         let root = refreshed.state.root().expect("a source that is believed has a root");
@@ -60,19 +60,19 @@ impl Market {
         if Source::is_reserved(&id) {
             return Err(MarketError::ReservedSource(id));
         }
-        let _writing = holdings.writing.lock().await;
+        let _writing = market.writing.lock().await;
         self.check_room(link)?;
-        if holdings.catalogue().known.contains_key(&id) {
+        if market.catalogue().known.contains_key(&id) {
             return Err(MarketError::SourceExists(id.to_string()));
         }
-        let known = Known::first(link.url.clone(), link.key, refreshed, now);
+        let known = KnownSource::first(link.url.clone(), link.key, refreshed, now);
         let row = Row::new(&id, &known);
         self.shared.pass(Step::Refresh)?;
         self.shared
             .store
             .write(move |transaction| row.save(transaction))
             .await?;
-        holdings.put(&id, Some(known));
+        market.put(&id, Some(known));
         self.shared.apply_revocations();
         Ok(id)
     }
@@ -88,7 +88,7 @@ impl Market {
         Ok(())
     }
 
-    /// Forgets a source, and with it what it must not be able to take back: so only if no plugin came from it.
+    /// Removes a source with its rollback protection, so only if no plugin is installed from it.
     pub async fn remove(&self, source: &str) -> Result<(), MarketError> {
         if source == Source::BUNDLED {
             return Err(MarketError::BundledSource);
@@ -123,7 +123,7 @@ impl Shared {
     }
 }
 
-/// A fingerprint without what people put between its digits.
+/// A fingerprint without separators.
 fn digits(fingerprint: &str) -> String {
     let digits = fingerprint.chars().filter(char::is_ascii_hexdigit);
     digits.map(|digit| digit.to_ascii_uppercase()).collect()

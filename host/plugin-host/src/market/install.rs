@@ -1,5 +1,5 @@
-//! Getting packages: what the user wants, and what comes by itself. Nothing is parsed before it is what the source's list
-//! promises and what the author signed.
+//! Installs from sources: on request, and automatic updates. Nothing is parsed before its digest and signature are
+//! verified.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,12 +11,12 @@ use super::Market;
 use crate::{
     catalogue::{
         MarketError, Offer, SourceSummary,
-        shelf::{Choice, Opened, Shelf, Wish},
+        known::{Choice, InstallRequest, OpenCatalogue, Opened},
     },
     error::{CommandError, chain},
     install::{
         Installed, Shared,
-        delivery::{Delivery, Expected, Listed, WantedBy},
+        delivery::{Delivery, Expected, InstallReason, Listed},
     },
     lifecycle::{Installation, Source, registry::Snapshot},
     package::{
@@ -26,10 +26,9 @@ use crate::{
     runtime::Event,
 };
 
-/// How long a package may take from all of its mirrors: the largest at 14 KB a second.
+/// For all mirrors together: the largest package at 14 KB/s.
 const DOWNLOAD_TIME: Duration = Duration::from_mins(5);
 
-/// What this host runs.
 fn host() -> Host {
     Host {
         version: archive::host_version(),
@@ -42,12 +41,12 @@ fn installation<'s>(snapshot: &'s Snapshot, plugin: &Identity) -> Option<&'s Ins
 }
 
 impl Market {
-    /// Everything that is offered, the bundled plugins first.
+    /// All offers, the bundled plugins first.
     pub async fn list(&self) -> Result<Vec<Offer>, MarketError> {
         self.refresh_if_old().await;
-        let (shelf, now) = (self.shared.shelf().await?, self.shared.market.clock.now());
+        let (catalogue, now) = (self.shared.open_catalogue().await?, self.shared.market.clock.now());
         let snapshot = self.shared.registry.snapshot();
-        let offers = shelf.offers(|plugin| installation(&snapshot, plugin), &host(), now);
+        let offers = catalogue.offers(|plugin| installation(&snapshot, plugin), &host(), now);
         let trouble = || {
             let catalogue = self.shared.market.catalogue();
             catalogue.known.values().find_map(|known| known.trouble.clone())
@@ -75,7 +74,7 @@ impl Market {
         version: Option<Version>,
         source: Option<String>,
     ) -> Result<Installed, MarketError> {
-        let wish = Wish {
+        let request = InstallRequest {
             plugin,
             version,
             source,
@@ -83,7 +82,7 @@ impl Market {
         self.refresh_if_old().await;
         let (shared, proxies) = (Arc::clone(&self.shared), self.proxies.clone());
         let installing = self.shared.tasks.spawn(async move {
-            let delivery = shared.fetch_wish(&wish, &proxies).await?;
+            let delivery = shared.fetch_requested(&request, &proxies).await?;
             Ok(shared.install(delivery).await?)
         });
         installing.await.map_err(|_| CommandError::Closed)?
@@ -91,18 +90,18 @@ impl Market {
 }
 
 impl Shared {
-    async fn shelf(&self) -> Result<Shelf, CommandError> {
+    async fn open_catalogue(&self) -> Result<OpenCatalogue, CommandError> {
         let bundled = self.market.bundled().await?;
         let catalogue = self.market.catalogue();
-        // Reading the largest list takes a tenth of a second.
+        // Parsing the largest index takes a tenth of a second.
         blocking(move || Ok(catalogue.open(bundled))).await
     }
 
-    async fn fetch_wish(&self, wish: &Wish, proxies: &Proxies) -> Result<Delivery, MarketError> {
-        let (shelf, now) = (self.shelf().await?, self.market.clock.now());
+    async fn fetch_requested(&self, request: &InstallRequest, proxies: &Proxies) -> Result<Delivery, MarketError> {
+        let (catalogue, now) = (self.open_catalogue().await?, self.market.clock.now());
         let snapshot = self.registry.snapshot();
-        let choice = shelf.choose(wish, installation(&snapshot, &wish.plugin), &host(), now)?;
-        self.deliver(&wish.plugin, choice, proxies).await
+        let choice = catalogue.choose(request, installation(&snapshot, &request.plugin), &host(), now)?;
+        self.deliver(&request.plugin, choice, proxies).await
     }
 
     async fn deliver(&self, plugin: &Identity, choice: Choice<'_>, proxies: &Proxies) -> Result<Delivery, MarketError> {
@@ -134,7 +133,7 @@ impl Shared {
                     .map_err(|_| CommandError::NotAsListed("permissions"))?,
                 imports: entry.imports_digest,
             })),
-            wanted_by: WantedBy::User,
+            reason: InstallReason::User,
         })
     }
 
@@ -143,7 +142,7 @@ impl Shared {
         origin.map_err(|error| MarketError::Download(fetch::DownloadError(vec![(String::new(), error.into())])))
     }
 
-    /// Installs what comes by itself. What asks for more is installed only when the user agrees, as always.
+    /// Installs automatic updates. Those that need more permissions are staged until the user consents.
     pub(super) async fn update_all(self: &Arc<Self>, proxies: &Proxies) {
         let snapshot = self.registry.snapshot();
         let is_of_a_source = |installed: &Installation| matches!(installed.source, Source::Bundled | Source::Market(_));
@@ -154,13 +153,13 @@ impl Shared {
         {
             return;
         }
-        let shelf = match self.shelf().await {
-            Ok(shelf) => shelf,
+        let catalogue = match self.open_catalogue().await {
+            Ok(catalogue) => catalogue,
             Err(error) => return tracing::warn!(%error, "updates of plugins cannot be looked for"),
         };
         for (plugin, loaded) in &snapshot.plugins {
             let now = self.market.clock.now();
-            let Some(choice) = shelf.update(plugin, &loaded.installation, &host(), now) else {
+            let Some(choice) = catalogue.update(plugin, &loaded.installation, &host(), now) else {
                 continue;
             };
             if let Err(error) = self.update(plugin, choice, proxies).await {
@@ -178,8 +177,8 @@ impl Shared {
         proxies: &Proxies,
     ) -> Result<(), MarketError> {
         let mut delivery = self.deliver(plugin, choice, proxies).await?;
-        delivery.wanted_by = WantedBy::Nobody;
-        // From here on nothing stops half way.
+        delivery.reason = InstallReason::Update;
+        // Spawned, so that a cancelled caller does not interrupt the installation.
         let installing = self.tasks.spawn(Arc::clone(self).install(delivery));
         installing.await.map_err(|_| CommandError::Closed)??;
         Ok(())

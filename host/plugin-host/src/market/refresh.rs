@@ -13,7 +13,7 @@ use url::Url;
 
 use super::{Market, Settings};
 use crate::{
-    catalogue::{Holdings, MarketError, SourceSummary, Trouble, TroubleKind, rows::Row},
+    catalogue::{MarketError, MarketState, SourceSummary, Trouble, TroubleKind, rows::Row},
     error::chain,
     install::{Plugins, Shared},
     lifecycle::Source,
@@ -21,16 +21,15 @@ use crate::{
     runtime::Event,
 };
 
-/// How long a source may take. Its largest list is below 10 MiB.
+/// For one source, whose index is below 10 MiB.
 const REFRESH_TIME: Duration = Duration::from_mins(5);
 
-/// Sources that are asked at the same time.
 const CONCURRENT_REFRESHES: usize = 4;
 
-/// On demand, a source is asked again when what is known of it is older than this.
+/// On demand, a source is refreshed again if its last attempt is older than this.
 pub(super) const ON_DEMAND_AGE: SignedDuration = SignedDuration::from_mins(10);
 
-/// How long a request for the list waits for a refresh; the refresh goes on, and its result is there the next time.
+/// How long listing the offers waits for a refresh, which continues in the background.
 const MAX_WAIT_FOR_NEWS: Duration = Duration::from_secs(20);
 
 /// The delay of the first refresh after a start, which has more urgent work.
@@ -40,7 +39,7 @@ const FIRST_REFRESH: Duration = Duration::from_secs(30);
 const MAX_POLL_INTERVAL: Duration = Duration::from_mins(15);
 
 impl Market {
-    /// Asks one source for news, or all of them, and gives back what there is now.
+    /// Refreshes one source or all of them. Returns the present state of all.
     pub async fn refresh(&self, source: Option<&str>) -> Result<Vec<SourceSummary>, MarketError> {
         let asked = match source {
             None => self.shared.market.catalogue().known.keys().cloned().collect(),
@@ -55,7 +54,7 @@ impl Market {
         Ok(self.sources())
     }
 
-    /// Refreshes sources that were last asked longer than [`ON_DEMAND_AGE`] ago, waiting at most [`MAX_WAIT_FOR_NEWS`].
+    /// Refreshes sources whose last attempt is older than [`ON_DEMAND_AGE`], waiting at most [`MAX_WAIT_FOR_NEWS`].
     pub(super) async fn refresh_if_old(&self) {
         let (shared, proxies) = (Arc::clone(&self.shared), self.proxies.clone());
         let all = self.shared.market.catalogue().known.keys().cloned().collect();
@@ -66,8 +65,8 @@ impl Market {
 }
 
 impl Plugins {
-    /// Keeps what is known of sources up to date, and plugins, if `settings` want that, until there are none or the
-    /// plugins are closed.
+    /// Keeps sources up to date, and plugins if `settings` allow it, until `settings` returns `None` or plugins are
+    /// closed.
     pub fn keep_current(&self, settings: impl Fn() -> Option<Settings> + Send + Sync + 'static) {
         let shared = Arc::clone(&self.0);
         self.0.spawn(async move {
@@ -109,7 +108,7 @@ impl Shared {
             .await;
     }
 
-    /// Refreshes a source, unless it was asked within `if_older`.
+    /// Refreshes a source, unless its last attempt was within `if_older`.
     async fn refresh_one(&self, id: SourceId, if_older: SignedDuration, proxies: &Proxies) {
         let known = || self.market.catalogue().known.get(&id).cloned();
         let Some(turn) = known().map(|known| Arc::clone(&known.turn)) else {
@@ -170,7 +169,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Stops revoked plugins and records warnings in the journal. The caller holds `Holdings::writing`.
+    /// Stops revoked plugins and records warnings in the journal. The caller holds `MarketState::writing`.
     pub(super) fn apply_revocations(&self) {
         for (plugin, revocation) in self.registry.revoke(self.market.revocations()) {
             let event = Event::Revoked {
@@ -199,8 +198,8 @@ impl Shared {
     }
 }
 
-impl Holdings {
-    /// What a source says now, checked against what it said before.
+impl MarketState {
+    /// Fetches a source's state, verified against the previous one.
     pub(super) async fn fetch(
         &self,
         state: &SourceState,

@@ -1,5 +1,5 @@
-//! The market as a whole: sources that were made with their maintainers' own tool, a real disk and database, and a time that
-//! the tests set.
+//! Tests of the market as a whole: sources made with the maintainers' tool, a real disk and database, and a simulated
+//! clock.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ mod installing;
 mod power;
 mod updating;
 
-/// The world outside: folders by the host of the URL that they are at, and the time.
+/// The simulated network and clock: folders by the host of their URL.
 #[derive(Debug, Clone, Default)]
 struct Outside(Arc<Mutex<(BTreeMap<String, PathBuf>, Timestamp)>>);
 
@@ -60,21 +60,20 @@ impl Outside {
     }
 }
 
-/// Hours.
 fn hours(hours: i64) -> SignedDuration {
     SignedDuration::from_hours(hours)
 }
 
 /// A source and the keys of it and of an author.
-struct Place {
+struct TestSource {
     folder: tempfile::TempDir,
     outside: Outside,
     key: PublicKey,
     id: String,
 }
 
-impl Place {
-    /// A source that calls itself `id`, at `https://<id>.test/`.
+impl TestSource {
+    /// A source with this id, at `https://<id>.test/`.
     async fn new(outside: &Outside, id: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keys = folder.path().join("keys");
@@ -224,9 +223,9 @@ async fn begin_with(bundled: &'static [Bundled]) -> (Outside, World) {
 }
 
 /// The same with one source that is known.
-async fn begin_with_source() -> (Outside, Place, World) {
+async fn begin_with_source() -> (Outside, TestSource, World) {
     let (outside, world) = begin().await;
-    let place = Place::new(&outside, "main").await;
+    let place = TestSource::new(&outside, "main").await;
     world.adopt(&place).await;
     (outside, place, world)
 }
@@ -236,7 +235,7 @@ impl World {
         self.plugins.market(Proxies::none())
     }
 
-    async fn adopt(&self, place: &Place) {
+    async fn adopt(&self, place: &TestSource) {
         let fingerprint = place.key.fingerprint();
         let adopted = self.market().adopt(&place.link(), Some(&fingerprint)).await.unwrap();
         assert!(adopted.source.unwrap().is_fresh);
@@ -246,7 +245,7 @@ impl World {
         self.market().install(identity(name), None, None).await
     }
 
-    /// What happens by itself after so long.
+    /// Advances the clock and runs the background work.
     async fn after(&self, outside: &Outside, time: SignedDuration) {
         outside.pass(time);
         let settings = Settings {

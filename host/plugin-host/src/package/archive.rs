@@ -1,4 +1,4 @@
-//! Archives as this version of the host takes them.
+//! Parses archives for this host version.
 
 use plugin_package::{
     InvalidManifest, Manifest, Package,
@@ -17,7 +17,7 @@ pub(crate) fn host_version() -> semver::Version {
         .expect("cargo accepts semantic versions only")
 }
 
-/// Opens an archive. The third part are the keys of the manifest that this host does not know.
+/// Opens an archive. Also returns the manifest keys that this host does not know.
 pub(crate) fn parse(archive: &[u8], reading: Reading) -> Result<(Package, Manifest, Vec<String>), CommandError> {
     let package = Package::open(archive)?;
     let (manifest, unknown) = Manifest::parse(package.file(manifest::FILE, "manifest")?, reading)?;

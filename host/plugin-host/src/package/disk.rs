@@ -1,5 +1,5 @@
-//! Packages on the disk: one folder per package, named by its digest and never changed. Its last file says that it is
-//! whole, and what each file's digest is; a folder without that file is nothing and goes away at the next start.
+//! Packages on the disk: one folder per package, named by its digest and never changed. A marker file, written last,
+//! says that it is complete and has the digest of each file; a folder without it is deleted at the next start.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,8 +17,7 @@ use crate::{
     package::fault_point::{FaultPoints, Step},
 };
 
-/// The file that says that a package is whole. No package has a file of this name: paths of packages have no part that
-/// begins with a dot.
+/// The marker file. It cannot collide: no path component in a package begins with a dot.
 const COMPLETE: &str = ".complete";
 
 /// Where packages are.
@@ -42,7 +41,7 @@ impl Disk {
         self.root.join(digest.to_string())
     }
 
-    /// Puts a package on the disk. When this returns it survives a power cut.
+    /// Writes a package. When this returns, it survives a power failure.
     pub(crate) fn put(&self, package: &Package) -> Result<(), DiskError> {
         let folder = self.folder(package.digest);
         if self
@@ -62,7 +61,7 @@ impl Disk {
             fs::create_dir_all(parent).map_err(failed("make", parent))?;
             self.write(path, bytes)?;
         }
-        // The deepest first, so that no folder is known before what is in it.
+        // The deepest first, so that no folder is durable before its content.
         for folder in folders.iter().rev() {
             sync_folder(folder)?;
         }
@@ -84,7 +83,7 @@ impl Disk {
         written.map_err(failed("write", path))
     }
 
-    /// A file of a package, proved to be what was unpacked.
+    /// A file of a package, with its digest verified.
     pub(crate) fn read(&self, digest: Digest, path: &str) -> Result<Bytes, DiskError> {
         let full = self.folder(digest).join(path);
         let contents = self.contents(digest)?;
@@ -96,7 +95,7 @@ impl Disk {
         is_whole.then(|| bytes.into()).ok_or(DiskError::Damaged(full))
     }
 
-    /// All files of a package, proved to be what was unpacked.
+    /// All files of a package, with their digests verified.
     pub(crate) fn read_all(&self, digest: Digest) -> Result<BTreeMap<String, Bytes>, DiskError> {
         let paths = self.contents(digest)?.into_keys();
         paths
@@ -116,7 +115,7 @@ impl Disk {
         contents.ok_or(DiskError::Damaged(path))
     }
 
-    /// Removes every package that is not in `used`, and what is left of those that never became whole.
+    /// Deletes packages that are not in `used`, and incomplete ones.
     pub(crate) fn keep_only(&self, used: &BTreeSet<Digest>) -> Result<(), DiskError> {
         fs::create_dir_all(&self.root).map_err(failed("make", &self.root))?;
         for entry in fs::read_dir(&self.root).map_err(failed("list", &self.root))? {
@@ -132,7 +131,7 @@ impl Disk {
     }
 }
 
-/// Removes a folder; first the file that says that it is whole, so that half of it is never taken for a package.
+/// Deletes a folder, its marker first, so that an interrupted deletion leaves no valid package.
 fn remove(folder: &Path) -> Result<(), DiskError> {
     let complete = folder.join(COMPLETE);
     for result in [fs::remove_file(&complete), fs::remove_dir_all(folder)] {
@@ -144,7 +143,7 @@ fn remove(folder: &Path) -> Result<(), DiskError> {
     Ok(())
 }
 
-/// Makes the names in a folder survive a power cut, where the system knows how.
+/// Syncs the entries of a folder, where the system supports it.
 fn sync_folder(folder: &Path) -> Result<(), DiskError> {
     if cfg!(unix) {
         File::open(folder)
@@ -154,7 +153,7 @@ fn sync_folder(folder: &Path) -> Result<(), DiskError> {
     Ok(())
 }
 
-/// Runs `work` where it may wait for the disk.
+/// Runs `work` on a thread that may block.
 pub(crate) async fn blocking<T, F>(work: F) -> Result<T, CommandError>
 where
     T: Send + 'static,

@@ -1,24 +1,23 @@
-//! The steps of an installation. In tests, each of them can be made to fail as if the power had gone at that moment;
-//! otherwise nothing of this is there.
+//! Fault injection for tests: each step of an installation can be made to fail as in a power failure. Empty outside of
+//! tests.
 
 use std::io;
 
-/// The steps that leave something behind.
+/// The steps with durable effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A file of the package is written.
     Materialise,
     /// The rows are saved.
     Commit,
-    /// The new version is put into service.
+    /// The new version is activated.
     Activate,
     /// The row of a source is saved, or removed.
     Refresh,
-    /// A package that nobody needs is removed.
+    /// An unused package is deleted.
     Collect,
 }
 
-/// Decides whether a step is reached.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FaultPoints {
     #[cfg(test)]
@@ -26,7 +25,7 @@ pub(crate) struct FaultPoints {
 }
 
 impl FaultPoints {
-    /// Goes on to `step`, unless a test wants it to fail.
+    /// Fails if a test injected a fault at `step`.
     #[cfg_attr(
         not(test),
         expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "it fails in tests only")

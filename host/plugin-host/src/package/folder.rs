@@ -1,5 +1,5 @@
-//! Files of an author's folder, and nothing else: whoever may write to the folder may put links into it, and what runs
-//! here reads and writes with the rights of its user.
+//! Confined access to an author's folder: anyone who can write to the folder could place links in it, and the service
+//! has all rights of its user.
 
 #[cfg(unix)]
 #[path = "folder/unix.rs"]
@@ -16,12 +16,12 @@ use std::{
 
 use transfer::ByteCount;
 
-pub(crate) use system::Place;
+pub(crate) use system::FolderHandle;
 
 /// The largest file that is read: no file of a package may be larger.
 const MAX_FILE_BYTES: u64 = plugin_package::MAX_FILE_BYTES;
 
-/// Opens the file that `path` is in `folder`. Links are followed as long as they stay in the folder.
+/// Opens the file at `path` in `folder`. Links are followed only within the folder.
 pub(crate) fn open(folder: &Path, path: &Path) -> io::Result<File> {
     let root = folder.canonicalize()?;
     let real = root.join(path).canonicalize()?;
@@ -29,7 +29,7 @@ pub(crate) fn open(folder: &Path, path: &Path) -> io::Result<File> {
         let reason = format!("it is {}, outside of the plugin's folder", real.display());
         io::Error::new(io::ErrorKind::PermissionDenied, reason)
     })?;
-    let file = Place::of(&root)?.file(inside)?;
+    let file = FolderHandle::of(&root)?.file(inside)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
@@ -40,12 +40,12 @@ pub(crate) fn open(folder: &Path, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads the file that `path` is in `folder`; see [`open`].
+/// Reads the file at `path` in `folder`; see [`open`].
 pub(crate) fn read(folder: &Path, path: &Path) -> io::Result<Vec<u8>> {
     read_all(&open(folder, path)?)
 }
 
-/// Reads a file to its end, which may be further away than when it was opened.
+/// Reads a file to its end, up to the limit: it may grow meanwhile.
 pub(crate) fn read_all(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! From files to something that can be called.
+//! Loads code from packages and folders.
 
 use std::{path::Path, sync::Arc};
 
@@ -23,10 +23,10 @@ use crate::{
     runtime::{Code, Guest, Runtime},
 };
 
-/// What runs of an installation, and its manifest as far as there is one.
+/// The manifest, if readable, and the running code.
 pub(crate) type Loading = (Option<Arc<Manifest>>, Result<Running, Idle>);
 
-/// What is known of an installation before any code is loaded: its manifest, and so its URLs.
+/// The manifest of an installation whose code is not loaded yet: enough to claim its URLs.
 pub(crate) async fn announce(disk: &Disk, installation: &Installation) -> Loading {
     let manifest = match (&installation.source, &installation.active, &installation.staged) {
         (Source::Development(folder), ..) => read_folder_manifest(folder).await.map(Arc::new),
@@ -40,8 +40,8 @@ pub(crate) async fn announce(disk: &Disk, installation: &Installation) -> Loadin
     }
 }
 
-/// Loads what is to run. Of what waits for consent only the manifest is read. The manifest is given also when the code
-/// does not load: the plugin's URLs stay its own.
+/// Loads the version to run. Of a version that waits for consent only the manifest is read. The manifest is returned
+/// even if the code does not load: the plugin keeps its URLs.
 pub(crate) async fn load(runtime: &dyn Runtime, disk: &Disk, installation: &Installation) -> Loading {
     let announced = announce(disk, installation).await;
     let (Some(manifest), Err(Idle::Loading)) = &announced else {
@@ -59,7 +59,7 @@ pub(crate) async fn load(runtime: &dyn Runtime, disk: &Disk, installation: &Inst
     (announced.0, running.map_err(|error| Idle::Failed(chain(&error))))
 }
 
-/// The code of a package, and what it is.
+/// The code of a package, and its language.
 async fn read_entry(disk: &Disk, release: &Release, manifest: &Manifest) -> Result<(Bytes, Language), CommandError> {
     let (disk, digest, entry) = (disk.clone(), release.digest, manifest.entry.clone());
     let code = blocking(move || Ok(disk.read(digest, &entry)?)).await?;
@@ -70,7 +70,7 @@ async fn read_manifest(disk: &Disk, release: &Release) -> Result<Arc<Manifest>, 
     let (disk, digest) = (disk.clone(), release.digest);
     blocking(move || {
         let text = disk.read(digest, manifest::FILE)?;
-        // It was read strictly when it was installed, if that was right.
+        // It was parsed strictly on installation where required.
         let (manifest, _unknown) = Manifest::parse(&text, Reading::Lenient)?;
         Ok(Arc::new(manifest))
     })
@@ -94,14 +94,14 @@ pub(crate) async fn read_folder_manifest(folder: &Path) -> Result<Manifest, Comm
     Ok(Manifest::parse(&text, Reading::Strict)?.0)
 }
 
-/// The code in an author's folder, and what it is.
+/// The code in an author's folder, and its language.
 pub(crate) async fn read_code(folder: &Path, manifest: &Manifest) -> Result<(Bytes, Language), CommandError> {
     let code = read_file(folder, &manifest.entry).await?;
     let language = language(manifest, &code);
     Ok((code, language))
 }
 
-/// What code is. Compilers make core modules where packages have components.
+/// The language of code. Compilers emit core modules, while packages contain components.
 pub(crate) fn language(manifest: &Manifest, code: &[u8]) -> Language {
     match manifest.language {
         Language::Component if is_core_module(code) => Language::CoreModule,
@@ -121,13 +121,12 @@ async fn read_file(folder: &Path, path: &str) -> Result<Bytes, CommandError> {
     .await
 }
 
-/// Whether a file is a core module or a component stands behind the magic number, in the upper half
-/// of the version.
+/// The upper half of the version field, after the magic number, distinguishes core modules from components.
 fn is_core_module(code: &[u8]) -> bool {
     code.starts_with(b"\0asm") && code.get(6..8) == Some(&[0, 0])
 }
 
-/// Has the runtime load code, and compares what it shows with what the manifest says.
+/// Loads code in the runtime and checks its exports against the manifest.
 pub(crate) async fn load_code(
     runtime: &dyn Runtime,
     manifest: &Manifest,

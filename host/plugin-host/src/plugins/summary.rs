@@ -1,4 +1,4 @@
-//! What can be told about a plugin. No field holds a secret.
+//! Summaries of plugins for clients. No field holds a secret.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,12 +20,12 @@ use crate::{
     },
 };
 
-/// What is known about one plugin.
+/// A summary of one plugin.
 #[derive(Debug, Clone)]
 pub struct PluginSummary {
-    /// Its name for programs.
+    /// Its identity.
     pub identity: Identity,
-    /// The manifest of what runs, else of what waits for consent; none if it cannot be read.
+    /// The manifest of the running version, else of the one waiting for consent; `None` if unreadable.
     pub manifest: Option<Arc<Manifest>>,
     /// Whether it is called.
     pub status: Status,
@@ -33,29 +33,29 @@ pub struct PluginSummary {
     pub source: Source,
     /// The key of the author who signed it.
     pub signed_by: Option<PublicKey>,
-    /// What its market says of the version that runs, if it warns of it or stopped it.
+    /// The revocation of the running version.
     pub revocation: Option<Revocation>,
     /// The digest of the code that runs, as it is in the package or the folder.
     pub code: Option<Digest>,
-    /// Why nothing of it runs, if nothing does.
+    /// Why it has no running code, if so.
     pub idle: Option<Idle>,
-    /// Why the present state of its author's folder does not run.
+    /// Why the present content of its author's folder does not run.
     pub development_error: Option<DevelopmentError>,
-    /// What the code that is to run needs, as its imports show.
+    /// The permissions that the code's imports need.
     pub permissions: Vec<Permission>,
-    /// What the user chose about hosts that it can do without; none chosen is not in it.
+    /// The user's choices about optional hosts; undecided ones are absent.
     pub host_choices: BTreeMap<String, HostChoice>,
     /// A version that waits for consent.
     pub pending: Option<Pending>,
-    /// The version that can be gone back to.
+    /// The version that a rollback would return to.
     pub previous: Option<semver::Version>,
-    /// Whether it is only replaced when the user says so.
+    /// Whether it is pinned.
     pub is_pinned: bool,
     /// The values that it reads: the user's, else the defaults.
     pub values: BTreeMap<String, String>,
     /// Which secret settings have a value.
     pub secrets_set: BTreeSet<String>,
-    /// Whether its site seems to have changed under it.
+    /// Whether its site seems to have changed.
     pub is_site_broken: bool,
 }
 
@@ -64,17 +64,17 @@ pub struct PluginSummary {
 pub struct Pending {
     /// Which one.
     pub version: semver::Version,
-    /// What it needs beyond what is allowed.
+    /// The permissions that are not granted yet.
     pub added: Vec<Permission>,
     /// The key of the author who signed it.
     pub signed_by: Option<PublicKey>,
-    /// Whether it may be another author's than what runs. Who agrees gives what was given to that one, secrets above all,
-    /// to this one.
+    /// Whether it may be from another author than the running version. Consent gives this author the secrets that were
+    /// entrusted to the other.
     pub has_other_author: bool,
-    /// The folder that the plugin is to run from, whatever will be in it. Who agrees gives it what was given to the plugin
-    /// until now, and what it will ask for.
+    /// The folder to run from, whatever its content. Consent gives it the plugin's present secrets and settings, and
+    /// everything that it will ask for.
     pub folder: Option<PathBuf>,
-    /// Names all of that, for the consent.
+    /// Digest of all of that, for the consent.
     pub digest: Digest,
 }
 

@@ -32,11 +32,11 @@ mod loading;
 /// when it is called.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
-    /// Whether slow scripts wait with loading.
+    /// Whether loading slow scripts blocks.
     pub(crate) holds_loads: tokio::sync::watch::Sender<bool>,
-    /// Told when a script `wait`s.
+    /// Notified when a script `wait`s.
     pub(crate) begun: Arc<Notify>,
-    /// Calls of scripts that `wait` go on after this.
+    /// Resumes calls of scripts that `wait`.
     pub(crate) go_on: Arc<Notify>,
     pub(crate) loads: std::sync::atomic::AtomicU32,
     /// Whether it is of a later host, in which scripts that are `old` do not find their way.
@@ -257,7 +257,7 @@ impl World {
         .await
     }
 
-    /// Changes rows behind everybody's back.
+    /// Changes rows directly in the database.
     pub(crate) async fn damage(&self, sql: &'static str) {
         let changed = self.store.write(move |transaction| transaction.execute(sql, []));
         assert!(changed.await.unwrap() > 0);
@@ -276,7 +276,7 @@ impl World {
         Self::open(self.root, runtime, self.market, self.clock).await
     }
 
-    /// Lets the loads go on that are held.
+    /// Releases the held loads.
     pub(crate) fn let_go(&self) {
         self.runtime.holds_loads.send_replace(false);
     }

@@ -1,4 +1,4 @@
-//! When a plugin that keeps failing is left alone, and when a site seems to have changed under it.
+//! The circuit breaker of a plugin, and the detection of changed sites.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -6,25 +6,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So many faults…
+/// This many faults…
 const FAULTS: usize = 3;
 
-/// …in so long open the breaker.
+/// …within this time open the breaker.
 const FAULT_WINDOW: Duration = Duration::from_mins(10);
 
-/// How long it stays open the first time; it doubles with each time that the trial call fails.
+/// How long it stays open the first time; doubles with each failed trial call.
 const FIRST_PAUSE: Duration = Duration::from_mins(1);
 
 /// The longest that it stays open.
 const MAX_PAUSE: Duration = Duration::from_hours(1);
 
-/// How long a trial call is waited for; one that was dropped never reports. Longer than any call may take.
+/// Timeout of a trial call, because a dropped one never reports. Longer than any call may take.
 const TRIAL_WAIT: Duration = Duration::from_mins(1);
 
-/// So many openings…
+/// This many openings…
 const OPENINGS: usize = 5;
 
-/// …in so long switch the plugin off.
+/// …within this time disable the plugin.
 const OPENING_WINDOW: Duration = Duration::from_hours(24);
 
 /// Lets calls through until too many of them fail by the plugin's own fault.
@@ -43,26 +43,26 @@ enum State {
         until: Instant,
         pause: Duration,
     },
-    /// One call is out to find out.
+    /// One trial call is in progress.
     Trial {
         since: Instant,
         pause: Duration,
     },
 }
 
-/// What a call's end did to the breaker.
+/// The effect of a call's result on the breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Nothing.
     None,
-    /// It opened: there are no calls for a while.
+    /// It opened: calls pause.
     Opened,
-    /// It opened too often: the plugin is to be switched off.
+    /// It opened too often: the plugin must be disabled.
     Tripped,
 }
 
 impl Breaker {
-    /// Whether a call may be made; if not, when to ask again.
+    /// Whether a call may be made; if not, the wait until the next attempt.
     pub(crate) fn admit(&mut self, now: Instant) -> Result<(), Duration> {
         match self.state {
             State::Closed => Ok(()),
@@ -75,7 +75,7 @@ impl Breaker {
         }
     }
 
-    /// A call ended, by the plugin's fault or not.
+    /// Records a result.
     pub(crate) fn record(&mut self, now: Instant, is_fault: bool) -> Change {
         match self.state {
             State::Trial { pause, .. } if is_fault => self.open(now, (pause * 2).min(MAX_PAUSE)),
@@ -91,7 +91,7 @@ impl Breaker {
                 }
                 self.open(now, FIRST_PAUSE)
             }
-            // A call that began before it opened says nothing new.
+            // A call from before the breaker opened has no effect.
             State::Closed | State::Open { .. } => Change::None,
         }
     }
@@ -116,21 +116,20 @@ fn push_recent(moments: &mut VecDeque<Instant>, now: Instant, window: Duration) 
     moments.push_back(now);
 }
 
-/// Calls that are looked at.
+/// The number of recent calls that count.
 const CALLS: usize = 20;
 
-/// Different URLs that must fail: one strange page is no changed site.
+/// Distinct URLs that must fail: one odd page does not mean a changed site.
 const URLS: usize = 3;
 
-/// How the last calls of a plugin went.
+/// The results of the last calls of a plugin.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SiteHealth {
-    /// The URL, hashed, and whether its answer was not understood.
+    /// The hash of the URL, and whether the page could not be parsed.
     calls: VecDeque<(u64, bool)>,
 }
 
 impl SiteHealth {
-    /// A call ended.
     pub(crate) fn record(&mut self, url: &str, is_site_change: bool) {
         let mut hasher = DefaultHasher::new();
         url.hash(&mut hasher);
@@ -140,13 +139,13 @@ impl SiteHealth {
         self.calls.push_back((hasher.finish(), is_site_change));
     }
 
-    /// Whether the site seems to have changed: at least half of the calls were not understood, on several URLs.
+    /// Whether the site seems to have changed: at least half of the pages could not be parsed, on several URLs.
     pub(crate) fn is_broken(&self) -> bool {
         self.fails_on_several_urls() && self.failed().count() * 2 >= self.calls.len()
     }
 
-    /// Whether a version of the plugin does worse than the one before it: the site seems to have changed for it alone, or
-    /// twice the share of its calls is not understood.
+    /// Whether a version is worse than its predecessor: its site seems to have changed while the other's did not, or
+    /// its share of unparsable pages doubled.
     pub(crate) fn is_worse_than(&self, before: &Self) -> bool {
         let (failed, failed_before) = (self.failed().count(), before.failed().count());
         let is_newly_broken = self.is_broken() && !before.is_broken();

@@ -1,4 +1,4 @@
-//! How the calls of each plugin went lately: what opens its breaker, and what says that its site has changed.
+//! The recent calls of each plugin: the input of its breaker and of the detection of changed sites.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,7 +14,7 @@ use super::{
     fault::PluginFault,
 };
 
-/// The unit of a breaker: its calls are paused together.
+/// The unit of a breaker: calls of one capability are paused together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Capability {
     Resolver,
@@ -30,18 +30,18 @@ pub(crate) struct Health(Mutex<HashMap<Identity, PluginHealth>>);
 struct PluginHealth {
     breakers: BTreeMap<Capability, Breaker>,
     site: SiteHealth,
-    /// How the last calls of the version before went.
+    /// The last calls of the previous version.
     before: SiteHealth,
     calls: u32,
     /// Hosts that the user granted for the next call.
     once: Vec<HostPattern>,
 }
 
-/// What a call's end says about its plugin.
+/// The consequences of a call's result.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) change: Change,
-    /// The site's pages are understood much less than by the version before.
+    /// The version is worse than its predecessor.
     pub(crate) is_worse: bool,
     /// Of this version since the process started.
     pub(crate) calls: u32,
@@ -81,7 +81,7 @@ impl Health {
         }
     }
 
-    /// Forgets what failed: another version, or the user, gives it another chance.
+    /// Resets the records, for another version or on request of the user.
     pub(crate) fn start_afresh(&self, plugin: &Identity) {
         let mut by_plugin = self.by_plugin();
         let before = by_plugin.remove(plugin).map(|health| health.site).unwrap_or_default();
@@ -92,7 +92,7 @@ impl Health {
         by_plugin.insert(plugin.clone(), fresh);
     }
 
-    /// Forgets a plugin that is gone.
+    /// Drops the records of an uninstalled plugin.
     pub(crate) fn remove(&self, plugin: &Identity) {
         self.by_plugin().remove(plugin);
     }

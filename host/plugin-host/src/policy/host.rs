@@ -1,4 +1,4 @@
-//! Which hosts a call may reach. Pure: it is decided here, from a URL alone, before anything is sent.
+//! Which hosts a call may reach. Pure: decided from a URL alone, before anything is sent.
 
 use std::net::IpAddr;
 

@@ -18,7 +18,7 @@ impl<T> Default for Keyed<T> {
 }
 
 impl<T> Keyed<T> {
-    /// The value of `plugin`; made, if none is in use.
+    /// The value of `plugin`, created if none is in use.
     pub(crate) fn of(&self, plugin: &Identity, make: impl FnOnce() -> T) -> Arc<T> {
         let mut things = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thing) = things.get(plugin).and_then(Weak::upgrade) {

@@ -1,7 +1,7 @@
-//! How many calls run at once. Whoever gets no slot in time is told so; nobody waits in silence.
+//! Limits concurrent calls. A call that gets no slot in time fails instead of waiting silently.
 //!
-//! Every plugin has a few slots of its own, and all share the rest. So one plugin can do much at once while the others
-//! leave it, and however much it does, the first calls of another find their place.
+//! Every plugin has a few reserved slots, and all share the rest. So one plugin can use many slots while others are
+//! idle, but can never block the first calls of another.
 
 use std::{
     sync::{
@@ -16,38 +16,38 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::policy::keyed::Keyed;
 
-/// Calls at once of one plugin, when there is room: what a list of links asks for at one blow.
+/// Concurrent calls of one plugin if there is room: a list of links requests many at once.
 pub const PLUGIN_CALLS: usize = 50;
 
-/// Calls at once of each plugin that the calls of others do not take room from.
+/// Slots reserved for each plugin.
 const OWN_CALLS: usize = 8;
 
-/// Plugins that may all have their own calls at once.
+/// Plugins whose reserved slots can all be in use at once.
 const BUSY_PLUGINS: usize = 4;
 
-/// Calls at once. A runtime has room for as many, and for one more that it tries out while it loads: address space for
-/// the most part, of which these take 300 GiB. The smallest machines have 512.
+/// Concurrent calls in total. A runtime has room for as many, plus one trial instance while loading. Mostly address
+/// space: 300 GiB of the 512 that the smallest machines have.
 pub const MAX_CALLS: usize = OWN_CALLS * BUSY_PLUGINS + (PLUGIN_CALLS - OWN_CALLS);
 
-/// Calls that may wait.
-const WAITING: usize = 64;
+/// Calls that may wait for a slot.
+const MAX_WAITING: usize = 64;
 
 /// How long a call waits for its slot.
-const WAIT: Duration = Duration::from_secs(3);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The slots of all plugins.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    /// For calls in the plugins' own slots.
+    /// Bounds the reserved slots in use.
     own: Arc<Semaphore>,
-    /// What any plugin may have besides.
+    /// The slots that all plugins share.
     shared: Arc<Semaphore>,
-    /// The own slots of plugins that have calls now.
+    /// The reserved slots of plugins with calls.
     plugins: Keyed<Semaphore>,
     waiting: AtomicUsize,
 }
 
-/// A call's place.
+/// The slot of a call.
 #[derive(Debug)]
 pub(crate) struct Slot {
     _permits: Permits,
@@ -62,7 +62,7 @@ enum Permits {
     Shared(OwnedSemaphorePermit),
 }
 
-/// There was no slot in time.
+/// No slot was free in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -76,12 +76,12 @@ impl Slots {
         }
     }
 
-    /// A slot for a call of `plugin`: one of its own, or a shared one, whichever is free first. Who waits longer is
-    /// served first.
+    /// A slot for a call of `plugin`: one of its own, or a shared one, whichever is free first. Waiting calls are
+    /// served in order of arrival.
     pub(crate) async fn take(&self, plugin: &Identity) -> Result<Slot, Full> {
         let _waiting = self.wait()?;
         let plugin = self.plugins.of(plugin, || Semaphore::new(OWN_CALLS));
-        // The plugin's slot first: calls that wait for a busy plugin do not hold a place that others could use.
+        // The plugin's slot first: calls that wait for a busy plugin must not hold a slot that others could use.
         let own = async {
             let of_plugin = Arc::clone(&plugin).acquire_owned().await.map_err(|_| Full)?;
             let of_all = Arc::clone(&self.own).acquire_owned().await.map_err(|_| Full)?;
@@ -95,7 +95,7 @@ impl Slots {
             biased;
             permits = own => permits?,
             permits = shared => permits?,
-            () = tokio::time::sleep(WAIT) => return Err(Full),
+            () = tokio::time::sleep(WAIT_TIMEOUT) => return Err(Full),
         };
         Ok(Slot {
             _permits: permits,
@@ -110,10 +110,10 @@ impl Slots {
         own.available_permits() == OWN_CALLS
     }
 
-    /// A place among those that wait.
+    /// Registers a waiting call.
     pub(crate) fn wait(&self) -> Result<Waiting<'_>, Full> {
         let waiting = Waiting(&self.waiting);
-        if self.waiting.fetch_add(1, Ordering::Relaxed) < WAITING {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) < MAX_WAITING {
             Ok(waiting)
         } else {
             Err(Full)
@@ -121,7 +121,7 @@ impl Slots {
     }
 }
 
-/// Counted while it lives.
+/// A waiting call; unregistered on drop.
 pub(crate) struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {
@@ -152,10 +152,10 @@ mod tests {
         assert!(busy.iter().all(Result::is_ok));
         let started = tokio::time::Instant::now();
         assert!(take(&slots, 0).await.is_err(), "one more");
-        assert_eq!(started.elapsed(), WAIT);
+        assert_eq!(started.elapsed(), WAIT_TIMEOUT);
         let others = join_all((0..OWN_CALLS * (BUSY_PLUGINS - 1)).map(|n| take(&slots, 1 + n / OWN_CALLS))).await;
         assert!(others.iter().all(Result::is_ok));
-        assert_eq!(started.elapsed(), WAIT, "at once");
+        assert_eq!(started.elapsed(), WAIT_TIMEOUT, "at once");
         busy.pop();
         assert!(take(&slots, 0).await.is_ok());
     }
@@ -181,7 +181,7 @@ mod tests {
         let others = join_all((0..MAX_CALLS - PLUGIN_CALLS).map(|n| take(&slots, 1 + n / OWN_CALLS))).await;
         assert!(greedy.iter().chain(&others).all(Result::is_ok));
         let started = tokio::time::Instant::now();
-        let late = join_all((0..WAITING).map(|_| take(&slots, 99)));
+        let late = join_all((0..MAX_WAITING).map(|_| take(&slots, 99)));
         let one_more = async {
             tokio::task::yield_now().await;
             let refused = take(&slots, 98).await;

@@ -1,4 +1,4 @@
-//! What a plugin can be asked.
+//! The calls of a plugin, with their arguments.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,21 +18,21 @@ const LINK_WALL: Duration = Duration::from_secs(10);
 /// How long a preview may take: a person waits for it.
 const PREVIEW_WALL: Duration = Duration::from_secs(5);
 
-/// What a plugin is asked, about a URL.
+/// A call about a URL.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
-    /// What is behind it; with the password of a share.
+    /// List the files; with the password of a share.
     Resolve(Option<Secret>),
-    /// The page of it that this names.
+    /// The next page, by its token.
     More(String),
-    /// Where an entry is, or a variant of it.
+    /// The link of an entry, or of a variant of it.
     LinkFor(String, Option<String>),
-    /// What is behind it, at a glance.
+    /// A quick listing without links.
     Preview,
 }
 
 impl Ask {
-    /// What a fixture asks.
+    /// The call of a fixture.
     pub(crate) fn of(call: FixtureCall, input: &Input) -> Self {
         match call {
             FixtureCall::Resolve => Self::Resolve(input.password.clone().map(Secret::new)),
@@ -42,7 +42,7 @@ impl Ask {
         }
     }
 
-    /// The same, as fixtures say it. It has the password in it.
+    /// The call in the format of fixtures, including the password.
     pub(crate) fn in_fixture(&self, url: &Url) -> (FixtureCall, Input) {
         let mut input = Input {
             url: url.to_string(),
@@ -84,7 +84,7 @@ impl Ask {
         }
     }
 
-    /// How long the answer may take; `None` if the plugin cannot be asked that.
+    /// The time limit; `None` if the plugin does not have the function.
     pub(crate) fn wall(&self, manifest: &Manifest) -> Option<Duration> {
         let resolver = manifest.capabilities.resolver.as_ref()?;
         Some(match self {
@@ -95,7 +95,7 @@ impl Ask {
     }
 }
 
-/// Asks for a preview. Without one, the plugin's list is it.
+/// Calls `preview`, or `resolve` if the plugin has no preview.
 pub(crate) async fn preview(guest: Arc<dyn Guest>, call: Call) -> Called<Listing> {
     if guest.interface().exports.iter().any(|export| export == "previewer") {
         guest.preview(call).await

@@ -1,5 +1,4 @@
-//! What plugins did, for the user to read: a ring of events of all plugins, and for each plugin a ring of its own lines
-//! and one of the requests that it sent.
+//! The journal shown to users: a ring of events of all plugins, and per plugin a ring of log lines and one of requests.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -21,13 +20,13 @@ const MAX_EVENTS: usize = 1000;
 /// Bytes of lines kept, of each plugin.
 const MAX_LOG_BYTES: usize = 1024 * 1024;
 
-/// The longest line in bytes; the rest is cut.
+/// The longest line in bytes; the rest is truncated.
 const MAX_LINE_BYTES: usize = 4096;
 
 /// Requests kept, of each plugin: those of the last few calls.
 const MAX_REQUESTS: usize = 500;
 
-/// The longest address of a request in bytes; the rest is cut.
+/// The longest address of a request in bytes; the rest is truncated.
 const MAX_ADDRESS_BYTES: usize = 1024;
 
 /// What plugins did. Clones share it.
@@ -36,7 +35,7 @@ pub struct Journal(Arc<Mutex<Rings>>);
 
 #[derive(Debug, Default)]
 struct Rings {
-    events: VecDeque<Entry>,
+    events: VecDeque<JournalEntry>,
     lines: BTreeMap<Identity, Lines>,
     requests: BTreeMap<Identity, VecDeque<Sent>>,
     totals: Totals,
@@ -50,7 +49,7 @@ struct Lines {
 
 /// Something that happened to a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: i64,
     /// To which one.
@@ -149,7 +148,7 @@ pub enum Event {
 pub struct Totals {
     /// How many.
     pub calls: u64,
-    /// How many of them gave nothing.
+    /// How many failed.
     pub faults: u64,
     /// How long they took.
     pub wall: Duration,
@@ -172,13 +171,13 @@ pub struct Line {
     pub at_ms: i64,
     /// In which call.
     pub call: CallId,
-    /// How loud.
+    /// The level.
     pub level: LogLevel,
     /// What, with control characters escaped.
     pub text: String,
 }
 
-/// A request that a plugin sent, without what may be secret about it: no query, no fields, no body.
+/// A request of a plugin, without parts that may be secret: no query, no headers, no body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestLine {
     /// Upper-case.
@@ -187,9 +186,9 @@ pub struct RequestLine {
     pub address: String,
     /// The status of the answer; none if there was no answer.
     pub status: Option<u16>,
-    /// Bytes of the answer, as it unfolded.
+    /// Bytes of the response, decompressed.
     pub received_bytes: u64,
-    /// From the question to the answer's end, with waiting for the plugin's turn.
+    /// From the request to the end of the response, including the wait for a connection.
     pub elapsed: Duration,
 }
 
@@ -204,7 +203,7 @@ pub struct Sent {
     pub line: RequestLine,
 }
 
-/// How loud a line is.
+/// The level of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Every step.
@@ -233,9 +232,9 @@ impl LogLevel {
 }
 
 impl Journal {
-    /// Writes down what happened.
+    /// Records an event.
     pub(crate) fn record(&self, plugin: &Identity, event: Event) {
-        let entry = Entry {
+        let entry = JournalEntry {
             at_ms: now_ms(),
             plugin: plugin.clone(),
             event,
@@ -249,7 +248,7 @@ impl Journal {
     }
 
     /// The events of a plugin, or of all; the oldest first.
-    pub fn events(&self, plugin: Option<&Identity>) -> Vec<Entry> {
+    pub fn events(&self, plugin: Option<&Identity>) -> Vec<JournalEntry> {
         let rings = self.rings();
         let events = rings.events.iter();
         events
@@ -258,7 +257,7 @@ impl Journal {
             .collect()
     }
 
-    /// What all calls came to since the start.
+    /// Totals since the start.
     pub fn totals(&self) -> Totals {
         self.rings().totals
     }
@@ -281,14 +280,14 @@ impl Journal {
             .unwrap_or_default()
     }
 
-    /// Drops the lines and requests of a plugin that is gone.
+    /// Drops the lines and requests of an uninstalled plugin.
     pub(crate) fn forget(&self, plugin: &Identity) {
         let mut rings = self.rings();
         rings.lines.remove(plugin);
         rings.requests.remove(plugin);
     }
 
-    /// Where a call writes.
+    /// The log of a call.
     pub(crate) fn of_call(&self, plugin: Identity, call: CallId) -> CallLog {
         CallLog {
             journal: self.clone(),
@@ -302,7 +301,7 @@ impl Journal {
     }
 }
 
-/// Where one call writes.
+/// The log of one call.
 #[derive(Debug, Clone)]
 pub struct CallLog {
     journal: Journal,
@@ -311,7 +310,7 @@ pub struct CallLog {
 }
 
 impl CallLog {
-    /// Keeps a line, cut to its greatest length. How many a call may write is the runtime's to limit.
+    /// Appends a line, truncated. The runtime limits their number per call.
     pub fn write(&self, level: LogLevel, text: &str) {
         let line = Line {
             at_ms: now_ms(),
@@ -330,7 +329,7 @@ impl CallLog {
         }
     }
 
-    /// Keeps a request.
+    /// Appends a request.
     pub fn sent(&self, mut line: RequestLine) {
         line.address
             .truncate(line.address.floor_char_boundary(MAX_ADDRESS_BYTES));
@@ -348,7 +347,7 @@ impl CallLog {
     }
 }
 
-/// `text` cut to [`MAX_LINE_BYTES`], with nothing in it that moves a terminal's cursor.
+/// Truncates `text` to [`MAX_LINE_BYTES`] and escapes control characters, which could manipulate a terminal.
 fn printable(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

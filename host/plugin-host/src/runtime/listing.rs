@@ -1,10 +1,10 @@
-//! What a resolver hands out. The runtime fills these records and keeps them within its limits; names and folders are
-//! safe components of paths by then.
+//! The results of resolvers. The runtime has validated and bounded these records; names and folders are safe path
+//! components.
 
 use transfer::Segment;
 use url::Url;
 
-/// What stands behind a URL.
+/// The files of a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     /// What it is called as a whole.

@@ -1,4 +1,4 @@
-//! What a plugin remembers between calls: small values by key, in the database, within limits.
+//! The persistent storage of plugins: small values by key, in the database, within limits.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const MAX_VALUE_BYTES: usize = 64 * 1024;
 /// How many values a plugin may have.
 const MAX_KEYS: i64 = 256;
 
-/// The memory of one plugin.
+/// The storage of one plugin.
 #[derive(Debug, Clone)]
 pub struct Storage {
     store: Store,
@@ -28,7 +28,7 @@ pub struct Storage {
     max_bytes: u64,
 }
 
-/// Why something was not remembered or found.
+/// Why a value was not stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
     /// The key is too long or empty.
@@ -37,16 +37,16 @@ pub enum StorageError {
     /// The value is too long.
     #[error("a value has at most {}, not {}", ByteCount(MAX_VALUE_BYTES as u64), ByteCount(*.0 as u64))]
     Value(usize),
-    /// The plugin has as much as it may have.
+    /// The plugin's quota is used up.
     #[error("a plugin remembers at most {MAX_KEYS} values and {}", ByteCount(*max_bytes))]
     Full {
         /// How many bytes it may have.
         max_bytes: u64,
     },
-    /// The database does not take it.
+    /// The database failed.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The database does not give it.
+    /// The database failed.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
@@ -60,7 +60,7 @@ impl Storage {
         }
     }
 
-    /// The value of a key, unless its time is over.
+    /// The value of a key, unless it has expired.
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         let (plugin, key, now) = (self.plugin.to_string(), key.to_owned(), now_ms());
         let query = "SELECT value FROM plugin_storage
@@ -73,7 +73,7 @@ impl Storage {
         Ok(self.store.read(read).await?)
     }
 
-    /// Remembers a value, for as long as `lifetime` says. What is too much is refused; nothing is pushed out.
+    /// Stores a value, for `lifetime` if given. Beyond the quota it is refused; nothing is evicted.
     pub async fn set(&self, key: &str, value: Vec<u8>, lifetime: Option<Duration>) -> Result<(), StorageError> {
         if key.is_empty() || key.len() > MAX_KEY_BYTES {
             return Err(StorageError::Key(key.len()));
@@ -107,7 +107,7 @@ impl Storage {
         has_room.then_some(()).ok_or(StorageError::Full { max_bytes })
     }
 
-    /// Forgets a value.
+    /// Deletes a value.
     pub async fn remove(&self, key: &str) -> Result<(), StorageError> {
         let (plugin, key) = (self.plugin.to_string(), key.to_owned());
         let delete = "DELETE FROM plugin_storage WHERE identity = ?1 AND key = ?2";

@@ -1,4 +1,4 @@
-//! What a call sees of the world: the live one, the live one written down, or a recording in its place.
+//! The environment of a call: live, live and recorded, or replayed.
 
 use std::{
     collections::BTreeMap,
@@ -13,25 +13,25 @@ use crate::{
     secret::{Redactor, placeholder},
 };
 
-/// The most bytes that are written down of a call: more than four times what a page with ten thousand files has.
+/// Limit of a recording: more than four times a page with ten thousand files.
 const MAX_WATCHED_BYTES: usize = 8 * 1024 * 1024;
 
-/// The shortest value of a cookie or a field that is looked for elsewhere: what is shorter is all over a page by chance.
+/// The shortest cookie or header value that is redacted elsewhere: shorter ones occur in pages by chance.
 const MIN_VALUE_BYTES: usize = 4;
 
-/// What a call sees of the world.
+/// The environment of a call.
 #[derive(Debug, Clone, Default)]
 pub enum World {
-    /// The network, the machine's clock, chance.
+    /// The network, the machine's clock and random numbers.
     #[default]
     Live,
-    /// The network, at a moment that can be come back to; what is exchanged is written down.
+    /// The network, with a fixed clock and seed; exchanges are recorded.
     Watched(Arc<Watch>),
-    /// What was written down.
+    /// A recording.
     Recorded(Arc<Replay>),
 }
 
-/// The time and the randomness of a call. Both stand still while it runs.
+/// The clock and seed of a recorded call. Both are fixed while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// Milliseconds of the Unix epoch.
@@ -41,7 +41,7 @@ pub struct Moment {
 }
 
 impl World {
-    /// When it is, unless it is now.
+    /// The fixed clock and seed; `None` if live.
     pub fn moment(&self) -> Option<Moment> {
         match self {
             Self::Live => None,
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// Who has to know the call's secrets.
+    /// The redactor that must know the call's secrets.
     pub(crate) fn redactor(&self) -> Option<&Redactor> {
         match self {
             Self::Live => None,
@@ -60,7 +60,7 @@ impl World {
     }
 }
 
-/// Writes down what a call exchanges.
+/// Records the exchanges of a call.
 #[derive(Debug)]
 pub struct Watch {
     moment: Moment,
@@ -68,7 +68,7 @@ pub struct Watch {
     seen: Mutex<Seen>,
 }
 
-/// Nothing of it is given out before it is cleaned.
+/// Raw exchanges; redacted before they are returned.
 #[derive(Default)]
 struct Seen {
     exchanges: Vec<Exchange>,
@@ -82,13 +82,13 @@ impl std::fmt::Debug for Seen {
     }
 }
 
-/// Why what was written down cannot be played.
+/// Why a recording is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Gap {
     /// It is too much.
     #[error("the call exchanged more than {}", ByteCount(MAX_WATCHED_BYTES as u64))]
     TooMuch,
-    /// A request got no answer that could be written down.
+    /// A request got no response.
     #[error("{0} was not answered")]
     Unanswered(String),
 }
@@ -102,14 +102,14 @@ impl Watch {
         }
     }
 
-    /// From now on, `value` is not written down, wherever it stands.
+    /// Registers a secret to be redacted wherever it occurs.
     pub fn keep_secret(&self, name: &str, value: &str) {
         if value.len() >= MIN_VALUE_BYTES {
             self.redactor.learn(name, value);
         }
     }
 
-    /// Keeps to itself what the user gave for the site of the call's URL.
+    /// Registers the user's cookies, headers and credentials as secrets.
     pub(crate) fn redact_given(&self, given: &Given) {
         let request = &given.request;
         self.keep_cookies(request.cookies.expose());
@@ -129,7 +129,7 @@ impl Watch {
         }
     }
 
-    /// Writes an exchange down.
+    /// Records an exchange.
     pub fn note(&self, asked: &Asked<'_>, response: Response) {
         let sent = asked
             .headers
@@ -160,13 +160,13 @@ impl Watch {
         seen.exchanges.push(Exchange { request, response });
     }
 
-    /// Writes down that a request was not answered.
+    /// Records a request without a response.
     pub fn note_silence(&self, url: &str) {
         let url = self.redactor.text(url);
         self.seen().gap.get_or_insert(Gap::Unanswered(url));
     }
 
-    /// What was exchanged, without secrets.
+    /// The redacted exchanges.
     pub(crate) fn exchanges(&self) -> Result<Vec<Exchange>, Gap> {
         let seen = self.seen();
         match &seen.gap {
@@ -190,7 +190,7 @@ impl Watch {
             request: Request {
                 method: request.method.clone(),
                 url: self.redactor.text(&request.url),
-                // Which cookies go along is decided by the host.
+                // The host adds cookies on its own.
                 headers: headers.filter(|(name, _)| name != "cookie").collect(),
                 body: request.body.as_ref().map(|body| self.redactor.text(body)),
             },
@@ -207,7 +207,7 @@ impl Watch {
     }
 }
 
-/// Header fields without secrets: those that are credentials, and those with one in them.
+/// Removes credentials from headers, and redacts values that contain a secret.
 fn clean_headers<'h>(
     headers: &'h BTreeMap<String, String>,
     redactor: &'h Redactor,
@@ -231,7 +231,7 @@ fn clean_cookie(cookie: &str) -> String {
     format!("{name}={}{separator}{attributes}", placeholder("cookie"))
 }
 
-/// Answers from a recording.
+/// Replays a recording.
 #[derive(Debug)]
 pub struct Replay {
     moment: Moment,
@@ -278,7 +278,7 @@ impl Replay {
         }
     }
 
-    /// What was asked and not recorded, and what was recorded and not asked.
+    /// Requests without a recording, and recordings that were not requested.
     pub(crate) fn problems(&self) -> Vec<String> {
         let played = self.played();
         let unused = played

@@ -1,5 +1,5 @@
-//! Takes secrets out of what is written down for others to read. Which values are secret is learnt while a call runs, and
-//! what was exchanged is cleaned when it is over, so that a token is also gone from the response that brought it.
+//! Removes secrets from recordings. Secrets are learnt while a call runs, and the exchanges are redacted afterwards, so
+//! that a token is also removed from the response that first contained it.
 
 use std::{
     borrow::Cow,
@@ -28,13 +28,13 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// What stands where a secret was.
+/// The replacement of a secret.
 pub(crate) fn placeholder(name: &str) -> String {
     format!("‹secret:{name}›")
 }
 
 impl Redactor {
-    /// From now on, `value` is a secret of this name.
+    /// Registers `value` as the secret of this name.
     pub(crate) fn learn(&self, name: &str, value: &str) {
         let secret = Secret {
             name: name.to_owned(),
@@ -46,12 +46,12 @@ impl Redactor {
         }
     }
 
-    /// `text` without any secret, however it is spelled there.
+    /// Redacts `text`, in every spelling of a secret.
     pub(crate) fn text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
-    /// `bytes` without any secret, whatever else they are.
+    /// Redacts `bytes` of any format.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut forms: Vec<_> = self
             .known()
@@ -63,7 +63,7 @@ impl Redactor {
                     .map(move |spelling| (spelling, name.clone()))
             })
             .collect();
-        // A secret that is part of another one must not leave the rest of it.
+        // Longest first: a secret that is part of another must not leave the rest of it.
         forms.sort_by_key(|(spelling, _)| std::cmp::Reverse(spelling.len()));
         forms.iter().fold(bytes.to_owned(), |bytes, (spelling, name)| {
             match replace(&bytes, spelling.as_bytes(), name.as_bytes()) {
@@ -73,7 +73,7 @@ impl Redactor {
         })
     }
 
-    /// Cleans every text in `value`.
+    /// Redacts every text in `value`.
     pub(crate) fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
@@ -88,7 +88,7 @@ impl Redactor {
     }
 }
 
-/// How a value may stand in URLs, forms, JSON and credentials.
+/// The spellings of a value in URLs, forms, JSON and credentials.
 pub fn spellings(value: &str) -> BTreeSet<String> {
     let form: String = form_urlencoded::byte_serialize(value.as_bytes()).collect();
     let json = Value::from(value).to_string();
@@ -114,7 +114,7 @@ pub fn spellings(value: &str) -> BTreeSet<String> {
     spellings
 }
 
-/// `text` with `by` in every place of `part`, which is not empty.
+/// Replaces every occurrence of `part`, which must not be empty, by `by`.
 pub fn replace<'t>(mut text: &'t [u8], part: &[u8], by: &[u8]) -> Cow<'t, [u8]> {
     let whole = text;
     let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! What the WIT says, as Rust: generated, one trait for each interface that this host gives and one set of indices for
-//! each that it calls. The interfaces that it does not give yet are in `capability/later.rs`.
+//! The WIT contract as generated Rust: a trait per interface that this host implements, and a set of indices per
+//! interface that it calls. Interfaces that are not implemented yet are in `capability/later.rs`.
 
 wasmtime::component::bindgen!({
     path: ["../../plugin-sdk/wit", "../../plugins/js-runtime/wit"],
@@ -48,7 +48,7 @@ wasmtime::component::bindgen!({
         "svc:plugin/http.request": crate::http::Request,
         "svc:plugin/http.response": crate::http::Response,
         "svc:plugin/listing.listing": crate::listing::ListingHandle,
-        "svc:plugin/listing.entry": crate::listing::Place,
+        "svc:plugin/listing.entry": crate::listing::EntryRef,
         "svc:plugin/listing.link": crate::listing::LinkBuilder,
     },
 });

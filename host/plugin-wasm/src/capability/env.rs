@@ -1,4 +1,4 @@
-//! Facts around the call. All time and randomness of a guest come from here.
+//! The environment of the call. All time and randomness of a guest come from here.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -58,7 +58,7 @@ impl env::Host for CallState {
     }
 
     fn host_version(&mut self) -> wasmtime::Result<String> {
-        Ok(self.host.version.clone())
+        Ok(self.shared.version.clone())
     }
 
     fn setting(&mut self, key: String) -> wasmtime::Result<Option<String>> {

@@ -1,4 +1,4 @@
-//! HTTP for plugins: requests are put together here, sent by the call's session, and read here.
+//! HTTP for plugins: builds requests and reads responses; `http::call_http` sends them.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use crate::{
     },
     http::{
         Cookies, FetchError, NetworkError, Request, Response,
-        secret::{Capture, Place},
+        secret::{Capture, SecretPosition},
     },
 };
 
-/// The URL, the fields, and what is to be filled in or taken out may each be as long as the fields of a request.
+/// URL, headers, secret fields and captures may each be as long as the headers of a request.
 const PARTS_OF_LIMIT: usize = 4;
 
 impl http::Host for CallState {
@@ -62,8 +62,8 @@ impl CallState {
         Ok(self.table.get_mut(request)?)
     }
 
-    /// The request, if it may become longer by so much. What is too long is not kept until the request is sent: a call may
-    /// have many of them.
+    /// The request, unless these parts exceed the limit. Checked at once and not when it is sent, because a call may
+    /// hold many requests.
     fn longer(&mut self, request: &Resource<Request>, parts: &[&str]) -> wasmtime::Result<Option<&mut Request>> {
         let limit = self.http.limits().header_bytes.saturating_mul(PARTS_OF_LIMIT);
         let added: usize = parts.iter().map(|part| part.len()).sum();
@@ -187,14 +187,14 @@ impl http::HostRequest for CallState {
 
     fn secret_header(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
         if let Some(request) = self.longer(&request, &[&name, &template])? {
-            request.add_secret(Place::Header, &name, &template);
+            request.add_secret(SecretPosition::Header, &name, &template);
         }
         Ok(())
     }
 
     fn secret_query(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
         if let Some(request) = self.longer(&request, &[&name, &template])? {
-            request.add_secret(Place::Query, &name, &template);
+            request.add_secret(SecretPosition::Query, &name, &template);
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl http::HostRequest for CallState {
     fn secret_form(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
         if let Some(request) = self.longer(&request, &[&name, &template])? {
             request.set_header("content-type", "application/x-www-form-urlencoded");
-            request.add_secret(Place::Form, &name, &template);
+            request.add_secret(SecretPosition::Form, &name, &template);
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Interfaces that are part of the contract and that this host does not offer yet. A plugin that imports one can be
-//! loaded, and is told so when it calls.
+//! Interfaces of the contract that this host does not implement yet. A plugin that imports one can be loaded; calls of
+//! the interface fail with an explanation.
 
 use plugin_host::PluginFault;
 use wasmtime::{
@@ -9,7 +9,7 @@ use wasmtime::{
 
 use crate::{capability::state::CallState, code::interface};
 
-/// Interfaces of our package, and what they stand for.
+/// The interfaces, with descriptions for messages.
 const LATER: &[(&str, &str)] = &[
     ("vault-reveal", "reading secrets"),
     ("login-ui", "logins"),
@@ -17,10 +17,10 @@ const LATER: &[(&str, &str)] = &[
     ("workspace", "finished files"),
 ];
 
-/// What stands for the resources of these interfaces; there is never one.
+/// Type of the resources of these interfaces; never constructed.
 struct Nothing;
 
-/// Gives `component` what it imports of these interfaces.
+/// Links what `component` imports of these interfaces.
 pub(crate) fn add_to_linker(
     linker: &mut Linker<CallState>,
     engine: &Engine,

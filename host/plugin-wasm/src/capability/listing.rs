@@ -5,7 +5,7 @@ use wasmtime::component::Resource;
 
 use crate::{
     capability::{bindings::svc::plugin::listing, state::CallState},
-    listing::{LinkBuilder, ListingHandle, Place},
+    listing::{EntryRef, LinkBuilder, ListingHandle},
 };
 
 impl listing::Host for CallState {}
@@ -29,9 +29,9 @@ impl listing::HostListing for CallState {
         Ok(())
     }
 
-    fn add(&mut self, _: Resource<ListingHandle>, id: String, name: String) -> wasmtime::Result<Resource<Place>> {
+    fn add(&mut self, _: Resource<ListingHandle>, id: String, name: String) -> wasmtime::Result<Resource<EntryRef>> {
         let entry = self.listing.add(id, &name)?;
-        Ok(self.table.push(Place { entry, variant: None })?)
+        Ok(self.table.push(EntryRef { entry, variant: None })?)
     }
 
     fn next_page(&mut self, _: Resource<ListingHandle>, token: String) -> wasmtime::Result<()> {
@@ -53,55 +53,55 @@ impl listing::HostListing for CallState {
 }
 
 impl listing::HostEntry for CallState {
-    fn kind(&mut self, entry: Resource<Place>, k: listing::FileKind) -> wasmtime::Result<()> {
+    fn kind(&mut self, entry: Resource<EntryRef>, k: listing::FileKind) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         self.listing.facts_mut(at).kind = k.into();
         Ok(())
     }
 
-    fn dir(&mut self, entry: Resource<Place>, relative: String) -> wasmtime::Result<()> {
+    fn dir(&mut self, entry: Resource<EntryRef>, relative: String) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         Ok(self.listing.set_folder(at, &relative)?)
     }
 
-    fn size(&mut self, entry: Resource<Place>, bytes: u64) -> wasmtime::Result<()> {
+    fn size(&mut self, entry: Resource<EntryRef>, bytes: u64) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         self.listing.facts_mut(at).size = Some(bytes);
         Ok(())
     }
 
-    fn modified_ms(&mut self, entry: Resource<Place>, t: u64) -> wasmtime::Result<()> {
+    fn modified_ms(&mut self, entry: Resource<EntryRef>, t: u64) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         self.listing.facts_mut(at).modified_ms = Some(t);
         Ok(())
     }
 
-    fn checksum(&mut self, entry: Resource<Place>, alg: String, hex: String) -> wasmtime::Result<()> {
+    fn checksum(&mut self, entry: Resource<EntryRef>, alg: String, hex: String) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         Ok(self.listing.add_checksum(at, &alg, &hex)?)
     }
 
-    fn media_type(&mut self, entry: Resource<Place>, s: String) -> wasmtime::Result<()> {
+    fn media_type(&mut self, entry: Resource<EntryRef>, s: String) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         let media_type = self.listing.text(s)?;
         self.listing.facts_mut(at).media_type = Some(media_type);
         Ok(())
     }
 
-    fn thumbnail(&mut self, entry: Resource<Place>, url: String) -> wasmtime::Result<()> {
+    fn thumbnail(&mut self, entry: Resource<EntryRef>, url: String) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         let thumbnail = self.listing.url("thumbnail", &url)?;
         self.listing.entry_mut(at).thumbnail = Some(thumbnail);
         Ok(())
     }
 
-    fn duration_ms(&mut self, entry: Resource<Place>, ms: u64) -> wasmtime::Result<()> {
+    fn duration_ms(&mut self, entry: Resource<EntryRef>, ms: u64) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         self.listing.facts_mut(at).duration_ms = Some(ms);
         Ok(())
     }
 
-    fn default_selected(&mut self, entry: Resource<Place>, b: bool) -> wasmtime::Result<()> {
+    fn default_selected(&mut self, entry: Resource<EntryRef>, b: bool) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         self.listing.entry_mut(at).is_selected = Some(b);
         Ok(())
@@ -109,23 +109,23 @@ impl listing::HostEntry for CallState {
 
     fn add_variant(
         &mut self,
-        entry: Resource<Place>,
+        entry: Resource<EntryRef>,
         id: String,
         label: String,
         rank: i32,
-    ) -> wasmtime::Result<Resource<Place>> {
+    ) -> wasmtime::Result<Resource<EntryRef>> {
         let at = *self.table.get(&entry)?;
         let variant = self.listing.add_variant(at, id, label, rank)?;
         Ok(self.table.push(variant)?)
     }
 
-    fn link(&mut self, entry: Resource<Place>, l: Resource<LinkBuilder>) -> wasmtime::Result<()> {
+    fn link(&mut self, entry: Resource<EntryRef>, l: Resource<LinkBuilder>) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
         let link = self.table.delete(l)?;
         Ok(self.listing.set_link(at, link)?)
     }
 
-    fn drop(&mut self, entry: Resource<Place>) -> wasmtime::Result<()> {
+    fn drop(&mut self, entry: Resource<EntryRef>) -> wasmtime::Result<()> {
         self.table.delete(entry)?;
         Ok(())
     }

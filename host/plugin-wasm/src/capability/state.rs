@@ -1,4 +1,4 @@
-//! What the store of one call holds. It lives exactly as long as the call.
+//! The state of one call, on which the host functions work. It lives exactly as long as the call.
 
 use std::{
     sync::{
@@ -19,8 +19,8 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::{
     call::CallContext,
-    engine::Host,
-    http::session::Session,
+    engine::SharedState,
+    http::call_http::CallHttp,
     limits::{
         Limits,
         meter::{Meter, Share, Taken},
@@ -28,54 +28,54 @@ use crate::{
     listing::ListingBuilder,
 };
 
-/// Searches through texts up to this size are done on the spot; going to another thread would take longer.
+/// Searches of texts up to this size run inline, because another thread would take longer.
 const SHORT_TEXT_BYTES: usize = 8 * 1024;
 
-/// How much a search on the spot may cost: some milliseconds. One that costs more is begun again on another thread.
+/// Limit of an inline search, some milliseconds. Beyond it the search is restarted on another thread.
 const SHORT_SEARCH_STEPS: u64 = 200_000;
 
-/// How long a search computes before others have their turn.
-const TURN: Duration = Duration::from_millis(20);
+/// Time slice of a search.
+const TIME_SLICE: Duration = Duration::from_millis(20);
 
-/// Host functions work on this.
+/// What the functions that guests import work on: one per call.
 pub(crate) struct CallState {
     pub(crate) context: CallContext,
-    pub(crate) host: Arc<Host>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) limits: Limits,
     pub(crate) meter: Meter,
     memory: Taken,
     pub(crate) table: ResourceTable,
-    pub(crate) http: Session,
+    pub(crate) http: CallHttp,
     pub(crate) listing: ListingBuilder,
     pub(crate) started: Instant,
-    /// How long making the instance took.
+    /// The time it took to instantiate.
     pub(crate) instantiated: Duration,
     pub(crate) log_lines: u32,
     pub(crate) random_blocks: u64,
     wasi: WasiCtx,
 }
 
-/// Tells a search whose call has ended, in whatever way, that nobody waits for it.
-struct GiveUp(Arc<AtomicBool>);
+/// Cancels a search when its call ends in any way.
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for GiveUp {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// The turns of a search that takes long: after each it stands at the end of the queue, so that a short search waits for
-/// a turn of those before it and not for their end.
-struct Turns {
+/// The time slices of a long search: after each it queues again, so that a short search waits for one slice of those
+/// before it, not for their end.
+struct TimeSlices {
     permit: Option<OwnedSemaphorePermit>,
     searches: Arc<Semaphore>,
     runtime: Handle,
     since: Instant,
-    /// How long the turns before took.
+    /// Duration of the earlier slices.
     before: Duration,
 }
 
-impl Turns {
+impl TimeSlices {
     fn new(first: OwnedSemaphorePermit, searches: Arc<Semaphore>, runtime: Handle) -> Self {
         Self {
             permit: Some(first),
@@ -86,15 +86,15 @@ impl Turns {
         }
     }
 
-    /// How long it has computed. Waiting for a turn is not counted.
+    /// The computing time. Waiting for a slice does not count.
     fn spent(&self) -> Duration {
         self.before + self.since.elapsed()
     }
 
-    /// Whether there is another turn; the one that is not over goes on.
+    /// Whether the search may continue; queues for the next slice if the present one is over.
     fn next(&mut self) -> bool {
         let turn = self.since.elapsed();
-        if turn < TURN {
+        if turn < TIME_SLICE {
             return true;
         }
         self.before += turn;
@@ -107,25 +107,25 @@ impl Turns {
 }
 
 impl CallState {
-    /// What a call of a plugin begins with whose calls together have `memory`.
-    pub(crate) fn new(context: CallContext, limits: Limits, host: Arc<Host>, memory: Arc<Share>) -> Self {
+    /// The initial state of a call; `memory` is shared by all calls of the plugin.
+    pub(crate) fn new(context: CallContext, limits: Limits, shared: Arc<SharedState>, memory: Arc<Share>) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
-        let http = context.session(limits.http.clone());
+        let http = context.http(limits.http.clone());
         Self {
             meter: Meter::new(limits.cpu, limits.memory_bytes, limits.table_elements),
-            memory: Taken::nothing([memory, host.memory.clone()]),
+            memory: Taken::nothing([memory, shared.memory.clone()]),
             listing: ListingBuilder::new(limits.output.clone()),
             table,
             http,
             context,
-            host,
+            shared,
             limits,
             started: Instant::now(),
             instantiated: Duration::ZERO,
             log_lines: 0,
             random_blocks: 0,
-            // No arguments, environment, files or sockets; what is written goes nowhere.
+            // No arguments, environment, files or sockets; output is discarded.
             wasi: WasiCtx::builder()
                 .allow_tcp(false)
                 .allow_udp(false)
@@ -134,8 +134,8 @@ impl CallState {
         }
     }
 
-    /// Does the host's part of a search through `len` bytes and counts it as the plugin's own computing. It ends when
-    /// the plugin has no time left or its call is given up; until then it takes turns with the searches of others.
+    /// Runs a search through `len` bytes and charges it to the plugin's computing time. It ends when that is used up or
+    /// the call is dropped, and shares the searching threads with other calls.
     pub(crate) async fn search<T: Send + 'static>(
         &mut self,
         len: usize,
@@ -150,13 +150,13 @@ impl CallState {
             }
         }
         let given_up = Arc::new(AtomicBool::new(false));
-        let _giving_up = GiveUp(Arc::clone(&given_up));
+        let _giving_up = CancelOnDrop(Arc::clone(&given_up));
         let budget = self.meter.cpu_left().min(self.time_left());
-        let searches = self.host.searches.clone();
+        let searches = self.shared.searches.clone();
         let first = searches.clone().acquire_owned().await?;
         let runtime = Handle::current();
         let searching = tokio::task::spawn_blocking(move || {
-            let mut turns = Turns::new(first, searches, runtime);
+            let mut turns = TimeSlices::new(first, searches, runtime);
             let mut may_go_on = || turns.next() && turns.spent() <= budget && !given_up.load(Ordering::Relaxed);
             let found = search(&mut Work::while_true(&mut may_go_on));
             (found, turns.spent())
@@ -194,7 +194,7 @@ impl ResourceLimiter for CallState {
         if !self.meter.may_grow_memory(desired) {
             return Ok(false);
         }
-        // The call may have it, but others do: that is not the plugin's fault, and another time it gets it.
+        // Within the call's own limit, but other calls use the memory: not the plugin's fault, and a retry may succeed.
         if !self.memory.take(desired.saturating_sub(current)) {
             return Err(PluginFault::Overloaded.into());
         }

@@ -1,4 +1,4 @@
-//! What a plugin remembers between calls.
+//! The storage interface of plugins.
 
 use std::time::Duration;
 

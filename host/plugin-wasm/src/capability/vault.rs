@@ -13,14 +13,14 @@ use crate::{
     outside::Vault,
 };
 
-/// What is answered to who may not compute from secrets.
+/// The error without the permission.
 const NOT_ALLOWED: &str = "the user did not agree that this plugin computes from secrets (secrets:derive); users are asked when it is installed, if \
      it is a script then only with \"deriveSecrets\": true among the permissions of its plugin.json";
 
 /// The longest text that is signed.
 const MAX_SIGNED_BYTES: usize = 1024 * 1024;
 
-/// What is answered about accounts: nobody can log in yet, so there is only the plugin itself.
+/// The error for accounts: logins are not implemented yet, so there is only the plugin's own account.
 const NO_ACCOUNT: &str = "nobody is logged in to this account";
 
 impl vault::Host for CallState {
@@ -106,7 +106,7 @@ impl vault::Host for CallState {
 }
 
 impl CallState {
-    /// See [`filled`]; what is computed from it is told to the plugin, which needs to be allowed that.
+    /// [`filled`] for results that the plugin receives, which needs a permission.
     async fn filled(&mut self, account: &str, template: &str) -> Result<Secret, String> {
         if !self.context.grants.derives_secrets {
             return Err(NOT_ALLOWED.to_owned());
@@ -115,7 +115,7 @@ impl CallState {
     }
 }
 
-/// `template` with the secrets of `account` in it, for work on them in the host.
+/// Fills `template` with secrets of `account`, for computations in the host.
 async fn filled(vault: Arc<dyn Vault>, account: &str, template: &str) -> Result<Secret, String> {
     if !account.is_empty() {
         return Err(NO_ACCOUNT.to_owned());

@@ -1,11 +1,10 @@
-//! Compiled plugins on the disk. Compiled code is native code, so none is used that was not written here: every file
-//! ends with a tag that only the holder of the key can make. What nobody uses any more is removed.
+//! The cache of compiled plugins on disk. Compiled code is native code, so only our own may be run: every file ends
+//! with an authentication tag made with a secret key. Unused files are deleted.
 //!
-//! Code runs from its file, so that what nobody calls needs no memory. That is as safe as a copy while the bytes stay
-//! what was checked. Nobody but our own user, who could as well read the key, can write into the file, and we never do:
-//! it is made under another name, read-only, and it is replaced and removed by its name, which leaves what is mapped as
-//! it is. A file that others may write is copied. Who cuts a file under a running service makes it crash, as with any
-//! program on the disk.
+//! Code is mapped from its file, so that unused code needs no memory. That is as safe as a copy while the checked bytes
+//! do not change. Only our own user, who could as well read the key, can write to the file, and we never do: it is
+//! created read-only under another name, and replaced and deleted by name, which does not affect mappings. A file that
+//! others may write is copied instead. Truncating a mapped file crashes the service, as with any executable.
 
 use std::{
     collections::BTreeSet,
@@ -31,49 +30,49 @@ use wasmtime::Engine;
 
 use crate::code::compile::MAX_WALL;
 
-/// How old a file is at least that is removed: who goes back to the version before does so soon.
+/// The minimum age of deleted files, so that a rollback finds the previous version's code.
 const MIN_AGE: Duration = Duration::from_hours(24);
 
-/// Plugins are loaded when the service starts; before that is over, nobody knows which files are in use.
-const SETTLED: Duration = Duration::from_mins(10);
+/// Delay after a start before files are deleted: which are in use is known only once all plugins are loaded.
+const COLLECT_DELAY: Duration = Duration::from_mins(10);
 
-/// How long somebody else's compiling is waited for: longer than it may take.
-const PATIENCE: Duration = MAX_WALL.saturating_add(Duration::from_secs(5));
+/// How long to wait for another process that compiles the same plugin: longer than that may take.
+const LOCK_TIMEOUT: Duration = MAX_WALL.saturating_add(Duration::from_secs(5));
 
-/// How often it is looked whether somebody else has finished: the system wakes nobody who waits only for a time.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Polling interval of that wait: file locks have no wait with a timeout.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The file names of compiled code, also while it is written.
+/// Suffix of compiled code.
 const SUFFIX: &str = ".cwasm";
 
-/// What is read of a file at once: enough that asking for it costs nothing beside the digest.
+/// Read size: large enough that system calls are cheap beside the digest.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The permission to write, of everybody but the owner.
+/// Write permission of group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Code whose tag was right.
+/// Verified code.
 #[derive(Debug)]
 pub(crate) enum Code {
-    /// It stays as it is on the disk; the tag behind it disturbs nobody.
+    /// In its file, to be mapped; the engine ignores the tag after it.
     File(File),
-    /// A copy, or what the compiler said just now.
+    /// A copy, or the compiler's output.
     Bytes(Vec<u8>),
 }
 
 impl Code {
-    /// What this very file can be opened by, whatever is at its path by now.
+    /// A path that opens this very file, even if it was replaced.
     pub(crate) fn path(file: &File) -> PathBuf {
         Path::new("/dev/fd").join(file.as_raw_fd().to_string())
     }
 
-    /// The code in memory, as the file has it now.
+    /// A copy of the code in memory.
     pub(crate) fn copied(file: &File) -> io::Result<Vec<u8>> {
         Ok(copy(file)?.0)
     }
 }
 
-/// Names a plugin by its bytes.
+/// The digest of a plugin's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentHash([u8; SHA256_OUTPUT_LEN]);
 
@@ -90,16 +89,16 @@ impl std::fmt::Display for ContentHash {
     }
 }
 
-/// The folder of code for one build of the engine.
+/// The cache for one build of the engine.
 #[derive(Debug)]
 pub(crate) struct Cache {
     root: PathBuf,
     folder: PathBuf,
-    /// Names the engine's build and settings; code of another one is another plugin's code.
+    /// Hash of the engine's build and settings, part of every file name and tag.
     engine: [u8; 8],
     key: hmac::Key,
     started: Instant,
-    /// What was loaded since then. A lock that is held for a moment only.
+    /// The plugins loaded since the start.
     used: Mutex<BTreeSet<ContentHash>>,
 }
 
@@ -118,7 +117,7 @@ impl Cache {
         }
     }
 
-    /// The code of a plugin, if it is here and unharmed.
+    /// The code of a plugin, if cached and unmodified.
     pub(crate) fn load(&self, plugin: ContentHash) -> Option<Code> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(plugin);
         let file = File::open(self.path(plugin)).ok()?;
@@ -129,7 +128,7 @@ impl Cache {
         code
     }
 
-    /// The code in a file, if its tag is right.
+    /// The code in a file, if its tag is valid.
     fn check(&self, plugin: ContentHash, file: File) -> Option<Code> {
         if is_ours_alone(&file).ok()? {
             let (digest, tag) = read(&file).ok()?;
@@ -140,7 +139,7 @@ impl Cache {
         is_right.then_some(Code::Bytes(code))
     }
 
-    /// Keeps the code of a plugin that [`Cache::load`] did not find. A file is there whole or not at all.
+    /// Stores code that [`Cache::load`] did not find. Atomic.
     pub(crate) fn store(&self, plugin: ContentHash, code: &[u8]) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let mut file = tempfile::Builder::new().suffix(SUFFIX).tempfile_in(&self.folder)?;
@@ -149,21 +148,21 @@ impl Cache {
         file.as_file().set_permissions(Permissions::from_mode(0o400))?;
         file.as_file().sync_all()?;
         file.persist(self.path(plugin))?;
-        if self.started.elapsed() > SETTLED {
+        if self.started.elapsed() > COLLECT_DELAY {
             self.collect(SystemTime::now() - MIN_AGE);
         }
         Ok(())
     }
 
-    /// The turn to compile a plugin, among all processes that use this folder. It says who works and guards nothing:
-    /// `None` after a time, or if there are no locks here, is a turn too.
-    pub(crate) async fn turn(&self, plugin: ContentHash) -> Option<Turn> {
+    /// Lock for compiling a plugin, among all processes that use this folder. It only avoids duplicate work: after a
+    /// timeout, or without support for locks, returns `None` and the caller compiles anyway.
+    pub(crate) async fn compile_lock(&self, plugin: ContentHash) -> Option<CompileLock> {
         let path = self.folder.join(format!("{plugin}.lock"));
         let waiting = async {
             loop {
-                match Turn::take(&path) {
+                match CompileLock::take(&path) {
                     Ok(Some(turn)) => return Some(turn),
-                    Ok(None) => tokio::time::sleep(LOOK_EVERY).await,
+                    Ok(None) => tokio::time::sleep(LOCK_POLL_INTERVAL).await,
                     Err(error) => {
                         tracing::debug!(%error, "compiling without a lock");
                         return None;
@@ -171,11 +170,11 @@ impl Cache {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_default()
+        tokio::time::timeout(LOCK_TIMEOUT, waiting).await.unwrap_or_default()
     }
 
-    /// Removes what was written before `limit`, by this engine or another one, and was not loaded since the start. What
-    /// does not go stays for the next time.
+    /// Deletes files of any engine older than `limit` that were not loaded since the start. Errors are ignored; the
+    /// next run retries.
     fn collect(&self, limit: SystemTime) {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let used: BTreeSet<_> = used.into_iter().map(|plugin| self.path(plugin)).collect();
@@ -200,7 +199,7 @@ impl Cache {
         self.folder.join(format!("{plugin}{SUFFIX}"))
     }
 
-    /// What the tag stands for: this code, of this plugin, for this engine.
+    /// The authenticated message: this code, of this plugin, for this engine.
     fn tagged(&self, plugin: ContentHash, code: &Digest) -> Vec<u8> {
         [&self.engine[..], &plugin.0, code.as_ref()].concat()
     }
@@ -210,13 +209,13 @@ impl Cache {
     }
 }
 
-/// Whether nobody but our own user can change the file.
+/// Whether only our own user can change the file.
 fn is_ours_alone(file: &File) -> io::Result<bool> {
     let metadata = file.metadata()?;
     Ok(metadata.uid() == geteuid().as_raw() && metadata.mode() & OTHERS_WRITE == 0)
 }
 
-/// How much code is in a file.
+/// The length of the code in a file.
 fn code_bytes(file: &File) -> io::Result<usize> {
     let code = usize::try_from(file.metadata()?.len())
         .unwrap_or(usize::MAX)
@@ -224,7 +223,7 @@ fn code_bytes(file: &File) -> io::Result<usize> {
     code.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-/// The code in a file, and the tag behind it.
+/// The code in a file, and its tag.
 fn copy(file: &File) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let code_bytes = code_bytes(file)?;
     let mut code = vec![0; code_bytes + SHA256_OUTPUT_LEN];
@@ -233,7 +232,7 @@ fn copy(file: &File) -> io::Result<(Vec<u8>, Vec<u8>)> {
     Ok((code, tag))
 }
 
-/// The digest of the code in a file, and the tag behind it; only a piece at a time is in memory.
+/// The digest of the code in a file, and its tag; reads in pieces.
 fn read(mut file: &File) -> io::Result<(Digest, [u8; SHA256_OUTPUT_LEN])> {
     let mut left = code_bytes(file)?;
     let mut context = digest::Context::new(&SHA256);
@@ -249,15 +248,15 @@ fn read(mut file: &File) -> io::Result<(Digest, [u8; SHA256_OUTPUT_LEN])> {
     Ok((context.finish(), tag))
 }
 
-/// Held by who compiles a plugin. The system takes it back from a process that is killed.
+/// The lock of a process that compiles a plugin. The operating system releases it when the process ends.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct CompileLock {
     path: PathBuf,
     _lock: File,
 }
 
-impl Turn {
-    /// The turn, unless somebody has it.
+impl CompileLock {
+    /// Takes the lock, unless another process has it.
     fn take(path: &Path) -> io::Result<Option<Self>> {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         let file = File::options().create(true).truncate(false).write(true).open(path)?;
@@ -272,8 +271,8 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
-    /// Who waits already has the file open and finds the code; who comes later makes another one.
+impl Drop for CompileLock {
+    /// Waiting processes have the file open and will find the code; later ones create a new lock file.
     fn drop(&mut self) {
         let _next_time = fs::remove_file(&self.path);
     }
@@ -296,16 +295,16 @@ mod tests {
         fs::create_dir_all(&first.folder).unwrap();
         let left_behind = first.folder.join(format!("{plugin}.lock"));
         fs::write(left_behind, "").unwrap();
-        let turn = first.turn(plugin).await.expect("who was killed holds nothing");
-        assert!(second.turn(other).await.is_some(), "of another plugin");
-        assert!(second.turn(plugin).await.is_none(), "time is up");
-        let mut waiting = Box::pin(second.turn(plugin));
+        let turn = first.compile_lock(plugin).await.expect("who was killed holds nothing");
+        assert!(second.compile_lock(other).await.is_some(), "of another plugin");
+        assert!(second.compile_lock(plugin).await.is_none(), "time is up");
+        let mut waiting = Box::pin(second.compile_lock(plugin));
         assert!(poll!(&mut waiting).is_pending());
         drop(turn);
         assert!(waiting.await.is_some());
         assert_eq!(fs::read_dir(&first.folder).unwrap().count(), 0, "nothing is left");
         let nowhere = Cache::new(Path::new("/proc/nowhere"), &[1; 32], &engine);
-        assert!(nowhere.turn(plugin).await.is_none());
+        assert!(nowhere.compile_lock(plugin).await.is_none());
     }
 
     #[test]

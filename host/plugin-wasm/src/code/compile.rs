@@ -1,5 +1,5 @@
-//! Compiling in a process of its own. A small module can make a compiler take gigabytes and minutes; here it can only
-//! kill its own process.
+//! Compiles in a separate process. A small module can make a compiler take gigabytes and minutes; here it can only end
+//! that process.
 
 use std::{
     ffi::OsString,
@@ -17,13 +17,13 @@ use tokio::{
 
 use crate::{code::screen::MAX_PLUGIN_BYTES, engine};
 
-/// The longest a compilation takes. It steps back behind everything else, so on a busy machine it waits.
+/// Wall-clock limit. Generous, because the process has a low priority and waits on a busy machine.
 pub(crate) const MAX_WALL: Duration = Duration::from_secs(90);
 
 /// The most processor time of a compilation. The largest honest plugins take 15 s on a slow machine.
 const MAX_CPU_SECONDS: u64 = 60;
 
-/// Its own three and what its threads need; the service that starts it may have very many.
+/// Limit of descriptors: the standard three and what its threads need.
 const MAX_DESCRIPTORS: u64 = 64;
 
 /// The most address space of a compilation.
@@ -32,14 +32,14 @@ const MAX_ADDRESS_SPACE_BYTES: u64 = 2 << 30;
 /// The largest result: code is three to four times the size of a plugin.
 const MAX_CODE_BYTES: u64 = 128 * 1024 * 1024;
 
-/// What is read of the compiler's explanation.
+/// Limit of the compiler's error message.
 const MAX_EXPLANATION_BYTES: u64 = 4096;
 
-/// How much the compiler steps back behind everything else: to a quarter of a core on two busy ones, which is enough for
-/// the largest honest plugins within [`MAX_WALL`].
+/// Low priority: on two busy cores the compiler gets a quarter of one, enough for the largest honest plugins within
+/// [`MAX_WALL`].
 const NICENESS: i32 = 5;
 
-/// How the compiler says that it was not the limits but the plugin.
+/// Exit status of a compiler that refused the plugin, as opposed to one that hit a limit.
 const REFUSED: u8 = 2;
 
 /// How to start the compiler: this very executable, told to run [`compile_child_main`].
@@ -47,7 +47,7 @@ const REFUSED: u8 = 2;
 pub struct CompilerCommand {
     /// The executable.
     pub program: PathBuf,
-    /// What it is told.
+    /// Its arguments.
     pub args: Vec<OsString>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) async fn compile(command: &CompilerCommand, wasm: &[u8]) -> Result<Ve
     let talk = async {
         let (mut code, mut explanation) = (Vec::new(), Vec::new());
         let write = async move {
-            // A compiler that ends early says why by its exit status.
+            // If the compiler ended early, its exit status has the reason.
             let _ = stdin.write_all(wasm).await;
         };
         let mut stdout = stdout.take(MAX_CODE_BYTES);
@@ -105,7 +105,7 @@ pub(crate) async fn compile(command: &CompilerCommand, wasm: &[u8]) -> Result<Ve
             stderr.read_to_end(&mut explanation)
         );
         read.and(explained)?;
-        // Whoever still writes is told by a closed pipe that nobody reads on.
+        // Closes the pipes, so that a child that still writes fails.
         drop((stdout, stderr));
         Ok((child.wait().await?, code, explanation))
     };
@@ -128,7 +128,7 @@ fn judge(status: ExitStatus, code: Vec<u8>, explanation: &[u8]) -> Result<Vec<u8
 }
 
 /// The compiler's process: limits itself, reads a component from its standard input and writes code to its standard
-/// output. To be called before anything else happens in the process.
+/// output. Must be the first thing in the process.
 pub fn compile_child_main() -> ExitCode {
     match limit_process()
         .map_err(|error| error.to_string())
@@ -136,7 +136,7 @@ pub fn compile_child_main() -> ExitCode {
     {
         Ok(()) => ExitCode::SUCCESS,
         Err(explanation) => {
-            // Nobody is left to tell if this fails.
+            // If this fails, the exit status must suffice.
             let _ = io::stderr().write_all(explanation.as_bytes());
             ExitCode::from(REFUSED)
         }

@@ -1,5 +1,5 @@
-//! What a plugin imports and exports. Nothing here believes the plugin's own words: a function that is not imported
-//! cannot be called.
+//! Reads a plugin's imports and exports from its code. They cannot lie: a function that is not imported cannot be
+//! called.
 
 use plugin_host::runtime::Interface;
 use wasmtime::{
@@ -10,7 +10,7 @@ use wasmtime::{
 /// The package that all our interfaces are in.
 const PACKAGE: &str = "svc:plugin/";
 
-/// What of our package a component has and can reach.
+/// The interfaces of our package that a component exports, and the functions that it imports.
 pub(crate) fn of(engine: &Engine, component: &Component) -> Interface {
     let component = component.component_type();
     let exports = component.exports(engine).filter_map(|(name, _)| own_name(name));
@@ -30,12 +30,12 @@ pub(crate) fn of(engine: &Engine, component: &Component) -> Interface {
     interface
 }
 
-/// The first interface that a component imports and that no host could give.
-pub(crate) fn stranger(engine: &Engine, component: &Component) -> Option<String> {
+/// The first imported interface that is not in the contract.
+pub(crate) fn unknown_import(engine: &Engine, component: &Component) -> Option<String> {
     let component = component.component_type();
     let mut names = component.imports(engine).map(|(name, _)| name);
-    let stranger = names.find(|name| own_name(name).is_none() && !name.starts_with("wasi:"));
-    stranger.map(str::to_owned)
+    let unknown_import = names.find(|name| own_name(name).is_none() && !name.starts_with("wasi:"));
+    unknown_import.map(str::to_owned)
 }
 
 /// The name of an interface of ours, without package and version.

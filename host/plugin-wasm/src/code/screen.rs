@@ -1,5 +1,5 @@
-//! A look at the bytes before a compiler sees them. Compiling can take time and memory far beyond the size of a module,
-//! and what drives that can be counted.
+//! Screens code before it is compiled. Compiling can take time and memory far beyond the size of a module; the causes
+//! can be counted in advance.
 
 use transfer::ByteCount;
 use wasmparser::{Encoding, FunctionBody, Operator, Parser, Payload, Validator, WasmFeatures};
@@ -26,11 +26,10 @@ const MAX_BODY_BYTES: usize = 512 * 1024;
 /// Local variables of one function. The most that was seen is 271.
 const MAX_LOCALS: u32 = 1_000;
 
-/// Blocks times local variables of one function: what a compiler's work on it grows with. Honest code has up to half a
-/// million; modules made to hang a compiler have a hundred million.
+/// Blocks times local variables of one function: determines a compiler's effort. Honest code has up to half a million;
+/// modules made to hang a compiler have a hundred million.
 const MAX_BLOCKS_TIMES_LOCALS: u64 = 4_000_000;
 
-/// What a plugin's bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Component,
@@ -58,7 +57,6 @@ pub enum ScreenError {
     },
 }
 
-/// Checks everything that is cheap to check.
 pub(crate) fn screen(bytes: &[u8], features_off: WasmFeatures) -> Result<Kind, ScreenError> {
     if bytes.len() > MAX_PLUGIN_BYTES {
         return Err(ScreenError::TooLarge);

@@ -1,4 +1,4 @@
-//! The world of a call that is written down, or that is a recording: its network, and its clock and chance.
+//! Network, clock and randomness of recorded and replayed calls.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     http::{Answer, Exchange, Exchanged, Network, NetworkError, Profile},
 };
 
-/// What the call sees instead of `network` and the machine's clock.
+/// Wraps `network` and the clock for `world`.
 pub(crate) fn around(world: World, network: Arc<dyn Network>, profile: &Arc<Profile>) -> (Arc<dyn Network>, Ambient) {
     let ambient = world.moment().map_or(Ambient::System, |moment| Ambient::Fixed {
         now_ms: moment.now_ms,
@@ -27,16 +27,16 @@ pub(crate) fn around(world: World, network: Arc<dyn Network>, profile: &Arc<Prof
     (network, ambient)
 }
 
-/// A network whose exchanges are written down.
+/// A network whose exchanges are recorded.
 #[derive(Debug)]
 struct Watched {
     network: Arc<dyn Network>,
     watch: Arc<Watch>,
-    /// A site may show also those cookies that are not sent with a request.
+    /// To redact all cookies: a site may also show ones that were not sent with a request.
     profile: Arc<Profile>,
 }
 
-/// A recording of a network.
+/// A replayed network.
 #[derive(Debug)]
 struct Recorded(Arc<Replay>);
 
@@ -78,7 +78,7 @@ fn asked(exchange: &Exchange) -> fixture::Asked<'_> {
     }
 }
 
-/// Fields of one name become the lines of one value.
+/// Headers of one name become the lines of one value.
 fn response(answer: &Answer) -> fixture::Response {
     let mut headers = BTreeMap::<String, String>::new();
     for (name, value) in &answer.headers {

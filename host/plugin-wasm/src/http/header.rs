@@ -1,6 +1,6 @@
-//! Which fields a plugin may send, and which go along to another origin. Pure.
+//! Which headers a plugin may send, and which follow a redirect to another origin. Pure.
 
-/// Fields that are the host's: they frame the message, name the server or carry what the host keeps from plugins.
+/// Headers reserved for the host: framing, routing, and those with secrets.
 const OF_THE_HOST: &[&str] = &[
     "host",
     "content-length",
@@ -15,7 +15,7 @@ const OF_THE_HOST: &[&str] = &[
     "accept-encoding",
 ];
 
-/// Fields that follow a redirect to another origin. Everything else might be a credential.
+/// Headers that follow a redirect to another origin. Any other might be a credential.
 const CROSSING_ORIGINS: &[&str] = &["accept", "accept-language", "user-agent", "range"];
 
 /// Whether a plugin may set this field of a request.
@@ -24,7 +24,7 @@ pub(crate) fn guest_may_send(name: &str) -> bool {
     is_name(name) && !OF_THE_HOST.contains(&lower.as_str()) && !lower.starts_with("proxy-")
 }
 
-/// Whether the field goes along when a redirect leads to another origin.
+/// Whether the header follows a redirect to another origin.
 pub(crate) fn crosses_origins(name: &str) -> bool {
     CROSSING_ORIGINS
         .iter()

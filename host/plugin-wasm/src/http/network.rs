@@ -1,5 +1,5 @@
-//! One request, one answer. The real network is `egress`'s client, which connects only to addresses that it has checked
-//! itself.
+//! The network of plugins: one request, one response. The real one uses `egress`'s client, which checks every address
+//! that it connects to.
 
 use std::{
     error::Error,
@@ -29,37 +29,37 @@ const IDLE_CONNECTIONS: usize = 4;
 pub struct Exchange {
     /// Upper-case.
     pub method: String,
-    /// Where it goes.
+    /// The URL.
     pub url: Url,
     /// Lower-case names and values.
     pub headers: Vec<(String, String)>,
-    /// What is sent.
+    /// The body.
     pub body: Bytes,
-    /// To which addresses it may connect.
+    /// The addresses that it may connect to.
     pub reach: Reach,
-    /// What the call has seen of the names that the user gave.
+    /// What earlier requests of the call learned about names.
     pub pins: Arc<Pins>,
-    /// What it goes through; names are then looked up there.
+    /// The proxy, which then resolves names.
     pub proxy: Option<SafeUrl>,
-    /// The longest body, inflated, that is taken.
+    /// The longest accepted body, decompressed.
     pub max_bytes: u64,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
     pub status: u16,
     /// Lower-case names and values.
     pub headers: Vec<(String, String)>,
-    /// The body, inflated.
+    /// The body, decompressed.
     pub body: Bytes,
 }
 
-/// Why nothing came back.
+/// Why an exchange failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// The host leads to addresses that it may not lead to.
+    /// All addresses of the host are forbidden.
     #[error("the host has no public address")]
     BlockedAddress,
     /// It took too long.
@@ -76,23 +76,23 @@ pub enum NetworkError {
     Failed(String),
 }
 
-/// The answer to an exchange, to come.
+/// The future of an exchange.
 pub type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<Answer, NetworkError>> + Send + 'a>>;
 
-/// Whatever answers requests: the Internet, or a recording of it. It follows no redirect and keeps no cookie.
+/// Answers requests: the Internet, or a recording. It follows no redirects and keeps no cookies.
 pub trait Network: Send + Sync + fmt::Debug {
-    /// Answers one request. Dropping the future gives the request up.
+    /// Sends one request. Dropping the future cancels it.
     fn exchange(&self, exchange: Exchange) -> Exchanged<'_>;
 }
 
-/// How the real network is to be used.
+/// Configuration of the real network.
 #[derive(Debug, Clone, Default)]
 pub struct InternetConfig {
-    /// What requests say they come from, unless the plugin says something else.
+    /// The `User-Agent`, unless the plugin sets one.
     pub user_agent: String,
     /// Authorities to trust (DER), besides the usual ones.
     pub extra_roots: Vec<Vec<u8>>,
-    /// What looks names up.
+    /// The name resolver.
     pub names: Names,
 }
 
@@ -100,17 +100,16 @@ pub struct InternetConfig {
 #[derive(Debug, Clone)]
 pub struct Internet {
     client: HttpClient,
-    /// A lock, since requests run side by side; it is held for a moment only.
     pace: Arc<Mutex<Pace>>,
 }
 
-/// Why there is no network.
+/// Why the network could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set up HTTP for plugins")]
 pub struct InternetError(#[source] Box<dyn Error + Send + Sync>);
 
 impl Internet {
-    /// A network that is used so.
+    /// Creates the network.
     pub fn new(config: &InternetConfig) -> Result<Self, InternetError> {
         let client = HttpClient::new(ClientConfig {
             user_agent: config.user_agent.clone(),
@@ -125,7 +124,7 @@ impl Internet {
         })
     }
 
-    /// The same network for one more plugin: connections are shared, the pace at which it may ask sites is its own.
+    /// The same network for another plugin: connections are shared, rate limits are its own.
     #[must_use]
     pub fn for_plugin(&self) -> Self {
         Self {
@@ -134,7 +133,7 @@ impl Internet {
         }
     }
 
-    /// Waits until the site may be asked once more. Others may be while what is returned lives.
+    /// Waits for the rate limit of the site. The returned permit occupies one of the site's connections.
     async fn wait_for_turn(&self, url: &Url) -> OwnedSemaphorePermit {
         let site = url.origin().ascii_serialization();
         let pace = || self.pace.lock().expect("nobody panics while holding the pace");

@@ -1,5 +1,4 @@
-//! How fast, and over how many connections, a plugin may ask one site, whatever it is called for: the site sees one
-//! polite client. Pure.
+//! Rate and connection limits per site, for all calls of a plugin together: a site sees one polite client. Pure.
 
 use std::{
     collections::HashMap,
@@ -9,19 +8,19 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-/// Requests that may come at once after a pause.
+/// Requests that may be sent at once after a pause.
 const BURST: u32 = 20;
 
 /// The time between requests after that.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Requests on their way to one site at once, of all calls together: what a browser opens.
+/// Concurrent requests to one site, of all calls together: as in browsers.
 const CONNECTIONS: usize = 6;
 
-/// Sites remembered at once; more are only met by a plugin that wanders, and then the oldest do not matter.
+/// Bounds the table; only a crawling plugin exceeds it, and then the oldest sites do not matter.
 const MAX_SITES: usize = 256;
 
-/// When the next request to each site may go.
+/// The rate limits of all sites.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     sites: HashMap<String, Site>,
@@ -29,18 +28,18 @@ pub(crate) struct Pace {
 
 #[derive(Debug)]
 struct Site {
-    /// When all requests so far would be paid for, one each [`INTERVAL`].
+    /// When all requests so far would have been sent at one per [`INTERVAL`].
     paid: Instant,
     connections: Arc<Semaphore>,
 }
 
 impl Pace {
-    /// The connections to `site`; a request has one until its answer is there.
+    /// The connections to `site`; a request holds one until its response is complete.
     pub(crate) fn connections(&mut self, site: &str, now: Instant) -> Arc<Semaphore> {
         Arc::clone(&self.site(site, now).connections)
     }
 
-    /// Takes the next turn at `site`; answers how long to wait for it.
+    /// Reserves the next request to `site`; returns the wait before it.
     pub(crate) fn take(&mut self, site: &str, now: Instant) -> Duration {
         let site = self.site(site, now);
         site.paid = site.paid.max(now) + INTERVAL;

@@ -1,5 +1,5 @@
-//! What the calls of a plugin share over the network, as a browser's profile does: cookies, and responses that the
-//! plugin asked to keep. All of it is bounded.
+//! The network state that the calls of a plugin share, like a browser profile: cookies, and cached responses. All of it
+//! is bounded.
 
 use std::{
     collections::HashMap,
@@ -23,19 +23,19 @@ const MAX_COOKIE_BYTES: usize = 4096;
 /// The most cookies; a plugin has a handful of sites with a handful each.
 const MAX_COOKIES: usize = 300;
 
-/// The longest time for which a response is kept.
+/// The longest time that a response is cached.
 const MAX_LIFETIME: Duration = Duration::from_hours(1);
 
-/// Bodies of kept responses together.
+/// Cached bodies together.
 const MAX_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The most responses that are kept, be they as small as they are.
+/// The most cached responses of any size.
 const MAX_CACHED: usize = 256;
 
-/// Names a request with everything that is sent, without telling any of it.
+/// Hash of a request with everything that is sent.
 pub(crate) type CacheKey = [u8; SHA256_OUTPUT_LEN];
 
-/// A plugin's profile. The locks are never held while waiting.
+/// A plugin's profile. No lock is held across an await.
 #[derive(Default)]
 pub struct Profile {
     is_loaded: OnceCell<()>,
@@ -53,7 +53,7 @@ impl fmt::Debug for Profile {
 #[derive(Default)]
 struct Jar {
     cookies: CookieStore,
-    /// Whether there are cookies that the vault does not have.
+    /// Whether there are cookies that are not stored in the vault yet.
     has_news: bool,
 }
 
@@ -61,7 +61,7 @@ struct Jar {
 struct Cache(HashMap<CacheKey, (Instant, Response)>);
 
 impl Profile {
-    /// Takes what the vault has of earlier runs of the host, the first time.
+    /// Loads the stored cookies on first use.
     pub(crate) async fn load(&self, vault: &dyn Vault) {
         let load = || async {
             let cookies = vault.cookies().await.unwrap_or_default();
@@ -72,7 +72,7 @@ impl Profile {
         self.is_loaded.get_or_init(load).await;
     }
 
-    /// Gives the vault those cookies that are to outlive the host, if there are new ones.
+    /// Stores persistent cookies in the vault, if any changed.
     pub(crate) async fn save(&self, vault: &dyn Vault) {
         let mut saved = Vec::new();
         {
@@ -88,7 +88,7 @@ impl Profile {
         vault.keep_cookies(saved).await;
     }
 
-    /// Keeps a cookie that a response from `url` sets, if the site may set it.
+    /// Stores a cookie from a response of `url`, if the site may set it.
     pub(crate) fn set_cookie(&self, text: &str, url: &Url) {
         let Ok(cookie) = RawCookie::parse(text) else { return };
         let is_everybodys = |domain: &str| Some(domain) != url.host_str() && is_public_suffix(domain);
@@ -102,7 +102,7 @@ impl Profile {
         if jar.cookies.iter_any().count() >= MAX_COOKIES && !is_known {
             return;
         }
-        // One that the jar refuses (another domain, malformed) is one that the site may not set.
+        // The jar refuses cookies for other domains and malformed ones.
         jar.has_news |= jar.cookies.insert_raw(&cookie, url).is_ok();
     }
 
@@ -119,14 +119,14 @@ impl Profile {
         jar.cookies.iter_any().map(|cookie| cookie.value().to_owned()).collect()
     }
 
-    /// The response to this request, if it is kept and still good.
+    /// The cached response to this request, unless expired.
     pub(crate) fn cached(&self, key: &CacheKey) -> Option<Response> {
         let cache = self.cache();
         let (until, response) = cache.0.get(key)?;
         (*until > Instant::now()).then(|| response.clone())
     }
 
-    /// Keeps a response for a while; nothing else is pushed out for it.
+    /// Caches a response; nothing else is evicted for it.
     pub(crate) fn keep(&self, key: CacheKey, response: &Response, lifetime: Duration) {
         let (mut cache, now) = (self.cache(), Instant::now());
         cache.0.retain(|_, (until, _)| *until > now);
@@ -148,7 +148,7 @@ impl Profile {
     }
 }
 
-/// Names a request by its URL and the fields that are sent with it.
+/// The key of a request: its URL and headers.
 pub(crate) fn cache_key(url: &Url, headers: &[(String, String)]) -> CacheKey {
     let mut context = Context::new(&SHA256);
     let fields = headers.iter().flat_map(|(name, value)| [name, value]);

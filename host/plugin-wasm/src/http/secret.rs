@@ -21,23 +21,23 @@ const MAX_FIELDS: usize = 32;
 /// The shortest value that is searched for in responses: shorter ones occur in a page by chance.
 const MIN_SCRUBBED_BYTES: usize = 4;
 
-/// Where a secret goes in a request.
+/// The position of a secret in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SecretPosition {
     Header,
     Query,
     Form,
 }
 
-/// A field of a request whose value has secrets in it.
+/// A part of a request whose value contains secrets.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
-    place: Place,
+    position: SecretPosition,
     name: String,
     template: Template,
 }
 
-/// A value of a response that becomes a secret.
+/// A value of a response to store as a secret.
 #[derive(Debug, Clone)]
 pub(crate) enum Capture {
     /// At this pointer of its JSON, under this name.
@@ -47,16 +47,16 @@ pub(crate) enum Capture {
 }
 
 impl Request {
-    /// Notes a field whose value the host fills in.
-    pub(crate) fn add_secret(&mut self, place: Place, name: &str, template: &str) {
-        if place == Place::Header && !header::guest_may_send(name) {
+    /// Adds a part whose value the host fills in.
+    pub(crate) fn add_secret(&mut self, position: SecretPosition, name: &str, template: &str) {
+        if position == SecretPosition::Header && !header::guest_may_send(name) {
             self.reject(format!("the field {name} is not for plugins to set"));
         } else if self.secrets.len() >= MAX_FIELDS {
             self.reject("too many secret fields");
         } else {
             match Template::parse(template) {
                 Ok(template) => self.secrets.push(Field {
-                    place,
+                    position,
                     name: name.to_owned(),
                     template,
                 }),
@@ -65,7 +65,7 @@ impl Request {
         }
     }
 
-    /// Notes a value that becomes a secret.
+    /// Adds a value to capture.
     pub(crate) fn add_capture(&mut self, capture: Capture) {
         if self.captures.len() >= MAX_FIELDS {
             self.reject("too many captures");
@@ -76,7 +76,7 @@ impl Request {
 
     /// Whether its body has secrets.
     pub(crate) fn has_secret_form(&self) -> bool {
-        self.secrets.iter().any(|field| field.place == Place::Form)
+        self.secrets.iter().any(|field| field.position == SecretPosition::Form)
     }
 }
 
@@ -109,18 +109,18 @@ impl Unlocked {
         })
     }
 
-    /// Those of `fields` whose secrets are bound to the host of `url`, filled in. After a redirect that may be none.
-    pub(crate) fn fill(&self, fields: &[Field], url: &Url) -> Vec<(Place, String, Secret)> {
+    /// Fills those of `fields` that may be sent to `url`. After a redirect there may be fewer.
+    pub(crate) fn fill(&self, fields: &[Field], url: &Url) -> Vec<(SecretPosition, String, Secret)> {
         let fill = |field: &Field| {
             let value = field.template.fill(|name| self.secrets.get(name)?.for_url(url)).ok()?;
-            Some((field.place, field.name.clone(), value))
+            Some((field.position, field.name.clone(), value))
         };
         fields.iter().filter_map(fill).collect()
     }
 
-    /// The name of a secret that occurs in `target`, the target of a redirect, and is not bound to its host. Sites that
-    /// copy the query of a request into their redirects would disclose it to the other host; the request fails instead.
-    pub(crate) fn carried_by(&self, target: &Url) -> Option<&str> {
+    /// The name of a secret that `target` contains but may not be sent there: some sites redirect with all parameters
+    /// that they received.
+    pub(crate) fn leaked_by(&self, target: &Url) -> Option<&str> {
         let mut unbound = self
             .secrets
             .iter()
@@ -134,7 +134,7 @@ impl Unlocked {
             .map(|(name, _)| name.as_str())
     }
 
-    /// Takes what is to be captured out of an answer from `url` and keeps it.
+    /// Stores the values to capture from a response of `url`.
     pub(crate) async fn capture(
         &mut self,
         captures: &[Capture],
@@ -181,7 +181,7 @@ impl Unlocked {
                     }
                 }
                 if let Cow::Owned(clean) = replace(url.as_str().as_bytes(), form.as_bytes(), name.as_bytes()) {
-                    // A URL that is none without the secret is cut down to its site.
+                    // If the URL is invalid without the secret, keep only its site.
                     let clean = Url::parse(&String::from_utf8_lossy(&clean));
                     *url = clean.or_else(|_| url.join("/")).unwrap_or_else(|_| url.clone());
                 }
@@ -198,7 +198,7 @@ fn forms(value: &str) -> BTreeSet<String> {
     spellings(value)
 }
 
-/// The text or number at `pointer`, and how it is written.
+/// The text or number at `pointer`, and its spelling.
 fn json_value(body: &[u8], pointer: &str) -> Option<(String, Option<String>)> {
     let text = std::str::from_utf8(body).ok()?;
     let found = search::json_at(text, pointer).ok().flatten()?.trim();

@@ -1,4 +1,4 @@
-//! What the user gave for the site of a task, as requests to that site carry it.
+//! The user's cookies and headers for the site of a task.
 
 use data_encoding::BASE64;
 use transfer::RequestOptions;
@@ -6,7 +6,7 @@ use url::Url;
 
 use super::header;
 
-/// What the user gave for a task's own site. It goes there, and the plugin never sees it.
+/// The user's cookies and headers for a task's own site. They are only sent there, and the plugin never sees them.
 #[derive(Debug, Clone)]
 pub struct TaskSite {
     url: Url,
@@ -14,7 +14,7 @@ pub struct TaskSite {
 }
 
 impl TaskSite {
-    /// What goes along with requests to the site of `url`; nothing, if the user gave nothing.
+    /// Takes them from the options for `url`.
     pub fn new(url: Url, request: RequestOptions) -> Self {
         Self { url, request }
     }

@@ -1,5 +1,4 @@
-//! What a call has used so far, and which limit ended it; what all calls use together. Pure; the engine tells it what
-//! happens.
+//! Resource usage of one call and of all calls together, and which limit ended a call. Pure.
 
 use std::{
     sync::{
@@ -38,7 +37,7 @@ impl Meter {
         }
     }
 
-    /// Time was spent computing: a tick in guest code, or the host's work for it.
+    /// Charges computing time: a tick of guest code, or the host's work for it.
     pub(crate) fn charge(&mut self, spent: Duration) -> Result<(), Exceeded> {
         self.cpu_used = self.cpu_used.saturating_add(spent);
         if self.cpu_used > self.cpu_budget {
@@ -47,7 +46,7 @@ impl Meter {
         Ok(())
     }
 
-    /// How long it may still compute.
+    /// The remaining computing time.
     pub(crate) fn cpu_left(&self) -> Duration {
         self.cpu_budget.saturating_sub(self.cpu_used)
     }
@@ -86,7 +85,7 @@ impl Meter {
     }
 }
 
-/// Memory that several calls share: there are more of them than may use as much as each is allowed.
+/// A memory limit that several calls share, lower than the sum of their own limits.
 #[derive(Debug)]
 pub(crate) struct Share {
     limit: usize,
@@ -111,7 +110,7 @@ impl Share {
     }
 }
 
-/// What one call has of every share that it is in; given back when it ends.
+/// The memory that one call has taken from its shares; returned on drop.
 #[derive(Debug)]
 pub(crate) struct Taken {
     shares: [Arc<Share>; 2],
@@ -123,7 +122,7 @@ impl Taken {
         Self { shares, bytes: 0 }
     }
 
-    /// Takes more of all shares, or of none.
+    /// Takes from all shares or from none.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         let [first, second] = &self.shares;
         if !first.take(bytes) {

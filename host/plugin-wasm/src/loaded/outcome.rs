@@ -1,4 +1,4 @@
-//! From how a guest ended to why the call failed.
+//! Maps errors of the engine and of guests to faults.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::{
 /// The longest text of an error that is kept.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// The frames of a crash that are kept.
+/// The recorded frames of a crash.
 const MAX_FRAMES: usize = 16;
 
-/// What an error of the engine means.
+/// Maps an error of the engine.
 pub(crate) fn fault(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -> PluginFault {
     if let Some(fault) = error.downcast_ref::<PluginFault>() {
         return fault.clone();
@@ -27,7 +27,7 @@ pub(crate) fn fault(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -> 
     if let Some(Trap::StackOverflow) = error.downcast_ref() {
         return PluginFault::Limit(Exceeded::Stack);
     }
-    // A guest that is refused memory ends like one that panics.
+    // A guest that is refused memory traps like one that panics.
     if let Some(refused) = meter.refused() {
         return PluginFault::Limit(refused);
     }
@@ -46,7 +46,7 @@ fn frames(error: &wasmtime::Error) -> Vec<String> {
         .collect()
 }
 
-/// A text of a guest, cut to a length that can be shown and stored.
+/// Truncates a guest's text for display and storage.
 pub(crate) fn clipped(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
     text

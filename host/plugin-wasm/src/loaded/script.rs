@@ -1,5 +1,5 @@
-//! Plugins that are scripts: text, handed to the one component that runs all of them. In every call it is a fresh instance,
-//! which can do what any plugin can do and nothing else.
+//! Script plugins: text that one component, the script engine, interprets. Every call has a fresh instance, with the
+//! same restrictions as any plugin.
 
 use std::{fmt, io::Read as _, sync::Arc};
 
@@ -78,7 +78,7 @@ impl Script {
     }
 }
 
-/// The interfaces that stand for a script's functions.
+/// The interfaces of a script's functions.
 pub(crate) fn exports(functions: &[String]) -> Vec<String> {
     let interfaces = [("resolve", "resolver"), ("preview", "previewer")];
     let has = |function: &str| functions.iter().any(|has| has == function);

@@ -131,9 +131,10 @@ async fn what_this_host_does_not_offer_yet_says_so_when_it_is_called() {
 
 #[tokio::test]
 async fn an_import_that_nobody_knows_is_refused_by_its_name() {
-    let stranger = r#"(component (import "evil:kernel/memory@1.0.0" (instance (export "peek" (func (result u8))))))"#;
+    let unknown_import =
+        r#"(component (import "evil:kernel/memory@1.0.0" (instance (export "peek" (func (result u8))))))"#;
     assert_eq!(
-        refused(wat::parse_str(stranger).unwrap()).await,
+        refused(wat::parse_str(unknown_import).unwrap()).await,
         "evil:kernel/memory@1.0.0"
     );
     let unknown_function = changed(

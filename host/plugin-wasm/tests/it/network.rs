@@ -118,10 +118,10 @@ async fn certificates_are_believed_only_from_authorities() {
         Certificate::WrongName,
     ] {
         let origin = Origin::start_tls(vec![resource()], certificate);
-        let stranger = simply(origin.url(PATH), Reach::Anywhere, 10).await;
+        let unknown_import = simply(origin.url(PATH), Reach::Anywhere, 10).await;
         assert!(
-            matches!(stranger, Err(NetworkError::Tls(_))),
-            "{certificate:?}: {stranger:?}"
+            matches!(unknown_import, Err(NetworkError::Tls(_))),
+            "{certificate:?}: {unknown_import:?}"
         );
         let pem: String = origin
             .authority_pem()

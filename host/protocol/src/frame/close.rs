@@ -12,7 +12,7 @@ pub const SERVICE_RESTART_REASON: &str = "service-restart";
 /// The code of both: going away (RFC 6455 §7.4.1).
 pub const GOING_AWAY: u16 = 1001;
 
-/// What came first was no proof, or a wrong one (RFC 6455: policy violation).
+/// The first request was not a proof, or the proof was wrong (RFC 6455: policy violation).
 pub const UNAUTHORIZED: u16 = 1008;
 /// The reason that goes with [`UNAUTHORIZED`].
 pub const UNAUTHORIZED_REASON: &str = "unauthorized";

@@ -10,7 +10,7 @@ use crate::{frame::error::RpcError, frame::misfit};
 /// The notification that carries an event; its params are [`crate::ServiceEventParams`].
 pub const SERVICE_EVENT: &str = "service.event";
 
-/// Names a call, so that its reply finds it: a text or a signed 64-bit integer.
+/// Identifies a call and its reply: a text or a signed 64-bit integer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id {
     /// A number.
@@ -61,20 +61,20 @@ impl<'de> Deserialize<'de> for Id {
 /// A call, or a notification if it has no id.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Which reply belongs to it.
+    /// The id; `None` for a notification.
     pub id: Option<Id>,
-    /// What is called.
+    /// The method.
     pub method: String,
-    /// With what, still as text.
+    /// The params, not parsed yet.
     pub params: Option<Box<RawValue>>,
 }
 
 /// An answer.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// Whose; `None` if the call could not be read.
+    /// The id of the call; `None` if the call could not be parsed.
     pub id: Option<Id>,
-    /// How it went.
+    /// The result or error.
     pub outcome: Result<Box<RawValue>, RpcError>,
     /// The sequence of the newest event that the call caused, if the client asked for it.
     pub sequence: Option<u64>,
@@ -85,7 +85,7 @@ pub struct Reply {
 pub enum ServerFrame {
     /// The answer to a call.
     Reply(Reply),
-    /// Something that happened.
+    /// A notification.
     Notification {
         /// What.
         method: String,
@@ -113,7 +113,7 @@ struct Envelope<'a> {
     sequence: Option<u64>,
 }
 
-/// A member that is there, even as `null`.
+/// Distinguishes `null` from a missing member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -149,7 +149,7 @@ impl<'a> Envelope<'a> {
 }
 
 impl Request {
-    /// Reads a frame as a server does. The error is to be answered with `id: null`.
+    /// Parses a frame on a server. The error must be answered with `id: null`.
     pub fn read(text: &str) -> Result<Self, RpcError> {
         let envelope = Envelope::read(text)?;
         if envelope.result.is_some() || envelope.error.is_some() || envelope.sequence.is_some() {
@@ -180,7 +180,7 @@ impl Request {
 }
 
 impl ServerFrame {
-    /// Reads a frame as a client does.
+    /// Parses a frame on a client.
     pub fn read(text: &str) -> Result<Self, RpcError> {
         let envelope = Envelope::read(text)?;
         if let Some(method) = envelope.method {

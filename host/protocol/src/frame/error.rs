@@ -1,4 +1,4 @@
-//! Why a call failed.
+//! Errors of calls.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -24,9 +24,9 @@ pub mod code {
 pub struct RpcError {
     /// One of [`code`].
     pub code: i64,
-    /// What people read.
+    /// For the user.
     pub message: String,
-    /// What programs read; application errors alone have it.
+    /// For programs; only application errors have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<ErrorData>>,
 }
@@ -34,7 +34,7 @@ pub struct RpcError {
 /// More about an application error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorData {
-    /// What decides.
+    /// The code.
     pub code: ErrorCode,
     /// Whether the same call may succeed later.
     pub retryable: bool,
@@ -67,7 +67,7 @@ pub enum ErrorCode {
     Unavailable,
     /// It took too long.
     Timeout,
-    /// Somebody called it off.
+    /// It was cancelled.
     Cancelled,
     /// This build cannot do it.
     Unsupported,
@@ -81,7 +81,7 @@ macro_rules! reasons {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
         pub enum Reason {
             $($(#[$doc])* #[serde(rename = $text)] $name,)+
-            /// A cause that this version has no name for.
+            /// A cause that this version does not know.
             #[serde(rename = "unknown")]
             Unknown,
         }
@@ -239,7 +239,7 @@ impl RpcError {
         self
     }
 
-    /// What decides, if the method refused.
+    /// The code, if the method refused.
     pub fn application_code(&self) -> Option<ErrorCode> {
         self.data.as_ref().map(|data| data.code)
     }

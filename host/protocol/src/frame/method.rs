@@ -1,4 +1,4 @@
-//! What can be called.
+//! The methods of the protocol.
 
 macro_rules! methods {
     ($($(#[$doc:meta])+ $family:ident { $($name:ident = $text:literal),+ $(,)? })+) => {
@@ -9,7 +9,7 @@ macro_rules! methods {
             $($($name,)+)+
         }
 
-        /// Methods of one subject: whoever answers one of them answers all of them.
+        /// Methods of one subject, all answered by the same component.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum MethodFamily {
             $($(#[$doc])+ $family,)+
@@ -161,8 +161,8 @@ impl Method {
         self.family() == MethodFamily::Agent
     }
 
-    /// Whether it may take long, so that it runs beside the others and only [`crate::SLOW_LANE`] of them at
-    /// once on a connection. Previews are not counted: whoever runs plugins bounds their calls.
+    /// Whether it may take long, so that it runs beside the others and only [`crate::SLOW_LANE`] of them at once on a
+    /// connection. Previews are not counted, because plugin calls have their own limits.
     pub fn is_slow(self) -> bool {
         matches!(
             self,

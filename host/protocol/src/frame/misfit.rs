@@ -1,5 +1,5 @@
-//! Records out of JSON, and what to say of JSON that does not fit: where, and what belongs there. What was there instead
-//! is not said again; it may be a secret that came to the wrong place.
+//! Parses records from JSON. Errors have the path and the expected type, but never the value found, which may be a
+//! misplaced secret.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ impl std::error::Error for Misfit {}
 
 /// Reads a record from a JSON text.
 pub fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misfit> {
-    // Only what does not fit pays for knowing where.
+    // Only the error path pays for tracking the position.
     serde_json::from_slice(text).or_else(|error| {
         located(&mut serde_json::Deserializer::from_slice(text)).and_then(|_: T| {
             // The record is whole; more comes behind it.

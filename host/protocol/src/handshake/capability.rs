@@ -1,4 +1,4 @@
-//! What a side can do beyond the protocol's version.
+//! Optional features beyond the protocol's version.
 
 /// The client wants the event sequence of a write in its reply.
 pub const CLIENT_SEQUENCES: &str = "client.sequences";

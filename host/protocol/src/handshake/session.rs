@@ -1,11 +1,11 @@
-//! How a connection begins and ends.
+//! The begin and end of a session: hello and shutdown.
 
 use serde::{Deserialize, Serialize};
 
 /// The one version of the protocol so far.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// Who somebody is.
+/// The role of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {

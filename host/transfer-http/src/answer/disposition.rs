@@ -5,7 +5,6 @@ use percent_encoding::percent_decode;
 
 use crate::client::text::decode_guessing;
 
-/// What a `Content-Disposition` says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Disposition {
     /// Whether the body is meant to be saved (`attachment`).
@@ -15,11 +14,11 @@ pub(crate) struct Disposition {
 }
 
 impl Disposition {
-    /// Reads a header value, bytes as sent. What is broken is passed over.
+    /// Parses a header value, bytes as sent. Broken parts are skipped.
     pub(crate) fn parse(value: &[u8]) -> Self {
         let mut parts = split_parameters(value).into_iter();
         let kind = parts.next().unwrap_or_default();
-        // Some servers leave the type out and begin with the name.
+        // Some servers omit the type and start with the name.
         let has_kind = !kind.contains(&b'=');
         let mut plain = None;
         let mut extended = None;
@@ -62,7 +61,7 @@ fn split_parameters(value: &[u8]) -> Vec<Vec<u8>> {
     parts
 }
 
-/// Takes the quotes off. A backslash escapes only quotes and backslashes: browsers of Windows send paths with bare ones.
+/// Removes quotes. A backslash escapes only quotes and backslashes: browsers of Windows send paths with bare ones.
 fn unquote(value: &[u8]) -> Vec<u8> {
     let Some(inner) = value.strip_prefix(b"\"") else {
         return value.to_vec();
@@ -82,7 +81,7 @@ fn unquote(value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// `charset'language'percent-encoded` (RFC 8187). `None` if it is not that, so that a plain name can stand in.
+/// `charset'language'percent-encoded` (RFC 8187). `None` if malformed, so that the plain name is used.
 fn decode_extended(value: &[u8]) -> Option<String> {
     let value = unquote(value);
     let mut parts = value.splitn(3, |byte| *byte == b'\'');
@@ -94,7 +93,7 @@ fn decode_extended(value: &[u8]) -> Option<String> {
         .map(std::borrow::Cow::into_owned)
 }
 
-/// A name in no declared encoding: UTF-8 if it is valid, else what its bytes look like (GBK, Shift-JIS, Latin-1 …).
+/// A name in no declared encoding: UTF-8 if it is valid, else guessed from its bytes (GBK, Shift-JIS, Latin-1 …).
 /// Percent signs that decode to UTF-8 are decoded, as browsers do.
 fn decode_plain(bytes: &[u8]) -> String {
     let unescaped: Vec<u8> = percent_decode(bytes).collect();

@@ -1,4 +1,4 @@
-//! What a file is called when nobody said: by its server, by its URL, or by its type.
+//! The name of a file without a chosen one: from its server, its URL or its type.
 
 use percent_encoding::percent_decode_str;
 use transfer::{FileName, SafeUrl};
@@ -8,9 +8,9 @@ use crate::{
     client::{head::ResponseHead, text::decode_guessing},
 };
 
-/// The name for the body of `head`: from its disposition, from the URL it came from or the one that was asked for,
-/// from its media type, or `download`.
-pub(crate) fn of_response(head: &ResponseHead, asked: &SafeUrl, came_from: &SafeUrl) -> FileName {
+/// The name for the body of `head`: from its disposition, from the final URL or the requested one, from its media type,
+/// or `download`.
+pub(crate) fn of_response(head: &ResponseHead, requested: &SafeUrl, final_url: &SafeUrl) -> FileName {
     let disposed = head
         .get("content-disposition")
         .and_then(|value| Disposition::parse(value).name);
@@ -20,14 +20,15 @@ pub(crate) fn of_response(head: &ResponseHead, asked: &SafeUrl, came_from: &Safe
     {
         return name;
     }
-    let (asked, came_from) = (of_url(asked), of_url(came_from));
-    // A redirect often leads to a name made by a storage service; a name with an extension is the one people know.
+    let (requested, final_url) = (of_url(requested), of_url(final_url));
+    // After a redirect the URL often has a storage service's own name; the one with an extension is more likely the
+    // real one.
     let has_extension =
         |name: &Option<FileName>| name.as_ref().is_some_and(|name| !name.split_extension().1.is_empty());
-    let of_url = if has_extension(&came_from) || !has_extension(&asked) {
-        came_from.or(asked)
+    let of_url = if has_extension(&final_url) || !has_extension(&requested) {
+        final_url.or(requested)
     } else {
-        asked
+        requested
     };
     of_url.unwrap_or_else(|| {
         let media_type = head.media_type().unwrap_or_default();
@@ -75,10 +76,10 @@ fn preferred_extension(media_type: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn check(headers: &[(&str, &str)], asked: &str, came_from: &str, expected: &str) {
-        let (asked, came_from) = (SafeUrl::parse(asked).unwrap(), SafeUrl::parse(came_from).unwrap());
+    fn check(headers: &[(&str, &str)], requested: &str, final_url: &str, expected: &str) {
+        let (requested, final_url) = (SafeUrl::parse(requested).unwrap(), SafeUrl::parse(final_url).unwrap());
         assert_eq!(
-            of_response(&ResponseHead::of(200, headers), &asked, &came_from).as_str(),
+            of_response(&ResponseHead::of(200, headers), &requested, &final_url).as_str(),
             expected
         );
     }

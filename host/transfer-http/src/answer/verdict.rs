@@ -1,5 +1,4 @@
-//! What a response is worth: every answer is held against what was asked for and what is known of the file, before a
-//! byte of it is believed. Pure.
+//! Checks every response against the request and the known facts of the file, before a byte of it is used. Pure.
 
 use std::time::SystemTime;
 
@@ -7,12 +6,12 @@ use transfer::{Failure, FileName, Source, failure::FailureKind, validator};
 
 use crate::{answer::disposition::Disposition, client::fetch::RangeWish, client::head::ResponseHead};
 
-/// What is known of the file. Grows with the first response, and holds for all later ones.
+/// The known facts of the file: learned from the first response; all later ones must agree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Facts {
     /// Size in bytes.
     pub(crate) total: Option<u64>,
-    /// The entity tag, as sent; weak ones included.
+    /// The entity tag, as sent, possibly weak.
     pub(crate) etag: Option<String>,
     /// The modification time, as sent.
     pub(crate) last_modified: Option<String>,
@@ -21,7 +20,7 @@ pub(crate) struct Facts {
 /// A response that can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The body is the bytes from the start that was asked for up to `end`.
+    /// The body is the range from the requested start up to `end`.
     Part {
         /// One past the last byte of the body.
         end: u64,
@@ -33,21 +32,21 @@ pub(crate) enum Verdict {
         /// Its size, if announced.
         length: Option<u64>,
     },
-    /// The file has no bytes from the start on that was asked for.
+    /// The requested start is beyond the end of the file.
     PastEnd {
-        /// The file's size, if the server says it.
+        /// The file's size, if the server sends it.
         total: Option<u64>,
     },
 }
 
-/// A response that cannot be used as it is.
+/// Why a response cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Objection {
     /// It belongs to another version of the file.
     Changed(String),
-    /// The server sends the whole file although a part was asked for.
+    /// The server sent the whole file although a range was requested.
     IgnoresRanges,
-    /// It is an error.
+    /// It is an error, or violates the protocol.
     Failed(Failure),
 }
 
@@ -58,9 +57,9 @@ impl From<Failure> for Objection {
 }
 
 impl Facts {
-    /// What a usable response says of the file.
+    /// The facts in a usable response.
     pub(crate) fn of(head: &ResponseHead, verdict: Verdict) -> Self {
-        // A folded line has line ends in it, and what is known here may be sent back: it is no validator.
+        // A folded header line contains line ends. Validators are sent back, so such a value must not become one.
         let text = |name| {
             head.text(name)
                 .filter(|text| validator::is_comparable(text))
@@ -84,8 +83,8 @@ impl Facts {
             .filter(|etag| etag.starts_with('"') && etag.len() > 2 && validator::is_entity_tag(etag))
     }
 
-    /// The validator for `If-Range`. A weak tag may not be used there; a date may, and servers compare it exactly. What is
-    /// outside the grammar is compared here with what the server says, and never sent to it.
+    /// The validator for `If-Range`. A weak tag may not be used there; a date may, and servers compare it exactly.
+    /// Values outside the grammar are only compared, never sent.
     pub(crate) fn if_range(&self) -> Option<String> {
         let date = self
             .last_modified
@@ -99,7 +98,7 @@ impl Facts {
         self.etag.is_none() && self.last_modified.is_none()
     }
 
-    /// Why `other` is another version of the file, if that can be seen.
+    /// Evidence that `other` describes another version of the file.
     fn contradiction(&self, other: &Self) -> Option<String> {
         let differ = |one: &Option<String>, other: &Option<String>| match (one, other) {
             (Some(one), Some(other)) => one != other,
@@ -111,7 +110,7 @@ impl Facts {
             return Some(format!("its size was {known} bytes and is now {answered}"));
         }
         if differ(&self.etag, &other.etag) {
-            // Compressing or clustered servers add to a tag's weakness what they like; strength itself is no change.
+            // Compressing or clustered servers vary the weakness of a tag: that alone is no change.
             let plain = |tag: &Option<String>| tag.as_deref().map(|tag| tag.trim_start_matches("W/").to_owned());
             if plain(&self.etag) != plain(&other.etag) {
                 return Some("its entity tag is another one".to_owned());
@@ -125,7 +124,7 @@ impl Facts {
     }
 }
 
-/// Holds the response `head` against the `wish` it answers and the `known` facts.
+/// Checks the response `head` against the requested range `wish` and the `known` facts.
 pub(crate) fn judge(
     wish: Option<&RangeWish>,
     known: &Facts,
@@ -173,7 +172,7 @@ fn mismatch(why: impl Into<String>) -> Failure {
     Failure::new(FailureKind::RangeMismatch, why)
 }
 
-/// The announced size of a whole file; unknown if the body is encoded, because then it is the encoding's size.
+/// The announced size of a whole file; unknown if the body is encoded, because then it is the encoded size.
 fn whole_length(head: &ResponseHead) -> Result<Option<u64>, Failure> {
     if head.get("transfer-encoding").is_some() || encoding(head).is_some() {
         Ok(None)
@@ -279,8 +278,8 @@ fn status_failure(head: &ResponseHead, now: SystemTime) -> Failure {
         .with_retry_after(head.retry_after(now))
 }
 
-/// Why the body is not the file that was promised: a web page, most likely to sign in, instead of a file whose name or
-/// declared type is another; or another size. `name` is the name that the user, the URL or an earlier run gave it.
+/// Why the body is not the expected file: it is a web page, most likely a sign-in page, although name or declared type
+/// say otherwise, or it has another size. `name` comes from the user, the URL or an earlier run.
 pub(crate) fn not_the_file(
     source: &Source,
     name: Option<&FileName>,
@@ -320,8 +319,8 @@ pub(crate) fn is_page_type(media_type: &str) -> bool {
     matches!(media_type, "text/html" | "application/xhtml+xml")
 }
 
-/// The media type that a name's extension promises. Extensions of pages and of programs that make them, and unknown
-/// ones, promise nothing.
+/// The media type implied by a name's extension. Unknown extensions, and those of pages and of scripts that generate
+/// pages, imply none.
 fn type_of_name(name: &FileName) -> Option<String> {
     let extension = name.as_str().rsplit_once('.')?.1;
     let guessed = mime_guess::from_ext(extension).first()?;

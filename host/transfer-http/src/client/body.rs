@@ -1,4 +1,5 @@
-//! The body of a response: its framing taken off, its end told apart from a break.
+//! The body of a response without its framing. A connection that breaks before the end of the body is a failure, never
+//! an end.
 
 use std::{
     future::poll_fn,
@@ -16,22 +17,22 @@ use crate::{
     client::head::Framing,
 };
 
-/// The longest line that gives a chunk's size, extensions included.
+/// The longest chunk-size line, extensions included.
 const MAX_CHUNK_LINE_BYTES: usize = 4 * 1024;
 
-/// The most bytes of trailers behind the last chunk.
+/// Limit of the trailers after the last chunk.
 const MAX_TRAILER_BYTES: usize = 64 * 1024;
 
-/// Read at a time while chunk sizes are looked for.
+/// Read size while parsing chunk sizes.
 const CHUNK_READ_BYTES: usize = 16 * 1024;
 
-/// A body left unread by at most this much is read to its end, so that its connection can be used again.
+/// An unread rest of at most this size is read to its end, so that the connection can be reused.
 const DRAIN_BYTES: u64 = 64 * 1024;
 
-/// How long a drained body may take; a new connection costs less than waiting longer.
-const DRAIN_TIME: Duration = Duration::from_secs(1);
+/// Limit for draining a body; a new connection costs less than waiting longer.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A response's body. Reading it to its end gives its connection back.
+/// A response's body. Reading it to its end returns its connection to the pool.
 pub(crate) struct Body {
     connection: Option<Connection>,
     state: State,
@@ -40,15 +41,15 @@ pub(crate) struct Body {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// This many bytes to come.
+    /// This many bytes follow.
     Length(u64),
-    /// At the line with the next chunk's size; the flag says that the line end of a chunk before comes first.
+    /// At the line with the next chunk's size; the flag says that the line end of the previous chunk comes first.
     ChunkLine {
         after_chunk: bool,
     },
-    /// This many bytes of a chunk to come.
+    /// This many bytes of a chunk follow.
     Chunk(u64),
-    /// Behind the last chunk; this many bytes of trailers read.
+    /// After the last chunk; this many bytes of trailers read.
     Trailers(usize),
     UntilClose,
     Ended,
@@ -72,7 +73,7 @@ impl Body {
         body
     }
 
-    /// Bytes still to come, if that is known.
+    /// The remaining bytes, if known.
     pub(crate) fn remaining(&self) -> Option<u64> {
         match self.state {
             State::Length(left) => Some(left),
@@ -81,7 +82,7 @@ impl Body {
         }
     }
 
-    /// The socket, if the kernel may take the next bytes from it by itself: plain TCP, a known length, and nothing of
+    /// The socket, if the kernel may read the next bytes from it directly: plain TCP, a known length, and nothing of
     /// the body in our buffer.
     pub(crate) fn raw_socket(&self) -> Option<&tokio::net::TcpStream> {
         match (self.state, self.connection.as_ref()) {
@@ -97,9 +98,9 @@ impl Body {
         }
     }
 
-    /// Tells that the kernel took `taken` bytes of the body; 0 means that the stream ended.
+    /// Accounts for `taken` bytes that the kernel read; 0 means that the stream ended.
     pub(crate) fn took(&mut self, taken: u64) -> Result<(), Failure> {
-        // Only a body of a known length lends its socket, so that any other one has ended too early.
+        // `raw_socket` is `None` for any other state, so the body has ended already.
         let State::Length(left) = self.state else {
             return Err(self.cut_off());
         };
@@ -110,7 +111,7 @@ impl Body {
         Ok(())
     }
 
-    /// Reads bytes of the body into `bytes`. Returns how many, 0 at the body's end. A body that breaks off before its
+    /// Reads bytes of the body into `bytes`. Returns how many, 0 at the body's end. A connection that breaks before the
     /// end is a failure.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, bytes: &mut [u8]) -> Poll<Result<usize, Failure>> {
         loop {
@@ -151,7 +152,7 @@ impl Body {
         }
     }
 
-    /// Waits for the next bytes, at most `stall` long.
+    /// Reads the next bytes; fails after `stall` without any.
     pub(crate) async fn read(&mut self, bytes: &mut [u8], stall: Duration) -> Result<usize, Failure> {
         let host = self.host();
         timeout(stall, poll_fn(|cx| self.poll_read(cx, bytes)))
@@ -159,13 +160,13 @@ impl Body {
             .unwrap_or_else(|_| Err(stalled(&host, stall)))
     }
 
-    /// Reads what is left, if it is little, so that the connection can be used again; drops the connection otherwise.
+    /// Reads the rest, if it is small, so that the connection can be reused; drops the connection otherwise.
     pub(crate) async fn drain(mut self) {
         if self.remaining().is_none_or(|left| left > DRAIN_BYTES) || !self.keeps_alive {
             return;
         }
         let mut scrap = vec![0; usize::try_from(DRAIN_BYTES).unwrap_or(usize::MAX)];
-        let _unread = timeout(DRAIN_TIME, async {
+        let _unread = timeout(DRAIN_TIMEOUT, async {
             while poll_fn(|cx| self.poll_read(cx, &mut scrap))
                 .await
                 .is_ok_and(|read| read > 0)
@@ -180,7 +181,7 @@ impl Body {
             .map_or_else(String::new, |connection| connection.key.host.clone())
     }
 
-    /// Bytes from our buffer first, then straight from the stream into the caller's.
+    /// Buffered bytes first, then directly from the stream into the caller's buffer.
     fn poll_some(&mut self, cx: &mut Context<'_>, bytes: &mut [u8], limit: u64) -> Poll<Result<usize, Failure>> {
         let Some(connection) = &mut self.connection else {
             return Poll::Ready(Ok(0));
@@ -276,7 +277,7 @@ impl Body {
 fn chunk_size(line: &[u8]) -> Option<u64> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or(line).trim_ascii();
     let text = std::str::from_utf8(digits).ok()?;
-    // A leading sign is allowed by the parser, not by the protocol.
+    // `from_str_radix` accepts a leading sign, the protocol does not.
     text.bytes()
         .all(|byte| byte.is_ascii_hexdigit())
         .then(|| u64::from_str_radix(text, 16).ok())?
@@ -289,7 +290,7 @@ fn malformed(why: &str) -> Failure {
     )
 }
 
-/// A body that brings nothing.
+/// The failure of a body without bytes for `after`.
 pub(crate) fn stalled(host: &str, after: Duration) -> Failure {
     Failure::new(FailureKind::Timeout, format!("{host} sent nothing for {after:?}"))
 }

@@ -42,7 +42,7 @@ impl Key {
         let parsed = url.as_url();
         Self {
             is_tls: parsed.scheme() == "https",
-            // An IPv6 literal has brackets in a URL and none where it is connected to.
+            // An IPv6 literal has brackets in a URL, but not when connecting.
             host: parsed
                 .host_str()
                 .unwrap_or("")
@@ -55,7 +55,7 @@ impl Key {
         }
     }
 
-    /// The HTTP proxy that wants requests in absolute form, because nothing is tunnelled through it.
+    /// The HTTP proxy that wants requests in absolute form, because requests to it are not tunnelled.
     pub(crate) fn forward_proxy(&self) -> Option<&SafeUrl> {
         self.proxy
             .as_ref()
@@ -67,7 +67,7 @@ impl Key {
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send {}
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
-/// A connection's bytes. Plain TCP is kept apart because the kernel can move its bytes by itself.
+/// A connection's bytes. Plain TCP is separate because the kernel can move its bytes.
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Layered(Pin<Box<dyn Duplex>>),
@@ -160,7 +160,7 @@ fn tls_failure(host: &str, error: &io::Error) -> Failure {
             format!("the certificate of {host} is not trusted: {error}; --insecure accepts it all the same"),
         );
     }
-    // A handshake that the network cut short is the network's fault, and worth another try.
+    // A handshake that broke off is a network failure, which is retried.
     let kind = if refused.is_some() {
         FailureKind::Tls
     } else {
@@ -169,7 +169,7 @@ fn tls_failure(host: &str, error: &io::Error) -> Failure {
     Failure::new(kind, format!("the TLS handshake with {host} failed: {error}"))
 }
 
-/// A connection to the proxy, led on to the target unless the proxy forwards single requests.
+/// Connects to the proxy and tunnels to the target, unless the proxy forwards single requests.
 async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<Stream, Failure> {
     let refused =
         |error: &dyn std::fmt::Display| Failure::new(FailureKind::Proxy, format!("the proxy {proxy} failed: {error}"));
@@ -178,7 +178,7 @@ async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<St
         port: proxy.as_url().port_or_known_default().unwrap_or(1080),
         ..address
     };
-    // The user chose the proxy.
+    // The user chose the proxy, so any address is allowed.
     let target = (address.host.as_str(), address.port);
     let limit = shared.config.connect_timeout;
     let tcp = dial(&shared.config.names, target, Reach::Anywhere, limit)
@@ -186,7 +186,7 @@ async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<St
         .map_err(|error| refused(&error))?;
     let login = proxy.credentials();
     if proxy.scheme().starts_with("socks5") {
-        // The name goes to the proxy as it is: looking it up here would tell our own name server.
+        // The proxy resolves the name: a lookup here would reveal it to our own name server.
         let target = (key.host.as_str(), key.port);
         let led = match &login {
             None => Socks5Stream::connect_with_socket(tcp, target).await,
@@ -213,7 +213,7 @@ async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<St
     Ok(stream)
 }
 
-/// Asks an HTTP proxy to connect through to the target (RFC 9110, section 9.3.6).
+/// Asks an HTTP proxy for a tunnel to the target (RFC 9110, section 9.3.6).
 async fn tunnel(
     key: &Key,
     login: Option<&Credentials>,
@@ -233,7 +233,7 @@ async fn tunnel(
         .write_all(request.as_bytes())
         .await
         .map_err(|error| failed(error.to_string()))?;
-    // Byte by byte, so that nothing of the tunnel itself is taken; a head is short and this happens once a connection.
+    // Byte by byte, so that no byte of the tunnel itself is read; a head is short and this happens once per connection.
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_PROXY_HEAD_BYTES {

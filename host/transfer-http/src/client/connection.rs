@@ -1,4 +1,4 @@
-//! Open connections, and the idle ones that a lane keeps.
+//! Open connections, and the pool of idle ones per lane.
 
 use std::{
     cell::RefCell,
@@ -29,14 +29,14 @@ const IDLE_AGE: Duration = Duration::from_secs(10);
 /// The most idle connections kept on one lane.
 const MAX_IDLE: usize = 32;
 
-/// An open connection and the bytes that came over it but have not been used.
+/// An open connection, with received bytes that were not consumed yet.
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) received: BytesMut,
     pub(crate) key: Key,
-    /// The address that it was made to; not known behind a proxy.
+    /// The target's address; unknown behind a proxy.
     pub(crate) address: Option<IpAddr>,
-    /// How far it was allowed to lead.
+    /// Which addresses were allowed when it was opened.
     reach: Reach,
 }
 
@@ -57,7 +57,7 @@ impl Connection {
         })
     }
 
-    /// Opens `count` connections to where `route` leads, for requests that will come. What fails is left to them.
+    /// Opens `count` connections along `route` in advance. Errors are ignored: the requests will report them.
     pub(crate) async fn prepare(shared: &Shared, route: &Route, count: u16) {
         let opening: FuturesUnordered<_> = (0..count).map(|_| Self::open(shared, route)).collect();
         opening
@@ -70,7 +70,7 @@ impl Connection {
             .await;
     }
 
-    /// Whether it leads where `reach` allows to go.
+    /// Whether `reach` allows its address.
     fn is_within(&self, reach: Reach) -> bool {
         match self.address {
             Some(address) => reach.allows_host(&host_of(&self.key.host)) && reach.allows(address),
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Reads up to `room` bytes behind those already received. Returns how many, 0 at the end of the stream.
+    /// Reads up to `room` more bytes into the buffer. Returns how many, 0 at the end of the stream.
     pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>, room: usize) -> Poll<io::Result<usize>> {
         let start = self.received.len();
         self.received.resize(start + room, 0);
@@ -91,10 +91,10 @@ impl Connection {
         read
     }
 
-    /// Keeps the connection for a later request to the same place.
+    /// Returns the connection to the pool for a later request with the same key.
     pub(crate) fn keep(self) {
         if !self.received.is_empty() {
-            // Bytes nobody asked for: what follows could be taken for an answer.
+            // Unsolicited bytes could be taken for the next response.
             return;
         }
         IDLE.with_borrow_mut(|idle| {
@@ -107,7 +107,7 @@ impl Connection {
 }
 
 impl Stream {
-    /// Reads what is there. Returns how many bytes, 0 at the end of the stream.
+    /// Reads available bytes. Returns how many, 0 at the end of the stream.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(bytes);
         ready!(match self {

@@ -1,18 +1,18 @@
-//! Undoing a content coding that the server applied although none was asked for.
+//! Decodes a content coding that the server applied although none was requested.
 
 use std::io::Write;
 
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use transfer::{Failure, failure::FailureKind};
 
-/// Undoes one coding while the body arrives.
+/// An incremental decoder.
 pub(crate) enum Decoder {
     Gzip(MultiGzDecoder<Vec<u8>>),
-    /// `deflate` means zlib, but some servers send it bare; the first byte tells.
+    /// `deflate` means zlib, but some servers send raw deflate; the first byte decides.
     Deflate(Option<ZlibOrBare>),
 }
 
-/// The two things that go by the name `deflate`.
+/// The two formats called `deflate`.
 pub(crate) enum ZlibOrBare {
     Zlib(ZlibDecoder<Vec<u8>>),
     Bare(DeflateDecoder<Vec<u8>>),
@@ -38,12 +38,12 @@ impl Decoder {
         }
     }
 
-    /// What `bytes` add to the decoded file.
+    /// Decodes `bytes`.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
         let (Some(first), Self::Deflate(none @ None)) = (bytes.first(), &mut *self) else {
             return self.push_on(bytes);
         };
-        // A zlib stream begins with its method, 8, in the low bits (RFC 1950).
+        // A zlib stream starts with its method, 8, in the low bits (RFC 1950).
         *none = Some(if first & 0x0f == 8 {
             ZlibOrBare::Zlib(ZlibDecoder::new(Vec::new()))
         } else {

@@ -1,4 +1,4 @@
-//! One request and the head that answers it.
+//! One request and the head of its response.
 
 use std::{io, net::IpAddr, time::SystemTime};
 
@@ -17,10 +17,10 @@ use crate::client::{
     shared::Shared,
 };
 
-/// Interim (1xx) answers read before the real one.
+/// Interim (1xx) responses accepted before the final one.
 const MAX_INTERIM: usize = 8;
 
-/// Read at a time while a head is awaited: more would copy body bytes through the head's buffer.
+/// Read size for heads: more would copy body bytes through the head's buffer.
 const HEAD_READ_BYTES: usize = 4 * 1024;
 
 /// A response whose body has not been read.
@@ -29,12 +29,12 @@ pub(crate) struct Response {
     pub(crate) body: Body,
     /// Time from the request, on an open connection, to the head.
     pub(crate) delay: Duration,
-    /// The address that gave it; not known behind a proxy.
+    /// The peer's address; unknown behind a proxy.
     pub(crate) address: Option<IpAddr>,
 }
 
 impl Connection {
-    /// Sends `request` to where `route` leads, over an idle connection if there is one, and reads the answer's head.
+    /// Sends `request` along `route`, over an idle connection if there is one, and reads the head of the response.
     /// `may_repeat` says that the request may be sent again if an idle connection turns out to be closed.
     pub(crate) async fn exchange(
         shared: &Shared,

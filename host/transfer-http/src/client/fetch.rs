@@ -1,5 +1,5 @@
-//! Asking for a file: the request as the user wants it, redirects followed by our own rules, credentials kept where
-//! they belong.
+//! Requests a file: builds the request from the user's options, follows redirects by our own rules, and sends secrets
+//! only to the origin that they belong to.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
 
@@ -20,11 +20,11 @@ use crate::client::{
     text::decode_guessing,
 };
 
-/// Redirects followed for one request; browsers stop at 20 too.
+/// As many as browsers follow.
 const MAX_REDIRECTS: u32 = 20;
 
-/// Headers of the user that are ours to set: they frame the message, name its route, or ask for a part or a coding.
-const OURS: [&str; 15] = [
+/// User headers that are ignored because the client sets them: framing, routing, ranges and codings.
+const MANAGED_HEADERS: [&str; 15] = [
     "accept-encoding",
     "connection",
     "content-length",
@@ -42,37 +42,38 @@ const OURS: [&str; 15] = [
     "upgrade",
 ];
 
-/// A part of a file to ask for.
+/// A range to request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RangeWish {
     /// First byte.
     pub(crate) start: u64,
     /// One past the last byte; `None` is the end of the file.
     pub(crate) end: Option<u64>,
-    /// The validator the file must still have, else the whole new file is sent (RFC 9110, section 13.1.5).
+    /// The validator that the file must still have; otherwise the server sends the whole new file (RFC 9110, section
+    /// 13.1.5).
     pub(crate) if_range: Option<String>,
 }
 
-/// A final answer and the URL that gave it.
+/// A final response and its URL.
 pub(crate) struct Fetched {
     pub(crate) response: Response,
     pub(crate) url: SafeUrl,
 }
 
-/// A file's requests: they share what is known of the names that they go to, and those that begin at one origin share
-/// the cookies that servers set on the way. Mirrors of other origins have cookies of their own.
+/// Sends the requests of one file. They share resolved names, and requests that start at the same origin share the
+/// cookies set along the way; mirrors of other origins have their own.
 pub(crate) struct Fetcher {
     shared: Arc<Shared>,
     source: Rc<Source>,
     /// The origin that the source's secrets belong to.
     owner: String,
-    /// By the origin where the requests began.
+    /// By the origin where a request starts.
     cookies: RefCell<HashMap<String, CookieStore>>,
     pins: Pins,
 }
 
 impl Fetcher {
-    /// Checks everything that a request will be made of, before any is sent.
+    /// Validates everything that goes into a request, before any is sent.
     pub(crate) fn new(shared: Arc<Shared>, source: Rc<Source>) -> Result<Self, Failure> {
         let invalid = |what: String| Failure::new(FailureKind::InvalidSource, what);
         let options = &source.request;
@@ -125,8 +126,8 @@ impl Fetcher {
                 .is_none_or(|method| method.eq_ignore_ascii_case("GET"))
     }
 
-    /// Asks for the file at `url`, or for a part of it, and follows redirects. `home` is the source's own URL that
-    /// `url` stands for: where requests began decides, together with where they lead, whose secrets they carry.
+    /// Requests the file at `url`, or a range of it, and follows redirects. `home` is the source's own URL that
+    /// redirected to `url` earlier: origin and target of a request together decide whether it carries secrets.
     pub(crate) async fn fetch(
         &self,
         home: &SafeUrl,
@@ -177,7 +178,7 @@ impl Fetcher {
                 "GET".clone_into(&mut method);
                 has_body = false;
             }
-            if has_body && !self.is_owners(home, &next) {
+            if has_body && !self.carries_secrets(home, &next) {
                 return Err(Failure::new(
                     FailureKind::ForbiddenRedirect,
                     format!(
@@ -190,16 +191,16 @@ impl Fetcher {
         }
     }
 
-    /// Opens connections for requests to `url`.
+    /// Opens connections for requests to `url` in advance.
     pub(crate) async fn prepare(&self, home: &SafeUrl, url: &SafeUrl, count: u16) {
         if count > 0 {
             Connection::prepare(&self.shared, &self.route(home, url), count).await;
         }
     }
 
-    /// Whether a request to `url` carries the source's secrets: it leads to the origin that they were given for, and it
-    /// began there. What began at a mirror may be led back, but then a stranger chose what is asked for.
-    fn is_owners(&self, home: &SafeUrl, url: &SafeUrl) -> bool {
+    /// Whether a request to `url` carries the source's secrets: it goes to the origin that they belong to, and it
+    /// started there. A mirror may redirect to that origin, but then a third party chose the URL.
+    fn carries_secrets(&self, home: &SafeUrl, url: &SafeUrl) -> bool {
         home.origin() == self.owner && url.origin() == self.owner
     }
 
@@ -214,7 +215,7 @@ impl Fetcher {
     fn request(&self, key: &Key, home: &SafeUrl, url: &SafeUrl, shape: &Shape<'_>) -> Vec<u8> {
         let parsed = url.as_url();
         let options = &self.source.request;
-        let is_owners = self.is_owners(home, url);
+        let carries_secrets = self.carries_secrets(home, url);
         let path = parsed.query().map_or_else(
             || parsed.path().to_owned(),
             |query| format!("{}?{query}", parsed.path()),
@@ -239,14 +240,14 @@ impl Fetcher {
             head.add("Accept", "*/*");
         }
         head.add("Accept-Encoding", "identity");
-        if let Some(page) = referrer(&options.referrer, url, is_owners) {
+        if let Some(page) = referrer(&options.referrer, url, carries_secrets) {
             head.add("Referer", &page);
         }
         if let Some(login) = proxy.and_then(SafeUrl::credentials) {
             head.add("Proxy-Authorization", &basic(&login));
         }
         let login = url.credentials().or_else(|| {
-            if is_owners {
+            if carries_secrets {
                 options.credentials.clone()
             } else if home.origin() == url.origin() {
                 self.source.logins.get(&url.origin()).cloned()
@@ -274,13 +275,13 @@ impl Fetcher {
                 "cookie" => true,
                 "referer" => !options.referrer.is_empty(),
                 "user-agent" => user_agent.is_some(),
-                other => OURS.contains(&other) || (other == "content-type" && shape.has_body),
+                other => MANAGED_HEADERS.contains(&other) || (other == "content-type" && shape.has_body),
             };
-            if is_replaced || !(is_owners || is_harmless_header(name)) {
+            if is_replaced || !(carries_secrets || is_harmless_header(name)) {
                 continue;
             }
             if lower == "referer" {
-                if let Some(page) = referrer(value.expose(), url, is_owners) {
+                if let Some(page) = referrer(value.expose(), url, carries_secrets) {
                     head.add(name, &page);
                 }
             } else {
@@ -324,7 +325,7 @@ impl Fetcher {
     /// The user's cookies for their own origin, and what servers set on the way.
     fn cookie_header(&self, home: &SafeUrl, url: &SafeUrl) -> String {
         let mut pairs = Vec::new();
-        if self.is_owners(home, url) {
+        if self.carries_secrets(home, url) {
             let headers = self.source.request.headers.iter();
             let given = headers
                 .filter(|(name, _)| name.eq_ignore_ascii_case("cookie"))
@@ -359,7 +360,7 @@ impl Fetcher {
     }
 }
 
-/// What of a request changes from redirect to redirect.
+/// The parts of a request that change with a redirect.
 struct Shape<'a> {
     method: &'a str,
     has_body: bool,
@@ -367,7 +368,7 @@ struct Shape<'a> {
     wish: Option<&'a RangeWish>,
 }
 
-/// Where a response redirects to, if it does.
+/// The target of a redirect, if it is one.
 fn redirect(redirects: &mut Redirects, head: &ResponseHead, from: &SafeUrl) -> Result<Option<SafeUrl>, Failure> {
     if !Redirects::is_redirect(head.status) {
         return Ok(None);

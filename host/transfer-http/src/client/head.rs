@@ -23,8 +23,8 @@ impl RequestHead {
         }
     }
 
-    /// Adds a header. Values from outside are checked where they enter, with an error that names them; one that could
-    /// still end its line or the head is not sent, whatever let it through.
+    /// Adds a header. Callers validate values and report errors by name; as a last defence, a value that would end its
+    /// line or the head is dropped.
     pub(crate) fn add(&mut self, name: &str, value: &str) {
         const BREAKING: [char; 3] = ['\r', '\n', '\0'];
         if name.contains(BREAKING) || name.contains(':') || value.contains(BREAKING) {
@@ -37,7 +37,7 @@ impl RequestHead {
         }
     }
 
-    /// The head's bytes, its empty line included, with `body` behind.
+    /// The head's bytes, its empty line included, followed by `body`.
     pub(crate) fn encode(mut self, body: &[u8]) -> Vec<u8> {
         self.lines.extend_from_slice(b"\r\n");
         self.lines.extend_from_slice(body);
@@ -54,7 +54,7 @@ pub(crate) struct ResponseHead {
     headers: Vec<(String, Vec<u8>)>,
 }
 
-/// How the end of a body is known.
+/// How a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// After this many bytes.
@@ -137,8 +137,8 @@ impl ResponseHead {
             .map(|(_, value)| value.as_slice())
     }
 
-    /// How the body is framed (RFC 9112, section 6.3). A length and chunks together are what smuggling looks like;
-    /// chunks then win, as the RFC says, and the connection is not used again.
+    /// How the body is framed (RFC 9112, section 6.3). Both a length and chunks indicate request smuggling; chunks then
+    /// take precedence, as the RFC says, and the connection is not reused.
     pub(crate) fn framing(&self) -> Result<Framing, Failure> {
         if matches!(self.status, 100..=199 | 204 | 304) {
             return Ok(Framing::Length(0));
@@ -158,7 +158,7 @@ impl ResponseHead {
         Ok(self.content_length()?.map_or(Framing::UntilClose, Framing::Length))
     }
 
-    /// The announced length of the body. Repeated equal lengths are one; different ones contradict each other.
+    /// The announced length of the body. Repeated equal lengths are allowed, different ones are an error.
     pub(crate) fn content_length(&self) -> Result<Option<u64>, Failure> {
         let mut length = None;
         for value in self

@@ -1,4 +1,4 @@
-//! How many connections a host bears, learned from its refusals and forgotten again.
+//! How many connections a host allows, learned from its refusals, for a limited time.
 
 use std::{
     collections::HashMap,
@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a refusal is remembered. Limits of servers change with their load; trying again costs one refused request.
-const MEMORY: Duration = Duration::from_mins(30);
+/// How long a refusal is remembered. Limits change with a server's load, and retrying costs one refused request.
+const TTL: Duration = Duration::from_mins(30);
 
-/// The most hosts remembered; past that the table is cleared, which costs refused requests and nothing else.
+/// Beyond this the table is cleared, which only costs refused requests.
 const MAX_HOSTS: usize = 1024;
 
 /// The learned limits, shared by all runs.
@@ -17,11 +17,11 @@ const MAX_HOSTS: usize = 1024;
 pub(crate) struct HostCaps(Mutex<HashMap<String, (u16, Instant)>>);
 
 impl HostCaps {
-    /// The most connections that `host` is known to bear.
+    /// The most connections that `host` is known to allow.
     pub(crate) fn get(&self, host: &str) -> Option<u16> {
         let mut caps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (cap, learned) = *caps.get(host)?;
-        if learned.elapsed() < MEMORY {
+        if learned.elapsed() < TTL {
             return Some(cap);
         }
         caps.remove(host);

@@ -1,4 +1,4 @@
-//! What the connections of all runs share: how patient they are, whom they trust, what was learned of hosts.
+//! State that the connections of all runs share: timeouts, trusted certificates, learned limits of hosts.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -7,20 +7,20 @@ use transfer::{Failure, failure::FailureKind};
 
 use crate::client::host_caps::HostCaps;
 
-/// How patient connections are, and what they trust. Changed only by making a new transport.
+/// Timeouts and trusted certificates of connections. Fixed for the life of a transport.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// How long finding the host, connecting and the TLS handshake may take, each.
+    /// For name resolution, connecting and the TLS handshake, each.
     pub connect_timeout: Duration,
-    /// How long a server may take to answer a request with a complete head.
+    /// From a request to its complete response head.
     pub response_timeout: Duration,
-    /// How long a body may bring nothing before its connection is given up.
+    /// How long a body may deliver nothing before its connection is closed.
     pub stall_timeout: Duration,
     /// A PEM file of certificates to trust instead of the system's.
     pub ca_certificate: Option<PathBuf>,
-    /// The `User-Agent` of requests that name none.
+    /// The `User-Agent` of requests without one of their own.
     pub user_agent: String,
-    /// What looks names up.
+    /// The name resolver.
     pub names: egress::Names,
 }
 
@@ -28,7 +28,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(15),
-            // As long as aria2 waits; a server may build the file before it answers.
+            // As in aria2; a server may build the file before it answers.
             response_timeout: Duration::from_mins(1),
             stall_timeout: Duration::from_secs(15),
             ca_certificate: None,
@@ -38,7 +38,6 @@ impl Default for Config {
     }
 }
 
-/// What all runs of a transport share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,

@@ -1,4 +1,4 @@
-//! Header values as text: HTTP says nothing of their encoding, and servers send what their file system had.
+//! Header values as text: HTTP does not define their encoding, and servers send whatever their file system has.
 
 use chardetng::EncodingDetector;
 use encoding_rs::{UTF_8, WINDOWS_1252};

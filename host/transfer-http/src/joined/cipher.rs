@@ -1,4 +1,4 @@
-//! Undoing the encryption of a segment while it comes: AES-128 in CBC mode with PKCS #7 padding.
+//! Decrypts a segment while it arrives: AES-128 in CBC mode with PKCS #7 padding.
 
 use aes::Aes128;
 use cbc::{
@@ -13,7 +13,7 @@ const BLOCK_BYTES: usize = 16;
 /// Decrypts one segment.
 pub(crate) struct Decryptor {
     cipher: Cbc<Aes128>,
-    /// What has come and is not decrypted: at most a block, since any may turn out to be the last, which has padding.
+    /// Received but not decrypted: at most a block, because any block may be the last, which has padding.
     held: Vec<u8>,
     plain: Vec<u8>,
 }
@@ -27,7 +27,7 @@ impl Decryptor {
         }
     }
 
-    /// What `bytes` add to the plain segment.
+    /// Decrypts `bytes`.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> &[u8] {
         self.plain.clear();
         self.plain.append(&mut self.held);
@@ -39,7 +39,7 @@ impl Decryptor {
         &self.plain
     }
 
-    /// The last bytes of the plain segment. Fails if it was cut off, or if the key is wrong, as far as that shows.
+    /// The last plain bytes. Fails if the segment is truncated or the padding is invalid, as with a wrong key.
     pub(crate) fn finish(self) -> Result<Vec<u8>, Failure> {
         if self.held.len() != BLOCK_BYTES {
             return Err(Failure::new(

@@ -1,4 +1,4 @@
-//! One segment: its key, its request, what the answer is worth, and its body on the way into the window.
+//! Fetches one segment: its key, its request, the check of the response, and its body into the window.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     joined::{cipher::Decryptor, joining::Joining},
 };
 
-/// Read at a time. Each segment under way has a buffer of this size.
+/// Read size; each segment being fetched has a buffer of this size.
 const BUFFER_BYTES: usize = 128 * 1024;
 
 impl Joining {
@@ -68,7 +68,7 @@ impl Joining {
         self.complete(index)
     }
 
-    /// Reads as many bytes as the limits let through.
+    /// Reads as many bytes as the rate limits allow.
     async fn read(&self, body: &mut Body, buffer: &mut [u8]) -> Result<usize, Failure> {
         let granted = self.limits.acquire(buffer.len() as u64).await;
         let room = usize::try_from(granted).unwrap_or(usize::MAX);
@@ -96,7 +96,7 @@ impl Joining {
         }
     }
 
-    /// Sends a request of this file: what is secret of it goes to the origin of the link only.
+    /// Sends a request of this file; its secrets go to the source's own origin only.
     async fn ask_at(&self, url: &SafeUrl, wish: Option<&RangeWish>) -> Result<(Body, Verdict), Failure> {
         let Fetched { response, url } = self.fetcher.fetch(&self.source.urls[0], url, wish).await?;
         let verdict = judge(wish, &Facts::default(), &response.head, now()).map_err(|objection| match objection {
@@ -132,7 +132,7 @@ impl Joining {
 
     async fn fetch_key(&self, url: &SafeUrl) -> Result<[u8; 16], Failure> {
         let (mut body, _) = self.ask_at(url, None).await?;
-        // One byte more than a key has shows that it is none.
+        // One byte more than a key, to detect that it is none.
         let mut bytes = [0; 17];
         let mut filled = 0;
         while filled < bytes.len() {

@@ -1,11 +1,11 @@
-//! What makes two lists of segments the same one, so that a later run may go on where an earlier one was.
+//! Decides whether two lists of segments are the same file, so that a later run may resume.
 
 use sha2::{Digest as _, Sha256};
 use transfer::Segment;
 
-/// For each segment, a name of the list up to and with it. A fresh link to the same list gives the same names: what
-/// signs a link is in its query, and what serves it is in its host, so a segment is told by its path and bytes. Only
-/// where the path does not tell it from its neighbour, the query has to.
+/// For each segment, a hash of the list up to and including it. A renewed URL of the same list must give the same
+/// hashes: signatures are in the query and servers in the host, so only path and byte range count. Only if the path
+/// equals the neighbour's, the query counts too.
 pub(crate) fn names(segments: &[Segment]) -> Box<[u64]> {
     let mut name = [0; 32];
     let mut before: Option<&Segment> = None;

@@ -1,4 +1,5 @@
-//! What the segments of one run share: which may come now, where the next byte goes, and what is on record.
+//! State that the segments of one run share: which may be received now, where the next byte is written, and what is on
+//! record.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -12,38 +13,38 @@ use transfer::{ConnectionPlan, Failure, Job, Mark, PartFile, RateLimits, Reporte
 
 use crate::{
     client::{fetch::Fetcher, shared::Shared},
+    destination::Destination,
     joined::{identity, keys::Keys, window::Window},
-    place::Place,
     retry::Retries,
 };
 
-/// The most bytes that are kept in memory until it is their turn: eight segments of four seconds at 8 Mbit/s.
+/// Limit of buffered bytes that cannot be written yet: eight segments of four seconds at 8 Mbit/s.
 const MEMORY_BYTES: usize = 32 * 1024 * 1024;
 
-/// One run. It lives on one lane, so plain cells do.
+/// One run. It stays on one lane, so plain cells suffice.
 pub(crate) struct Joining {
     pub(crate) shared: Arc<Shared>,
     pub(crate) source: Rc<Source>,
-    pub(crate) place: Place,
+    pub(crate) destination: Destination,
     pub(crate) connections: ConnectionPlan,
     pub(crate) limits: RateLimits,
     pub(crate) reporter: Reporter,
     pub(crate) fetcher: Fetcher,
     pub(crate) retries: Retries,
     pub(crate) keys: Keys,
-    /// For each segment, the name of the list up to and with it.
+    /// See `identity::names`.
     pub(crate) names: Box<[u64]>,
     pub(crate) part: OnceCell<Arc<PartFile>>,
     pub(crate) window: RefCell<Window>,
     /// Where the next byte is written.
     pub(crate) position: Cell<u64>,
-    /// Where the head begins: every byte before is on record.
+    /// Where the head segment begins: every byte before is on record.
     pub(crate) boundary: Cell<u64>,
-    /// The furthest that the position ever was.
+    /// The furthest position so far: only progress beyond it refills the retry budget.
     pub(crate) high_water: Cell<u64>,
     /// Bytes received in this run, repeats included.
     pub(crate) received: Cell<u64>,
-    /// There is another head, and more room in memory.
+    /// Notified when the head advances, which frees memory.
     pub(crate) advanced: Notify,
 }
 
@@ -61,7 +62,7 @@ impl Joining {
         let source = Rc::new(source);
         Ok(Self {
             fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
-            place: Place::new(&source.urls[0], target, reporter.clone()),
+            destination: Destination::new(&source.urls[0], target, reporter.clone()),
             retries: Retries::new(retry, reporter.clone()),
             keys: Keys::default(),
             names: identity::names(&source.segments),
@@ -80,7 +81,7 @@ impl Joining {
         })
     }
 
-    /// Goes on behind the first `count` segments.
+    /// Starts after the first `count` segments.
     pub(crate) fn begin_at(&self, count: usize) {
         *self.window.borrow_mut() = Window::new(count, self.source.segments.len(), MEMORY_BYTES);
     }
@@ -93,7 +94,7 @@ impl Joining {
         self.part.get().expect("bytes come only after a part file was claimed")
     }
 
-    /// Forgets what has come of a segment.
+    /// Discards the received bytes of a segment.
     pub(crate) fn restart(&self, index: usize) {
         let mut window = self.window.borrow_mut();
         window.restart(index);
@@ -102,7 +103,7 @@ impl Joining {
         }
     }
 
-    /// How many bytes of a segment may come; waits until there may be any.
+    /// How many bytes of a segment may be received; waits until there may be any.
     pub(crate) async fn room(&self, index: usize) -> usize {
         loop {
             let mut advanced = pin!(self.advanced.notified());
@@ -115,7 +116,7 @@ impl Joining {
         }
     }
 
-    /// Takes bytes of a segment: into the file, or into memory until it is their turn.
+    /// Writes bytes of the head to the file, or buffers those of a later segment.
     pub(crate) fn put(&self, index: usize, bytes: &[u8]) -> Result<(), Failure> {
         let mut window = self.window.borrow_mut();
         if window.is_head(index) {
@@ -138,7 +139,7 @@ impl Joining {
         Ok(())
     }
 
-    /// A segment is whole: what it was in the way of is written.
+    /// Marks a segment complete and writes the buffered ones that follow it.
     pub(crate) fn complete(&self, index: usize) -> Result<(), Failure> {
         self.window.borrow_mut().whole(index);
         while let Some((ended, kept)) = { self.window.borrow_mut().advance() } {

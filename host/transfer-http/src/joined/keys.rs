@@ -1,4 +1,4 @@
-//! Keys of encrypted segments: each URL is asked once a run, however many segments wait for it.
+//! Keys of encrypted segments: each URL is fetched once per run, however many segments need it.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 

@@ -1,13 +1,13 @@
-//! Which segments are fetched now, and what is kept of them until their turn to be written comes. Pure.
+//! Which segments are fetched now, and the bytes of later ones that cannot be written yet. Pure.
 //!
-//! The first segment that is not whole, the *head*, goes straight to the file. Those behind it are fetched meanwhile and
-//! kept in memory, as far as there is room: what has none waits, and with it the server. So the head always gets on,
-//! and the order of the file is the order of the list, whatever order the bytes come in.
+//! The first incomplete segment, the *head*, is written directly to the file. Later ones are fetched meanwhile and kept
+//! in memory; without room their sockets are not read. So the head always makes progress, and the file has the order of
+//! the list, whatever the order of arrival.
 
 use std::{collections::VecDeque, mem};
 
-/// Segments begun or whole ahead of the head, for each that may be fetched at once. More than one, so that small
-/// segments behind a slow head do not leave connections idle.
+/// Segments started or complete after the head, per concurrent fetch. More than one, so that small segments behind a
+/// slow head do not leave connections idle.
 const AHEAD: usize = 4;
 
 /// The segments from the head on.
@@ -16,14 +16,14 @@ pub(crate) struct Window {
     head: usize,
     count: usize,
     slots: VecDeque<Slot>,
-    /// The most bytes that are kept.
+    /// The most bytes that are buffered.
     memory: usize,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
     state: State,
-    /// What has come of a segment behind the head.
+    /// Received bytes of a segment after the head.
     kept: Vec<u8>,
 }
 
@@ -32,21 +32,21 @@ enum State {
     #[default]
     Fetching,
     Whole,
-    /// It failed behind the head and is fetched again when it is the head: only then the failure counts.
+    /// It failed after the head and is fetched again as the head: only then the failure counts.
     Parked(Lasting),
 }
 
-/// Whether a failure is one that trying again does not mend.
+/// Whether a failure is permanent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lasting {
-    /// It may pass.
+    /// It is transient.
     No,
-    /// It stays, and those behind would likely fail the same way: none is begun.
+    /// It is permanent, and later segments would likely fail alike: none is started.
     Yes,
 }
 
 impl Window {
-    /// The segments from `head` on to `count`; up to `memory` bytes are kept.
+    /// The segments from `head` on to `count`; up to `memory` bytes are buffered.
     pub(crate) fn new(head: usize, count: usize, memory: usize) -> Self {
         Self {
             head,
@@ -60,12 +60,12 @@ impl Window {
         self.head == self.count
     }
 
-    /// Whether `segment` is the head, whose bytes go straight to the file.
+    /// Whether `segment` is the head, whose bytes are written directly to the file.
     pub(crate) fn is_head(&self, segment: usize) -> bool {
         self.head == segment
     }
 
-    /// Begins the next segment, if there is one to fetch while no more than `limit` are fetched at once.
+    /// Starts the next segment, if there is one and fewer than `limit` are being fetched.
     pub(crate) fn begin(&mut self, limit: usize) -> Option<usize> {
         if let Some(Slot {
             state: state @ State::Parked(_),
@@ -86,7 +86,7 @@ impl Window {
         Some(next)
     }
 
-    /// How many bytes of `segment` may come.
+    /// How many bytes of `segment` may be received.
     pub(crate) fn room(&self, segment: usize) -> usize {
         if self.is_head(segment) {
             usize::MAX
@@ -95,17 +95,17 @@ impl Window {
         }
     }
 
-    /// Keeps bytes of a segment behind the head.
+    /// Buffers bytes of a segment after the head.
     pub(crate) fn keep(&mut self, segment: usize, bytes: &[u8]) {
         self.slot(segment).kept.extend_from_slice(bytes);
     }
 
-    /// Forgets what came of `segment`, which is fetched again.
+    /// Discards the bytes of `segment`, which is fetched again.
     pub(crate) fn restart(&mut self, segment: usize) {
         self.slot(segment).kept = Vec::new();
     }
 
-    /// `segment`, behind the head, failed.
+    /// Records a failure of `segment`, which is after the head.
     pub(crate) fn park(&mut self, segment: usize, lasting: Lasting) {
         *self.slot(segment) = Slot {
             state: State::Parked(lasting),
@@ -113,12 +113,12 @@ impl Window {
         };
     }
 
-    /// All of `segment` has come.
+    /// Marks `segment` complete.
     pub(crate) fn whole(&mut self, segment: usize) {
         self.slot(segment).state = State::Whole;
     }
 
-    /// Goes on behind the head if that is whole. Gives its number, and what has come of the new head.
+    /// Advances the head if it is complete. Returns its index, and the buffered bytes of the new head.
     pub(crate) fn advance(&mut self) -> Option<(usize, Vec<u8>)> {
         self.slots.pop_front_if(|slot| slot.state == State::Whole)?;
         self.head += 1;

@@ -1,4 +1,4 @@
-//! What all connections of a run share, and the small questions they ask of it.
+//! State that all connections of a run share, with helpers on it.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,7 +16,7 @@ use transfer::{
 use crate::{
     answer::verdict::{self, Facts},
     client::{fetch::Fetcher, shared::Shared},
-    place::Place,
+    destination::Destination,
     retry::Retries,
     run::{
         disk::Disk,
@@ -26,13 +26,13 @@ use crate::{
     },
 };
 
-/// Stall time while other connections of the run move: what one does not bring, they fetch.
+/// Stall timeout while other connections of the run make progress: they can fetch the stalled range.
 const STALL_BESIDE_OTHERS: Duration = Duration::from_secs(5);
 
-/// What a connection is expected to bring, in bytes per second, before anything has been measured.
+/// Assumed rate of a connection, in bytes per second, before a measurement.
 const EXPECTED_RATE: f64 = 1_000_000.0;
 
-/// Everything that a run's connections share. It lives on one lane, so plain cells do.
+/// It stays on one lane, so plain cells suffice.
 pub(crate) struct Run {
     pub(crate) shared: Arc<Shared>,
     pub(crate) source: Rc<Source>,
@@ -49,26 +49,26 @@ pub(crate) struct Run {
     pub(crate) roster: Roster,
 }
 
-/// How fast bytes come.
+/// Rates and latencies.
 pub(crate) struct Flow {
     /// Bytes received in this run, repeats included.
     pub(crate) received: Cell<u64>,
-    /// What a connection may be expected to bring.
+    /// The expected pace of a connection.
     pub(crate) pace: Cell<Pace>,
-    /// Time from a request to its answer.
+    /// Time from a request to its response.
     pub(crate) delay: Cell<Duration>,
-    /// The most bytes of the file that were ever there at once: only more than that refills the budget of retries.
+    /// The most valid bytes at any time so far: only progress beyond it refills the retry budget.
     high_water: Cell<u64>,
 }
 
-/// What was seen of the server's answers.
+/// Observations on the server's responses.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// The server was seen to send the whole file where a part was asked for.
+    /// The server sent the whole file although a range was requested.
     pub(crate) ignores_ranges: Cell<bool>,
-    /// The body under way is the whole file, however long it turns out to be.
+    /// The current body is the whole file, of whatever length.
     pub(crate) is_whole: Cell<bool>,
-    /// The media type of the first answer.
+    /// The media type of the first response.
     pub(crate) media_type: RefCell<Option<String>>,
 }
 
@@ -84,7 +84,7 @@ impl Run {
             stop: _,
         } = job;
         if source.request.body.is_some() {
-            // The body belongs to the first URL's origin like every secret, and without it a mirror has another answer.
+            // A request body is a secret of the first URL's origin, and without it a mirror would send something else.
             let owner = source.urls[0].origin();
             source.urls.retain(|url| url.origin() == owner);
         }
@@ -94,7 +94,7 @@ impl Run {
             retries: Retries::new(retry, reporter.clone()),
             plan: RefCell::new(Plan::new(None, RangeSet::new(), connections.min_split_bytes)),
             mirrors: RefCell::new(Mirrors::new(&source.urls)),
-            disk: Disk::new(Place::new(&source.urls[0], target, reporter.clone())),
+            disk: Disk::new(Destination::new(&source.urls[0], target, reporter.clone())),
             flow: Flow {
                 received: Cell::new(0),
                 pace: Cell::new(Pace {
@@ -114,7 +114,7 @@ impl Run {
         })
     }
 
-    /// Forgets every byte and everything known of the file.
+    /// Discards every byte and all facts of the file.
     pub(crate) fn start_over(&self) -> Result<(), Failure> {
         self.release_all()?;
         self.disk.unconfirmed.set(None);
@@ -127,7 +127,7 @@ impl Run {
         self.reporter.event(RunEvent::Notice(message)).await;
     }
 
-    /// What is known of the file from the place that the others are compared with.
+    /// The facts from the mirror that the others are compared with.
     pub(crate) fn base_facts(&self) -> Facts {
         let mirrors = self.mirrors.borrow();
         mirrors.get(mirrors.base()).facts.clone()
@@ -141,7 +141,7 @@ impl Run {
             .is_some()
     }
 
-    /// Into how many parts the file is cut in the first place.
+    /// Into how many parts the file is split initially.
     pub(crate) fn parts(&self) -> u16 {
         self.connections.segments.max(1)
     }
@@ -159,19 +159,17 @@ impl Run {
             .try_for_each(|range| self.disk.part().record(range))
     }
 
-    /// Notes that `worker` begins, at `mirror`.
     pub(crate) fn enlist(&self, worker: WorkerId, mirror: usize) {
         self.mirrors.borrow_mut().opened(mirror);
         self.roster.brought.borrow_mut().insert(worker, 0);
     }
 
-    /// Notes that `worker` ended, at `mirror`.
     pub(crate) fn discharge(&self, worker: WorkerId, mirror: usize) {
         self.mirrors.borrow_mut().closed(mirror);
         self.roster.brought.borrow_mut().remove(&worker);
     }
 
-    /// Notes that `worker` wrote the next `bytes` of its lease, brought by `mirror`.
+    /// Accounts for the next `bytes` of `worker`'s lease, received from `mirror`.
     pub(crate) fn wrote(&self, worker: WorkerId, mirror: usize, bytes: u64) -> Result<(), Failure> {
         self.flow.received.set(self.flow.received.get() + bytes);
         *self.roster.brought.borrow_mut().entry(worker).or_default() += bytes;
@@ -186,7 +184,7 @@ impl Run {
         }
     }
 
-    /// Notes that the whole file ends where `worker` is, if its size was not known.
+    /// Sets the size of the file to the position of `worker`, if it was unknown.
     pub(crate) fn settle_at_position(&self, worker: WorkerId) {
         let mut plan = self.plan.borrow_mut();
         let end = plan.position(worker);
@@ -202,7 +200,7 @@ impl Run {
             .is_some_and(verdict::is_page_type)
     }
 
-    /// How long a body may bring nothing.
+    /// The stall timeout of a body.
     pub(crate) fn stall(&self) -> Duration {
         let limit = self.shared.config.stall_timeout;
         if self.roster.brought.borrow().len() > 1 {
@@ -212,7 +210,7 @@ impl Run {
         }
     }
 
-    /// The most connections of this run, by configuration and by what its hosts are known to bear.
+    /// The most connections of this run, by configuration and by the known limits of its hosts.
     pub(crate) fn ceiling(&self) -> u16 {
         let mirrors = self.mirrors.borrow();
         let sum: u16 = (0..self.source.urls.len())
@@ -235,7 +233,7 @@ impl Run {
             .max(1)
     }
 
-    /// The place for one of `wanted` connections.
+    /// The mirror for the next of `wanted` connections.
     pub(crate) fn choose_mirror(&self, wanted: u16) -> Option<usize> {
         let is_something_there = {
             let plan = self.plan.borrow();
@@ -251,12 +249,12 @@ impl Run {
         self.mirrors.borrow().next_after(mirror).is_some()
     }
 
-    /// Stops using a mirror; `is_wrong` says that what it brought is not believed either.
+    /// Stops using a mirror; `is_wrong` discards what it delivered, too.
     pub(crate) async fn give_up_mirror(&self, mirror: usize, why: &str, is_wrong: bool) -> Result<(), Failure> {
         let (url, brought) = {
             let mut mirrors = self.mirrors.borrow_mut();
             let url = mirrors.get(mirror).home.clone();
-            let brought = mirrors.drop_out(mirror);
+            let brought = mirrors.drop_mirror(mirror);
             if mirror == mirrors.base()
                 && let Some(next) = mirrors.next_after(mirror)
             {

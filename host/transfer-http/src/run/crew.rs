@@ -1,4 +1,4 @@
-//! The connections of a run, together: how many there are, what becomes of one that fails, when state is saved.
+//! All connections of a run: how many there are, what follows when one fails, and when state is saved.
 
 use std::{
     collections::BTreeMap,
@@ -21,37 +21,35 @@ use crate::{
     upkeep::{SMOOTHING, TICK, Upkeep, as_f64},
 };
 
-/// A connection that brought at least this much before it broke is opened again at once.
+/// A connection that delivered at least this much before it broke is reopened at once.
 const FRUITFUL_BYTES: u64 = 16 * 1024;
 
-/// A response that is already there for the first connection.
+/// The first response, from opening the source.
 pub(crate) struct Begun {
     pub(crate) worker: WorkerId,
     pub(crate) mirror: usize,
     pub(crate) body: Body,
     pub(crate) decoder: Option<Decoder>,
-    /// Whether others may fetch parts beside it.
+    /// Whether other connections may fetch ranges in parallel.
     pub(crate) is_splittable: bool,
 }
 
-/// How the work of a crew ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// Every byte is there.
+    /// Every byte is valid.
     Complete,
-    /// The file at the source is another one than before.
+    /// The file changed at the source.
     Changed(String),
-    /// What came cannot be continued; after the wait, everything is fetched again.
+    /// The transfer cannot continue; after the wait everything is fetched again.
     StartOver(Duration),
 }
 
 type WorkerFuture<'a> = Pin<Box<dyn Future<Output = (WorkerId, usize, Result<(), WorkerError>)> + 'a>>;
 
-/// The crew of one run.
 pub(crate) struct Crew<'a> {
     run: &'a Run,
     workers: FuturesUnordered<WorkerFuture<'a>>,
-    /// The rate of each worker and what it had brought at the last tick.
+    /// Per worker: its rate, and its received bytes at the last tick.
     rates: BTreeMap<WorkerId, (f64, u64)>,
     ramp: Ramp,
     is_splittable: bool,
@@ -102,7 +100,7 @@ impl<'a> Crew<'a> {
         }));
     }
 
-    /// Works until the file is complete or cannot be completed this way.
+    /// Runs until the file is complete or cannot be completed this way.
     pub(crate) async fn run(mut self) -> Result<Ended, Failure> {
         let ended = self.work().await;
         self.upkeep.settle().await;
@@ -136,7 +134,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Nobody is at work any more: the server sends no parts and must send the file whole.
+    /// No worker is left: the server does not send ranges, so the file must be fetched as a whole.
     fn all_idle(&self) -> Result<Ended, Failure> {
         self.run.record_progress();
         let failure = Failure::new(
@@ -147,7 +145,7 @@ impl<'a> Crew<'a> {
         wait.map(Ended::StartOver).ok_or(failure)
     }
 
-    /// Opens connections up to the number that pays.
+    /// Opens connections up to the number that the ramp wants.
     fn fill(&mut self) {
         while self.is_splittable && self.workers.len() < usize::from(self.ramp.wanted()) {
             let Some(mirror) = self.run.choose_mirror(self.ramp.wanted()) else {
@@ -202,7 +200,7 @@ impl<'a> Crew<'a> {
             return Ok(None);
         }
         if !self.is_splittable {
-            // Other connections may still be at work on their parts, but what this one had cannot be fetched as a part.
+            // Other connections may still fetch their ranges, but this one's range cannot be fetched separately.
             return Ok(Some(Ended::StartOver(self.run.retries.grant(failure).await?)));
         }
         let others = u16::try_from(self.workers.len()).unwrap_or(u16::MAX);
@@ -212,7 +210,7 @@ impl<'a> Crew<'a> {
             return Ok(None);
         }
         if failure.kind == FailureKind::RangeMismatch && !self.run.server.ignores_ranges.replace(true) {
-            // Where ranges cannot be trusted, the whole file can still be had.
+            // Without reliable ranges, the file can still be fetched as a whole.
             return Ok(Some(Ended::StartOver(Duration::ZERO)));
         }
         if self.run.has_other_mirror(mirror)
@@ -230,8 +228,8 @@ impl<'a> Crew<'a> {
                 if !wait.is_zero() {
                     self.run.retries.announce(failure, wait).await;
                 }
-                let place = self.run.choose_mirror(self.ramp.wanted()).unwrap_or(mirror);
-                self.hire(place, wait);
+                let next = self.run.choose_mirror(self.ramp.wanted()).unwrap_or(mirror);
+                self.hire(next, wait);
                 Ok(None)
             }
             None if others > 0 => {
@@ -288,8 +286,8 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// Whether a failure of one connection beside others says that the server bears no more of them, or gives them
-/// something else than parts. What the others have open is worth more than asking again.
+/// Whether a failure of one connection beside others means that the server allows no more, or sends additional ones
+/// something else than ranges. Keeping the open ones is better than retrying.
 fn refuses_more(kind: FailureKind) -> bool {
     kind.is_link_refused()
         || matches!(

@@ -1,4 +1,4 @@
-//! A run's file on the disk: its part file once there is one, the room reserved for it, and what is not believed yet.
+//! A run's file on disk: the part file once there is one, the reservation of space, and the bytes to confirm.
 
 use std::{
     cell::{Cell, RefCell},
@@ -9,22 +9,22 @@ use futures_util::FutureExt;
 use tokio::task::{JoinHandle, spawn_blocking};
 use transfer::{ByteRange, Failure, PartFile};
 
-use crate::{background::internal, place::Place};
+use crate::{background::internal, destination::Destination};
 
 pub(crate) struct Disk {
-    pub(crate) place: Place,
+    pub(crate) destination: Destination,
     part: RefCell<Option<Arc<PartFile>>>,
-    /// The room on the disk being reserved, while bytes already come.
+    /// The reservation of space in progress, while bytes already arrive.
     reserving: RefCell<Option<JoinHandle<Result<(), Failure>>>>,
-    /// The last bytes of a part file that was taken up without a record of this task's: the server confirms them before
-    /// the file is believed.
+    /// The last bytes of a part file that was adopted without a record of this task: they are compared with the
+    /// server's before the file is accepted.
     pub(crate) unconfirmed: Cell<Option<ByteRange>>,
 }
 
 impl Disk {
-    pub(crate) fn new(place: Place) -> Self {
+    pub(crate) fn new(destination: Destination) -> Self {
         Self {
-            place,
+            destination,
             part: RefCell::default(),
             reserving: RefCell::default(),
             unconfirmed: Cell::default(),
@@ -39,7 +39,7 @@ impl Disk {
         self.part.borrow().clone()
     }
 
-    /// The part file. Only asked for once there is one.
+    /// The part file. Panics before [`Disk::adopt`].
     pub(crate) fn part(&self) -> Arc<PartFile> {
         self.claimed().expect("bytes come only after a part file was claimed")
     }
@@ -51,7 +51,7 @@ impl Disk {
         part
     }
 
-    /// Reserves room for `total` bytes beside moving them: on some file systems that takes seconds.
+    /// Reserves space for `total` bytes in the background: on some file systems that takes seconds.
     pub(crate) fn start_reserving(&self, total: u64) {
         let mut reserving = self.reserving.borrow_mut();
         if reserving.is_none() {
@@ -60,7 +60,7 @@ impl Disk {
         }
     }
 
-    /// Fails if there turned out to be no room on the disk.
+    /// Fails if the reservation has failed.
     pub(crate) fn check_reserved(&self) -> Result<(), Failure> {
         let mut reserving = self.reserving.borrow_mut();
         match reserving.as_mut().and_then(FutureExt::now_or_never) {
@@ -72,7 +72,7 @@ impl Disk {
         }
     }
 
-    /// Waits until the room is reserved.
+    /// Waits for the reservation.
     pub(crate) async fn wait_reserved(&self) -> Result<(), Failure> {
         let reserving = self.reserving.borrow_mut().take();
         match reserving {

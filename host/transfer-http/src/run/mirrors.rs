@@ -1,7 +1,8 @@
-//! The places that one file comes from: which are in use, which are trusted, and who brought which bytes.
+//! The mirrors of one file, the first URL included: which are in use, which are trusted, and which delivered which
+//! bytes.
 //!
-//! A mirror is believed only after a part of it equals what the first source sent, and once the file is complete a
-//! sample of what it brought is compared again. Equal strong entity tags or a checksum make that unnecessary.
+//! A mirror is trusted only after a range of it equals what the base sent, and once the file is complete a sample of
+//! its bytes is compared again. Equal strong entity tags or a checksum make that unnecessary.
 
 use transfer::{ByteRange, RangeSet, SafeUrl};
 
@@ -10,36 +11,33 @@ use crate::answer::verdict::Facts;
 /// Bytes compared when a mirror joins, and again at the end.
 pub(crate) const SAMPLE_BYTES: u64 = 64 * 1024;
 
-/// Failures in a row after which a place is given up, if there is another.
+/// Consecutive failures after which a mirror is dropped, if there is another.
 const MAX_FAILURES: u32 = 3;
 
-/// One place.
 #[derive(Debug)]
 pub(crate) struct Mirror {
-    /// The URL as given.
+    /// The URL in the source.
     pub(crate) home: SafeUrl,
-    /// Where that led to last; asked first, so that links are not resolved again for each segment.
+    /// Its last redirect target; requested first, so that redirects are not followed again for each segment.
     pub(crate) current: SafeUrl,
-    /// What this place says of the file.
+    /// The facts of the file according to this mirror.
     pub(crate) facts: Facts,
     standing: Standing,
     active: u16,
-    /// Failures since it last brought anything.
+    /// Failures since it last delivered anything.
     failures: u32,
     brought: RangeSet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// Not asked yet, or not compared yet.
+    /// Not requested or not compared yet.
     Untested,
-    /// The first that answered, or equal to it as far as was seen.
+    /// The base, or equal to it in all comparisons.
     Trusted,
-    /// Given up in this run.
     Dropped,
 }
 
-/// All places of one file.
 #[derive(Debug)]
 pub(crate) struct Mirrors {
     list: Vec<Mirror>,
@@ -71,18 +69,17 @@ impl Mirrors {
         &mut self.list[index]
     }
 
-    /// The place that the others are compared with.
+    /// The base: the mirror that the others are compared with.
     pub(crate) fn base(&self) -> usize {
         self.base
     }
 
-    /// Makes `index` the place that the others are compared with.
     pub(crate) fn set_base(&mut self, index: usize) {
         self.base = index;
         self.list[index].standing = Standing::Trusted;
     }
 
-    /// The place after `index` that is not given up, if there is another.
+    /// The next mirror after `index` that is not dropped, if any.
     pub(crate) fn next_after(&self, index: usize) -> Option<usize> {
         let count = self.list.len();
         (1..count)
@@ -90,8 +87,8 @@ impl Mirrors {
             .find(|index| self.list[*index].standing != Standing::Dropped)
     }
 
-    /// The place for one of `wanted` connections: the least used one. `with_untested` says that there is something to
-    /// compare a new one with; until then its share is kept free for it. `cap` is how many connections a place bears.
+    /// The mirror for the next of `wanted` connections: the least used one. `with_untested` says that there are bytes
+    /// to compare a new one with; until then its share is kept free. `cap` is how many connections a mirror allows.
     pub(crate) fn choose(&self, wanted: u16, with_untested: bool, cap: impl Fn(&Mirror) -> u16) -> Option<usize> {
         let in_use = self
             .list
@@ -120,12 +117,12 @@ impl Mirrors {
         open.min_by_key(|(_, mirror)| mirror.active).map(|(index, _)| index)
     }
 
-    /// Whether what `index` sends must be compared before it is believed.
+    /// Whether bytes of `index` must be compared before use.
     pub(crate) fn is_untested(&self, index: usize) -> bool {
         self.list[index].standing == Standing::Untested && !self.has_base_tag(index)
     }
 
-    /// Whether `index` and the base have the same strong entity tag, which proves that they have the same bytes.
+    /// Whether `index` and the base have the same strong entity tag, which guarantees the same bytes.
     pub(crate) fn has_base_tag(&self, index: usize) -> bool {
         let base = self.list[self.base].facts.strong_etag();
         base.is_some() && base == self.list[index].facts.strong_etag()
@@ -135,8 +132,8 @@ impl Mirrors {
         self.list[index].standing = Standing::Trusted;
     }
 
-    /// Gives `index` up. Returns what it brought.
-    pub(crate) fn drop_out(&mut self, index: usize) -> RangeSet {
+    /// Drops `index`. Returns the bytes that it delivered.
+    pub(crate) fn drop_mirror(&mut self, index: usize) -> RangeSet {
         self.list[index].standing = Standing::Dropped;
         std::mem::take(&mut self.list[index].brought)
     }
@@ -157,14 +154,14 @@ impl Mirrors {
             .sum()
     }
 
-    /// Notes a failure of `index`. Returns whether to give it up: it never brought anything, or fails again and again.
+    /// Counts a failure of `index`. Returns whether to drop it: it never delivered anything, or failed too often.
     pub(crate) fn failed(&mut self, index: usize) -> bool {
         let mirror = &mut self.list[index];
         mirror.failures += 1;
         mirror.standing == Standing::Untested || mirror.failures >= MAX_FAILURES
     }
 
-    /// Notes that `index` brought `range`. The base's own bytes need no further note.
+    /// Records that `index` delivered `range`. The base's own bytes are not recorded.
     pub(crate) fn brought(&mut self, index: usize, range: ByteRange) {
         self.list[index].failures = 0;
         if index != self.base {
@@ -172,7 +169,7 @@ impl Mirrors {
         }
     }
 
-    /// Forgets who brought what, because the file starts over.
+    /// Clears the records of deliveries, because the file starts over.
     pub(crate) fn start_over(&mut self) {
         for mirror in &mut self.list {
             mirror.brought = RangeSet::new();
@@ -183,7 +180,7 @@ impl Mirrors {
         }
     }
 
-    /// Samples to compare with the base at the end: for each other place, the middle of the most it brought in a piece.
+    /// Samples to compare with the base at the end: for each other mirror, the middle of its largest range.
     pub(crate) fn samples(&self) -> Vec<(usize, ByteRange)> {
         let sample = |range: ByteRange| {
             let length = range.len().min(SAMPLE_BYTES);
@@ -196,7 +193,7 @@ impl Mirrors {
             .collect()
     }
 
-    /// Everything that came from other places than the base.
+    /// Everything that other mirrors than the base delivered.
     pub(crate) fn brought_by_others(&mut self) -> RangeSet {
         let base = self.base;
         let others = self.list.iter_mut().enumerate().filter(|(index, _)| *index != base);
@@ -233,7 +230,7 @@ mod tests {
         assert_eq!(mirrors.choose(6, true, |_| 16), Some(1));
         mirrors.opened(1);
         assert_eq!(mirrors.choose(6, true, |_| 16), Some(2));
-        mirrors.drop_out(2);
+        mirrors.drop_mirror(2);
         assert_eq!(mirrors.choose(6, true, |_| 1), None);
     }
 

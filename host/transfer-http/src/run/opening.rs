@@ -30,24 +30,24 @@ use crate::{
     },
 };
 
-/// A file smaller than this gets no journal in a command-line run: fetching it again costs less than keeping count.
+/// A file smaller than this gets no journal in a command-line run: fetching it again costs less than the journal.
 const SMALL_BYTES: u64 = 1024 * 1024;
 
 /// The result of opening a source.
 pub(crate) enum Opening {
-    /// A usable response; its body continues at the start of the worker's lease.
+    /// The first response, whose body is for the worker's lease.
     Begun(Box<Begun>),
-    /// Every byte is on the disk already.
+    /// Every byte is already valid.
     Complete,
-    /// The run is over before it began.
+    /// The run ends without a transfer.
     Outcome(Outcome),
-    /// The file at the server is not the one whose bytes are on the disk; the text says why.
+    /// The existing bytes are of another version of the file.
     Changed(String),
-    /// A part file of an earlier run was found under the name in the response: request again from where its bytes end.
+    /// Bytes of an earlier run were found; open again from their end.
     Again,
 }
 
-/// A response that was judged usable.
+/// A usable response.
 struct Answer {
     response: Response,
     url: SafeUrl,
@@ -57,14 +57,14 @@ struct Answer {
 }
 
 /// The result of the first request.
-enum Asked {
+enum FirstResponse {
     Answer(Box<Answer>),
     Opening(Opening),
 }
 
 impl Run {
-    /// Opens the source, at the next mirror if one fails, and again as long as the budget of retries allows.
-    pub(crate) async fn open_patiently(&self) -> Result<Opening, Failure> {
+    /// Opens the source; tries the next mirror if one fails, and retries while the budget allows.
+    pub(crate) async fn open_with_retries(&self) -> Result<Opening, Failure> {
         let mut untried = self.source.urls.len();
         loop {
             let failure = match self.open().await {
@@ -100,10 +100,10 @@ impl Run {
             return Ok(Opening::Complete);
         }
         let answer = match self.ask_first().await? {
-            Asked::Answer(answer) => *answer,
-            Asked::Opening(opening) => return Ok(opening),
+            FirstResponse::Answer(answer) => *answer,
+            FirstResponse::Opening(opening) => return Ok(opening),
         };
-        self.take_up(answer).await
+        self.accept(answer).await
     }
 
     /// Claims the part file of an earlier run before the first request, so that the request can start where its bytes
@@ -114,7 +114,7 @@ impl Run {
         if self.disk.is_claimed() {
             return Ok(None);
         }
-        match self.disk.place.find_begun(self.base_facts().total).await? {
+        match self.disk.destination.find_begun(self.base_facts().total).await? {
             None => {}
             Some(Claimed::New(part)) => drop(self.disk.adopt(part)),
             Some(Claimed::Begun(part, begun)) => self.adopt_begun(part, begun).await?,
@@ -145,7 +145,7 @@ impl Run {
                 last_modified,
             };
         }
-        if self.disk.place.target.adopt && self.source.checksum.is_none() {
+        if self.disk.destination.target.adopt && self.source.checksum.is_none() {
             let last = begun.done.iter().last();
             self.disk
                 .unconfirmed
@@ -156,7 +156,7 @@ impl Run {
         // The recorded ranges are synced before they are relied on, and the journal is rewritten for this boot of the
         // machine and for the present URL of the file.
         let origin = Origin {
-            source: self.disk.place.source_id.clone(),
+            source: self.disk.destination.source_id.clone(),
             ..begun.origin
         };
         blocking("taking up a part file", move || {
@@ -166,8 +166,8 @@ impl Run {
         .await
     }
 
-    /// Sends the first request and judges its answer.
-    async fn ask_first(&self) -> Result<Asked, Failure> {
+    /// Sends the first request and checks its response.
+    async fn ask_first(&self) -> Result<FirstResponse, Failure> {
         let (home, current, known) = {
             let mirrors = self.mirrors.borrow();
             let mirror = mirrors.get(mirrors.base());
@@ -175,12 +175,12 @@ impl Run {
         };
         let is_ranged = self.fetcher.is_repeatable() && !self.server.ignores_ranges.get();
         if !is_ranged && self.plan.borrow().done_bytes() > 0 {
-            // The answer is a whole file, of which none is there.
+            // The response is the whole file, so existing bytes are useless.
             self.start_over()?;
         }
         let there = self.plan.borrow().done().contiguous_end(0);
         let if_range = known.if_range().filter(|_| there > 0);
-        // Without a validator that the server checks, the bytes themselves show whether the file is still the same.
+        // Without a validator for the server to check, compare some bytes to see whether the file is still the same.
         let overlap = if if_range.is_some() { 0 } else { there.min(SAMPLE_BYTES) };
         let wish = is_ranged.then_some(RangeWish {
             start: there - overlap,
@@ -195,7 +195,7 @@ impl Run {
         };
         self.flow.delay.set(response.delay.min(Duration::from_secs(10)));
         let answer = |verdict, response, url| {
-            Ok(Asked::Answer(Box::new(Answer {
+            Ok(FirstResponse::Answer(Box::new(Answer {
                 response,
                 url,
                 verdict,
@@ -215,7 +215,7 @@ impl Run {
             }
             Ok(Verdict::PastEnd { .. }) => {
                 self.plan.borrow_mut().settle(there);
-                Ok(Asked::Opening(if self.plan.borrow().is_complete() {
+                Ok(FirstResponse::Opening(if self.plan.borrow().is_complete() {
                     Opening::Complete
                 } else {
                     Opening::Changed("it is shorter than before".to_owned())
@@ -236,11 +236,11 @@ impl Run {
                 let length = verdict_length(&response)?;
                 self.begin_anew(response, url, length)
             }
-            Err(Objection::Changed(why)) => Ok(Asked::Opening(Opening::Changed(why))),
+            Err(Objection::Changed(why)) => Ok(FirstResponse::Opening(Opening::Changed(why))),
             Err(Objection::Failed(failure))
                 if matches!(failure.kind, FailureKind::RangeMismatch | FailureKind::Encoding) && wish.is_some() =>
             {
-                // Where parts cannot be had or trusted, the whole file can still be.
+                // Without reliable ranges, the file can still be fetched as a whole.
                 self.server.ignores_ranges.set(true);
                 response.body.drain().await;
                 self.start_over()?;
@@ -250,12 +250,12 @@ impl Run {
         }
     }
 
-    /// Sends the first request. Where several segments were asked for, the others' connections are opened meanwhile:
-    /// that spares them a round trip, and opening one burns no link.
+    /// Sends the first request. If several segments were configured, their connections are opened meanwhile: that saves
+    /// a round trip and does not use up a single-use URL.
     async fn fetch_first(&self, home: &SafeUrl, url: &SafeUrl, wish: Option<&RangeWish>) -> Result<Fetched, Failure> {
-        // Who wants larger segments than usual wants fewer connections: perhaps the file is one segment.
-        let is_sparing = self.connections.min_split_bytes > USUAL_MIN_SPLIT;
-        let others = if self.source.urls.len() == 1 && wish.is_some() && !is_sparing {
+        // A larger minimum segment means fewer connections; the file may be a single segment.
+        let wants_few_connections = self.connections.min_split_bytes > USUAL_MIN_SPLIT;
+        let others = if self.source.urls.len() == 1 && wish.is_some() && !wants_few_connections {
             self.parts() - 1
         } else {
             0
@@ -268,11 +268,11 @@ impl Run {
         }
     }
 
-    /// Asks for the whole file, without a range.
-    async fn ask_whole(&self, home: &SafeUrl) -> Result<Asked, Failure> {
+    /// Requests the whole file, without a range.
+    async fn ask_whole(&self, home: &SafeUrl) -> Result<FirstResponse, Failure> {
         let Fetched { response, url } = self.fetcher.fetch(home, home, None).await?;
         match judge(None, &Facts::default(), &response.head, now()) {
-            Ok(verdict) => Ok(Asked::Answer(Box::new(Answer {
+            Ok(verdict) => Ok(FirstResponse::Answer(Box::new(Answer {
                 response,
                 url,
                 verdict,
@@ -285,11 +285,11 @@ impl Run {
         }
     }
 
-    /// Goes on with a whole new body in place of the bytes that are there.
-    fn begin_anew(&self, response: Response, url: SafeUrl, length: Option<u64>) -> Result<Asked, Failure> {
+    /// Continues with a new whole body instead of the existing bytes.
+    fn begin_anew(&self, response: Response, url: SafeUrl, length: Option<u64>) -> Result<FirstResponse, Failure> {
         self.start_over()?;
         let verdict = Verdict::Whole { length };
-        Ok(Asked::Answer(Box::new(Answer {
+        Ok(FirstResponse::Answer(Box::new(Answer {
             response,
             url,
             verdict,
@@ -298,12 +298,12 @@ impl Run {
     }
 
     fn check_promise(&self, response: &Response, total: Option<u64>) -> Result<(), Failure> {
-        let name = self.disk.place.expected_name();
+        let name = self.disk.destination.expected_name();
         not_the_file(&self.source, name.as_ref(), &response.head, total).map_or(Ok(()), Err)
     }
 
-    /// Gives an answer its name, its part file and its place in the plan.
-    async fn take_up(&self, answer: Answer) -> Result<Opening, Failure> {
+    /// Determines the name, part file and lease for a response.
+    async fn accept(&self, answer: Answer) -> Result<Opening, Failure> {
         let Answer {
             mut response,
             url,
@@ -313,10 +313,10 @@ impl Run {
         let facts = Facts::of(&response.head, verdict);
         self.check_promise(&response, facts.total)?;
         *self.server.media_type.borrow_mut() = response.head.media_type();
-        let expected = self.disk.place.expected_name();
+        let expected = self.disk.destination.expected_name();
         let name = self
             .disk
-            .place
+            .destination
             .target
             .name
             .clone()
@@ -374,9 +374,9 @@ impl Run {
         })))
     }
 
-    /// Claims the part file under `name`. Something is returned if the answer at hand is not the one to go on with.
+    /// Claims the part file under `name`. Returns an `Opening` if the present response cannot be continued with.
     async fn claim_part(&self, name: &FileName) -> Result<Option<Opening>, Failure> {
-        match self.disk.place.claim(name, self.base_facts().total).await? {
+        match self.disk.destination.claim(name, self.base_facts().total).await? {
             Claimed::New(part) => {
                 self.disk.adopt(part);
                 Ok(None)
@@ -385,7 +385,7 @@ impl Run {
                 let facts = self.base_facts();
                 let is_same = begun.origin.total_bytes == facts.total && !begun.done.is_empty();
                 self.adopt_begun(part, begun).await?;
-                // Asked again from where the bytes end, the server says whether they are still the file's.
+                // A request from the end of the existing bytes shows whether they are still valid.
                 if is_same {
                     Ok(Some(Opening::Again))
                 } else {
@@ -404,7 +404,7 @@ impl Run {
         Ok(None)
     }
 
-    /// Whether other connections may fetch parts beside this response.
+    /// Whether other connections may fetch ranges beside this response.
     fn is_splittable(&self, response: &Response, verdict: Verdict, is_decoded: bool) -> bool {
         let sends_parts = match verdict {
             Verdict::Part { total, .. } => total.is_some(),
@@ -420,7 +420,7 @@ impl Run {
         sends_parts && !is_decoded && self.fetcher.is_repeatable() && !self.server.ignores_ranges.get()
     }
 
-    /// Checks and reserves the room on the disk, and starts the journal if a later run could go on from it.
+    /// Checks and reserves disk space, and starts the journal if a later run could resume.
     fn prepare_disk(&self, total: Option<u64>, is_splittable: bool) -> Result<(), Failure> {
         let part = self.disk.part();
         if let Some(total) = total {
@@ -429,14 +429,14 @@ impl Run {
                 self.disk.start_reserving(total);
             }
         }
-        let is_worth = !self.disk.place.target.adopt || total.is_none_or(|total| total >= SMALL_BYTES);
+        let is_worth = !self.disk.destination.target.adopt || total.is_none_or(|total| total >= SMALL_BYTES);
         if is_splittable && is_worth {
             let Facts {
                 total,
                 etag,
                 last_modified,
             } = self.base_facts();
-            let source = self.disk.place.source_id.clone();
+            let source = self.disk.destination.source_id.clone();
             part.begin_journal(&Origin {
                 source,
                 total_bytes: total,
@@ -448,7 +448,7 @@ impl Run {
     }
 }
 
-/// The size of a whole file, for a response that was judged to be one.
+/// The size of a whole file, for a response with that verdict.
 fn verdict_length(response: &Response) -> Result<Option<u64>, Failure> {
     match judge(None, &Facts::default(), &response.head, now()) {
         Ok(Verdict::Whole { length }) => Ok(length),
@@ -458,8 +458,8 @@ fn verdict_length(response: &Response) -> Result<Option<u64>, Failure> {
     }
 }
 
-/// A decoder, if the body is encoded and the name does not say that the encoding is part of the file: servers label
-/// `.tar.gz` files so, and browsers save those as they are.
+/// A decoder if the body is encoded, unless the name shows that the encoding is the file itself: servers label
+/// `.tar.gz` files so, and browsers do not decode those.
 fn decoder(response: &Response, name: &FileName) -> Result<Option<Decoder>, Failure> {
     let Some(coding) = verdict::encoding(&response.head) else {
         return Ok(None);

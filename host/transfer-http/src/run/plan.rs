@@ -1,48 +1,47 @@
 //! Which connection fetches which bytes. Pure: the one owner of the range map; connections hold leases that only the
 //! plan changes.
 //!
-//! Every byte of the file is at any time in exactly one of three places: done, leased to one worker, or waiting. A
-//! worker that runs out takes what waits, or a part of what the slowest other one still has before it, cut so that both
-//! should end together.
+//! Invariant: every byte of the file is at any time exactly one of done, leased to one worker, or waiting. A worker
+//! without work takes waiting bytes, or steals from the lease that would end last, split so that both end together.
 
 use std::collections::BTreeMap;
 
 use transfer::{ByteRange, RangeSet, SegmentView};
 
-/// A worker may have this much written and not recorded; a kill costs at most that much a connection.
+/// A worker records its bytes after this many; a kill loses at most this much per connection.
 const RECORD_BYTES: u64 = 512 * 1024;
 
-/// The least that a segment has if nobody says anything, as [`transfer::ConnectionPlan`] has it.
+/// Default minimum size of a segment; must equal that of [`transfer::ConnectionPlan`].
 pub(crate) const USUAL_MIN_SPLIT: u64 = 1024 * 1024;
 
-/// The least worth stealing, however slow its holder: a request costs about as much as this many bytes.
+/// The smallest range worth stealing: a request costs about as much as this many bytes.
 const MIN_STEAL_BYTES: u64 = 64 * 1024;
 
-/// The most that is read over instead of asking anew.
+/// The largest gap that is read and discarded instead of sending a new request.
 const MAX_JUMP_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Measurements, ten a second, after which the rate of a lease is taken for what it is.
+/// Measurements (ten per second) after which the rate of a lease counts as stable.
 const SETTLED_LOOKS: u32 = 50;
 
-/// Below this rate, in bytes per second, a holder counts as stuck; what it has left is stolen down to the last bytes.
+/// Below this rate, in bytes per second, a holder counts as stuck, and even its last bytes are stolen.
 const STUCK_RATE: f64 = 4096.0;
 
 /// The worker of a run that a lease belongs to. Numbers are not used twice in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct WorkerId(pub(crate) u32);
 
-/// How fast a worker is, for the plan to cut fairly.
+/// The speed of a worker, by which the plan splits leases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pace {
-    /// Its rate in bytes per second, or what it may be expected to have.
+    /// Measured or expected rate, in bytes per second.
     pub(crate) rate: f64,
-    /// Seconds from asking to the first byte.
+    /// Seconds from a request to its first byte.
     pub(crate) delay: f64,
 }
 
 impl Pace {
-    /// Bytes that come while a new request waits for its answer and a new connection gets up to speed, about three
-    /// delays; reading over fewer is cheaper than asking anew.
+    /// Bytes that arrive while a new request waits for its response and its connection speeds up, about three delays;
+    /// discarding fewer is cheaper than a new request.
     pub(crate) fn bytes_worth_a_request(self) -> u64 {
         as_u64(self.rate * self.delay * 3.0).clamp(MIN_STEAL_BYTES, MAX_JUMP_BYTES)
     }
@@ -51,13 +50,13 @@ impl Pace {
 #[derive(Debug, Clone, Copy)]
 struct Lease {
     begin: u64,
-    /// Next byte to be written.
+    /// Next byte to write.
     at: u64,
     /// One past the last byte; `u64::MAX` while the file's size is unknown.
     end: u64,
     /// Everything before is recorded.
     recorded: u64,
-    /// Bytes per second; until it is measured, what may be expected.
+    /// Bytes per second; expected until measured.
     rate: f64,
     /// How often it was measured.
     looks: u32,
@@ -67,7 +66,7 @@ struct Lease {
 #[derive(Debug)]
 pub(crate) struct Plan {
     total: Option<u64>,
-    /// Bytes on the disk that are not in a lease's past.
+    /// Valid bytes, except for those that current leases have written.
     done: RangeSet,
     waiting: RangeSet,
     leases: BTreeMap<WorkerId, Lease>,
@@ -75,8 +74,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// A plan for a file of `total` bytes, or of unknown size, of which `done` is there. Segments are not cut smaller
-    /// than `min_split` bytes in the first place.
+    /// A plan for a file of `total` bytes, or of unknown size, of which `done` is valid. The initial segments are at
+    /// least `min_split` bytes.
     pub(crate) fn new(total: Option<u64>, done: RangeSet, min_split: u64) -> Self {
         let whole = ByteRange::new(0, total.unwrap_or(u64::MAX));
         let waiting = done.gaps(whole).into_iter().collect();
@@ -89,8 +88,8 @@ impl Plan {
         }
     }
 
-    /// Gives `worker` the waiting bytes from `start` on, because a response that begins there is already coming; up to
-    /// the first byte that is done, and at most a `parts`th of the file.
+    /// Leases waiting bytes from `start` on to `worker`, because a response that begins there is already arriving; up
+    /// to the first byte that is done, and at most a `parts`th of the file.
     pub(crate) fn take_from(&mut self, worker: WorkerId, start: u64, parts: u16, pace: Pace) -> Option<ByteRange> {
         let held = self
             .waiting
@@ -100,23 +99,23 @@ impl Plan {
         Some(self.lease(worker, ByteRange::new(start, end), pace))
     }
 
-    /// Gives `worker` something to fetch: waiting bytes, at most a `parts`th of what is missing, or else a part of
-    /// another's lease. `None` if nothing is worth a request.
+    /// Leases a range to `worker`: waiting bytes, at most a `parts`th of what is missing, or else a part of another
+    /// lease. `None` if nothing is worth a request.
     pub(crate) fn take(&mut self, worker: WorkerId, parts: u16, pace: Pace) -> Option<ByteRange> {
         let first = self.waiting.iter().next();
         if let Some(range) = first {
             let end = range.end.min(range.start.saturating_add(self.segment_bytes(parts)));
             return Some(self.lease(worker, ByteRange::new(range.start, end), pace));
         }
-        let (victim, cut) = self.best_cut(pace)?;
+        let (victim, cut) = self.best_split(pace)?;
         let lease = self.leases.get_mut(&victim).expect("the victim holds a lease");
         let stolen = ByteRange::new(cut, std::mem::replace(&mut lease.end, cut));
         self.waiting.insert(stolen);
         Some(self.lease(worker, stolen, pace))
     }
 
-    /// Lengthens the lease of `worker` by waiting bytes right behind it, at most `most` and at most a `parts`th of what
-    /// is missing: its response goes on, so nothing has to be asked. Returns whether anything was there.
+    /// Extends the lease of `worker` by adjacent waiting bytes, at most `most` and at most a `parts`th of what is
+    /// missing: its response continues, so no request is needed. Returns whether there were any.
     pub(crate) fn extend(&mut self, worker: WorkerId, most: u64, parts: u16) -> bool {
         let most = most.min(self.segment_bytes(parts));
         let Some(lease) = self.leases.get_mut(&worker) else {
@@ -131,9 +130,9 @@ impl Plan {
         !taken.is_empty()
     }
 
-    /// Ends the lease of `worker` and leases to it what waits next behind, if that is at most `most` bytes further on and
-    /// begins before `reach`: its response goes on, and reading over a little costs less than asking anew. Returns the
-    /// bytes to read over and what is to be recorded.
+    /// Ends the lease of `worker` and leases the next waiting range to it, if that is at most `most` bytes away and
+    /// begins before `reach`: its response continues, and discarding a small gap costs less than a new request. Returns
+    /// the bytes to discard and the range to record.
     pub(crate) fn jump(
         &mut self,
         worker: WorkerId,
@@ -152,9 +151,9 @@ impl Plan {
         Some((gap, unrecorded))
     }
 
-    /// Whether [`Plan::take`] would give a worker of this pace anything.
+    /// Whether [`Plan::take`] would lease anything to a worker of this pace.
     pub(crate) fn has_work(&self, pace: Pace) -> bool {
-        !self.waiting.is_empty() || self.best_cut(pace).is_some()
+        !self.waiting.is_empty() || self.best_split(pace).is_some()
     }
 
     /// Bytes that `worker` may still write from [`Plan::position`] on.
@@ -167,7 +166,7 @@ impl Plan {
         self.leases.get(&worker).map_or(0, |lease| lease.at)
     }
 
-    /// Notes that `worker` wrote the next `bytes` of its lease. Returns a range to be recorded, now and then.
+    /// Advances the lease of `worker` by `bytes`. Returns a range to record every [`RECORD_BYTES`].
     pub(crate) fn advance(&mut self, worker: WorkerId, bytes: u64) -> Option<ByteRange> {
         let lease = self.leases.get_mut(&worker).expect("only holders of a lease write");
         debug_assert!(bytes <= lease.end - lease.at, "a worker stays within its lease");
@@ -180,7 +179,7 @@ impl Plan {
         Some(range)
     }
 
-    /// Ends the lease of `worker`: what it wrote is done, the rest waits for another. Returns what is to be recorded.
+    /// Ends the lease of `worker`: what it wrote is done, the rest waits. Returns the range to record.
     pub(crate) fn release(&mut self, worker: WorkerId) -> Option<ByteRange> {
         let lease = self.leases.remove(&worker)?;
         self.done.insert(ByteRange::new(lease.begin, lease.at));
@@ -194,7 +193,7 @@ impl Plan {
         workers.into_iter().filter_map(|worker| self.release(worker)).collect()
     }
 
-    /// Notes that the file, of unknown size so far, ends at `total`.
+    /// Sets the size of a file whose size was unknown.
     pub(crate) fn settle(&mut self, total: u64) {
         if self.total.is_none() {
             self.total = Some(total);
@@ -205,7 +204,7 @@ impl Plan {
         }
     }
 
-    /// No longer believes the bytes of `ranges`; they are fetched again.
+    /// Marks the bytes of `ranges` as waiting, because they are wrong.
     pub(crate) fn distrust(&mut self, ranges: &RangeSet) {
         for range in ranges.iter() {
             for gap in self.leased().gaps(range) {
@@ -215,7 +214,7 @@ impl Plan {
         }
     }
 
-    /// Notes how fast `worker` is, in bytes per second.
+    /// Sets the rate of `worker`, in bytes per second.
     pub(crate) fn pace(&mut self, worker: WorkerId, rate: f64) {
         if let Some(lease) = self.leases.get_mut(&worker) {
             lease.rate = rate;
@@ -228,17 +227,17 @@ impl Plan {
         self.total
     }
 
-    /// Whether every byte is there.
+    /// Whether every byte is valid.
     pub(crate) fn is_complete(&self) -> bool {
         self.total == Some(self.done_bytes())
     }
 
-    /// Bytes that are there.
+    /// The number of valid bytes.
     pub(crate) fn done_bytes(&self) -> u64 {
         self.done.len() + self.leases.values().map(|lease| lease.at - lease.begin).sum::<u64>()
     }
 
-    /// The bytes that are there.
+    /// The valid bytes.
     pub(crate) fn done(&self) -> RangeSet {
         let mut done = self.done.clone();
         for lease in self.leases.values() {
@@ -247,7 +246,7 @@ impl Plan {
         done
     }
 
-    /// The segments as a picture: what is done and what is being fetched, in order.
+    /// The segments for a progress display: done and leased ranges, in order.
     pub(crate) fn segments(&self) -> Vec<SegmentView> {
         let done = self.done.iter().map(|range| SegmentView {
             start: range.start,
@@ -291,15 +290,16 @@ impl Plan {
             .collect()
     }
 
-    /// Size of a segment when what is missing is cut into `parts`; a file of unknown size is not cut.
+    /// Size of a segment when the missing bytes are split into `parts`; a file of unknown size is not split.
     fn segment_bytes(&self, parts: u16) -> u64 {
         let Some(total) = self.total else { return u64::MAX };
         let missing = total.saturating_sub(self.done.len());
         missing.div_ceil(u64::from(parts.max(1))).max(self.min_split)
     }
 
-    /// The lease that would end last, and where to cut it so that a thief of this `pace` ends together with its holder.
-    fn best_cut(&self, pace: Pace) -> Option<(WorkerId, u64)> {
+    /// The lease that would end last, and where to split it so that a thief of this `pace` ends together with its
+    /// holder.
+    fn best_split(&self, pace: Pace) -> Option<(WorkerId, u64)> {
         self.total?;
         let seconds_left = |lease: &Lease| as_f64(lease.end - lease.at) / lease.rate.max(1.0);
         let (victim, lease) = self
@@ -308,10 +308,10 @@ impl Plan {
             .max_by(|(_, one), (_, other)| seconds_left(one).total_cmp(&seconds_left(other)))?;
         let left = lease.end - lease.at;
         let (own, thief) = (lease.rate.max(1.0), pace.rate.max(1.0));
-        // While the thief's request is under way, the holder goes on.
+        // The holder continues while the thief's request is in flight.
         let shared = (as_f64(left) - own * pace.delay).max(0.0);
         let fair = as_u64(shared * thief / (own + thief)).min(left);
-        // A holder that has hardly begun may yet be fast. If all of it could go, two slow starters would rob each other
+        // A new holder may still speed up. If all of its lease could be stolen, two slow starters would rob each other
         // for ever.
         let stolen = if lease.looks < SETTLED_LOOKS {
             fair.min(left.div_ceil(2))
@@ -320,7 +320,7 @@ impl Plan {
         };
         let is_stuck =
             lease.looks >= SETTLED_LOOKS && lease.rate < STUCK_RATE && seconds_left(lease) > 4.0 * pace.delay + 1.0;
-        // Who wants larger segments than usual wants fewer connections, even if it takes longer.
+        // A larger minimum segment means fewer connections, even if that takes longer.
         let saves_time = self.min_split <= USUAL_MIN_SPLIT && seconds_left(lease) > 2.0 * pace.delay + 0.05;
         let is_worth = stolen >= self.min_split
             || (stolen >= MIN_STEAL_BYTES && saves_time)

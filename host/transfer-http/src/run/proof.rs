@@ -1,4 +1,4 @@
-//! Proving a complete file: by its checksum, or by comparing what its mirrors brought.
+//! Verifies a complete file: by its checksum, or by comparing samples of what its mirrors delivered.
 
 use transfer::{Checksum, Failure, Stage, failure::FailureKind};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Run {
-    /// Proves the complete bytes. `false` means that some turned out wrong and are to be fetched again.
+    /// Verifies the complete bytes. `false` means that some are wrong and must be fetched again.
     pub(crate) async fn prove(&self) -> Result<bool, Failure> {
         self.report_stage(Stage::Verifying);
         self.disk.wait_reserved().await?;
@@ -21,8 +21,8 @@ impl Run {
         }
     }
 
-    /// Asks the server for the last bytes of a part file that nothing but its journal says to be ours: a journal can be
-    /// planted. They must be of the version that the journal names, and the same. Otherwise the file starts over.
+    /// Compares the last bytes of a part file with the server's if only its journal says that it is ours, because a
+    /// journal can be planted. They must have the version in the journal and be equal. Otherwise the file starts over.
     async fn confirm_begun(&self) -> Result<bool, Failure> {
         while let Some(last) = self.disk.unconfirmed.get() {
             let asking = Worker {
@@ -68,14 +68,14 @@ impl Run {
             .await;
         for mirror in 0..self.source.urls.len() {
             if mirror != self.mirrors.borrow().base() {
-                self.mirrors.borrow_mut().drop_out(mirror);
+                self.mirrors.borrow_mut().drop_mirror(mirror);
             }
         }
         self.distrust(&brought)?;
         Ok(false)
     }
 
-    /// Compares a sample of what each mirror brought with the first source.
+    /// Compares a sample of what each mirror delivered with the base.
     async fn prove_mirrors(&self) -> Result<bool, Failure> {
         let samples = self.mirrors.borrow().samples();
         let base = self.mirrors.borrow().base();
@@ -109,7 +109,7 @@ impl Run {
     }
 }
 
-/// Whether a failure says that the server has no such part of such a file.
+/// Whether a failure means that the server has another file.
 fn speaks_of_another_file(kind: FailureKind) -> bool {
     matches!(
         kind,

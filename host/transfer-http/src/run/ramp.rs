@@ -1,9 +1,10 @@
-//! How many connections pay. Pure.
+//! How many connections are worthwhile. Pure.
 //!
-//! With a fixed number there is nothing to find out. Otherwise a run begins with one connection, because on most links
-//! one is enough, and tries more while that would still save time. More that made it faster stay; more that did not
-//! are not replaced when they end (or, if they made it slower, ended at once), and the next try waits longer. A link that loses packets, or a server that slows each
-//! connection, ends at the ceiling within a second; a link that one connection fills stays at one.
+//! With a configured number there is nothing to measure. Otherwise a run starts with one connection, because on most
+//! networks one is enough, and tries more while that would save time. Additional ones that increased the rate stay;
+//! others are not replaced when they end (or are ended at once if they decreased it), and the next try is delayed. A
+//! network that loses packets, or a server that throttles each connection, reaches the ceiling within a second; a
+//! network that one connection saturates stays at one.
 
 use std::time::Duration;
 
@@ -13,32 +14,32 @@ const MIN_WINDOW: Duration = Duration::from_millis(100);
 /// The longest time over which a rate is measured.
 const MAX_WINDOW: Duration = Duration::from_secs(1);
 
-/// More connections must be this much faster to stay. Less is within the noise of a shared link.
+/// Additional connections must increase the rate this much to stay. Less is noise of a shared network.
 const GAIN: f64 = 1.10;
 
-/// Measurements without gain after which the added connections go. The first falls into the slow start of the new ones,
-/// and on a link with losses any single one may be unlucky.
+/// Measurements without gain after which the added connections are given up. The first is within their slow start, and
+/// with packet loss any single one may be unlucky.
 const STRIKES: u32 = 3;
 
-/// A rate that grew by this much since the window before is still finding its level, as in the slow start of TCP.
+/// A rate that grew by this much since the previous window is not stable yet, as in the slow start of TCP.
 const GROWING: f64 = 1.25;
 
-/// Windows for which a growing rate is waited for.
-const PATIENCE: u32 = 6;
+/// Windows to wait for a growing rate.
+const MAX_GROWING_WINDOWS: u32 = 6;
 
-/// More connections that are this much slower at their best do harm, and are ended at once.
+/// Additional connections whose best rate is this much lower are ended at once.
 const HARM: f64 = 0.95;
 
-/// What is left must take this much longer, in seconds, for more connections to be tried at all.
+/// More connections are tried only if the rest takes at least this long, in seconds.
 const WORTH_SECONDS: f64 = 1.0;
 
 /// Wait after a failed try; doubles with each one up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The longest wait between tries: links change, and a try costs little.
+/// The longest wait between tries: networks change, and a try costs little.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 
-/// What a run looks like at a moment.
+/// A measurement of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     /// Time since the run began.
@@ -104,15 +105,15 @@ impl Ramp {
         self.wanted.min(self.ceiling)
     }
 
-    /// How many connections may go on with what they have. More than [`Ramp::wanted`] after a try that brought nothing
-    /// but did no harm: ending them would throw away what is on its way to them.
+    /// How many connections may finish their leases. More than [`Ramp::wanted`] after a try without gain or harm:
+    /// ending them would discard bytes in flight.
     pub(crate) fn tolerated(&self) -> u16 {
         self.tolerated.max(self.wanted).min(self.ceiling)
     }
 
-    /// The host refused one more than `borne` connections.
-    pub(crate) fn refused(&mut self, borne: u16) {
-        self.ceiling = self.ceiling.min(borne.max(1));
+    /// The host refused one more than `allowed` connections.
+    pub(crate) fn refused(&mut self, allowed: u16) {
+        self.ceiling = self.ceiling.min(allowed.max(1));
         self.wanted = self.wanted.min(self.ceiling);
         if let Some(search) = &mut self.search {
             search.attempt = None;
@@ -120,7 +121,7 @@ impl Ramp {
         }
     }
 
-    /// Takes a look; changes [`Ramp::wanted`] when enough has been seen.
+    /// Adds a measurement; changes [`Ramp::wanted`] once there are enough.
     pub(crate) fn look(&mut self, sample: Sample) {
         let Some(search) = &mut self.search else { return };
         let Some(start) = search.window else {
@@ -157,7 +158,7 @@ impl Ramp {
         }
         let seconds_left = as_f64(sample.missing) / rate.max(1.0);
         if self.wanted < self.ceiling && sample.at >= search.next_try && seconds_left > WORTH_SECONDS {
-            // A long way to go is worth a bold step.
+            // A long rest justifies a large step.
             let factor = if seconds_left > 4.0 * WORTH_SECONDS { 4 } else { 2 };
             search.attempt = Some(Attempt {
                 count_before: self.wanted,
@@ -165,7 +166,7 @@ impl Ramp {
                 best: 0.0,
                 looks: 0,
             });
-            search.growth = (rate, PATIENCE);
+            search.growth = (rate, MAX_GROWING_WINDOWS);
             self.wanted = self.wanted.saturating_mul(factor).min(self.ceiling);
             self.tolerated = self.tolerated.max(self.wanted);
         }
@@ -173,10 +174,10 @@ impl Ramp {
 }
 
 impl Search {
-    /// Whether the connections that there are still get faster by themselves; judging them now would be too early.
+    /// Whether the present connections still speed up by themselves; a comparison now would be too early.
     fn is_growing(&mut self, rate: f64) -> bool {
         let (before, windows) = self.growth;
-        let is_growing = rate > before * GROWING && windows < PATIENCE;
+        let is_growing = rate > before * GROWING && windows < MAX_GROWING_WINDOWS;
         self.growth = (rate, if is_growing { windows + 1 } else { 0 });
         is_growing
     }
@@ -293,9 +294,9 @@ mod tests {
                 at += Duration::from_millis(millis);
                 received += bytes;
                 ramp.look(Sample { at, received, missing: SIZE, delay: Duration::from_millis(50) });
-                if let Some(borne) = refused {
-                    ramp.refused(borne);
-                    limit = limit.min(borne.max(1));
+                if let Some(allowed) = refused {
+                    ramp.refused(allowed);
+                    limit = limit.min(allowed.max(1));
                 }
                 prop_assert!((1..=limit).contains(&ramp.wanted()));
             }

@@ -1,4 +1,4 @@
-//! The workers of a run: which there are, what each has brought, and which are to end.
+//! The workers of a run: the bytes that each has received, and which must end.
 
 use std::{
     cell::{Cell, RefCell},
@@ -9,7 +9,7 @@ use crate::run::plan::WorkerId;
 
 #[derive(Default)]
 pub(crate) struct Roster {
-    /// What each worker at work has brought, in bytes.
+    /// Bytes received by each active worker.
     pub(crate) brought: RefCell<BTreeMap<WorkerId, u64>>,
     retired: RefCell<BTreeSet<WorkerId>>,
     next: Cell<u32>,
@@ -24,7 +24,7 @@ impl Roster {
         self.retired.borrow().contains(&worker)
     }
 
-    /// Tells the newest of `workers` beyond `wanted` to end.
+    /// Retires the newest of `workers` beyond `wanted`.
     pub(crate) fn retire_surplus(&self, workers: impl Iterator<Item = WorkerId>, wanted: usize) {
         let mut retired = self.retired.borrow_mut();
         let surplus: Vec<_> = workers

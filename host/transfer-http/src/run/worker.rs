@@ -1,5 +1,5 @@
-//! One connection's part of a run: asks for what the plan leases to it, holds the answer against what is known, and
-//! moves the body into the part file.
+//! One connection's part of a run: requests what the plan leases to it, checks the response, and moves the body into
+//! the part file.
 
 use std::{cell::RefCell, future::poll_fn, io, task::Poll};
 
@@ -18,31 +18,31 @@ use crate::{
     run::{context::Run, mirrors::SAMPLE_BYTES, plan::WorkerId},
 };
 
-/// Read and written at a time; fits the second-level cache of common processors, and more brings nothing.
+/// Copy size; fits the second-level cache of common processors, and more is not faster.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Moved at a time through the kernel; as much as its pipe holds.
+/// Copy size through the kernel: the capacity of its pipe.
 const CARRY_BYTES: u64 = 1024 * 1024;
 
-/// Read at a time when a body is decoded: what it may swell to stays small.
+/// Read size of an encoded body: bounds what it may expand to.
 const DECODE_BYTES: usize = 16 * 1024;
 
-/// Steps after which a worker lets the others on its lane have a turn.
+/// Steps after which a worker yields to others on its lane.
 const STEPS_PER_TURN: u32 = 4;
 
 thread_local! {
-    /// The lane's one buffer: reading and writing it is one step that nothing interrupts.
+    /// The lane's only buffer: no await between filling and emptying it.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; BUFFER_BYTES].into_boxed_slice());
-    /// The lane's one pipe; empty between steps.
+    /// The lane's only pipe; empty between steps.
     static PIPE: RefCell<Option<KernelPipe>> = RefCell::new(KernelPipe::new().ok());
 }
 
 /// Why a worker stopped.
 #[derive(Debug)]
 pub(crate) enum WorkerError {
-    /// The file is another one than before.
+    /// The file changed at the server.
     Changed(String),
-    /// The server does not send parts.
+    /// The server does not send ranges.
     IgnoresRanges,
     /// A request or a connection failed.
     Failed(Failure),
@@ -67,22 +67,22 @@ impl From<Objection> for WorkerError {
 /// How moving a body ended without failing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// The lease is filled, or was cut to where it is filled; the body may go on.
+    /// The lease is complete, perhaps because it was shortened; the body may continue.
     LeaseEnded,
     /// The body has no more bytes.
     BodyEnded,
 }
 
-/// One worker: a connection to one place.
+/// One worker: a connection to one mirror.
 pub(crate) struct Worker<'a> {
     pub(crate) run: &'a Run,
     pub(crate) id: WorkerId,
-    /// Index of its place among the mirrors.
+    /// Index of its mirror.
     pub(crate) mirror: usize,
 }
 
 impl Worker<'_> {
-    /// Works until the plan has nothing for it. `begun` is a response whose body is for the lease it already holds.
+    /// Runs until the plan has no work for it. `begun` is the body for the lease that it already has.
     pub(crate) async fn work(&self, begun: Option<Body>) -> Result<(), WorkerError> {
         let worked = self.work_on(begun).await;
         self.run.release(self.id)?;
@@ -104,9 +104,9 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Asks for the lease and fills it, or as much of it as the response has.
+    /// Requests the lease and fills as much of it as the response has.
     async fn fetch_lease(&self) -> Result<(), WorkerError> {
-        let (start, window) = self.place();
+        let (start, window) = self.write_window();
         let (mut body, verdict) = self.ask(start, start.checked_add(window)).await?;
         match verdict {
             Verdict::Part { .. } => {}
@@ -131,7 +131,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Fills the lease from a response that came before the worker did.
+    /// Fills the lease from a response that exists already.
     async fn fill(&self, mut body: Body) -> Result<(), WorkerError> {
         let moved = self.pump(&mut body).await?;
         body.drain().await;
@@ -141,7 +141,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Asks for `start..end`. A link that no longer works is resolved again once.
+    /// Requests `start..end`. If a redirect target fails, starts from the original URL once more.
     async fn ask(&self, start: u64, end: Option<u64>) -> Result<(Body, Verdict), WorkerError> {
         let (home, current) = {
             let mirrors = self.run.mirrors.borrow();
@@ -189,7 +189,7 @@ impl Worker<'_> {
         Ok((response.body, verdict))
     }
 
-    /// What this worker's place must agree with: its own first answer, and the size that all share.
+    /// The facts that responses must agree with: the mirror's own first response, and the common size.
     fn known(&self) -> Facts {
         let own = self.run.mirrors.borrow().get(self.mirror).facts.clone();
         Facts {
@@ -198,7 +198,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Compares the start of the file, as this place has it, with what is on the disk.
+    /// Compares the mirror's start of the file with the bytes on disk.
     async fn compare_start(&self) -> Result<(), WorkerError> {
         let there = self.run.plan.borrow().done().contiguous_end(0).min(SAMPLE_BYTES);
         if self.is_equal(ByteRange::new(0, there)).await? {
@@ -211,7 +211,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether this place has the same bytes in `range` as the disk.
+    /// Whether the mirror's bytes in `range` equal those on disk.
     pub(crate) async fn is_equal(&self, range: ByteRange) -> Result<bool, WorkerError> {
         if range.is_empty() {
             return Ok(true);
@@ -256,13 +256,14 @@ impl Worker<'_> {
         }
     }
 
-    /// One step through the kernel: socket to pipe to file. 0 at the body's end, `None` if the lease was cut away.
+    /// One step through the kernel: socket to pipe to file. 0 at the body's end, `None` if the lease was shortened
+    /// meanwhile.
     #[cfg(target_os = "linux")]
     async fn carry(&self, body: &mut Body, part: &PartFile, limit: u64) -> Result<Option<u64>, Failure> {
         use std::os::fd::AsFd as _;
         let stall = self.run.stall();
         loop {
-            let (position, window) = self.place();
+            let (position, window) = self.write_window();
             let (Some(left), Some(socket)) = (body.remaining(), body.raw_socket()) else {
                 return Ok(Some(0));
             };
@@ -278,7 +279,7 @@ impl Worker<'_> {
                         .map_err(|error| match error {
                             CarryError::Socket(error) => error,
                             CarryError::Disk(error) => {
-                                // What is left in the pipe belongs nowhere.
+                                // The rest in the pipe must not be written.
                                 *pipe = KernelPipe::new().ok();
                                 disk_error = Some(error);
                                 io::ErrorKind::Other.into()
@@ -311,14 +312,14 @@ impl Worker<'_> {
         self.copy(body, part, limit).await
     }
 
-    /// One step through the lane's buffer. 0 at the body's end, `None` if the lease was cut away.
+    /// One step through the lane's buffer. 0 at the body's end, `None` if the lease was shortened meanwhile.
     async fn copy(&self, body: &mut Body, part: &PartFile, limit: u64) -> Result<Option<u64>, Failure> {
         let stall = self.run.stall();
         let host = body.host();
         let step = poll_fn(|cx| {
             BUFFER.with_borrow_mut(|buffer| {
-                // The plan may have cut the lease while the socket was waited for.
-                let (position, window) = self.place();
+                // The plan may have shortened the lease during the wait.
+                let (position, window) = self.write_window();
                 if window == 0 {
                     return Poll::Ready(Ok(None));
                 }
@@ -342,11 +343,11 @@ impl Worker<'_> {
             .unwrap_or_else(|_| Err(stalled(&host, stall)))
     }
 
-    /// Bytes that may be written now. At the end of its lease, a worker whose response goes on also takes what waits
-    /// right behind, or reads on to what waits a little further.
+    /// Bytes that may be written now. At the end of its lease, a worker whose response continues also takes adjacent
+    /// waiting bytes, or discards a small gap before the next ones.
     async fn window_on(&self, body: &mut Body) -> Result<u64, Failure> {
         let left = body.remaining().unwrap_or(0);
-        let (position, window) = self.place();
+        let (position, window) = self.write_window();
         if window > 0 || left == 0 || self.run.roster.is_retired(self.id) {
             return Ok(window);
         }
@@ -361,10 +362,10 @@ impl Worker<'_> {
         let Some((gap, unrecorded)) = jumped else { return Ok(0) };
         unrecorded.map_or(Ok(()), |range| self.run.disk.part().record(range))?;
         self.read_over(body, gap).await?;
-        Ok(self.place().1)
+        Ok(self.write_window().1)
     }
 
-    /// Reads `gap` bytes that are there already.
+    /// Reads and discards `gap` bytes that are valid already.
     async fn read_over(&self, body: &mut Body, mut gap: u64) -> Result<(), Failure> {
         let mut scrap = vec![0; BUFFER_BYTES];
         while gap > 0 {
@@ -383,12 +384,12 @@ impl Worker<'_> {
     }
 
     /// The next byte to write, and how many may follow.
-    fn place(&self) -> (u64, u64) {
+    fn write_window(&self) -> (u64, u64) {
         let plan = self.run.plan.borrow();
         (plan.position(self.id), plan.window(self.id))
     }
 
-    /// Moves a whole body that has to be decoded first.
+    /// Writes a whole body that must be decoded.
     pub(crate) async fn pump_decoded(&self, mut body: Body, mut decoder: Decoder) -> Result<(), WorkerError> {
         let part = self.run.disk.part();
         let mut buffer = vec![0; DECODE_BYTES];
@@ -400,11 +401,11 @@ impl Worker<'_> {
                 break;
             }
             let decoded = decoder.push(&buffer[..read])?;
-            part.write_at(&decoded, self.place().0)?;
+            part.write_at(&decoded, self.write_window().0)?;
             self.run.wrote(self.id, self.mirror, decoded.len() as u64)?;
         }
         let rest = decoder.finish()?;
-        part.write_at(&rest, self.place().0)?;
+        part.write_at(&rest, self.write_window().0)?;
         self.run.wrote(self.id, self.mirror, rest.len() as u64)?;
         self.run.settle_at_position(self.id);
         self.run.release(self.id)?;
@@ -416,7 +417,7 @@ fn can_carry(body: &Body) -> bool {
     cfg!(target_os = "linux") && body.raw_socket().is_some() && PIPE.with_borrow(Option::is_some)
 }
 
-/// Whether the next bytes of `body` are those of `range` on the disk.
+/// Whether the next bytes of `body` equal `range` on disk.
 pub(crate) async fn is_same_as_disk(
     part: &PartFile,
     body: &mut Body,

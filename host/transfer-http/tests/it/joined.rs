@@ -62,13 +62,13 @@ fn source(origin: &Origin, segments: Vec<Segment>) -> Source {
 }
 
 /// A run of the task under test, as a service starts it.
-struct Run {
+struct TestRun {
     ended: tokio::task::JoinHandle<Outcome>,
     reports: Reports,
     stop: CancellationToken,
 }
 
-impl Run {
+impl TestRun {
     fn start(source: Source, directory: &TempDir, reserved: bool) -> Self {
         let (reporter, reports) = Reporter::new();
         let stop = CancellationToken::new();
@@ -97,7 +97,7 @@ impl Run {
         Self { ended, reports, stop }
     }
 
-    /// Runs to its end; gives the notices, too.
+    /// Runs to its end; also returns the notices.
     async fn end(mut self) -> (Outcome, Vec<String>) {
         let mut notices = Vec::new();
         while let Some(report) = self.reports.events.recv().await {
@@ -108,7 +108,7 @@ impl Run {
         (self.ended.await.unwrap(), notices)
     }
 
-    /// Stops once so many bytes are there.
+    /// Stops after this many bytes.
     async fn stop_at(mut self, bytes: u64) {
         let record = async { while self.reports.events.recv().await.is_some() {} };
         let enough = self.reports.progress.wait_for(|progress| progress.done_bytes >= bytes);
@@ -122,7 +122,7 @@ impl Run {
 }
 
 async fn fetch(source: Source, directory: &TempDir) -> (Outcome, Vec<String>) {
-    Run::start(source, directory, false).end().await
+    TestRun::start(source, directory, false).end().await
 }
 
 fn assert_is(outcome: &Outcome, directory: &TempDir, bytes: &[u8]) {
@@ -236,7 +236,7 @@ async fn a_later_run_goes_on_behind_the_last_whole_segment_also_at_a_fresh_link(
     let directory = tempfile::tempdir().unwrap();
     let first = paced();
     let third = whole().len() as u64 / 3;
-    Run::start(source(&first, segments(&first)), &directory, false)
+    TestRun::start(source(&first, segments(&first)), &directory, false)
         .stop_at(third)
         .await;
     assert_eq!(names(directory.path()).len(), 2, "part file and journal");
@@ -245,7 +245,7 @@ async fn a_later_run_goes_on_behind_the_last_whole_segment_also_at_a_fresh_link(
         .iter()
         .map(|it| segment(&format!("{}?signed=again", it.url.expose())))
         .collect();
-    let (outcome, notices) = Run::start(source(&second, fresh), &directory, true).end().await;
+    let (outcome, notices) = TestRun::start(source(&second, fresh), &directory, true).end().await;
     assert_is(&outcome, &directory, &whole());
     assert_eq!(notices, [""; 0]);
     let asked: Vec<_> = second
@@ -262,12 +262,12 @@ async fn a_later_run_goes_on_behind_the_last_whole_segment_also_at_a_fresh_link(
 async fn another_list_is_another_file() {
     let directory = tempfile::tempdir().unwrap();
     let origin = paced();
-    Run::start(source(&origin, segments(&origin)), &directory, false)
+    TestRun::start(source(&origin, segments(&origin)), &directory, false)
         .stop_at(200_000)
         .await;
     let mut other = segments(&origin);
     other.remove(0);
-    let (outcome, notices) = Run::start(source(&origin, other), &directory, true).end().await;
+    let (outcome, notices) = TestRun::start(source(&origin, other), &directory, true).end().await;
     assert_is(&outcome, &directory, &whole()[plain(0).len()..]);
     assert_eq!(notices.len(), 1);
 }
@@ -354,7 +354,7 @@ async fn a_link_that_ended_keeps_what_was_whole_before() {
     };
     assert_eq!(failure.kind, FailureKind::Forbidden);
     let fresh = Origin::start(resources());
-    let (outcome, _) = Run::start(source(&fresh, segments(&fresh)), &directory, true)
+    let (outcome, _) = TestRun::start(source(&fresh, segments(&fresh)), &directory, true)
         .end()
         .await;
     assert_is(&outcome, &directory, &whole());
@@ -409,7 +409,7 @@ async fn the_size_is_known_beforehand_if_every_part_says_its_length() {
         ..segment(&origin.url("/all.ts"))
     };
     let directory = tempfile::tempdir().unwrap();
-    let mut run = Run::start(
+    let mut run = TestRun::start(
         source(&origin, vec![part(0, 100_000), part(100_000, size)]),
         &directory,
         false,

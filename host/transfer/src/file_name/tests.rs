@@ -87,8 +87,8 @@ proptest! {
         n in 1_u32..9999,
     ) {
         let name = FileName::sanitise(&format!("{stem}{tail}"));
-        prop_assert!(!ends_like_ours(name.as_str()), "{name}");
-        prop_assert!(!ends_like_ours(name.numbered(n).as_str()), "{name}");
+        prop_assert!(!ends_like_part_file(name.as_str()), "{name}");
+        prop_assert!(!ends_like_part_file(name.numbered(n).as_str()), "{name}");
         prop_assert!(name.as_str().len() <= MAX_NAME_BYTES);
         prop_assert_eq!(&FileName::sanitise(name.as_str()), &name);
     }

@@ -1,4 +1,4 @@
-//! Files that another user may have to do with, and reading and writing at positions.
+//! Opening files safely where other users may write, and positional reads and writes.
 
 use std::{
     fs::{File, OpenOptions},
@@ -6,8 +6,8 @@ use std::{
     path::Path,
 };
 
-/// Opens a file for reading and writing as `options` say. A link in its place is an error, and nothing is waited for if
-/// it is a pipe.
+/// Opens a file for reading and writing as `options` say. A symbolic link in its place is an error, and a pipe does not
+/// block.
 #[cfg(unix)]
 pub(crate) fn open_in_place(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -15,7 +15,7 @@ pub(crate) fn open_in_place(options: &mut OpenOptions, path: &Path) -> io::Resul
     options.custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// Opens a file for reading and writing as `options` say. Whoever calls looks first whether a link is in its place.
+/// Opens a file for reading and writing as `options` say. The caller checks first that it is not a symbolic link.
 #[cfg(not(unix))]
 pub(crate) fn open_in_place(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.open(path)
@@ -39,7 +39,7 @@ pub(crate) fn strangers_access(metadata: &std::fs::Metadata) -> Option<Stranger>
     }
 }
 
-/// Nothing is known of owners here, so every file could be another user's.
+/// Owners are unknown on this system, so every file could be another user's.
 #[cfg(not(unix))]
 pub(crate) fn strangers_access(metadata: &std::fs::Metadata) -> Option<Stranger> {
     Some(if metadata.is_file() {
@@ -49,21 +49,20 @@ pub(crate) fn strangers_access(metadata: &std::fs::Metadata) -> Option<Stranger>
     })
 }
 
-/// How another user may have to do with a file.
+/// Why a file may be under another user's control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stranger {
-    /// It is a link, a directory, a pipe or a device.
+    /// It is a symbolic link, a directory, a pipe or a device.
     NoFile,
-    /// It has several names, and another one may be in another user's hands.
+    /// It has several hard links; another user may control one of them.
     SeveralNames,
-    /// It belongs to another user, or that cannot be known.
+    /// It belongs to another user, or its owner is unknown.
     Owns,
     /// Its permissions let others write.
     MayWrite,
 }
 
-/// Creates a file that only its owner can write, whatever the process lets others do; `AlreadyExists` if anything is
-/// there.
+/// Creates a file that only its owner can write, whatever the umask; `AlreadyExists` if anything is there.
 pub(crate) fn create_own(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -72,7 +71,7 @@ pub(crate) fn create_own(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Takes the permission to write from everybody but the owner.
+/// Removes the write permission of everyone but the owner.
 #[cfg(unix)]
 pub(crate) fn make_own(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -80,7 +79,7 @@ pub(crate) fn make_own(file: &File) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(now & !0o022))
 }
 
-/// Nothing is known of who may write.
+/// Write permissions are unknown on this system.
 #[cfg(not(unix))]
 pub(crate) fn make_own(_file: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
@@ -97,19 +96,19 @@ pub(super) fn add_permissions(file: &File, metadata: &std::fs::Metadata, mode: u
     file.set_permissions(std::fs::Permissions::from_mode(now | mode))
 }
 
-/// Permissions are something else here.
+/// This system has no such permissions.
 #[cfg(not(unix))]
 pub(super) fn add_permissions(_file: &File, _metadata: &std::fs::Metadata, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes all of `bytes` at `offset`, whatever the file's cursor.
+/// Writes all of `bytes` at `offset`, independent of the file's cursor.
 #[cfg(unix)]
 pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
 }
 
-/// Reads what is at `offset`, whatever the file's cursor.
+/// Reads what is at `offset`, independent of the file's cursor.
 #[cfg(unix)]
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, bytes, offset)

@@ -12,8 +12,8 @@ use crate::os::file::link_then_unlink;
 /// `f_type` of tmpfs and ramfs (`linux/magic.h`): reserving space there means touching every page at once.
 const MEMORY_FILE_SYSTEMS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// `f_type` of FAT, exFAT, NTFS (two drivers), FUSE, NFS, SMB (two versions) and 9P (`linux/magic.h`), whose servers or
-/// mount options decide what owner a file shows.
+/// `f_type` of FAT, exFAT, NTFS (two drivers), FUSE, NFS, SMB (two versions) and 9P (`linux/magic.h`), where the server
+/// or a mount option determines the owner of a file.
 const WITHOUT_OWNERS: [u64; 9] = [
     0x4d44,
     0x2011_bab0,

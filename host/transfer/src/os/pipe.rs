@@ -1,4 +1,4 @@
-//! From a socket to a file inside the kernel.
+//! Moves bytes from a socket to a file inside the kernel.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -29,12 +29,12 @@ pub struct KernelPipe {
     write: std::os::fd::OwnedFd,
 }
 
-/// Why [`KernelPipe::carry`] moved nothing more.
+/// Why [`KernelPipe::carry`] stopped.
 #[derive(Debug)]
 pub enum CarryError {
     /// Reading from the socket; `WouldBlock` when nothing is there yet.
     Socket(io::Error),
-    /// Writing to the file. What was already taken from the socket is lost; the pipe must not be used again.
+    /// Writing to the file. Bytes already read from the socket are lost; the pipe must not be used again.
     Disk(io::Error),
 }
 
@@ -48,8 +48,8 @@ impl KernelPipe {
         Ok(Self { read, write })
     }
 
-    /// Takes up to `limit` bytes that wait at `socket` and writes them to `file` at `offset`. Returns how many,
-    /// 0 at the end of the stream. Blocks on the disk, never on the socket.
+    /// Moves up to `limit` bytes that are available at `socket` to `file` at `offset`. Returns how many, 0 at the end
+    /// of the stream. Blocks on the disk, never on the socket.
     pub fn carry(&self, socket: BorrowedFd<'_>, file: &File, offset: u64, limit: usize) -> Result<usize, CarryError> {
         let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
         let taken = splice(socket, None, &self.write, None, limit.min(PIPE_BYTES), flags)
@@ -71,7 +71,7 @@ impl KernelPipe {
         Ok(taken)
     }
 
-    /// Writes what is in the pipe by hand, for file systems that the kernel cannot splice to.
+    /// Writes the content of the pipe through user space, for file systems that the kernel cannot splice to.
     fn copy_out(&self, file: &File, mut at: u64, end: u64) -> io::Result<()> {
         let mut buffer = vec![0; 64 * 1024];
         while at < end {
@@ -85,7 +85,7 @@ impl KernelPipe {
 
 #[cfg(not(target_os = "linux"))]
 impl KernelPipe {
-    /// Not on this system: bytes go through a buffer.
+    /// Unsupported on this system: callers copy through a buffer.
     pub fn new() -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -1,4 +1,5 @@
-//! Claiming a name: its part file is made anew, or one that was begun before is continued.
+//! Claiming a name: creates its part file, or continues one of an earlier run. A part file that another user may have
+//! planted is never continued.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
@@ -25,55 +26,55 @@ pub enum OnConflict {
     /// Take `stem (1).ext`, `stem (2).ext`, …
     #[default]
     Rename,
-    /// Replace the finished file of that name, once the new one is proved. Never a part file or a directory.
+    /// Replace the finished file of that name, once the new one is verified. Never a part file or a directory.
     Overwrite,
-    /// Move nothing and end as [`crate::Outcome::Skipped`].
+    /// Download nothing and end as [`crate::Outcome::Skipped`].
     Skip,
 }
 
-/// What became of something that a run told to be recorded.
+/// The result of recording an event of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
-    /// It is on the disk, as far as anybody keeps records.
+    /// It is on disk, if the listener keeps records.
     Done,
     /// It was not recorded: the path is another task's.
     Taken,
 }
 
-/// A name that somebody wants for a file.
+/// A request for a file name.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
-    /// The directory; made if it does not exist.
+    /// The directory; created if missing.
     pub directory: &'a Path,
     /// The name.
     pub name: &'a FileName,
     /// What to do if it is taken.
     pub on_conflict: OnConflict,
-    /// [`Origin::source`] of who claims.
+    /// [`Origin::source`] of the claiming run.
     pub source: &'a str,
-    /// Whether a part file of the same source that nobody holds is continued.
+    /// Whether an unlocked part file of the same source is continued.
     pub adopt: bool,
 }
 
-/// What a claim came to.
+/// The result of a claim.
 #[derive(Debug)]
 pub enum Claimed {
     /// A part file, new and empty.
     New(PartFile),
-    /// A part file that was begun before, and what of it is there.
+    /// A part file of an earlier run, and which of its bytes are valid.
     Begun(PartFile, Begun),
     /// The name is taken and the rule is [`OnConflict::Skip`].
     Exists(PathBuf),
 }
 
 impl PartFile {
-    /// Claims a name: creates its part file anew, continues one that may be continued, or takes the next name. Each
-    /// final path is announced before anything is made for it; the next name is taken if that says so.
+    /// Claims a name: creates its part file, continues one that may be continued, or tries the next name. Each final
+    /// path is announced before anything is created for it; if `announce` refuses it, the next name is tried.
     pub async fn claim(
         claim: &Claim<'_>,
         mut announce: impl AsyncFnMut(&Path) -> Result<Recorded, Failure>,
     ) -> Result<Claimed, Failure> {
-        if !names::is_there(claim.directory) {
+        if !names::exists(claim.directory) {
             make_directory(claim.directory)?;
         }
         for name in claim.name.alternatives() {
@@ -91,8 +92,8 @@ impl PartFile {
         ))
     }
 
-    /// Continues a part file of the same source that nobody holds, if [`Claim::adopt`] allows it and there is one under
-    /// the name or one of its numbered alternatives in use.
+    /// Continues an unlocked part file of the same source, if [`Claim::adopt`] allows it and one exists under the name
+    /// or one of its numbered alternatives.
     pub fn find_begun(claim: &Claim<'_>) -> Result<Option<(Self, Begun)>, Failure> {
         for name in claim.name.alternatives() {
             if !names::may_have(claim.directory, &name) {
@@ -117,7 +118,7 @@ impl PartFile {
         Ok(None)
     }
 
-    /// Why the part file of `name` in `directory` is not continued although there is one: it may be another user's.
+    /// Why the part file of `name` in `directory` is not continued although it exists: it may be another user's.
     pub fn not_ours(directory: &Path, name: &FileName) -> Option<String> {
         let paths = Paths::new(directory, name);
         let about = |path: &Path| {
@@ -133,9 +134,8 @@ impl PartFile {
         about(&paths.part).or_else(|| about(&paths.journal))
     }
 
-    /// Makes the file at `path`, which another program left unfinished, a part file of this origin: a run that adopts goes
-    /// on with what is `done`. As nothing is known of the version that it is a part of, the run compares the last of its
-    /// bytes with the server's first. Blocks.
+    /// Turns an unfinished file of another program into a part file of this origin; a run with `adopt` continues after
+    /// the `done` bytes. Its version is unknown, so that run first compares its last bytes with the server's. Blocks.
     pub fn take_over(path: &Path, origin: &Origin, done: &RangeSet) -> io::Result<()> {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -147,7 +147,7 @@ impl PartFile {
         let file = os::open_in_place(OpenOptions::new().read(true).write(true), path)?;
         match os::strangers_access(&file.metadata()?) {
             None => {}
-            // It is to be a part file, which nobody but its owner writes.
+            // A part file must be writable by its owner only.
             Some(Stranger::MayWrite) => os::make_own(&file)?,
             Some(Stranger::NoFile | Stranger::SeveralNames | Stranger::Owns) => {
                 return Err(io::ErrorKind::PermissionDenied.into());
@@ -158,7 +158,7 @@ impl PartFile {
         os::rename_new(path, &paths.part)
     }
 
-    /// Takes up the part file of `path`, which an earlier run reserved. If it is gone, the name is claimed again.
+    /// Reopens the part file of `path`, which an earlier run reserved. If it is missing, the name is claimed again.
     pub async fn reclaim(
         path: &Path,
         claim: &Claim<'_>,
@@ -188,7 +188,7 @@ impl PartFile {
     }
 }
 
-/// The three paths of one name.
+/// The final path of a name, its part file and its journal.
 struct Paths {
     directory: PathBuf,
     target: PathBuf,
@@ -196,23 +196,23 @@ struct Paths {
     journal: PathBuf,
 }
 
-/// What lies at a part file's path.
+/// What exists at a part file's path.
 enum Existing {
     Missing,
     /// An ordinary file, now locked by us.
     Free(File),
-    /// Locked by somebody else: by this process, if the system tells.
+    /// Locked by another process, with its id if known.
     Held(Option<u32>),
-    /// Something that is no part file of ours, such as a link, a directory or another user's file.
+    /// Not a part file of ours: a symbolic link, a directory or another user's file.
     Foreign,
 }
 
-/// What says that a part file is ours, beside the file itself.
+/// Evidence, beside the file itself, that a part file is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
-    /// Nothing: anybody who can make files in the directory may have planted it.
+    /// None: anyone who can create files in the directory may have planted it.
     None,
-    /// The record of a run that reserved this path.
+    /// The engine's record that a run reserved this path.
     Reserved,
 }
 
@@ -222,7 +222,8 @@ impl Proof {
         match os::strangers_access(metadata) {
             None => true,
             Some(Stranger::NoFile | Stranger::SeveralNames) => false,
-            // Files are made so that only their owner can write, so he allowed it, or the file system cannot forbid it.
+            // We create files without write access for others, so the owner granted it later, or the file system has no
+            // permissions.
             Some(Stranger::MayWrite) => self == Self::Reserved,
             Some(Stranger::Owns) => self == Self::Reserved && !os::keeps_owners(directory),
         }
@@ -251,7 +252,7 @@ impl Paths {
         }
     }
 
-    /// Removes the journals that an earlier part file of the name left. Returns whether none is there now.
+    /// Deletes journals of an earlier part file of this name. Returns whether none is left.
     fn remove_stale_journals(&self) -> bool {
         let new_journal = self.journal.with_extension("journal-new");
         [&self.journal, &new_journal]
@@ -262,13 +263,13 @@ impl Paths {
             })
     }
 
-    /// The journal, if there is one that can be believed.
+    /// The journal, if there is a trustworthy one.
     fn journal(&self, proof: Proof) -> io::Result<Option<(Journal, Begun)>> {
         Journal::open(&self.journal, |metadata| proof.accepts(metadata, &self.directory))
     }
 
-    /// The part file in `file` with what its journal says, emptied if that says nothing. `None` if something is in the
-    /// way of a journal of ours: nobody could go on from a part file without one.
+    /// The part file in `file` with the valid bytes according to its journal, truncated if there are none. `None` if a
+    /// foreign file blocks the journal's path: without a journal no run could resume.
     fn begun_or_new(self, file: File, name: FileName, replaces: bool, proof: Proof) -> Option<Claimed> {
         let Ok(Some((journal, mut begun))) = self.journal(proof) else {
             if !self.remove_stale_journals() {
@@ -324,14 +325,14 @@ async fn attempt(
             Some(file) => return Ok(paths.begun_or_new(file, name, replaces, Proof::None)),
             None => create_new(&paths)?,
         };
-        // Somebody who was quicker has it, and is looked at as whoever was there before.
+        // Another process created it first: treat it like a file that existed before.
         let Some(file) = file else {
             is_clear = false;
             continue;
         };
         file.try_lock().map_err(|error| lock_failure(&paths.part, &error))?;
         if !is_clear && !paths.remove_stale_journals() {
-            // What another user put there would be in the way of every journal of ours.
+            // A foreign file at the journal's path would block every journal of ours.
             let _nothing_in_it = fs::remove_file(&paths.part);
             return Ok(None);
         }
@@ -341,7 +342,7 @@ async fn attempt(
 }
 
 impl Claim<'_> {
-    /// Whether the part file at `paths`, which nobody holds, may be continued.
+    /// Whether the unlocked part file at `paths` may be continued.
     fn may_continue(&self, paths: &Paths) -> bool {
         let is_other =
             || matches!(paths.journal(Proof::None), Ok(Some((_, begun))) if begun.origin.source != self.source);
@@ -349,7 +350,7 @@ impl Claim<'_> {
     }
 }
 
-/// A new part file; `None` if something is there. The directory may have gone since it was last seen.
+/// Creates a new part file; `None` if the path is taken. The directory may have been deleted since it was listed.
 fn create_new(paths: &Paths) -> Result<Option<File>, Failure> {
     let created = match os::create_own(&paths.part) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -386,7 +387,7 @@ fn open_existing(paths: &Paths, proof: Proof) -> Result<Existing, Failure> {
         Err(TryLockError::WouldBlock) => return Ok(Existing::Held(os::lock_holder(&file))),
         Err(TryLockError::Error(error)) => return Err(Failure::disk("lock", &paths.part, &error)),
     }
-    // Between looking, opening and locking its holder may have finished it, or another file may have come into its place.
+    // Between the checks, opening and locking, its holder may have finished it, or another file may have replaced it.
     match (file.metadata(), fs::symlink_metadata(&paths.part)) {
         (Ok(opened), Ok(named)) if named.is_file() && os::inode(&opened) == os::inode(&named) => {
             Ok(if proof.accepts(&opened, &paths.directory) {

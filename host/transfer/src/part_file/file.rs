@@ -1,4 +1,4 @@
-//! An open part file: bytes go to positions, and what was written goes on record.
+//! An open part file: writes bytes at positions and records them in the journal.
 
 use std::{
     fs::{self, File},
@@ -15,10 +15,10 @@ use crate::{
     range_set::{ByteRange, RangeSet},
 };
 
-/// Space left free on the disk when a download is checked against it, so that the system itself can go on.
+/// Space that must stay free on the disk, so that the system itself keeps working.
 const SPACE_MARGIN_BYTES: u64 = 1024 * 1024;
 
-/// A locked part file. Bytes are written at positions, from one thread or several; what was written is told to
+/// A locked part file. Bytes are written at positions, from one or several threads; the writer then calls
 /// [`PartFile::record`].
 #[derive(Debug)]
 pub struct PartFile {
@@ -32,7 +32,7 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// The path that the file will have, unless somebody takes it meanwhile.
+    /// The path that the file will have, unless the name is taken meanwhile.
     pub fn final_path(&self) -> PathBuf {
         self.directory.join(self.name.as_str())
     }
@@ -42,8 +42,8 @@ impl PartFile {
         &self.part
     }
 
-    /// Starts the journal, if none is there, so that a later run can go on from what is recorded from now on. A part
-    /// file without one starts over.
+    /// Creates the journal if missing, so that a later run can resume from what is recorded from now on. A part file
+    /// without one starts over.
     pub fn begin_journal(&self, origin: &Origin) -> Result<(), Failure> {
         let mut journal = self.journal();
         if journal.is_none() {
@@ -54,7 +54,7 @@ impl PartFile {
         Ok(())
     }
 
-    /// Writes the journal anew: `synced` is on the disk, `written` is in the part file.
+    /// Replaces the journal: `synced` is on disk, `written` is in the part file but perhaps not synced.
     pub fn rewrite_journal(&self, origin: &Origin, synced: &RangeSet, written: &RangeSet) -> Result<(), Failure> {
         let path = self.journal_path();
         let rewritten = Journal::create(&path, origin, synced).and_then(|mut journal| {
@@ -65,7 +65,7 @@ impl PartFile {
         Ok(())
     }
 
-    /// Writes the journal of a file that is joined anew; what `mark` says is on the disk.
+    /// Replaces the journal of a joined file; everything up to `mark` is on disk.
     pub fn rewrite_joined_journal(&self, origin: &Origin, mark: Mark) -> Result<(), Failure> {
         let path = self.journal_path();
         let rewritten = Journal::create_joined(&path, origin, mark);
@@ -78,7 +78,7 @@ impl PartFile {
         self.journal().is_some()
     }
 
-    /// Whether the journal has grown so long that [`PartFile::rewrite_journal`] should follow the next sync.
+    /// Whether the journal is so long that [`PartFile::rewrite_journal`] should follow the next sync.
     pub fn is_journal_long(&self) -> bool {
         self.journal().as_ref().is_some_and(Journal::is_long)
     }
@@ -101,7 +101,7 @@ impl PartFile {
         pipe.carry(socket, &self.file, offset, limit)
     }
 
-    /// The failure that a disk error of [`PartFile::carry_at`] means.
+    /// Maps a disk error of [`PartFile::carry_at`].
     pub fn write_failure(&self, error: &io::Error) -> Failure {
         Failure::disk("write", &self.part, error)
     }
@@ -122,17 +122,17 @@ impl PartFile {
         self.append(|journal| journal.written(range))
     }
 
-    /// Records in the journal, if there is one, how far a file that is joined has come.
+    /// Records in the journal, if there is one, the progress of a joined file.
     pub fn record_joined(&self, mark: Mark) -> Result<(), Failure> {
         self.append(|journal| journal.joined(mark))
     }
 
-    /// Records in the journal, if there is one, that the bytes of `range` are no longer believed.
+    /// Records in the journal, if there is one, that the bytes of `range` are invalid.
     pub fn distrust(&self, range: ByteRange) -> Result<(), Failure> {
         self.append(|journal| journal.dropped(range))
     }
 
-    /// Forgets all bytes, for a file that changed at its source.
+    /// Discards all bytes, because the file changed at its source.
     pub fn start_over(&self) -> Result<(), Failure> {
         if let Some(journal) = self.journal().take() {
             journal
@@ -170,13 +170,13 @@ impl PartFile {
     }
 
     /// Reserves room for `size` bytes without writing them, or makes a sparse file where that cannot be done. May block
-    /// for long on some file systems, so it is called off the lanes, while bytes already arrive.
+    /// for long on some file systems, so it is called outside of the lanes, while bytes already arrive.
     pub fn reserve(&self, size: u64) -> Result<(), Failure> {
         os::reserve(&self.file, size).map_err(|error| Failure::disk("reserve space for", &self.part, &error))
     }
 
-    /// Puts what has been recorded so far on the disk: first the bytes, then the word that they are there. Blocks for
-    /// long. After a failure nothing that was recorded since the last success may be believed.
+    /// Syncs what has been recorded so far: first the bytes, then the record of them. May block for long. After a
+    /// failure, nothing recorded since the last success may be trusted.
     pub fn sync(&self) -> Result<(), Failure> {
         let checkpoint = self.journal().as_mut().map(Journal::checkpoint).transpose();
         let synced = checkpoint.and_then(|checkpoint| {
@@ -186,12 +186,12 @@ impl PartFile {
         synced.map_err(|error| Failure::disk("sync", &self.part, &error))
     }
 
-    /// Whether [`PartFile::finish`] and [`PartFile::sync`] have a disk to wait for.
+    /// Whether [`PartFile::finish`] and [`PartFile::sync`] wait for a disk: false on a file system in memory.
     pub fn has_disk(&self) -> bool {
         *self.has_disk.get_or_init(|| !os::is_in_memory(&self.file))
     }
 
-    /// Removes the part file and its journal. Errors are not told: what stays is cleared by the next claim.
+    /// Removes the part file and its journal. Errors are ignored: the next claim of the name cleans up.
     pub fn discard(&self) {
         if let Some(journal) = self.journal().take() {
             let _leftover = journal.remove();

@@ -1,4 +1,4 @@
-//! The last step: a proved part file becomes the file.
+//! The last step: renames a verified part file to its final name.
 
 use std::{
     fs::{self, File},
@@ -13,19 +13,19 @@ use crate::{
     part_file::file::PartFile,
 };
 
-/// A proved part file that is about to become the file at `path`.
+/// A verified part file that is about to be renamed to `path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landing {
     /// The final path.
     pub path: PathBuf,
-    /// The file's number on its file system, by which it is known under any name.
+    /// The inode number, by which the file is recognised under any name.
     pub inode: u64,
     /// Its size.
     pub size_bytes: u64,
 }
 
 impl Landing {
-    /// Whether the file is there: this one, not another of its name.
+    /// Whether this very file, not another of its name, is at `path`.
     pub fn has_happened(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|metadata| {
             metadata.is_file() && os::inode(&metadata) == self.inode && metadata.len() == self.size_bytes
@@ -34,9 +34,9 @@ impl Landing {
 }
 
 impl PartFile {
-    /// Makes the part file, `size` bytes and proved, the file: synced, with its modification time, under its final
-    /// name, which is another one if somebody took it meanwhile. Each name is announced before it is taken. Blocks for
-    /// long. Returns the final path.
+    /// Turns the verified part file of `size` bytes into the finished file: syncs it, sets its modification time and
+    /// renames it, to another name if the first was taken meanwhile. Each name is announced before the rename. May
+    /// block for long. Returns the final path.
     pub fn finish(
         &self,
         size: u64,
@@ -70,7 +70,7 @@ impl PartFile {
             sync_directory(&self.directory).map_err(|error| Failure::disk("sync", &self.directory, &error))?;
         }
         if let Some(journal) = self.journal().take() {
-            // The file is there; a journal that stays behind is cleared by the next claim of its name.
+            // The file is complete; a leftover journal is deleted by the next claim of its name.
             let _leftover = journal.remove();
         }
         Ok(path)
@@ -99,7 +99,7 @@ impl PartFile {
     }
 }
 
-/// Puts the names of a directory on the disk. Blocks.
+/// Syncs the entries of a directory. Blocks.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()

@@ -1,9 +1,9 @@
-//! The journal beside a part file: which bytes of it are there, so that a run that was killed goes on where it was.
+//! The journal beside a part file: which of its bytes are valid, so that a killed run can resume.
 //!
 //! A header names the source, then records follow, each with its own checksum, only ever appended. Records of written
-//! ranges are not synced one by one: they hold after a kill, because the page cache outlives a process, and are
-//! believed only within the same boot of the machine. Now and then the part file is synced and a `Synced` record says
-//! which records before it are on the disk; after a power cut only those count.
+//! ranges are not synced one by one: they survive a kill, because the page cache outlives a process, and count only
+//! within the same boot of the machine. Periodically the part file is synced and a `Synced` record says which records
+//! before it are on disk; after a power failure only those count.
 
 use std::{
     fs::{File, Metadata, OpenOptions},
@@ -40,7 +40,7 @@ const RECORD_BYTES: usize = 1 + 8 + 8 + 4;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
-    /// SHA-256 of the source's first URL, in hexadecimal: tells sources apart without storing a link that may be secret.
+    /// SHA-256 of the source's first URL, in hexadecimal: identifies a source without storing a URL that may be secret.
     pub source: String,
     /// The file's size in bytes, once known.
     pub total_bytes: Option<u64>,
@@ -51,7 +51,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// A file at `url` of which nothing else is known.
+    /// A file at `url` without further facts.
     pub fn at(url: &SafeUrl) -> Self {
         Self {
             source: HEXLOWER.encode(&Sha256::digest(url.expose())),
@@ -60,23 +60,23 @@ impl Origin {
     }
 }
 
-/// How far a file has come that is joined from segments in their order.
+/// The progress of a file that is joined from segments in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// Every byte before this one is there.
+    /// Every byte before this position is valid.
     pub end: u64,
-    /// Names the segments that these bytes are, all of them whole.
+    /// Identifies the complete segments that these bytes consist of.
     pub segments: u64,
 }
 
-/// What an earlier run left.
+/// The valid content of an earlier run's part file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begun {
     /// What the bytes are a part of.
     pub origin: Origin,
-    /// The bytes that are there.
+    /// The valid bytes.
     pub done: RangeSet,
-    /// The last mark of a file that is joined, if its bytes are there.
+    /// The last mark of a joined file, if its bytes are valid.
     pub mark: Option<Mark>,
 }
 
@@ -88,7 +88,7 @@ struct Header {
 }
 
 impl Header {
-    /// Whether it could have been written by us: what is in it was checked before it was recorded.
+    /// Whether we could have written it: we only record validated values.
     fn is_plausible(&self) -> bool {
         let origin = &self.origin;
         let texts = [
@@ -105,11 +105,11 @@ impl Header {
 enum Record {
     /// The bytes of this range are in the part file.
     Written(ByteRange),
-    /// Everything before this position of the journal is on the disk.
+    /// The bytes of all records before this position of the journal are on disk.
     Synced(u64),
-    /// The bytes of this range are no longer believed.
+    /// The bytes of this range are invalid.
     Dropped(ByteRange),
-    /// The part file has come so far.
+    /// The progress of a joined file.
     Joined(Mark),
 }
 
@@ -163,7 +163,7 @@ impl Journal {
         Self::create_with(path, origin, done.iter().map(Record::Written))
     }
 
-    /// [`Journal::create`], for a file that is joined and has come as far as `mark`.
+    /// [`Journal::create`], for a joined file with the progress `mark`.
     pub(crate) fn create_joined(path: &Path, origin: &Origin, mark: Mark) -> io::Result<Self> {
         Self::create_with(path, origin, std::iter::once(Record::Joined(mark)))
     }
@@ -196,7 +196,7 @@ impl Journal {
         })
     }
 
-    /// Reads the journal at `path` and opens it to go on; `None` if there is none that can be believed. `accepts` says
+    /// Reads the journal at `path` and opens it for appending; `None` if there is no trustworthy one. `accepts` says
     /// whether a file with this metadata may be ours.
     pub(crate) fn open(path: &Path, accepts: impl Fn(&Metadata) -> bool) -> io::Result<Option<(Self, Begun)>> {
         match std::fs::symlink_metadata(path) {
@@ -206,7 +206,7 @@ impl Journal {
             Err(error) => return Err(error),
         }
         let file = os::open_in_place(OpenOptions::new().read(true).append(true), path)?;
-        // Another file may have come into its place since.
+        // Another file may have replaced it since.
         if !accepts(&file.metadata()?) {
             return Ok(None);
         }
@@ -215,7 +215,7 @@ impl Journal {
         let Some((begun, length)) = parse(&bytes, os::boot_id().as_deref()) else {
             return Ok(None);
         };
-        // A torn record at the end would hide everything appended after it.
+        // Truncate a torn record: it would hide everything appended after it.
         file.set_len(length)?;
         Ok(Some((
             Self {
@@ -235,13 +235,13 @@ impl Journal {
         self.append(Record::Joined(mark))
     }
 
-    /// On the disk when this returns: a power cut must not bring back bytes that are known to be wrong.
+    /// Synced before this returns: a power failure must not revive bytes that are known to be wrong.
     pub(crate) fn dropped(&mut self, range: ByteRange) -> io::Result<()> {
         self.append(Record::Dropped(range))?;
         self.file.sync_data()
     }
 
-    /// What a sync of the part file that begins now will cover, to be recorded through [`Checkpoint::commit`].
+    /// Marks what a sync that begins now covers; record it with [`Checkpoint::commit`].
     pub(crate) fn checkpoint(&mut self) -> io::Result<Checkpoint> {
         let checkpoint = Checkpoint {
             file: self.file.try_clone()?,
@@ -251,7 +251,7 @@ impl Journal {
         Ok(checkpoint)
     }
 
-    /// Whether the journal has grown so long that it should be written anew.
+    /// Whether the journal is longer than [`COMPACT_BYTES`].
     pub(crate) fn is_long(&self) -> bool {
         self.length > COMPACT_BYTES
     }
@@ -267,7 +267,7 @@ impl Journal {
     }
 }
 
-/// A sync under way: what of the journal it covers.
+/// A sync in progress, and the journal position that it covers.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     file: File,
@@ -295,7 +295,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// What `bytes` say to a reader in `boot`, and how long their believable part is.
+/// Parses a journal for a reader in `boot`. Also returns the length of its valid part.
 fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Begun, u64)> {
     let after_magic = bytes.strip_prefix(MAGIC)?;
     let (length, rest) = after_magic.split_first_chunk::<4>()?;
@@ -340,7 +340,7 @@ fn parse(bytes: &[u8], boot: Option<&str>) -> Option<(Begun, u64)> {
             Record::Written(_) | Record::Joined(_) | Record::Synced(_) => {}
         }
     }
-    // Bytes beyond the end of the file cannot have been written.
+    // Bytes beyond the end of the file cannot be valid.
     let total = begun.origin.total_bytes.unwrap_or(u64::MAX);
     if begun.done.iter().any(|range| range.end > total) {
         return None;

@@ -1,5 +1,5 @@
-//! Which names a directory has, whatever their case: two names that differ only in case are one file on many systems,
-//! and a download must replace neither.
+//! A cache of the names in a directory, compared without case: two names that differ only in case are one file on many
+//! systems, and a download must replace neither.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,13 +16,13 @@ use crate::file_name::{FileName, JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX
 /// an equal name is never missed, because files are created anew or not at all.
 const LISTING_AGE: Duration = Duration::from_secs(5);
 
-/// Directories whose listing is kept; past that all are forgotten.
+/// Bounds the cache; beyond this it is cleared.
 const MAX_LISTINGS: usize = 64;
 
 struct Listing {
     read_at: Instant,
-    /// Whether there is such a directory.
-    is_there: bool,
+    /// Whether the directory exists.
+    exists: bool,
     names: HashSet<String>,
     /// The names of part files and journals among them; mostly there are none.
     leftovers: HashSet<String>,
@@ -31,7 +31,7 @@ struct Listing {
 impl Listing {
     fn read(directory: &Path) -> Self {
         let entries = std::fs::read_dir(directory);
-        let is_there = entries.is_ok();
+        let exists = entries.is_ok();
         let names: HashSet<String> = entries
             .into_iter()
             .flatten()
@@ -44,7 +44,7 @@ impl Listing {
         };
         Self {
             read_at: Instant::now(),
-            is_there,
+            exists,
             leftovers: names.iter().filter(is_leftover).cloned().collect(),
             names,
         }
@@ -58,7 +58,7 @@ impl Listing {
 
 static LISTINGS: LazyLock<Mutex<HashMap<PathBuf, Listing>>> = LazyLock::new(Mutex::default);
 
-/// Asks a listing of `directory` that is new enough and that `is_good_enough`, else a new one.
+/// Queries the cached listing of `directory` if it is recent and `is_good_enough`, else a new one.
 fn ask<T>(directory: &Path, is_good_enough: impl Fn(&Listing) -> bool, question: impl Fn(&Listing) -> T) -> T {
     let mut listings = LISTINGS.lock().unwrap_or_else(PoisonError::into_inner);
     let listing = listings
@@ -79,7 +79,7 @@ fn ask<T>(directory: &Path, is_good_enough: impl Fn(&Listing) -> bool, question:
 /// Whether `directory` has `name` in any case.
 pub(super) fn is_taken(directory: &Path, name: &str) -> bool {
     let folded = fold(name);
-    // The name may have gone since, so a hit is looked up anew.
+    // The file may have been deleted since, so a hit is checked with a new listing.
     ask(
         directory,
         |listing| !listing.names.contains(&folded),
@@ -87,8 +87,8 @@ pub(super) fn is_taken(directory: &Path, name: &str) -> bool {
     )
 }
 
-/// Whether `directory` may have a part file or a journal of `name`. One that another process made in the last seconds is
-/// missed: creating the part file anew shows it.
+/// Whether `directory` may have a part file or a journal of `name`. One that another process created in the last
+/// seconds is missed; creating the part file exclusively detects it.
 pub(super) fn may_have_leftovers(directory: &Path, name: &FileName) -> bool {
     ask(directory, |_| true, |listing| listing.has_leftovers_of(name))
 }
@@ -103,12 +103,12 @@ pub(super) fn may_have(directory: &Path, name: &FileName) -> bool {
     )
 }
 
-/// Whether `directory` was there within the last seconds.
-pub(super) fn is_there(directory: &Path) -> bool {
-    ask(directory, |listing| listing.is_there, |listing| listing.is_there)
+/// Whether `directory` existed within the last seconds.
+pub(super) fn exists(directory: &Path) -> bool {
+    ask(directory, |listing| listing.exists, |listing| listing.exists)
 }
 
-/// Notes that `directory` now has `name`, so that the next claim sees it without reading the directory.
+/// Adds `name` to the cached listing, so that the next claim sees it without reading the directory.
 pub(super) fn add(directory: &Path, name: &str) {
     let mut listings = LISTINGS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(listing) = listings.get_mut(directory) {

@@ -15,12 +15,12 @@ use crate::{
     range_set::ByteRange,
 };
 
-struct Place {
+struct TestDir {
     directory: tempfile::TempDir,
     name: FileName,
 }
 
-impl Place {
+impl TestDir {
     fn new() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
@@ -67,7 +67,7 @@ impl Place {
     }
 }
 
-/// The result of what waits for nothing.
+/// The result of a future that is ready at once.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     future.now_or_never().expect("nothing is waited for")
 }
@@ -89,32 +89,32 @@ fn origin() -> Origin {
 
 #[test]
 fn a_finished_file_has_its_name_and_nothing_else_stays() {
-    let place = Place::new();
-    let part = new(place.claim(OnConflict::Rename, false));
+    let dir = TestDir::new();
+    let part = new(dir.claim(OnConflict::Rename, false));
     part.begin_journal(&origin()).unwrap();
     part.write_at(b"efgh", 4).unwrap();
     part.write_at(b"abcd", 0).unwrap();
-    assert_eq!(place.names(), ["file.bin.svcpart", "file.bin.svcpart.journal"]);
+    assert_eq!(dir.names(), ["file.bin.svcpart", "file.bin.svcpart.journal"]);
     let path = part.finish(8, Some(SystemTime::UNIX_EPOCH), |_| Ok(())).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"abcdefgh");
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), SystemTime::UNIX_EPOCH);
-    assert_eq!(place.names(), ["file.bin"]);
+    assert_eq!(dir.names(), ["file.bin"]);
 }
 
 #[test]
 fn a_name_is_taken_in_any_case() {
-    let place = Place::new();
-    fs::write(place.path().join("FILE.BIN"), "theirs").unwrap();
-    let part = new(place.claim(OnConflict::Rename, false));
-    assert_eq!(part.final_path(), place.path().join("file (1).bin"));
+    let dir = TestDir::new();
+    fs::write(dir.path().join("FILE.BIN"), "theirs").unwrap();
+    let part = new(dir.claim(OnConflict::Rename, false));
+    assert_eq!(part.final_path(), dir.path().join("file (1).bin"));
 }
 
 #[test]
 fn overwrite_replaces_a_file_only_at_the_end_and_never_a_directory() {
-    let place = Place::new();
-    let target = place.path().join("file.bin");
+    let dir = TestDir::new();
+    let target = dir.path().join("file.bin");
     fs::write(&target, "old").unwrap();
-    let part = new(place.claim(OnConflict::Overwrite, false));
+    let part = new(dir.claim(OnConflict::Overwrite, false));
     part.write_at(b"new", 0).unwrap();
     assert_eq!(fs::read(&target).unwrap(), b"old");
     assert_eq!(part.finish(3, None, |_| Ok(())).unwrap(), target);
@@ -123,35 +123,35 @@ fn overwrite_replaces_a_file_only_at_the_end_and_never_a_directory() {
     fs::remove_file(&target).unwrap();
     fs::create_dir(&target).unwrap();
     assert_eq!(
-        new(place.claim(OnConflict::Overwrite, false)).final_path(),
-        place.path().join("file (1).bin")
+        new(dir.claim(OnConflict::Overwrite, false)).final_path(),
+        dir.path().join("file (1).bin")
     );
 }
 
 #[test]
 fn skip_leaves_what_is_there() {
-    let place = Place::new();
-    fs::write(place.path().join("file.bin"), "theirs").unwrap();
-    assert!(matches!(place.claim(OnConflict::Skip, false), Ok(Claimed::Exists(path)) if path.ends_with("file.bin")));
+    let dir = TestDir::new();
+    fs::write(dir.path().join("file.bin"), "theirs").unwrap();
+    assert!(matches!(dir.claim(OnConflict::Skip, false), Ok(Claimed::Exists(path)) if path.ends_with("file.bin")));
 }
 
 #[test]
 fn a_file_that_appears_meanwhile_is_not_replaced() {
-    let place = Place::new();
-    let part = new(place.claim(OnConflict::Rename, false));
-    fs::write(place.path().join("file.bin"), "theirs").unwrap();
+    let dir = TestDir::new();
+    let part = new(dir.claim(OnConflict::Rename, false));
+    fs::write(dir.path().join("file.bin"), "theirs").unwrap();
     let path = part.finish(0, None, |_| Ok(())).unwrap();
-    assert_eq!(path, place.path().join("file (1).bin"));
-    assert_eq!(fs::read(place.path().join("file.bin")).unwrap(), b"theirs");
+    assert_eq!(path, dir.path().join("file (1).bin"));
+    assert_eq!(fs::read(dir.path().join("file.bin")).unwrap(), b"theirs");
 }
 
 #[test]
 fn two_claims_never_share_a_part_file() {
-    let place = Place::new();
-    let one = new(place.claim(OnConflict::Rename, true));
-    let two = new(place.claim(OnConflict::Rename, true));
+    let dir = TestDir::new();
+    let one = new(dir.claim(OnConflict::Rename, true));
+    let two = new(dir.claim(OnConflict::Rename, true));
     assert_ne!(one.path(), two.path());
-    let refused = place.claim(OnConflict::Overwrite, true).unwrap_err();
+    let refused = dir.claim(OnConflict::Overwrite, true).unwrap_err();
     assert_eq!(refused.kind, FailureKind::InUse);
     if cfg!(target_os = "linux") {
         assert!(refused.message.contains(&std::process::id().to_string()), "{refused}");
@@ -160,18 +160,18 @@ fn two_claims_never_share_a_part_file() {
 
 #[test]
 fn what_was_recorded_is_there_for_the_same_source_only() {
-    let place = Place::new();
-    let part = new(place.claim(OnConflict::Rename, true));
+    let dir = TestDir::new();
+    let part = new(dir.claim(OnConflict::Rename, true));
     part.begin_journal(&origin()).unwrap();
     part.write_at(b"abcd", 0).unwrap();
     part.record(ByteRange::new(0, 4)).unwrap();
     drop(part);
 
-    let stranger = new(place.claim_as("other", OnConflict::Rename, true));
-    assert_eq!(stranger.final_path(), place.path().join("file (1).bin"));
-    let careful = new(place.claim(OnConflict::Rename, false));
-    assert_eq!(careful.final_path(), place.path().join("file (2).bin"));
-    match place.claim(OnConflict::Rename, true) {
+    let stranger = new(dir.claim_as("other", OnConflict::Rename, true));
+    assert_eq!(stranger.final_path(), dir.path().join("file (1).bin"));
+    let careful = new(dir.claim(OnConflict::Rename, false));
+    assert_eq!(careful.final_path(), dir.path().join("file (2).bin"));
+    match dir.claim(OnConflict::Rename, true) {
         Ok(Claimed::Begun(part, begun)) => {
             assert_eq!(begun.done.len(), 4);
             let mut bytes = [0; 4];
@@ -184,24 +184,24 @@ fn what_was_recorded_is_there_for_the_same_source_only() {
 
 #[test]
 fn bytes_past_the_end_of_a_cut_part_file_are_not_believed() {
-    let place = Place::new();
-    let part = new(place.claim(OnConflict::Rename, true));
+    let dir = TestDir::new();
+    let part = new(dir.claim(OnConflict::Rename, true));
     part.begin_journal(&origin()).unwrap();
     part.write_at(b"abcdefgh", 0).unwrap();
     part.record(ByteRange::new(0, 8)).unwrap();
     let path = part.path().to_owned();
     drop(part);
     OpenOptions::new().write(true).open(path).unwrap().set_len(3).unwrap();
-    assert!(matches!(place.claim(OnConflict::Rename, true), Ok(Claimed::Begun(_, begun)) if begun.done.len() == 3));
+    assert!(matches!(dir.claim(OnConflict::Rename, true), Ok(Claimed::Begun(_, begun)) if begun.done.len() == 3));
 }
 
 #[test]
 fn a_name_is_announced_before_anything_is_made_for_it() {
-    let place = Place::new();
-    let other = new(place.claim(OnConflict::Rename, false));
+    let dir = TestDir::new();
+    let other = new(dir.claim(OnConflict::Rename, false));
     let announced = RefCell::new(Vec::new());
-    let claimed = place.claim_announcing("source", OnConflict::Rename, false, |path| {
-        assert_eq!(place.names(), ["file.bin.svcpart"], "nothing is made yet");
+    let claimed = dir.claim_announcing("source", OnConflict::Rename, false, |path| {
+        assert_eq!(dir.names(), ["file.bin.svcpart"], "nothing is made yet");
         announced.borrow_mut().push(path.to_owned());
         if announced.borrow().len() == 1 {
             Recorded::Taken
@@ -210,7 +210,7 @@ fn a_name_is_announced_before_anything_is_made_for_it() {
         }
     });
     let path = new(claimed).final_path();
-    let numbered = |number| place.path().join(place.name.numbered(number).as_str());
+    let numbered = |number| dir.path().join(dir.name.numbered(number).as_str());
     assert_eq!(
         path,
         numbered(2),
@@ -222,22 +222,22 @@ fn a_name_is_announced_before_anything_is_made_for_it() {
 
 #[test]
 fn a_name_that_is_taken_while_it_is_announced_is_not_shared() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let other = RefCell::new(None);
-    let claimed = place.claim_announcing("source", OnConflict::Rename, false, |_| {
+    let claimed = dir.claim_announcing("source", OnConflict::Rename, false, |_| {
         let mut other = other.borrow_mut();
-        other.get_or_insert_with(|| new(place.claim(OnConflict::Rename, false)));
+        other.get_or_insert_with(|| new(dir.claim(OnConflict::Rename, false)));
         Recorded::Done
     });
-    assert_eq!(new(claimed).final_path(), place.path().join("file (1).bin"));
+    assert_eq!(new(claimed).final_path(), dir.path().join("file (1).bin"));
 }
 
 #[test]
 fn a_landing_is_announced_before_it_happens_and_known_when_it_has() {
-    let place = Place::new();
-    let part = new(place.claim(OnConflict::Rename, false));
+    let dir = TestDir::new();
+    let part = new(dir.claim(OnConflict::Rename, false));
     part.write_at(b"abc", 0).unwrap();
-    fs::write(place.path().join("file.bin"), "abc").unwrap();
+    fs::write(dir.path().join("file.bin"), "abc").unwrap();
     let announced = RefCell::new(Vec::new());
     let path = part.finish(3, None, |landing| {
         assert!(!landing.has_happened(), "{landing:?}");
@@ -251,33 +251,33 @@ fn a_landing_is_announced_before_it_happens_and_known_when_it_has() {
 
 #[test]
 fn nothing_gets_its_name_that_could_not_be_announced() {
-    let place = Place::new();
-    let part = new(place.claim(OnConflict::Rename, false));
+    let dir = TestDir::new();
+    let part = new(dir.claim(OnConflict::Rename, false));
     let refused = || Failure::new(FailureKind::DiskIo, "no record");
     assert_eq!(part.finish(0, None, |_| Err(refused())), Err(refused()));
-    assert_eq!(place.names(), ["file.bin.svcpart"]);
+    assert_eq!(dir.names(), ["file.bin.svcpart"]);
 }
 
 #[cfg(unix)]
 #[test]
 fn a_link_in_the_way_is_not_followed() {
-    let place = Place::new();
-    let victim = place.path().join("victim");
+    let dir = TestDir::new();
+    let victim = dir.path().join("victim");
     fs::write(&victim, "precious").unwrap();
-    std::os::unix::fs::symlink(&victim, place.path().join("file.bin.svcpart")).unwrap();
-    let part = new(place.claim(OnConflict::Rename, true));
+    std::os::unix::fs::symlink(&victim, dir.path().join("file.bin.svcpart")).unwrap();
+    let part = new(dir.claim(OnConflict::Rename, true));
     part.write_at(b"x", 0).unwrap();
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
 }
 
 #[test]
 fn a_directory_that_cannot_be_made_is_named() {
-    let place = Place::new();
-    fs::write(place.path().join("plain"), "").unwrap();
-    let directory = place.path().join("plain/below");
+    let dir = TestDir::new();
+    fs::write(dir.path().join("plain"), "").unwrap();
+    let directory = dir.path().join("plain/below");
     let claim = Claim {
         directory: &directory,
-        name: &place.name,
+        name: &dir.name,
         on_conflict: OnConflict::Rename,
         source: "source",
         adopt: false,
@@ -288,18 +288,18 @@ fn a_directory_that_cannot_be_made_is_named() {
 }
 
 /// A complete part file of eight bytes and its journal, as an earlier run leaves them.
-fn leave_complete(place: &Place) {
-    let part = new(place.claim(OnConflict::Rename, true));
+fn leave_complete(dir: &TestDir) {
+    let part = new(dir.claim(OnConflict::Rename, true));
     part.begin_journal(&origin()).unwrap();
     part.write_at(b"abcdefgh", 0).unwrap();
     part.record(ByteRange::new(0, 8)).unwrap();
     part.sync().unwrap();
 }
 
-fn find(place: &Place) -> Option<(PartFile, Begun)> {
+fn find(dir: &TestDir) -> Option<(PartFile, Begun)> {
     PartFile::find_begun(&Claim {
-        directory: place.path(),
-        name: &place.name,
+        directory: dir.path(),
+        name: &dir.name,
         on_conflict: OnConflict::Rename,
         source: "source",
         adopt: true,
@@ -342,28 +342,28 @@ mod planted {
     #[test]
     fn only_an_ordinary_part_file_of_ours_is_adopted() {
         for (what, harm) in HARMS.into_iter().filter(|(what, _)| is_possible(what)) {
-            let place = Place::new();
-            leave_complete(&place);
-            harm(&place.path().join("file.bin.svcpart"));
-            assert!(find(&place).is_none(), "{what}");
-            let part = new(place.claim(OnConflict::Rename, true));
-            assert_eq!(part.final_path(), place.path().join("file (1).bin"), "{what}");
+            let dir = TestDir::new();
+            leave_complete(&dir);
+            harm(&dir.path().join("file.bin.svcpart"));
+            assert!(find(&dir).is_none(), "{what}");
+            let part = new(dir.claim(OnConflict::Rename, true));
+            assert_eq!(part.final_path(), dir.path().join("file (1).bin"), "{what}");
         }
     }
 
     #[test]
     fn a_journal_that_is_not_surely_ours_is_no_journal() {
         for (what, harm) in HARMS.into_iter().filter(|(what, _)| is_possible(what)) {
-            let place = Place::new();
-            leave_complete(&place);
-            harm(&place.path().join("file.bin.svcpart.journal"));
-            assert!(find(&place).is_none(), "{what}");
-            let part = new(place.claim(OnConflict::Rename, true));
+            let dir = TestDir::new();
+            leave_complete(&dir);
+            harm(&dir.path().join("file.bin.svcpart.journal"));
+            assert!(find(&dir).is_none(), "{what}");
+            let part = new(dir.claim(OnConflict::Rename, true));
             let mut bytes = Vec::new();
             part.reader().read_to_end(&mut bytes).unwrap();
             assert_eq!(bytes, b"", "{what}: nothing is believed of it");
             part.begin_journal(&origin()).unwrap();
-            let real = place.path().join("real");
+            let real = dir.path().join("real");
             assert!(
                 !real.exists() || fs::read(real).unwrap().starts_with(b"SVCJ1"),
                 "{what}"
@@ -374,17 +374,17 @@ mod planted {
     #[test]
     fn a_reserved_part_file_goes_on_unless_a_stranger_put_it_there() {
         for (what, harm) in HARMS.into_iter().filter(|(what, _)| is_possible(what)) {
-            let place = Place::new();
-            leave_complete(&place);
-            harm(&place.path().join("file.bin.svcpart"));
+            let dir = TestDir::new();
+            leave_complete(&dir);
+            harm(&dir.path().join("file.bin.svcpart"));
             let claim = Claim {
-                directory: place.path(),
-                name: &place.name,
+                directory: dir.path(),
+                name: &dir.name,
                 on_conflict: OnConflict::Rename,
                 source: "source",
                 adopt: false,
             };
-            let path = place.path().join("file.bin");
+            let path = dir.path().join("file.bin");
             let claimed = at_once(PartFile::reclaim(&path, &claim, async |_| Ok(Recorded::Done)));
             if what == "writable by others" {
                 assert!(
@@ -392,28 +392,28 @@ mod planted {
                     "{what}"
                 );
             } else {
-                assert_eq!(new(claimed).final_path(), place.path().join("file (1).bin"), "{what}");
+                assert_eq!(new(claimed).final_path(), dir.path().join("file (1).bin"), "{what}");
             }
         }
     }
 
     #[test]
     fn a_journal_that_cannot_be_removed_costs_the_name_and_not_the_download() {
-        let place = Place::new();
-        fs::create_dir(place.path().join("file.bin.svcpart.journal")).unwrap();
-        let part = new(place.claim(OnConflict::Rename, true));
-        assert_eq!(part.final_path(), place.path().join("file (1).bin"));
-        assert_eq!(place.names(), ["file (1).bin.svcpart", "file.bin.svcpart.journal"]);
+        let dir = TestDir::new();
+        fs::create_dir(dir.path().join("file.bin.svcpart.journal")).unwrap();
+        let part = new(dir.claim(OnConflict::Rename, true));
+        assert_eq!(part.final_path(), dir.path().join("file (1).bin"));
+        assert_eq!(dir.names(), ["file (1).bin.svcpart", "file.bin.svcpart.journal"]);
     }
 
     #[test]
     fn only_its_owner_writes_a_part_file_and_the_file_is_an_ordinary_one() {
-        let place = Place::new();
-        let part = new(place.claim(OnConflict::Rename, true));
+        let dir = TestDir::new();
+        let part = new(dir.claim(OnConflict::Rename, true));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(part.path()) & 0o022, 0);
         let path = part.finish(0, None, |_| Ok(())).unwrap();
-        let ordinary = place.path().join("ordinary");
+        let ordinary = dir.path().join("ordinary");
         fs::write(&ordinary, "").unwrap();
         if cfg!(target_os = "linux") {
             assert_eq!(mode(&path), mode(&ordinary));
@@ -423,7 +423,7 @@ mod planted {
 
 #[test]
 fn a_part_file_that_is_complete_is_found_again() {
-    let place = Place::new();
-    leave_complete(&place);
-    assert!(find(&place).is_some_and(|(_, begun)| begun.done.len() == 8));
+    let dir = TestDir::new();
+    leave_complete(&dir);
+    assert!(find(&dir).is_some_and(|(_, begun)| begun.done.len() == 8));
 }

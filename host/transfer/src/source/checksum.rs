@@ -1,4 +1,4 @@
-//! What a finished file must hash to, and computing it.
+//! Checksums: parsing, printing and computing them.
 
 use std::{fmt, io, str::FromStr};
 
@@ -90,7 +90,7 @@ pub enum InvalidChecksum {
         algorithm: &'static str,
         /// Digits it needs.
         expected: usize,
-        /// What was given: a number of digits, or the note that they are not hexadecimal.
+        /// The invalid digest: a number of digits, or the note that they are not hexadecimal.
         found: String,
     },
 }
@@ -121,7 +121,7 @@ impl Checksum {
     }
 }
 
-/// Read at a time when hashing; fits a second-level cache.
+/// Read size when hashing; fits a second-level cache.
 const HASH_BUFFER_BYTES: usize = 256 * 1024;
 
 impl FromStr for Checksum {

@@ -14,7 +14,7 @@ pub const MAX_URL_BYTES: usize = 32 * 1024;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SafeUrl(Url);
 
-/// A text that is no URL we can use.
+/// Why a text is not a usable URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
     /// Longer than [`MAX_URL_BYTES`].
@@ -42,7 +42,7 @@ impl SafeUrl {
         Ok(Self(url))
     }
 
-    /// The URL that `reference` means when it stands in this one's document (a `Location` header).
+    /// Resolves `reference`, such as a `Location` header, against this URL.
     pub fn join(&self, reference: &str) -> Result<Self, InvalidUrl> {
         if reference.len() > MAX_URL_BYTES {
             return Err(InvalidUrl::TooLong(reference.len()));
@@ -51,12 +51,12 @@ impl SafeUrl {
         Self::parse(joined.as_str())
     }
 
-    /// The URL itself, for the place that connects or stores it.
+    /// The URL itself, for the code that connects to it or stores it.
     pub fn as_url(&self) -> &Url {
         &self.0
     }
 
-    /// The URL's text, secrets included, for the place that connects or stores it.
+    /// The URL's text, secrets included, for the code that connects to it or stores it.
     pub fn expose(&self) -> &str {
         self.0.as_str()
     }
@@ -90,7 +90,7 @@ impl SafeUrl {
     #[must_use]
     pub fn without_login(&self) -> Self {
         let mut url = self.0.clone();
-        // A URL that cannot have a login has none.
+        // A URL that cannot have a login needs no removal.
         let _none_to_remove = url.set_username("").and_then(|()| url.set_password(None));
         Self(url)
     }

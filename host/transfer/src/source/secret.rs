@@ -1,8 +1,6 @@
-//! Texts that must not be printed.
-
 use std::fmt;
 
-/// A secret that prints as `***` and is only read where it is used.
+/// A text that prints as `***`; reading it takes an explicit call.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(String);
 
@@ -12,7 +10,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The secret itself, for the place that sends or seals it.
+    /// The secret itself, for the code that sends or seals it.
     pub fn expose(&self) -> &str {
         &self.0
     }

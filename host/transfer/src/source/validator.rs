@@ -1,10 +1,10 @@
-//! What may be taken for a validator of HTTP. A validator is sent back to the server later, perhaps from a journal on the
-//! disk, so that nothing outside the grammar may become one.
+//! HTTP validators (entity tags and dates). They are sent back to the server later, perhaps from a journal on disk, so
+//! nothing outside the grammar may pass as one.
 
-/// The longest validator. Servers make them of digests and dates.
+/// The longest validator.
 pub const MAX_VALIDATOR_BYTES: usize = 1024;
 
-/// Whether `text` can be kept and compared with what the server says next time. To be sent, it must keep the grammar, too:
+/// Whether `text` can be stored and compared with the server's next one. To be sent, it must also match the grammar:
 /// [`is_entity_tag`] or [`is_date_like`].
 pub fn is_comparable(text: &str) -> bool {
     (1..=MAX_VALIDATOR_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
@@ -19,8 +19,7 @@ pub fn is_entity_tag(text: &str) -> bool {
         && inner.is_some_and(|inner| !inner.chars().any(|c| c == '"' || c == ' ' || c.is_control()))
 }
 
-/// Whether `text` has only characters that dates of HTTP have (RFC 9110, section 5.6.7). Whether it is a date is for those
-/// to say who can read dates.
+/// Whether `text` has only characters that dates of HTTP have (RFC 9110, section 5.6.7). It need not be a valid date.
 pub fn is_date_like(text: &str) -> bool {
     (1..=MAX_DATE_BYTES).contains(&text.len())
         && text

@@ -50,7 +50,7 @@ pub(crate) fn unpack(archive: &[u8]) -> Result<BTreeMap<String, Bytes>> {
 
 /// An entry of the central directory.
 #[derive(Debug)]
-struct Entry {
+struct ArchiveEntry {
     name: String,
     flags: u16,
     method: u16,
@@ -61,7 +61,7 @@ struct Entry {
     offset: u32,
 }
 
-impl Entry {
+impl ArchiveEntry {
     fn is_folder(&self) -> bool {
         self.name.ends_with('/')
     }
@@ -99,7 +99,7 @@ fn end_record(archive: &[u8]) -> Result<usize> {
 }
 
 /// Reads the central directory, which fills the space between the files and the end exactly.
-fn directory(archive: &[u8]) -> Result<Vec<Entry>> {
+fn directory(archive: &[u8]) -> Result<Vec<ArchiveEntry>> {
     let end = end_record(archive)?;
     let (disk, central_disk) = (u16_at(archive, end + 4)?, u16_at(archive, end + 6)?);
     let (here, count) = (size_at(archive, end + 8)?, size_at(archive, end + 10)?);
@@ -142,7 +142,7 @@ fn directory(archive: &[u8]) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-fn central_entry(archive: &[u8], at: usize) -> Result<(Entry, usize)> {
+fn central_entry(archive: &[u8], at: usize) -> Result<(ArchiveEntry, usize)> {
     if !archive[at..].starts_with(CENTRAL) {
         return refuse(Check::Format, None, "the directory is damaged");
     }
@@ -152,7 +152,7 @@ fn central_entry(archive: &[u8], at: usize) -> Result<(Entry, usize)> {
         size_at(archive, at + 32)?,
     );
     let name = name_at(archive, at + CENTRAL_BYTES, lengths.0)?;
-    let entry = Entry {
+    let entry = ArchiveEntry {
         flags: u16_at(archive, at + 8)?,
         method: u16_at(archive, at + 10)?,
         checksum: u32_at(archive, at + 16)?,
@@ -213,7 +213,7 @@ fn name_at(archive: &[u8], at: usize, length: usize) -> Result<String> {
 }
 
 /// What a file is packed into, and where that ends; its local header must say the same as the directory.
-fn packed_bytes<'a>(archive: &'a [u8], entry: &Entry) -> Result<(usize, &'a [u8])> {
+fn packed_bytes<'a>(archive: &'a [u8], entry: &ArchiveEntry) -> Result<(usize, &'a [u8])> {
     let name = Some(entry.name.as_str());
     let at = entry.offset as usize;
     if !archive.get(at..).is_some_and(|rest| rest.starts_with(LOCAL)) {
@@ -236,7 +236,7 @@ fn packed_bytes<'a>(archive: &'a [u8], entry: &Entry) -> Result<(usize, &'a [u8]
 }
 
 /// Unpacks a file, and no more of it than the directory promised.
-fn inflate(entry: &Entry, data: &[u8]) -> Result<Bytes> {
+fn inflate(entry: &ArchiveEntry, data: &[u8]) -> Result<Bytes> {
     let name = Some(entry.name.as_str());
     let mut bytes = Vec::with_capacity(entry.size as usize);
     let limit = u64::from(entry.size) + 1;
@@ -273,7 +273,7 @@ fn check_overlaps(mut taken: Vec<(usize, u32, String)>) -> Result<()> {
 }
 
 /// Every name is a relative path that stays inside and is one file, the same one, on every system.
-fn check_names(entries: &[Entry]) -> Result<()> {
+fn check_names(entries: &[ArchiveEntry]) -> Result<()> {
     let mut seen = BTreeSet::new();
     let mut files = BTreeSet::new();
     let mut folders = BTreeSet::new();

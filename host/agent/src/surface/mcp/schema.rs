@@ -1,4 +1,4 @@
-//! JSON Schemas of arguments and results, derived from the same descriptions as the OpenAPI document.
+//! JSON Schemas of arguments and results, derived from the same descriptions as the `OpenAPI` document.
 
 use serde_json::{Map, Value, json};
 use utoipa::{

@@ -1,4 +1,4 @@
-//! Completes the OpenAPI description with what applies to all handlers.
+//! Completes the `OpenAPI` description with what applies to all handlers.
 
 use axum::http::StatusCode;
 use utoipa::{

@@ -1,4 +1,4 @@
-//! What changed in one step, until it is turned into rows and events.
+//! The changes of one input, until they are turned into rows and events.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,7 +10,6 @@ use crate::{
     state::step::{Effect, Row},
 };
 
-/// What changed since the last flush.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -28,16 +27,16 @@ pub(crate) struct Changes {
     pub(crate) boost: bool,
     /// Effects that wait for the rows.
     pub(crate) after_save: Vec<Effect>,
-    /// Rows that could not be saved. Their keys count; what they hold may be old by now.
+    /// Rows that could not be saved. Only their keys matter; their content may be outdated.
     pub(crate) unsaved: Vec<Row>,
 }
 
 /// How much of a changed task must be saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Saving {
-    /// Nothing: a run that started is, after a restart, a task that waits.
+    /// Nothing: a started run is pending again after a restart.
     Nothing,
-    /// All but what was asked for.
+    /// All but the specification.
     State,
     /// All.
     Whole,

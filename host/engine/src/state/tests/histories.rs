@@ -133,7 +133,7 @@ impl World {
             },
             Step::StartQueue(n) => Input::Command(Command::QueueStart(queue(n))),
             Step::StopQueue(n) => Input::Command(Command::QueueStop(queue(n))),
-            Step::CreateQueue(n) if self.state.lanes.contains_key(&queue(n)) => return,
+            Step::CreateQueue(n) if self.state.queue_states.contains_key(&queue(n)) => return,
             Step::CreateQueue(n) => Input::Command(Command::QueueCreate(queue(n), Box::new(queue_spec(n, 0)))),
             Step::DeleteQueue(n) => Input::Command(Command::QueueDelete(queue(n))),
             Step::LimitQueue(n, limit) => {
@@ -176,7 +176,7 @@ impl World {
                 Input::Clock("2026-11-21T12:00:00".parse().unwrap())
             }
         };
-        // A refusal is as good as an answer: the invariants hold after both.
+        // The invariants hold after a refusal as well.
         let _answer = self.apply(input);
     }
 
@@ -200,7 +200,7 @@ impl World {
         self.end(id(task), outcome);
     }
 
-    /// What must hold after every step.
+    /// The invariants after every step.
     fn check(&self, live_before: usize) {
         let settings = &self.state.settings().settings;
         let global = settings.max_concurrent_tasks as usize;
@@ -217,19 +217,19 @@ impl World {
             self.live.keys().copied().collect(),
             "heart and driver agree on live runs"
         );
-        for lane in self.state.lanes.values() {
+        for queue_state in self.state.queue_states.values() {
             let tasks: Vec<_> = self
                 .state
                 .tasks
                 .values()
-                .filter(|task| task.queue == lane.queue.id)
+                .filter(|task| task.queue == queue_state.queue.id)
                 .collect();
             let live = tasks.iter().filter(|task| task.run().is_some()).count();
-            assert_eq!(live, lane.active as usize);
+            assert_eq!(live, queue_state.active as usize);
             let waits = |task: &&&Arc<Task>| {
-                task.phase == Phase::Pending && (lane.queue.is_running || task.is_forced) && !task.is_settling()
+                task.phase == Phase::Pending && (queue_state.queue.is_running || task.is_forced) && !task.is_settling()
             };
-            let is_idle = self.live.len() < global && lane.has_room();
+            let is_idle = self.live.len() < global && queue_state.has_room();
             let waiting = tasks.iter().filter(waits).count();
             assert!(
                 !is_idle || waiting == 0 || self.state.boost.is_some(),
@@ -258,14 +258,14 @@ impl World {
         assert_eq!(self.state.index.by_id.len(), self.state.tasks.len());
     }
 
-    /// What is saved must be what is known, as far as it outlives a run.
+    /// The saved rows must equal the state, except for live runs.
     fn check_saved(&mut self) {
         self.apply(Input::Checkpoint).unwrap();
         let known: BTreeMap<u64, Task> = self
             .state
             .tasks
             .values()
-            .filter(|task| !task.is_leaving())
+            .filter(|task| !task.is_being_deleted())
             .map(|task| (task.serial, at_rest(task)))
             .collect();
         assert_eq!(self.saved.tasks, known);
@@ -274,7 +274,7 @@ impl World {
             .state
             .tasks
             .values()
-            .filter(|task| task.is_leaving())
+            .filter(|task| task.is_being_deleted())
             .map(|task| task.serial);
         assert_eq!(
             leaving,

@@ -5,11 +5,11 @@ use super::*;
 #[tokio::test]
 async fn a_source_is_added_when_the_user_says_that_its_fingerprint_is_right() {
     let (outside, world) = begin().await;
-    let place = Place::new(&outside, "main").await;
+    let place = TestSource::new(&outside, "main").await;
     let shown = world.market().adopt(&place.link(), None).await.unwrap();
     assert!(shown.source.is_none());
     let fingerprint = shown.link.key.fingerprint();
-    let wrong = Place::new(&outside, "wrong").await.key.fingerprint();
+    let wrong = TestSource::new(&outside, "wrong").await.key.fingerprint();
     let error = world.market().adopt(&place.link(), Some(&wrong)).await.unwrap_err();
     assert!(matches!(error, MarketError::Fingerprint(right) if right == fingerprint));
     assert_eq!(world.market().sources().len(), 1, "the bundled one");
@@ -37,10 +37,10 @@ async fn a_source_is_added_when_the_user_says_that_its_fingerprint_is_right() {
 #[tokio::test]
 async fn a_source_that_is_not_believed_or_takes_a_name_is_not_added() {
     let (outside, world) = begin().await;
-    let main = Place::new(&outside, "main").await;
+    let main = TestSource::new(&outside, "main").await;
     world.adopt(&main).await;
     // Another place that calls itself the same, with keys of its own.
-    let twin = Place::new(&outside, "main").await;
+    let twin = TestSource::new(&outside, "main").await;
     outside.put("main.test", &main.source());
     outside.put("twin.test", &twin.source());
     let link = twin.link().replace("main.test", "twin.test");
@@ -49,7 +49,7 @@ async fn a_source_that_is_not_believed_or_takes_a_name_is_not_added() {
         adopted.unwrap_err()
     };
     assert!(matches!(add(&link, twin.key).await, MarketError::SourceExists(id) if id == "main"));
-    let bundled = Place::new(&outside, "bundled").await;
+    let bundled = TestSource::new(&outside, "bundled").await;
     assert!(matches!(
         add(&bundled.link(), bundled.key).await,
         MarketError::ReservedSource(_)
@@ -102,10 +102,10 @@ async fn a_source_stays_as_long_as_a_plugin_that_came_from_it() {
 #[tokio::test]
 async fn there_are_only_so_many_sources() {
     let (outside, world) = begin().await;
-    for n in 0..crate::catalogue::shelf::MAX_SOURCES {
-        world.adopt(&Place::new(&outside, &format!("s{n}")).await).await;
+    for n in 0..crate::catalogue::known::MAX_SOURCES {
+        world.adopt(&TestSource::new(&outside, &format!("s{n}")).await).await;
     }
-    let more = Place::new(&outside, "more").await;
+    let more = TestSource::new(&outside, "more").await;
     let error = world.market().adopt(&more.link(), Some(&more.key.fingerprint())).await;
     assert!(matches!(error.unwrap_err(), MarketError::TooManySources(_)));
 }

@@ -138,7 +138,7 @@ async fn what_was_damaged_on_the_disk_counts_as_nothing_and_is_asked_for_again()
 #[tokio::test]
 async fn one_bad_source_spoils_nothing_of_another() {
     let (outside, main, world) = begin_with_source().await;
-    let bad = Place::new(&outside, "bad").await;
+    let bad = TestSource::new(&outside, "bad").await;
     bad.release("other", "1.0.0", "list a").await;
     world.adopt(&bad).await;
     main.release("acme", "1.0.0", "list a").await;

@@ -20,7 +20,7 @@ async fn a_bundled_plugin_is_installed_without_any_network_and_before_any_other_
     let offers = world.market().list().await.unwrap();
     assert_eq!(offers[0].source, Source::Bundled);
     assert!(!offers[0].is_stale && offers[0].signed_by.is_none());
-    let place = Place::new(&outside, "main").await;
+    let place = TestSource::new(&outside, "main").await;
     place.release("acme", "9.0.0", "list a").await;
     world.adopt(&place).await;
     let installed = world.get("acme").await.unwrap();

@@ -63,7 +63,7 @@ async fn what_the_user_was_shown_is_installed_or_nothing() {
 #[tokio::test]
 async fn a_plugin_belongs_to_the_source_that_it_came_from() {
     let (outside, main, world) = begin_with_source().await;
-    let second = Place::new(&outside, "second").await;
+    let second = TestSource::new(&outside, "second").await;
     world.adopt(&second).await;
     main.release("acme", "1.0.0", "list a").await;
     second.release("acme", "9.0.0", "list a\nlist b").await;

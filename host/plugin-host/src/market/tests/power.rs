@@ -17,7 +17,7 @@ enum Act {
     Update,
 }
 
-async fn act(world: &World, place: &Place, act: Act, n: usize) {
+async fn act(world: &World, place: &TestSource, act: Act, n: usize) {
     let plugin = identity("acme");
     // What fails is not of interest, only what is there then.
     match act {

@@ -1,12 +1,12 @@
-//! Systems on which nobody has seen to it that links do not lead out of a folder: there, no folder is used.
+//! Systems without confined access to folders: development folders are not supported there.
 
 use std::{fs::File, io, path::Path, time::SystemTime};
 
-/// A folder that is open. There is none.
+/// Never constructed.
 #[derive(Debug)]
-pub(crate) enum Place {}
+pub(crate) enum FolderHandle {}
 
-impl Place {
+impl FolderHandle {
     pub(crate) fn of(_: &Path) -> io::Result<Self> {
         let reason = "this system has no folders of plugins under development; install a package";
         Err(io::Error::new(io::ErrorKind::Unsupported, reason))

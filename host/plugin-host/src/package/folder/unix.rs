@@ -1,4 +1,4 @@
-//! Folders by their handles: what a name means is looked up in a folder that stays the same, and links are not followed.
+//! Folders by file descriptor: names are resolved relative to it, without following links.
 
 use std::{
     fs::File,
@@ -15,38 +15,38 @@ use rustix::{
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// A folder that is open.
+/// An open folder.
 #[derive(Debug)]
-pub(crate) struct Place(OwnedFd);
+pub(crate) struct FolderHandle(OwnedFd);
 
-impl Place {
-    /// The folder at `path`.
+impl FolderHandle {
+    /// Opens the folder at `path`.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         Ok(Self(fs::open(path, FOLDER, Mode::empty())?))
     }
 
-    /// The file that `path` is in it, opened for reading.
+    /// Opens the file at `path` in it for reading.
     pub(super) fn file(&self, path: &Path) -> io::Result<File> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        // Opening a pipe does not wait for who writes to it.
+        // NONBLOCK: opening a pipe does not wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(fs::openat(&self.below(folder, false)?.0, name, flags, Mode::empty())?.into())
     }
 
-    /// The folder that `path` is in it; `makes_it`, if there is none.
+    /// The folder at `path` in it; `makes_it` creates a missing one.
     pub(crate) fn below(&self, path: &Path, makes_it: bool) -> io::Result<Self> {
-        let mut place = Self(self.0.try_clone()?);
+        let mut handle = Self(self.0.try_clone()?);
         for name in names(path) {
             let name = name?;
             if makes_it {
-                match fs::mkdirat(&place.0, &name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+                match fs::mkdirat(&handle.0, &name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
             }
-            let opened = fs::openat(&place.0, &name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-            place = Self(opened.map_err(|error| match error {
+            let opened = fs::openat(&handle.0, &name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+            handle = Self(opened.map_err(|error| match error {
                 Errno::NOTDIR | Errno::LOOP => {
                     let reason = format!("{} is not a folder, or a link to one", name.display());
                     io::Error::new(io::ErrorKind::NotADirectory, reason)
@@ -54,10 +54,10 @@ impl Place {
                 error => error.into(),
             })?);
         }
-        Ok(place)
+        Ok(handle)
     }
 
-    /// Writes a file so that it is there whole or not at all. What is there under its name goes, also a link.
+    /// Writes a file atomically, replacing whatever has its name, including a link.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = format!(".{name}.new");
         self.remove(&new)?;
@@ -68,7 +68,7 @@ impl Place {
         Ok(fs::renameat(&self.0, &new, &self.0, name)?)
     }
 
-    /// Removes a file or a link; one that is not there is removed already.
+    /// Removes a file or a link; a missing one is no error.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         match fs::unlinkat(&self.0, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -76,13 +76,13 @@ impl Place {
         }
     }
 
-    /// Its regular files, and when they were changed.
+    /// Its regular files with their modification times.
     pub(crate) fn files(&self) -> io::Result<Vec<(SystemTime, String)>> {
         let mut files = Vec::new();
         for entry in Dir::read_from(&self.0)? {
             let entry = entry?;
             let Ok(name) = entry.file_name().to_str() else { continue };
-            // A link does not open, nor what went away meanwhile.
+            // Skips links and files deleted meanwhile.
             let Ok(metadata) = self.file(Path::new(name)).and_then(|file| file.metadata()) else {
                 continue;
             };
@@ -94,7 +94,7 @@ impl Place {
     }
 }
 
-/// The names of a path that leads only down.
+/// The components of a path; fails unless it leads only downwards.
 fn names(path: &Path) -> impl Iterator<Item = io::Result<PathBuf>> {
     path.components().map(|component| match component {
         Component::Normal(name) => Ok(name.into()),

@@ -112,7 +112,7 @@ fn a_part_of_another_version_is_told() {
             "{headers:?}"
         );
     }
-    // The same strong tag with another date is the same file on another server of a cluster.
+    // The same strong tag with another date is the same file from another server of a cluster.
     let same = on_part(
         206,
         &[

@@ -6,14 +6,14 @@ use super::*;
 
 const MEMORY: usize = 64;
 const LIMIT: usize = 3;
-/// The most bytes that a step brings.
+/// The most bytes of a step.
 const STEP: usize = 16;
 
 /// A file of segments, fetched by workers that a test drives.
 struct World {
     window: Window,
     segments: Vec<Vec<u8>>,
-    /// What each segment under way has brought.
+    /// The bytes received of each segment being fetched.
     brought: BTreeMap<usize, usize>,
     file: Vec<u8>,
     /// Where the head begins in the file.
@@ -48,7 +48,7 @@ impl World {
         self.brought.insert(segment, 0);
     }
 
-    /// Lets the `n`th segment under way bring some bytes; returns whether anything happened.
+    /// Delivers some bytes of the `n`th segment being fetched; returns whether anything happened.
     fn step(&mut self, n: usize) -> bool {
         let Some((&segment, &brought)) = self.brought.iter().nth(n % self.brought.len().max(1)) else {
             return false;

@@ -35,7 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Every byte is in exactly one place.
+/// The invariant of the plan.
 fn check_places(plan: &Plan) {
     let whole = ByteRange::new(0, plan.total.unwrap_or(u64::MAX));
     let mut places = RangeSet::new();
@@ -92,7 +92,7 @@ fn apply(plan: &mut Plan, step: Step, recorded: &mut RangeSet) {
                 recorded.remove(gap);
             }
         }
-        // A body ends where its last byte was written, so the size is never below what is there.
+        // A body ends where its last byte was written, so the size is never below the valid bytes.
         Step::Settle(total) => {
             let written = plan.done().iter().last().map_or(0, |range| range.end);
             let leased = plan.leases.values().map(|lease| lease.at).max().unwrap_or(0);

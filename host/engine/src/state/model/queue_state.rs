@@ -1,4 +1,4 @@
-//! A queue's tasks that wait, in the order of their turns, and how many run.
+//! A queue with its pending tasks, in the order in which they start, and the number of live runs.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -7,22 +7,20 @@ use crate::{
     model::task::{Phase, Task},
 };
 
-/// A place in line: tasks with an explicit place first, then by age.
-type Turn = (u32, u64);
+/// Explicit order and serial: tasks with an explicit order first, then by age.
+type Position = (u32, u64);
 
-/// A queue and its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lane {
+pub(crate) struct QueueState {
     pub(crate) queue: Arc<Queue>,
-    /// Tasks that wait for a run.
-    pending: BTreeSet<Turn>,
-    /// Those of them that the user started by hand: they run although the queue stands still.
-    forced: BTreeSet<Turn>,
-    /// Live runs.
+    pending: BTreeSet<Position>,
+    /// Those of them that the user resumed: they run although the queue is stopped.
+    forced: BTreeSet<Position>,
+    /// The number of live runs.
     pub(crate) active: u32,
 }
 
-impl Lane {
+impl QueueState {
     pub(crate) fn new(queue: Arc<Queue>) -> Self {
         Self {
             queue,
@@ -36,7 +34,7 @@ impl Lane {
         self.queue.spec.max_concurrent == 0 || self.active < self.queue.spec.max_concurrent
     }
 
-    /// The serial of the task whose turn is next, if any may start.
+    /// The serial of the next task that may start.
     pub(crate) fn first(&self) -> Option<u64> {
         let line = if self.queue.is_running {
             &self.pending
@@ -48,22 +46,22 @@ impl Lane {
 
     pub(crate) fn enlist(&mut self, task: &Task) {
         if task.phase == Phase::Pending {
-            self.pending.insert(turn(task));
+            self.pending.insert(position(task));
             if task.is_forced {
-                self.forced.insert(turn(task));
+                self.forced.insert(position(task));
             }
         }
         self.active += u32::from(task.run().is_some());
     }
 
     pub(crate) fn delist(&mut self, task: &Task) {
-        self.pending.remove(&turn(task));
-        self.forced.remove(&turn(task));
+        self.pending.remove(&position(task));
+        self.forced.remove(&position(task));
         self.active -= u32::from(task.run().is_some());
     }
 }
 
-fn turn(task: &Task) -> Turn {
+fn position(task: &Task) -> Position {
     let place = if task.queue_order == 0 {
         u32::MAX
     } else {

@@ -1,4 +1,4 @@
-//! The requests of one call: grants, redirects, cookies and limits, over whatever [`Network`] there is.
+//! The HTTP client of one call: applies grants, redirects, cookies and limits on top of a [`Network`].
 
 use std::{
     sync::{Arc, Mutex, MutexGuard},
@@ -16,7 +16,7 @@ use url::{Url, form_urlencoded};
 use super::{
     Answer, Cookies, Exchange, FetchError, Network, NetworkError, Profile, Request, Response, header,
     profile::{CacheKey, cache_key},
-    secret::{Place, Unlocked},
+    secret::{SecretPosition, Unlocked},
 };
 use crate::{
     http::TaskSite,
@@ -24,7 +24,7 @@ use crate::{
     outside::{LogSink, Vault},
 };
 
-/// What the requests of a call go through, and what they may have with them.
+/// The permissions and resources of a call's requests.
 #[derive(Debug)]
 pub(crate) struct Access {
     pub(crate) network: Arc<dyn Network>,
@@ -36,38 +36,38 @@ pub(crate) struct Access {
     pub(crate) log: Arc<dyn LogSink>,
 }
 
-/// What one call does over the network.
+/// The HTTP client of one call.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct CallHttp {
     access: Access,
     limits: HttpLimits,
-    /// What this call has seen of the names that the user gave.
+    /// What earlier requests learned about names.
     pins: Arc<Pins>,
-    /// A lock, because requests of one call run side by side; it is never held while waiting.
+    /// Never locked across an await.
     ledger: Mutex<Traffic>,
 }
 
-/// What a call did over the network.
+/// The traffic of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
     pub(crate) requests: u32,
     pub(crate) bytes: u64,
     pub(crate) denied: Vec<Denial>,
-    /// Time that was spent on looking for secrets in answers and is not yet counted as the plugin's.
+    /// Time spent on removing secrets, not charged to the plugin yet.
     pub(crate) computed: Duration,
 }
 
-/// One step of a request on its way through redirects. It has no secrets in it: they are put in for each step anew.
+/// One step of a request through redirects. It contains no secrets: they are filled in for each step.
 struct Hop {
     method: String,
     url: Url,
     headers: Vec<(String, String)>,
     body: Bytes,
-    /// Whether the body is still sent, and with it the secrets that belong into it.
+    /// Whether the body is still sent, and with it its secrets.
     sends_body: bool,
 }
 
-impl Session {
+impl CallHttp {
     pub(crate) fn new(access: Access, limits: HttpLimits) -> Self {
         Self {
             access,
@@ -81,7 +81,7 @@ impl Session {
         &self.limits
     }
 
-    /// Time that was spent on the plugin's answers since it was asked for the last time.
+    /// Takes the computing time to charge to the plugin.
     pub(crate) fn take_computed(&self) -> Duration {
         std::mem::take(&mut self.ledger().computed)
     }
@@ -90,13 +90,13 @@ impl Session {
         self.ledger().clone()
     }
 
-    /// Sends all of them, some at a time; the results are in the order of the requests.
+    /// Sends all requests, some concurrently; the results are in their order.
     pub(crate) async fn send_all(&self, requests: Vec<Request>) -> Vec<Result<Response, FetchError>> {
         let sent = requests.into_iter().map(|request| self.send(request));
         stream::iter(sent).buffered(self.limits.in_flight).collect().await
     }
 
-    /// Sends `request` and follows where it leads.
+    /// Sends `request` and follows redirects.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, FetchError> {
         if let Some(reason) = &request.invalid {
             return Err(FetchError::Invalid(reason.clone()));
@@ -137,7 +137,7 @@ impl Session {
         Ok(response)
     }
 
-    /// Names a request whose response may be used again. One with secrets is always sent.
+    /// The cache key, unless the request has secrets: those are always sent.
     fn cache_key(&self, request: &Request, url: &Url) -> Option<CacheKey> {
         let is_plain = request.secrets.is_empty() && request.captures.is_empty() && request.follows_redirects;
         let is_cached = request.cached_for > Duration::ZERO && request.method == "GET" && is_plain;
@@ -149,7 +149,7 @@ impl Session {
         })
     }
 
-    /// What was granted may have been taken back since the response was kept.
+    /// Grants may have been revoked since the response was cached.
     fn may_still_reach(&self, url: &Url, cached: &Response) -> bool {
         self.access.grants.check(url).is_ok() && self.access.grants.check(&cached.final_url).is_ok()
     }
@@ -175,7 +175,7 @@ impl Session {
             body: request.body.clone(),
             sends_body: true,
         };
-        // Which schemes and hosts may be asked, the grants say.
+        // The grants decide on schemes and hosts.
         let mut redirects = Redirects::at_most(self.limits.redirects).with_plain_targets();
         loop {
             let answer = self.exchange(request, &hop, unlocked).await?;
@@ -190,7 +190,7 @@ impl Session {
                 Err(Refusal::Scheme(_)) => return Err(self.deny(Denial::NotPlain)),
                 Err(refusal) => return Err(FetchError::Invalid(refusal.to_string())),
             };
-            if let Some(name) = unlocked.carried_by(&target) {
+            if let Some(name) = unlocked.leaked_by(&target) {
                 let host = target.host_str().unwrap_or_default();
                 let reason = format!("a redirect would carry the secret {name} to {host}");
                 return Err(FetchError::Secret(reason));
@@ -221,7 +221,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// Counts a request, and tells how long its answer may be.
+    /// Counts a request and returns the limit of its body.
     fn reserve(&self, request: &Request) -> Result<u64, FetchError> {
         let mut ledger = self.ledger();
         if ledger.requests >= self.limits.requests {
@@ -236,8 +236,7 @@ impl Session {
             .min(left))
     }
 
-    /// Takes note of an answer. Answers on their way at the same time can together pass the limit; the next ones then
-    /// get nothing.
+    /// Counts a response. Concurrent responses can exceed the limit together; later requests then fail.
     fn account(&self, request: &Request, url: &Url, answer: &Answer) -> Result<(), FetchError> {
         let mut ledger = self.ledger();
         ledger.bytes += answer.body.len() as u64;
@@ -263,7 +262,7 @@ impl Session {
         Ok(())
     }
 
-    /// `headers` with what belongs to the site of `url`: its cookies, and what the user gave for the task.
+    /// Adds the headers for the site of `url`: its cookies, and the user's own for the task.
     fn with_site_fields(&self, mode: Cookies, url: &Url, mut headers: Vec<(String, String)>) -> Vec<(String, String)> {
         let mut cookies = Vec::new();
         if mode != Cookies::None {
@@ -275,7 +274,7 @@ impl Session {
             let (of_task, fields) = task.fields_for(url);
             cookies.extend(of_task.map(str::to_owned));
             for (name, value) in fields {
-                // What the plugin says itself counts.
+                // The plugin's own headers take precedence.
                 if !headers.iter().any(|(known, _)| *known == name) {
                     headers.push((name, value));
                 }
@@ -328,27 +327,27 @@ impl Hop {
     }
 }
 
-/// Puts the secrets of a request into one step of it, those that may go where it goes.
+/// Fills the secrets of a request into one step, if they may be sent there.
 fn put_secrets(exchange: &mut Exchange, request: &Request, hop: &Hop, unlocked: &Unlocked) -> Result<(), FetchError> {
     let mut form = form_urlencoded::Serializer::new(String::new());
     for (place, name, value) in unlocked.fill(&request.secrets, &hop.url) {
         let value = value.expose();
         match place {
-            Place::Header if !header::is_value(value) => {
+            SecretPosition::Header if !header::is_value(value) => {
                 return Err(FetchError::Invalid(format!(
                     "the secret for the field {name} cannot be sent"
                 )));
             }
-            Place::Header => {
+            SecretPosition::Header => {
                 exchange.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
                 exchange.headers.push((name.to_ascii_lowercase(), value.to_owned()));
             }
-            // The first step has what the plugin built; a redirect leads to a URL of its own.
-            Place::Query if Some(&hop.url) == request.url.as_ref() => {
+            // Only the first step: a redirect has a URL of its own.
+            SecretPosition::Query if Some(&hop.url) == request.url.as_ref() => {
                 exchange.url.query_pairs_mut().append_pair(&name, value);
             }
-            Place::Form if hop.sends_body => drop(form.append_pair(&name, value)),
-            Place::Query | Place::Form => {}
+            SecretPosition::Form if hop.sends_body => drop(form.append_pair(&name, value)),
+            SecretPosition::Query | SecretPosition::Form => {}
         }
     }
     let form = form.finish();
@@ -360,7 +359,7 @@ fn put_secrets(exchange: &mut Exchange, request: &Request, hop: &Hop, unlocked: 
     Ok(())
 }
 
-/// What the user may read about a request: neither queries nor fields nor bodies.
+/// The journal line of a request, without query, headers and body.
 fn line(hop: &Hop, answer: &Result<Answer, NetworkError>, elapsed: Duration) -> RequestLine {
     let mut address = hop.url.clone();
     let _no_password_to_remove = address.set_password(None);
@@ -376,7 +375,7 @@ fn line(hop: &Hop, answer: &Result<Answer, NetworkError>, elapsed: Duration) -> 
     }
 }
 
-/// Where an answer redirects to.
+/// The target of a redirect.
 fn location(answer: &Answer) -> Option<&str> {
     let mut headers = answer.headers.iter();
     let found = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"));

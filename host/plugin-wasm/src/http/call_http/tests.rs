@@ -1,4 +1,4 @@
-//! What a session may send, against sites in a table.
+//! What the HTTP client of a call may send, against sites in a table.
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
@@ -59,7 +59,7 @@ impl Network for Sites {
 
 struct Bench {
     sites: Arc<Sites>,
-    session: Session,
+    session: CallHttp,
     context: CallContext,
 }
 
@@ -94,7 +94,7 @@ fn bench(sites: Sites, limits: HttpLimits) -> Bench {
         task: Some(TaskSite::new(task, request)),
         ..CallContext::isolated()
     };
-    let session = context.session(limits);
+    let session = context.http(limits);
     Bench {
         sites,
         session,
@@ -334,14 +334,14 @@ async fn a_cached_response_is_not_asked_for_again() {
     assert_eq!(bench.asked().len(), 2);
 
     // The plugin's next call, and one that may no longer reach the host.
-    let next = bench.context.session(HttpLimits::default());
+    let next = bench.context.http(HttpLimits::default());
     next.send(request()).await.unwrap();
     assert_eq!(bench.asked().len(), 2);
     let context = CallContext {
         grants: Grants::default(),
         ..bench.context.clone()
     };
-    let denied = context.session(HttpLimits::default()).send(request()).await;
+    let denied = context.http(HttpLimits::default()).send(request()).await;
     assert!(matches!(denied, Err(FetchError::Denied(_))));
 }
 
@@ -351,7 +351,7 @@ async fn cookies_are_there_in_the_next_call() {
         .answer("https://a.example/", 200, &[("set-cookie", "s=1")], "")
         .page("https://a.example/again", ""));
     bench.get("https://a.example/").await.unwrap();
-    let next = bench.context.session(HttpLimits::default());
+    let next = bench.context.http(HttpLimits::default());
     next.send(Request::new("GET", "https://a.example/again")).await.unwrap();
     assert_eq!(bench.header(1, "cookie").as_deref(), Some("s=1"));
 }
@@ -362,7 +362,7 @@ async fn who_may_read_cookies_is_shown_them() {
     let bench = of(sites);
     let mut context = bench.context.clone();
     context.grants.reads_cookies = true;
-    let session = context.session(HttpLimits::default());
+    let session = context.http(HttpLimits::default());
     let response = session.send(Request::new("GET", "https://a.example/")).await.unwrap();
     assert_eq!(response.header_all("set-cookie"), ["s=1"]);
 }
@@ -398,7 +398,7 @@ async fn a_secret_is_put_in_where_it_is_bound_and_nowhere_else() {
         .redirect("https://x.cdn.example/", 302, "https://b.example/")
         .page("https://b.example/", ""));
     let mut request = Request::new("GET", "https://a.example/");
-    request.add_secret(Place::Header, "Authorization", "Bearer {token}");
+    request.add_secret(SecretPosition::Header, "Authorization", "Bearer {token}");
     let response = bench.session.send(request).await.unwrap();
     assert_eq!(response.final_url.as_str(), "https://b.example/");
     for bound in [0, 1] {
@@ -411,7 +411,7 @@ async fn a_secret_is_put_in_where_it_is_bound_and_nowhere_else() {
 
     for (url, template) in [("https://b.example/", "{token}"), ("https://a.example/", "{other}")] {
         let mut request = Request::new("GET", url);
-        request.add_secret(Place::Header, "X-Key", template);
+        request.add_secret(SecretPosition::Header, "X-Key", template);
         let refused = bench.session.send(request).await;
         assert!(
             matches!(refused, Err(FetchError::Secret(_) | FetchError::Invalid(_))),
@@ -428,13 +428,13 @@ async fn a_secret_in_a_query_or_a_form_is_written_as_such() {
         .page("https://a.example/login", "")
         .redirect("https://a.example/307", 307, "https://b.example/"));
     let mut query = Request::new("GET", "https://a.example/?a=1");
-    query.add_secret(Place::Query, "key", "{token}");
+    query.add_secret(SecretPosition::Query, "key", "{token}");
     let response = bench.session.send(query).await.unwrap();
     assert_eq!(response.final_url.as_str(), "https://a.example/?a=1");
     let form = |url: &str| {
         let mut form = Request::new("POST", url);
         form.body = Bytes::from_static(b"user=me");
-        form.add_secret(Place::Form, "password", "{token}");
+        form.add_secret(SecretPosition::Form, "password", "{token}");
         form
     };
     bench.session.send(form("https://a.example/login")).await.unwrap();
@@ -454,7 +454,7 @@ async fn a_secret_that_comes_back_is_not_shown_nor_carried_on_by_a_redirect() {
         .page("https://a.example/?k=hunter2%26x", "ok"));
     let with_token = |url: &str| {
         let mut request = Request::new("GET", url);
-        request.add_secret(Place::Header, "X-Key", "{token}");
+        request.add_secret(SecretPosition::Header, "X-Key", "{token}");
         request
     };
     let mut response = bench.session.send(with_token("https://a.example/")).await.unwrap();
@@ -489,11 +489,11 @@ async fn a_captured_value_is_replaced_and_can_be_used() {
     assert_eq!(response.header_all("x-session"), ["‹secret:session›"]);
 
     let mut api = Request::new("GET", "https://a.example/api");
-    api.add_secret(Place::Header, "Authorization", "Bearer {access}");
+    api.add_secret(SecretPosition::Header, "Authorization", "Bearer {access}");
     bench.session.send(api).await.unwrap();
     assert_eq!(bench.header(1, "authorization").as_deref(), Some("Bearer eyJh/Y2Nlc3M"));
     let mut other = Request::new("GET", "https://b.example/");
-    other.add_secret(Place::Header, "X-Stolen", "{access}");
+    other.add_secret(SecretPosition::Header, "X-Stolen", "{access}");
     assert!(matches!(bench.session.send(other).await, Err(FetchError::Secret(_))));
 }
 

@@ -1,5 +1,5 @@
-//! What is known of all sources, as a value, and what is chosen of it: what a wish of the user means, which version comes by
-//! itself, which source is to be asked for news. Pure: no clock, no disk, no network.
+//! The state of all sources as a value, and the decisions based on it: what to install for a user's request, which
+//! updates to install, which sources to refresh. Pure: no clock, no disk, no network.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -21,46 +21,46 @@ use crate::{
     lifecycle::{Installation, Source},
 };
 
-/// How often a source is refreshed unattended: what it says is valid for days, but revocations should arrive sooner.
+/// Interval of automatic refreshes: an index is valid for days, but revocations should arrive sooner.
 const INTERVAL: SignedDuration = SignedDuration::from_hours(6);
 
-/// How soon after a failure.
+/// Interval after a failure.
 const AFTER_FAILURE: SignedDuration = SignedDuration::from_mins(30);
 
-/// By how much hosts differ in that, so that they do not all come at the same moment.
+/// Random spread, so that not all installations refresh at the same moment.
 const SPREAD_SECONDS: u64 = 3600;
 
-/// Added sources: more than anybody has a use for, and what each is remembered by is held in memory.
+/// Limits memory: the state of every source is held in memory.
 pub(crate) const MAX_SOURCES: usize = 16;
 
-/// What is known of a source.
+/// The state of a source.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
-    /// Where it is.
+pub(crate) struct KnownSource {
+    /// Its URL.
     pub(crate) url: Url,
     /// The root key with which the user added it.
     pub(crate) key: PublicKey,
-    /// Its name for people.
+    /// Display name.
     pub(crate) name: String,
     pub(crate) added: Timestamp,
-    /// When it was last believed.
+    /// When it was last refreshed successfully.
     pub(crate) refreshed: Timestamp,
-    /// When it was last asked.
+    /// When a refresh was last attempted.
     pub(crate) attempted: Timestamp,
-    /// How many plugins it offers: its list is long, and read only by who wants more of it.
+    /// The number of its plugins; stored, because the long index is parsed only on demand.
     pub(crate) plugins: usize,
     /// Why the last refresh failed.
     pub(crate) trouble: Option<Trouble>,
-    /// What is believed.
+    /// The verified state.
     pub(crate) state: SourceState,
-    /// What of it must not run, read once.
+    /// The parsed revocations.
     pub(crate) revocations: Arc<Revocations>,
-    /// Held during a refresh.
+    /// Serializes refreshes.
     pub(crate) turn: Arc<Mutex<()>>,
 }
 
-impl Known {
-    /// A source that was believed for the first time.
+impl KnownSource {
+    /// A source after its first successful refresh.
     pub(crate) fn first(url: Url, key: PublicKey, refreshed: Refreshed, now: Timestamp) -> Self {
         Self {
             url,
@@ -77,7 +77,7 @@ impl Known {
         }
     }
 
-    /// The same with news. What was installed while they came stays remembered.
+    /// The state after a successful refresh. Pins of installations during the refresh are kept.
     pub(crate) fn with_news(&self, refreshed: Refreshed, now: Timestamp) -> Self {
         Self {
             name: name(&refreshed.state),
@@ -91,7 +91,7 @@ impl Known {
         }
     }
 
-    /// The same after news did not come.
+    /// The state after a failed refresh.
     pub(crate) fn with_trouble(&self, trouble: Trouble, now: Timestamp) -> Self {
         Self {
             attempted: now,
@@ -104,7 +104,7 @@ impl Known {
         matches!(self.state.freshness(now), Freshness::Fresh(_))
     }
 
-    /// When it is asked by itself.
+    /// When its next automatic refresh is due.
     fn due(&self) -> Timestamp {
         let seconds = self.added.as_millisecond().unsigned_abs() % SPREAD_SECONDS;
         let spread = SignedDuration::from_secs(seconds.cast_signed());
@@ -113,11 +113,11 @@ impl Known {
         } else {
             INTERVAL + spread
         };
-        // At the end of time there is nothing to ask any more.
+        // Beyond the representable time, never.
         self.attempted.checked_add(pause).unwrap_or(Timestamp::MAX)
     }
 
-    /// Whether it was asked within `age`. A clock that was set back says nothing.
+    /// Whether a refresh was attempted within `age`. False if the clock was set back.
     pub(crate) fn was_asked_within(&self, age: SignedDuration, now: Timestamp) -> bool {
         self.attempted <= now && self.attempted.duration_until(now) < age
     }
@@ -127,10 +127,10 @@ fn name(state: &SourceState) -> String {
     state.root().map(|root| root.name().to_owned()).unwrap_or_default()
 }
 
-/// What is known of all sources.
+/// All known sources.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalogue {
-    pub(crate) known: BTreeMap<SourceId, Arc<Known>>,
+    pub(crate) known: BTreeMap<SourceId, Arc<KnownSource>>,
 }
 
 impl Catalogue {
@@ -140,50 +140,50 @@ impl Catalogue {
             .collect()
     }
 
-    /// The sources whose turn it is.
+    /// The sources that are due for a refresh.
     pub(crate) fn due(&self, now: Timestamp) -> Vec<SourceId> {
-        let is_due = |known: &Known| known.due() <= now || known.attempted > now;
+        let is_due = |known: &KnownSource| known.due() <= now || known.attempted > now;
         let due = self.known.iter().filter(|(_, known)| is_due(known));
         due.map(|(id, _)| id.clone()).collect()
     }
 
-    /// When the next source's turn is.
+    /// When the next source is due.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.known.values().map(|known| known.due()).min()
     }
 
-    /// The same with every list read.
-    pub(crate) fn open(&self, bundled: Arc<[BundledPlugin]>) -> Shelf {
+    /// Parses the index of every source.
+    pub(crate) fn open(&self, bundled: Arc<[BundledPlugin]>) -> OpenCatalogue {
         let sources = self.known.iter().map(|(id, known)| Opened {
             id: id.clone(),
             known: Arc::clone(known),
-            // A list that was damaged offers nothing; the next refresh, which is due, brings it again.
+            // A damaged index offers nothing; the next refresh, which is due, replaces it.
             index: known.state.index().ok().flatten().unwrap_or_default(),
         });
-        Shelf {
+        OpenCatalogue {
             sources: sources.collect(),
             bundled,
         }
     }
 }
 
-/// What can be installed, read.
-pub(crate) struct Shelf {
+/// All sources with their parsed indexes.
+pub(crate) struct OpenCatalogue {
     pub(crate) bundled: Arc<[BundledPlugin]>,
     pub(crate) sources: Vec<Opened>,
 }
 
-/// A source, read.
+/// A source with its parsed index.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) id: SourceId,
-    pub(crate) known: Arc<Known>,
+    pub(crate) known: Arc<KnownSource>,
     pub(crate) index: Index,
 }
 
-/// What the user wants.
+/// A user's request to install a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct InstallRequest {
     pub(crate) plugin: Identity,
     /// The version that the user was shown.
     pub(crate) version: Option<Version>,
@@ -191,7 +191,7 @@ pub(crate) struct Wish {
     pub(crate) source: Option<String>,
 }
 
-/// What is to be installed.
+/// The version to install.
 #[derive(Debug)]
 pub(crate) enum Choice<'s> {
     Bundled(&'s BundledPlugin),
@@ -207,21 +207,24 @@ impl Choice<'_> {
     }
 }
 
-impl Shelf {
-    /// What a wish means, as things are. It may go back to an older version only if it names it.
+impl OpenCatalogue {
+    /// Decides what to install for a request. A downgrade requires that the request names the version.
     pub(crate) fn choose(
         &self,
-        wish: &Wish,
+        request: &InstallRequest,
         installed: Option<&Installation>,
         host: &Host,
         now: Timestamp,
     ) -> Result<Choice<'_>, MarketError> {
-        let choice = match self.source(wish, installed)? {
-            Source::Market(id) => self.listed(&id, &wish.plugin, host, now)?,
-            _ => Choice::Bundled(self.bundled(&wish.plugin).ok_or_else(|| not_there(&wish.plugin))?),
+        let choice = match self.source(request, installed)? {
+            Source::Market(id) => self.listed(&id, &request.plugin, host, now)?,
+            _ => Choice::Bundled(
+                self.bundled(&request.plugin)
+                    .ok_or_else(|| not_in_market(&request.plugin))?,
+            ),
         };
         let newest = choice.version();
-        if let Some(asked) = wish.version.as_ref().filter(|asked| *asked != newest) {
+        if let Some(asked) = request.version.as_ref().filter(|asked| *asked != newest) {
             return Err(MarketError::VersionChanged {
                 asked: asked.clone(),
                 newest: newest.clone(),
@@ -233,11 +236,11 @@ impl Shelf {
                 .and_then(newest_installed)
                 .is_some_and(|installed| installed > newest),
             Choice::Listed(source, _, entry) => {
-                let pin = source.known.state.pinned(&wish.plugin);
+                let pin = source.known.state.pinned(&request.plugin);
                 pin.is_some_and(|pin| pin.seq > entry.seq)
             }
         };
-        if goes_back && wish.version.is_none() {
+        if goes_back && request.version.is_none() {
             return Err(MarketError::Older {
                 offered: newest.clone(),
             });
@@ -245,24 +248,24 @@ impl Shelf {
         Ok(choice)
     }
 
-    /// Where the plugin comes from: from where it came, or else from where the user says. A source never takes over a
-    /// plugin of another one.
-    fn source(&self, wish: &Wish, installed: Option<&Installation>) -> Result<Source, MarketError> {
+    /// The source of the plugin: that of the installed one, else the one that the user names. A source never takes over
+    /// a plugin of another one.
+    fn source(&self, request: &InstallRequest, installed: Option<&Installation>) -> Result<Source, MarketError> {
         let bound = installed.and_then(|installed| match &installed.source {
             source @ (Source::Bundled | Source::Market(_)) => Some(source),
             Source::File | Source::Development(_) => None,
         });
-        let named = wish.source.as_deref().map(|name| self.named(name)).transpose()?;
+        let named = request.source.as_deref().map(|name| self.named(name)).transpose()?;
         match (bound, named) {
             (Some(bound), Some(named)) if *bound != named => {
                 Err(MarketError::Plugin(Refusal::OtherSource(bound.name()).into()))
             }
             (Some(bound), _) => Ok(bound.clone()),
             (None, Some(named)) => Ok(named),
-            (None, None) if self.bundled(&wish.plugin).is_some() => Ok(Source::Bundled),
+            (None, None) if self.bundled(&request.plugin).is_some() => Ok(Source::Bundled),
             (None, None) => {
                 let sources = self.sources.iter().map(|source| (&source.id, &source.index));
-                match choice::source_of(&wish.plugin, sources, None) {
+                match choice::source_of(&request.plugin, sources, None) {
                     Ok(id) => Ok(Source::Market(id.clone())),
                     Err(NoSource::Ambiguous(plugin, sources)) => Err(MarketError::Ambiguous {
                         plugin,
@@ -303,12 +306,12 @@ impl Shelf {
                 trouble: source.known.trouble.clone(),
             });
         }
-        let listed = source.index.plugin(plugin).ok_or_else(|| not_there(plugin))?;
+        let listed = source.index.plugin(plugin).ok_or_else(|| not_in_market(plugin))?;
         let entry = choice::newest(plugin, listed, &source.known.revocations, host)?;
         Ok(Choice::Listed(source, listed, entry))
     }
 
-    /// The version that replaces the installed one unattended now.
+    /// The version that may replace the installed one automatically now.
     pub(crate) fn update(
         &self,
         plugin: &Identity,
@@ -338,7 +341,7 @@ impl Shelf {
 }
 
 impl Opened {
-    /// What to do about the installed version of a plugin that came from here.
+    /// The update for the installed version of a plugin from this source.
     pub(crate) fn update(
         &self,
         plugin: &Identity,
@@ -365,12 +368,12 @@ impl Opened {
     }
 }
 
-/// The newest version that is there, be it only waiting for consent.
+/// The newest installed version, including one that waits for consent.
 pub(crate) fn newest_installed(installed: &Installation) -> Option<&Version> {
     let releases = [&installed.active, &installed.staged];
     releases.into_iter().flatten().map(|release| &release.version).max()
 }
 
-fn not_there(plugin: &Identity) -> MarketError {
+fn not_in_market(plugin: &Identity) -> MarketError {
     MarketError::NotInMarket(plugin.clone())
 }

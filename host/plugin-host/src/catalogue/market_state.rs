@@ -1,4 +1,4 @@
-//! The market's part of what plugins share: what is known of sources, and how they are reached.
+//! The market's part of the shared state: the known sources, and how they are reached.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -10,25 +10,25 @@ use url::Url;
 
 use super::{
     bundled::{Bundled, BundledPlugin},
-    shelf::{Catalogue, Known},
+    known::{Catalogue, KnownSource},
 };
 use crate::{error::CommandError, lifecycle::Installation, package::disk::blocking};
 
-/// Packages that are on their way at once: each is held in memory.
+/// Concurrent downloads: each package is held in memory.
 const DOWNLOADS: usize = 2;
 
-/// What the market is made of.
+/// Configuration of the market.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// How the places of sources are reached.
+    /// How sources are reached.
     pub origins: Arc<dyn Origins>,
-    /// The plugins that came with the service. They are part of the executable and believed as it is.
+    /// The plugins that came with the service. Trusted like the executable that contains them.
     pub bundled: &'static [Bundled],
 }
 
-/// Reaches the places of sources.
+/// Opens connections to sources.
 pub trait Origins: fmt::Debug + Send + Sync {
-    /// What holds the files of the source at `url`; `proxies` says what to go through.
+    /// The files of the source at `url`, reached through `proxies`.
     fn at(&self, url: &Url, proxies: &Proxies) -> Result<Arc<dyn Origin>, OriginError>;
 }
 
@@ -42,7 +42,7 @@ impl Origins for Nowhere {
 }
 
 impl Default for Config {
-    /// Nothing bundled, and nobody is asked.
+    /// No bundled plugins and no network.
     fn default() -> Self {
         Self {
             origins: Arc::new(Nowhere),
@@ -51,7 +51,7 @@ impl Default for Config {
     }
 }
 
-/// The time.
+/// The clock; tests replace it.
 #[derive(Clone)]
 pub(crate) struct Clock(pub(crate) Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -67,20 +67,19 @@ impl Default for Clock {
     }
 }
 
-/// The market's part of what plugins share.
-pub(crate) struct Holdings {
+pub(crate) struct MarketState {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
     pub(crate) catalogue: watch::Sender<Arc<Catalogue>>,
     /// The bundled packages, opened on first use.
     pub(crate) bundled: OnceCell<Arc<[BundledPlugin]>>,
-    /// Held while rows of sources are written or must not change: what is remembered of a source and
-    /// which plugins came from it change in one transaction.
+    /// Held while rows of sources are written or must not change: a source's row and the installations from it change
+    /// in one transaction.
     pub(crate) writing: Mutex<()>,
     pub(crate) downloads: Semaphore,
 }
 
-impl Holdings {
+impl MarketState {
     pub(crate) fn new(config: Config, clock: Clock, catalogue: Catalogue) -> Self {
         Self {
             config,
@@ -96,8 +95,8 @@ impl Holdings {
         Arc::clone(&self.catalogue.borrow())
     }
 
-    /// Puts what was saved of a source in place, or removes the source. The caller holds `writing`.
-    pub(crate) fn put(&self, id: &SourceId, known: Option<Known>) {
+    /// Replaces the saved state of a source, or removes the source. The caller holds `writing`.
+    pub(crate) fn put(&self, id: &SourceId, known: Option<KnownSource>) {
         self.catalogue.send_modify(|catalogue| {
             let catalogue = Arc::make_mut(catalogue);
             match known {
@@ -113,16 +112,16 @@ impl Holdings {
         self.bundled.get_or_try_init(open).await.map(Arc::clone)
     }
 
-    /// What sources remember once `plugin` is `next`, which `package` is if it was just installed. The caller holds
-    /// `writing`, saves it together with `next`, and then [`Holdings::keep`]s it.
+    /// The pins of sources once the installation of `plugin` is `next` (from `package` if just installed). The caller
+    /// holds `writing`, saves the result together with `next`, and then calls [`MarketState::keep`].
     pub(crate) fn pinning(
         &self,
         plugin: &market::Identity,
         next: Option<&Installation>,
         package: Option<&VerifiedPackage>,
-    ) -> Result<Vec<(SourceId, Known)>, CommandError> {
+    ) -> Result<Vec<(SourceId, KnownSource)>, CommandError> {
         let catalogue = self.catalogue();
-        // Of what waits for consent, its source answers already, and that of what runs still does.
+        // A staged version is pinned at its source already, and the running one still is at its own.
         let source = next.and_then(|next| next.source_of_staged().market());
         let running = next.and_then(|next| next.source.market());
         if let (Some(source), Some(_)) = (source, package)
@@ -132,7 +131,7 @@ impl Holdings {
         }
         let mut changed = Vec::new();
         for (id, known) in &catalogue.known {
-            let mut known = Known::clone(known);
+            let mut known = KnownSource::clone(known);
             match package {
                 Some(package) if source == Some(id) => known.state.pin(package),
                 _ if source != Some(id) && running != Some(id) && known.state.pinned(plugin).is_some() => {
@@ -145,13 +144,13 @@ impl Holdings {
         Ok(changed)
     }
 
-    pub(crate) fn keep(&self, changed: Vec<(SourceId, Known)>) {
+    pub(crate) fn keep(&self, changed: Vec<(SourceId, KnownSource)>) {
         for (id, known) in changed {
             self.put(&id, Some(known));
         }
     }
 
-    /// What sources say must not run.
+    /// The revocations of all sources.
     pub(crate) fn revocations(&self) -> BTreeMap<SourceId, Arc<Revocations>> {
         self.catalogue().revocations()
     }

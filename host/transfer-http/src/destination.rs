@@ -1,4 +1,4 @@
-//! Where a run's file goes: the name it wants, the part file it takes, and the last step that makes that the file.
+//! The destination of a run's file: its name, its part file, and the final rename.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,16 +13,15 @@ use transfer::{
 
 use crate::{answer::name, background::blocking};
 
-/// The place of one run's file.
-pub(crate) struct Place {
+pub(crate) struct Destination {
     pub(crate) target: Target,
-    /// SHA-256 of the first URL: names the source without telling it.
+    /// SHA-256 of the first URL: identifies the source without revealing it.
     pub(crate) source_id: String,
     name_of_url: Option<FileName>,
     reporter: Reporter,
 }
 
-impl Place {
+impl Destination {
     pub(crate) fn new(url: &SafeUrl, target: Target, reporter: Reporter) -> Self {
         Self {
             target,
@@ -61,8 +60,8 @@ impl Place {
         Ok(Some(Claimed::Begun(part, begun)))
     }
 
-    /// Claims the part file of `name`. If another name had to be taken because a part file there may be another user's,
-    /// that is told.
+    /// Claims the part file of `name`. Sends a notice if another name was taken because the existing part file may be
+    /// another user's.
     pub(crate) async fn claim(&self, name: &FileName, total: Option<u64>) -> Result<Claimed, Failure> {
         let claim = self.claim_of(name);
         let claimed = PartFile::claim(&claim, async |path| self.reserve(path, total).await).await?;
@@ -78,7 +77,7 @@ impl Place {
         Ok(claimed)
     }
 
-    /// Gives the proved part file, `size` bytes long, its name.
+    /// Renames the verified part file of `size` bytes to its final name.
     pub(crate) async fn finish(
         &self,
         part: Arc<PartFile>,
@@ -99,21 +98,21 @@ impl Place {
         }
     }
 
-    /// Puts what a later run can go on from on the disk, and removes what none can. Returns whether anything is kept.
+    /// Syncs what a later run can resume from, or deletes the part file. Returns whether anything was saved.
     pub(crate) async fn keep(&self, part: Arc<PartFile>, done: u64) -> bool {
         if !part.has_journal() || done == 0 {
             part.discard();
             return false;
         }
-        // On a full or failing disk the journal holds what could be recorded; more cannot be done.
+        // On a full or failing disk the journal has what could be recorded; nothing more can be done.
         if let Err(failure) = blocking("saving", move || part.sync()).await {
             tracing::warn!(%failure, "the state of a stopped download is not fully on the disk");
         }
         true
     }
 
-    /// Tells the path that is about to be taken. A run that adopts would find its part file again by itself; for
-    /// others nothing is made before the path is on record.
+    /// Announces the path. A run with `adopt` would find its part file again by itself; for others nothing is created
+    /// before the path is on record.
     async fn reserve(&self, path: &Path, total: Option<u64>) -> Result<Recorded, Failure> {
         let is_on_record = self.target.reserved.as_deref() == Some(path);
         let event = RunEvent::Reserved {
@@ -139,7 +138,7 @@ impl Place {
     }
 }
 
-/// The end of a run that gave up and kept so many bytes.
+/// The outcome of a failed run that saved this many bytes.
 pub(crate) fn failed(mut failure: Failure, kept: Option<u64>) -> Outcome {
     if let Some(done) = kept {
         failure.message = format!("{failure} ({done} bytes are kept and can be resumed)");
