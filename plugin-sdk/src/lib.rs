@@ -32,6 +32,7 @@
 //!
 //! # Layers
 //!
+//! - `prelude`: what plugins import
 //! - `test`: runs plugins outside the sandbox
 //! - `export`: what a component exports
 //! - `capability`: the traits that plugins implement

@@ -10,8 +10,8 @@
 //!
 //! # Layers
 //!
-//! - `frame`: requests, replies, errors, methods, and records out of JSON
 //! - `client`: the state of a client of `/rpc`: ids of calls and its position in the events
+//! - `frame`: requests, replies, errors, methods, and records out of JSON
 //! - `agent`: what the agent adds to the daemon's
 //! - `snapshot`, `event`: the full state, and its changes
 //! - `handshake`: authentication and version negotiation

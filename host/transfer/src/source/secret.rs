@@ -1,3 +1,5 @@
+//! A text that prints without its value.
+
 use std::fmt;
 
 /// A text that prints as `***`; reading it takes an explicit call.

@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use e2e::{Home, Service, Svc, binary, python, service::wait_until, setting};
@@ -108,4 +109,19 @@ fn the_compose_file_starts_checks_and_stops_the_service() {
     let file = example("compose/compose.yaml");
     let arguments = [&file, binary::path(), directory.path()].map(|path| path.to_str().expect("its path is UTF-8"));
     println!("{}", python::run("clients/example_compose.py", &arguments));
+}
+
+#[test]
+fn the_first_download_is_complete_and_verified() {
+    let output = Command::new(example("first-download"))
+        .env("SVC_BIN", binary::path())
+        .output();
+    let output = output.expect("bash is part of the system");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{printed}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(printed.contains("the SHA-256 is right: "), "{printed}");
 }

@@ -83,7 +83,7 @@ pub(super) fn cases() -> Vec<Case> {
             component(&bomb(3000)),
         ),
         case(
-            "unknown_import",
+            "unknown-import",
             "imports what no host gives.",
             "abi",
             component(r#"(import "evil:host/shell" (instance (export "run" (func))))"#),
