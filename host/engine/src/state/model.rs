@@ -125,12 +125,12 @@ impl State {
         }
     }
 
-    /// When the next [`Input::Clock`] is due for a retry.
+    /// When the next [`Input::Clock`](super::Input::Clock) is due for a retry.
     pub fn next_retry(&self) -> Option<Timestamp> {
         self.index.retries.first().map(|(at, _)| *at)
     }
 
-    /// When, in local time, the next [`Input::Clock`] is due for a schedule.
+    /// When, in local time, the next [`Input::Clock`](super::Input::Clock) is due for a schedule.
     pub fn next_edge(&self, local: DateTime) -> Option<DateTime> {
         self.queue_states
             .values()
@@ -138,7 +138,7 @@ impl State {
             .min()
     }
 
-    /// Whether a new schedule needs an [`Input::Clock`] now.
+    /// Whether a new schedule needs an [`Input::Clock`](super::Input::Clock) now.
     pub fn has_new_schedule(&self) -> bool {
         let mut queues = self.queue_states.values().map(|queue_state| &queue_state.queue);
         queues.any(|queue| queue.schedule.is_enabled && queue.schedule_seen.is_none())
