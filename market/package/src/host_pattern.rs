@@ -7,7 +7,7 @@ use url::{Host, Url};
 use crate::domain;
 
 /// `https://api.acme.com`, `http://acme.com:8080` or `https://*.acmecdn.net`. A wildcard stands for the whole left-most
-/// label or more of them, and never directly on a public suffix (`*.com`, `*.co.uk`): nobody owns that.
+/// label or more of them, and never directly on a public suffix (`*.com`, `*.co.uk`), which has no single owner.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostPattern {
     is_https: bool,
@@ -52,7 +52,7 @@ impl HostPattern {
         self.has_wildcard
     }
 
-    /// What whoever has it may do, for people.
+    /// What a plugin that was granted this pattern may do, as shown to users.
     pub fn words(&self) -> String {
         let unsafely = if self.is_https { "" } else { ", without encryption" };
         format!("may contact {self}{unsafely}")

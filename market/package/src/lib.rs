@@ -1,6 +1,6 @@
 //! The package format of plugins: an archive, the files in it, and what its manifest says.
 //!
-//! Whoever reads or writes a package does it here: the host when it installs one, the market's tool when it signs or
+//! Every reader and writer of packages uses this crate: the host when it installs one, the market's tool when it signs or
 //! lists one, the author's commands when they pack one. So all of them refuse the same archives for the same reasons.
 //!
 //! *Owns* the archive's reader and writer, every limit of a package, `plugin.json` with its JSON Schema, the patterns of

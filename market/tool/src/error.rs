@@ -44,7 +44,7 @@ pub enum ToolError {
     /// The archive is no package.
     #[error("the package cannot be used: {0}")]
     Archive(String),
-    /// The archive is refused by whoever would install it.
+    /// Hosts would refuse to install the archive.
     #[error("the package cannot be used: {0}")]
     Unpack(#[from] InvalidPackage),
     /// The package's signature or its list of files is wrong.

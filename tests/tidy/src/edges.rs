@@ -178,7 +178,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("tracing-subscriber", &["command", "cli", "aria2c", "support", "e2e"]),
 ];
 
-fn workspace() -> Vec<Package> {
+pub(crate) fn workspace() -> Vec<Package> {
     let metadata = MetadataCommand::new()
         .no_deps()
         .exec()

@@ -153,8 +153,9 @@ fn whole(words: &[[&str; 2]]) -> Vec<String> {
     words.iter().map(|halves| halves.concat()).collect()
 }
 
-fn check_none(found: &[String], rule: &str) {
-    assert!(found.is_empty(), "{rule}:\n  {}", found.join("\n  "));
+/// Fails with `rule` and everything that breaks it.
+pub(crate) fn check_none(found: &[String], rule: &str) {
+    assert!(found.is_empty(), "{rule} ({}):\n  {}", found.len(), found.join("\n  "));
 }
 
 #[test]

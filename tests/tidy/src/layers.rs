@@ -12,8 +12,9 @@ use std::{
     str::FromStr as _,
 };
 
-use cargo_metadata::MetadataCommand;
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+
+use crate::{edges::workspace, files::check_none};
 
 /// The heading in the documentation of a crate's root under which its layers are listed, the topmost first.
 const HEADING: &str = "//! # Layers";
@@ -273,18 +274,12 @@ fn is_for_tests(tokens: &[TokenTree]) -> bool {
 
 /// Behind the item that begins at `at`: behind its semicolon or its body.
 fn end_of_item(tokens: &[TokenTree], at: usize) -> usize {
-    let ends = |token: &TokenTree| match token {
-        TokenTree::Punct(mark) => mark.as_char() == ';',
-        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-        _ => false,
-    };
+    // The braces of a `use` are not its end.
     let is_use = matches!(tokens.get(at), Some(TokenTree::Ident(word)) if word == "use");
-    let is_end = |token: &TokenTree| {
-        if is_use {
-            matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';')
-        } else {
-            ends(token)
-        }
+    let is_end = |token: &TokenTree| match token {
+        TokenTree::Punct(mark) => mark.as_char() == ';',
+        TokenTree::Group(group) => !is_use && group.delimiter() == Delimiter::Brace,
+        _ => false,
     };
     let length = tokens[at..].iter().position(is_end);
     length.map_or(tokens.len(), |length| at + length + 1)
@@ -348,20 +343,13 @@ fn on_cycles(edges: &BTreeMap<(String, String), String>) -> BTreeSet<String> {
 }
 
 fn crates() -> Vec<Crate> {
-    let metadata = MetadataCommand::new()
-        .no_deps()
-        .exec()
-        .expect("cargo describes the workspace");
-    let libraries = metadata.packages.iter().filter_map(|package| {
+    let packages = workspace();
+    let libraries = packages.iter().filter_map(|package| {
         let library = package.targets.iter().find(|target| target.is_lib())?;
         let is_production = !package.manifest_path.as_str().contains("/tests/");
         is_production.then(|| Crate::read(&package.name, &PathBuf::from(&library.src_path)))
     });
     libraries.collect()
-}
-
-fn check_none(found: &[String], rule: &str) {
-    assert!(found.is_empty(), "{rule} ({}):\n  {}", found.len(), found.join("\n  "));
 }
 
 #[test]

@@ -35,6 +35,12 @@ use crate::{
     },
 };
 
+/// The client that sent `request`, with the key of a header if there is one.
+fn client_of(app: &App, sender: Sender, request: &Request) -> GateClient {
+    let shown = shown_key(request.headers());
+    GateClient::new(Arc::clone(&app.gate), sender, seat(request), shown)
+}
+
 fn caller(app: &App, client: GateClient) -> (Caller, Arc<GateClient>) {
     let client = Arc::new(client);
     let judge: Arc<GateClient> = Arc::clone(&client);
@@ -69,13 +75,7 @@ pub(crate) async fn json_call(
     Extension(sender): Extension<Sender>,
     request: Request,
 ) -> Response {
-    let client = GateClient::new(
-        Arc::clone(&app.gate),
-        sender,
-        seat(&request),
-        shown_key(request.headers()),
-    );
-    let (caller, client) = caller(&app, client);
+    let (caller, client) = caller(&app, client_of(&app, sender, &request));
     match client.body(&app.budget, request, json::find_token).await {
         Ok(body) => answered(answer(&app, &caller, &body).await),
         Err(no_body) => refused(no_body, |fault| {
@@ -111,13 +111,7 @@ pub(crate) async fn json_connect(
     if let Some(seat) = &seat {
         // The header limits what the connection may cost before its first call, which carries the key itself.
         if sender.standing == Standing::Open {
-            let shown = shown_key(request.headers());
-            drop(GateClient::new(
-                Arc::clone(&app.gate),
-                sender.clone(),
-                Some(Arc::clone(seat)),
-                shown,
-            ));
+            drop(client_of(&app, sender.clone(), &request));
         }
         seat.limit_reading(FREE_BODY_BYTES);
     }
@@ -164,13 +158,7 @@ pub(crate) async fn xml_call(
     Extension(sender): Extension<Sender>,
     request: Request,
 ) -> Response {
-    let client = GateClient::new(
-        Arc::clone(&app.gate),
-        sender,
-        seat(&request),
-        shown_key(request.headers()),
-    );
-    let (caller, client) = caller(&app, client);
+    let (caller, client) = caller(&app, client_of(&app, sender, &request));
     let caller = caller.for_xml();
     let text = |body: Body| ([(header::CONTENT_TYPE, "text/xml")], body).into_response();
     let body = match client.body(&app.budget, request, xml_rpc::find_token).await {

@@ -1,4 +1,4 @@
-//! The pass from the lock file authorizes programs of the agent's own user like the access key, and nobody else.
+//! The pass from the lock file authorizes programs of the agent's own user like the access key, and no other client.
 
 use agent::Edition;
 use serde_json::json;
