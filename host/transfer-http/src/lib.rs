@@ -52,6 +52,12 @@ impl HttpTransport {
             lanes: Lanes::default(),
         })
     }
+
+    /// The same transport, whose runs are executed as `lanes` say.
+    #[must_use]
+    pub fn on(self, lanes: Lanes) -> Self {
+        Self { lanes, ..self }
+    }
 }
 
 impl Transport for HttpTransport {
@@ -73,7 +79,7 @@ impl Transport for HttpTransport {
                     }
                 })
                 .await
-                .unwrap_or_else(|panicked| Outcome::Failed(Failure::new(FailureKind::Internal, panicked.to_string())))
+                .unwrap_or_else(|error| Outcome::Failed(Failure::new(FailureKind::Internal, error.to_string())))
         })
     }
 }

@@ -6,12 +6,20 @@
 
 use std::{
     collections::HashMap,
+    io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking},
+    thread,
     time::{Duration, Instant},
 };
 
-use tokio_util::task::LocalPoolHandle;
+use tokio::{
+    runtime::{Builder, LocalOptions},
+    sync::{mpsc, oneshot},
+    task::spawn_local,
+};
+
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::os;
 
@@ -25,28 +33,87 @@ const MAX_LANES: usize = 4;
 /// merely blocked when that one is.
 const DEVICE_AGE: Duration = Duration::from_secs(5);
 
-/// The lanes of all file systems, created on first use. Clones share them.
-#[derive(Clone)]
-pub struct Lanes {
+/// Where transfers run. Clones share their lanes.
+#[derive(Debug, Clone)]
+pub struct Lanes(Place);
+
+#[derive(Debug, Clone)]
+enum Place {
+    Here,
+    Threads(Arc<Pools>),
+}
+
+/// The lanes of all file systems, created on first use.
+struct Pools {
     per_device: usize,
-    pools: Arc<Mutex<Pools>>,
+    known: Mutex<Known>,
 }
 
 #[derive(Default)]
-struct Pools {
-    by_device: HashMap<Option<u64>, LocalPoolHandle>,
+struct Known {
+    by_device: HashMap<Option<u64>, Vec<Lane>>,
     /// Cache of the last directory's file system: consecutive files often go to one directory.
     last: Option<(PathBuf, Option<u64>, Instant)>,
 }
 
-/// The work on a lane panicked; the panic itself has been reported where it happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the transfer stopped through a defect")]
-pub struct Panicked;
+/// Spawns a transfer on the thread that calls it.
+type Begin = Box<dyn FnOnce() + Send>;
 
-impl std::fmt::Debug for Lanes {
+/// One thread; it ends when this is dropped.
+#[derive(Clone)]
+struct Lane {
+    begin: mpsc::UnboundedSender<Begin>,
+    /// Cloned by each of its transfers, so that it counts them.
+    transfers: Arc<()>,
+}
+
+/// Why a lane returned no result.
+#[derive(Debug, thiserror::Error)]
+pub enum LaneError {
+    /// The work panicked; the panic itself has been reported where it happened.
+    #[error("the transfer stopped through a defect")]
+    Panicked,
+    /// There is no lane, and none can be started.
+    #[error("cannot start a thread for transfers: {0}")]
+    NoThread(#[from] io::Error),
+}
+
+impl Lane {
+    /// Starts the thread, and waits until its reactor runs.
+    fn start() -> io::Result<Self> {
+        let (begin, mut begun) = mpsc::unbounded_channel::<Begin>();
+        let (ready, started) = blocking::channel();
+        let serve = move || {
+            let runtime = match Builder::new_current_thread()
+                .enable_all()
+                .build_local(LocalOptions::default())
+            {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(ready.send(Err(error))),
+            };
+            let _is_awaited = ready.send(Ok(()));
+            runtime.block_on(async {
+                while let Some(begin) = begun.recv().await {
+                    begin();
+                }
+            });
+        };
+        thread::Builder::new().name("lane".to_owned()).spawn(serve)?;
+        started.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
+        Ok(Self {
+            begin,
+            transfers: Arc::default(),
+        })
+    }
+
+    fn load(&self) -> usize {
+        Arc::strong_count(&self.transfers)
+    }
+}
+
+impl std::fmt::Debug for Pools {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lanes")
+        f.debug_struct("Pools")
             .field("per_device", &self.per_device)
             .finish_non_exhaustive()
     }
@@ -55,29 +122,61 @@ impl std::fmt::Debug for Lanes {
 impl Default for Lanes {
     /// As many lanes per file system as the machine has processors, up to [`MAX_LANES`].
     fn default() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self {
-            per_device: processors.min(MAX_LANES),
-            pools: Arc::default(),
-        }
+        let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self::threads(processors.min(MAX_LANES))
     }
 }
 
 impl Lanes {
+    /// No threads: transfers run on the one that asks for them, which must run a [`tokio::runtime::LocalRuntime`] and
+    /// serve no clients. That saves the wakeups between threads, most of the cost of a small file.
+    pub fn here() -> Self {
+        Self(Place::Here)
+    }
+
+    fn threads(per_device: usize) -> Self {
+        Self(Place::Threads(Arc::new(Pools {
+            per_device,
+            known: Mutex::default(),
+        })))
+    }
+
     /// Runs `work` on the least busy lane of the file system of `directory`, which need not exist yet. Dropping the
-    /// returned future aborts the work.
-    pub async fn run<F, Fut>(&self, directory: &Path, work: F) -> Result<Fut::Output, Panicked>
+    /// returned future drops the work at its next await.
+    pub async fn run<F, Fut>(&self, directory: &Path, work: F) -> Result<Fut::Output, LaneError>
     where
         F: FnOnce() -> Fut + Send + 'static,
         Fut: Future + 'static,
         Fut::Output: Send + 'static,
     {
-        let handle = self.pool(directory).spawn_pinned(work);
-        let _abort = AbortOnDrop(handle.abort_handle());
-        handle.await.map_err(|_| Panicked)
+        let pools = match &self.0 {
+            Place::Here => {
+                let working = AbortOnDropHandle::new(spawn_local(work()));
+                return working.await.map_err(|_| LaneError::Panicked);
+            }
+            Place::Threads(pools) => pools,
+        };
+        let Lane { begin, transfers } = pools.lane(directory)?;
+        let (mut sender, output) = oneshot::channel();
+        let spawn = move || {
+            spawn_local(async move {
+                let ended = tokio::select! {
+                    biased;
+                    () = sender.closed() => None,
+                    output = work() => Some(output),
+                };
+                drop(transfers);
+                ended.map(|output| sender.send(output));
+            });
+        };
+        // If the thread has ended, `send` drops the sender that `output` waits for.
+        drop(begin.send(Box::new(spawn)));
+        output.await.map_err(|_| LaneError::Panicked)
     }
+}
 
-    fn pool(&self, directory: &Path) -> LocalPoolHandle {
+impl Pools {
+    fn lane(&self, directory: &Path) -> io::Result<Lane> {
         let known = match &self.lock().last {
             Some((last, device, at)) if last == directory && at.elapsed() < DEVICE_AGE => Some(*device),
             _ => None,
@@ -93,29 +192,30 @@ impl Lanes {
         } else {
             None
         };
-        pools
-            .by_device
-            .entry(key)
-            .or_insert_with(|| LocalPoolHandle::new(self.per_device))
-            .clone()
+        let lanes = pools.by_device.entry(key).or_default();
+        let least = lanes.iter().min_by_key(|lane| lane.load());
+        match least {
+            Some(lane) if lane.load() == 1 || lanes.len() == self.per_device => Ok(lane.clone()),
+            least => match (Lane::start(), least) {
+                (Ok(new), _) => {
+                    lanes.push(new.clone());
+                    Ok(new)
+                }
+                // Fewer lanes are slower, not wrong.
+                (Err(_), Some(lane)) => Ok(lane.clone()),
+                (Err(error), None) => Err(error),
+            },
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pools> {
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-struct AbortOnDrop(tokio::task::AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
+    use std::{future::pending, rc::Rc};
 
     use super::*;
 
@@ -127,17 +227,75 @@ mod tests {
             tokio::task::yield_now().await;
             *local + 1
         });
-        assert_eq!(answer.await, Ok(42));
+        assert_eq!(answer.await.unwrap(), 42);
     }
 
     #[tokio::test]
     async fn a_panic_is_told_and_the_lane_goes_on() {
-        let lanes = Lanes {
-            per_device: 1,
-            pools: Arc::default(),
-        };
+        let lanes = Lanes::threads(1);
         let panicking = lanes.run(Path::new("/"), || async { panic!("as planned") });
-        assert_eq!(panicking.await, Err::<(), _>(Panicked));
-        assert_eq!(lanes.run(Path::new("/"), || async { 1 }).await, Ok(1));
+        assert!(matches!(panicking.await, Err::<(), _>(LaneError::Panicked)));
+        assert_eq!(lanes.run(Path::new("/"), || async { 1 }).await.unwrap(), 1);
+    }
+
+    #[test]
+    fn work_here_runs_on_the_calling_thread_and_a_panic_is_told() {
+        let runtime = Builder::new_current_thread()
+            .build_local(LocalOptions::default())
+            .unwrap();
+        runtime.block_on(async {
+            let lanes = Lanes::here();
+            let here = lanes.run(Path::new("/"), || async { thread::current().id() });
+            assert_eq!(here.await.unwrap(), thread::current().id());
+            let panicking = lanes.run(Path::new("/"), || async { panic!("as planned") });
+            assert!(matches!(panicking.await, Err::<(), _>(LaneError::Panicked)));
+        });
+    }
+
+    #[tokio::test]
+    async fn dropping_the_future_drops_the_work_on_its_lane() {
+        struct ReportDrop(Option<oneshot::Sender<thread::ThreadId>>);
+        impl Drop for ReportDrop {
+            fn drop(&mut self) {
+                let _ = self.0.take().unwrap().send(thread::current().id());
+            }
+        }
+        let lanes = Lanes::threads(1);
+        let (begun, has_begun) = oneshot::channel();
+        let (sender, dropped) = oneshot::channel();
+        let running = lanes.run(Path::new("/"), move || async move {
+            let _report = ReportDrop(Some(sender));
+            begun.send(()).unwrap();
+            pending::<()>().await;
+        });
+        tokio::select! {
+            _ = running => unreachable!("it never ends"),
+            begun = has_begun => begun.unwrap(),
+        }
+        assert_ne!(dropped.await.unwrap(), thread::current().id());
+    }
+
+    #[tokio::test]
+    async fn a_lane_is_started_when_all_others_are_busy_and_there_are_fewer_than_allowed() {
+        let lanes = Lanes::threads(2);
+        let thread = || lanes.run(Path::new("/"), || async { thread::current().id() });
+        let first = thread().await.unwrap();
+        assert_eq!(thread().await.unwrap(), first, "an idle lane is used again");
+        let busy = || lanes.run(Path::new("/"), pending::<()>);
+        let others = async {
+            let second = thread().await.unwrap();
+            assert_ne!(second, first);
+            let beside_both = async { [first, second].contains(&thread().await.unwrap()) };
+            tokio::select! {
+                biased;
+                _ = busy() => unreachable!("it never ends"),
+                is_one_of_them = beside_both => assert!(is_one_of_them),
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = busy() => unreachable!("it never ends"),
+            () = others => {}
+        }
     }
 }
