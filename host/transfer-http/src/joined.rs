@@ -13,10 +13,7 @@ mod window;
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use tokio::{
-    task::spawn_blocking,
-    time::{MissedTickBehavior, interval, sleep},
-};
+use tokio::{task::spawn_blocking, time::sleep};
 use transfer::{
     ByteRange, Claimed, ConnectionPlan, Failure, FileName, Finished, Job, Origin, Outcome, PartFile, Progress,
     RunEvent, Segment, Stage, failure::FailureKind, part_file::Begun,
@@ -28,7 +25,7 @@ use crate::{
     destination::failed,
     hashing::{hash, mismatch},
     joined::{joining::Joining, window::Lasting},
-    upkeep::{TICK, Upkeep},
+    upkeep::{self, Upkeep},
 };
 
 /// Default number of concurrent segments: they are small, so latency dominates.
@@ -133,8 +130,7 @@ impl Joining {
     async fn join_with(&self, upkeep: &mut Upkeep) -> Result<(), Failure> {
         let mut fetching = Fetching::new();
         let mut most = self.ceiling();
-        let mut ticker = interval(TICK);
-        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticker = upkeep::ticker();
         while !self.window.borrow().is_complete() {
             while let Some(index) = { self.window.borrow_mut().begin(most) } {
                 fetching.push(Box::pin(self.attempt(index, Duration::ZERO)));

@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinHandle;
+use tokio::{
+    task::JoinHandle,
+    time::{Interval, MissedTickBehavior, interval_at},
+};
 use transfer::{Failure, failure::FailureKind};
 
 /// Interval of rate measurements and progress reports.
-pub(crate) const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(100);
 
 /// Weight of the newest tick in a smoothed rate: half of a change shows after 200 ms.
 pub(crate) const SMOOTHING: f64 = 0.3;
@@ -16,6 +19,14 @@ const SYNC_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Time after which the part file is synced if anything was received.
 const SYNC_TIME: Duration = Duration::from_secs(10);
+
+/// Ticks every [`TICK`], first after one: a small file is complete by then, and a timer that is due at once costs up to
+/// a millisecond.
+pub(crate) fn ticker() -> Interval {
+    let mut ticker = interval_at(tokio::time::Instant::now() + TICK, TICK);
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticker
+}
 
 pub(crate) struct Upkeep {
     /// Bytes per second, smoothed.

@@ -162,10 +162,11 @@ impl Body {
 
     /// Reads the rest, if it is small, so that the connection can be reused; drops the connection otherwise.
     pub(crate) async fn drain(mut self) {
-        if self.remaining().is_none_or(|left| left > DRAIN_BYTES) || !self.keeps_alive {
+        let left = self.remaining().unwrap_or(u64::MAX);
+        if left == 0 || left > DRAIN_BYTES || !self.keeps_alive {
             return;
         }
-        let mut scrap = vec![0; usize::try_from(DRAIN_BYTES).unwrap_or(usize::MAX)];
+        let mut scrap = vec![0; usize::try_from(left).unwrap_or(usize::MAX)];
         let _unread = timeout(DRAIN_TIMEOUT, async {
             while poll_fn(|cx| self.poll_read(cx, &mut scrap))
                 .await

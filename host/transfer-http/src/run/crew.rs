@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 use transfer::{Failure, failure::FailureKind};
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
         ramp::{Ramp, Sample},
         worker::{Worker, WorkerError},
     },
-    upkeep::{SMOOTHING, TICK, Upkeep, as_f64},
+    upkeep::{self, SMOOTHING, Upkeep, as_f64},
 };
 
 /// A connection that delivered at least this much before it broke is reopened at once.
@@ -108,9 +108,7 @@ impl<'a> Crew<'a> {
     }
 
     async fn work(&mut self) -> Result<Ended, Failure> {
-        let mut ticker = interval(TICK);
-        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        ticker.tick().await;
+        let mut ticker = upkeep::ticker();
         loop {
             if self.run.plan.borrow().is_complete() {
                 return Ok(Ended::Complete);
@@ -120,6 +118,8 @@ impl<'a> Crew<'a> {
                 return self.all_idle();
             }
             tokio::select! {
+                // Most files come in the first poll, and need no timer then.
+                biased;
                 Some((id, mirror, worked)) = self.workers.next() => {
                     self.rates.remove(&id);
                     self.run.discharge(id, mirror);
