@@ -15,8 +15,6 @@ pub struct Config {
     pub system_proxy: SystemProxy,
     /// New tasks continue part files that no task owns: a stateless command-line run left nothing else.
     pub adopts: bool,
-    /// The time zone of schedules.
-    pub time_zone: jiff::tz::TimeZone,
     /// How often progress is sampled while anything runs.
     pub sample_interval: Duration,
     /// How often progress is saved while anything runs. A crash loses no bytes by it: a run resumes from the journal
@@ -32,7 +30,6 @@ impl Config {
             resolver: None,
             system_proxy: SystemProxy::default(),
             adopts: false,
-            time_zone: jiff::tz::TimeZone::system(),
             sample_interval: Duration::from_millis(500),
             save_interval: Duration::from_secs(3),
         }

@@ -10,6 +10,7 @@ mod signal;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use jiff::{civil::DateTime, tz::TimeZone};
 use store::{Store, Vault};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -247,12 +248,12 @@ impl Driver {
 
     /// The next timer. `None` while the engine is idle.
     fn deadline(&self) -> Option<Instant> {
-        let (now, local) = self.now();
+        let now = now();
         let retry = self.state.next_retry().map(|at| Instant::now() + at.since(now));
-        let edge = self.state.next_edge(local).map(|at| {
+        let edge = self.state.next_edge(self.local_time()).map(|at| {
             // In the hour that the clock repeats, an edge that acted lies ahead by the clock and behind in time.
             let at = at
-                .to_zoned(self.config.time_zone.clone())
+                .to_zoned(TimeZone::system())
                 .map(|zoned| timestamp(zoned.timestamp()));
             let wait = at.ok().filter(|at| *at > now).map_or(CLOCK_CHECK, |at| at.since(now));
             Instant::now() + wait.min(CLOCK_CHECK)
@@ -276,9 +277,14 @@ impl Driver {
         .min()
     }
 
-    fn now(&self) -> (Timestamp, jiff::civil::DateTime) {
-        let now = jiff::Timestamp::now();
-        (timestamp(now), self.config.time_zone.to_datetime(now))
+    /// The time of schedules. Finding the system's zone reads a directory tree, so not without a schedule.
+    fn local_time(&self) -> DateTime {
+        let zone = if self.state.has_schedule() {
+            TimeZone::system()
+        } else {
+            TimeZone::UTC
+        };
+        zone.to_datetime(jiff::Timestamp::now())
     }
 
     fn handle_message(&mut self, message: Message, batch: &mut Batch) {
@@ -324,7 +330,10 @@ impl Driver {
             }
             Signal::Ended(task, run, outcome, last) => {
                 self.runs.remove(task, run);
-                let _is_no_command = self.apply(Input::Progressed(vec![(task, run, *last)]), batch);
+                // What has finished says itself how much it is.
+                if !matches!(*outcome, Outcome::Finished(_)) {
+                    let _is_no_command = self.apply(Input::Progressed(vec![(task, run, *last)]), batch);
+                }
                 let _is_no_command = self.apply(Input::Ended(task, run, *outcome), batch);
             }
             Signal::Settled(inputs, answer) => {
@@ -384,8 +393,7 @@ impl Driver {
 
     /// Performs whatever is due by the clock.
     fn tick(&mut self, batch: &mut Batch) {
-        let (_, local) = self.now();
-        let _is_no_command = self.apply(Input::Clock(local), batch);
+        let _is_no_command = self.apply(Input::Clock(self.local_time()), batch);
         let now = Instant::now();
         if self.runs.sample_at.is_some_and(|at| at <= now) {
             self.runs.sample_at = Some(now + self.config.sample_interval);
@@ -421,9 +429,8 @@ impl Driver {
     }
 
     fn apply(&mut self, input: Input, batch: &mut Batch) -> Result<Reply, CommandError> {
-        let (now, _) = self.now();
         let mut effects = Vec::new();
-        let reply = self.state.apply(now, input, &mut effects);
+        let reply = self.state.apply(now(), input, &mut effects);
         for effect in effects {
             self.perform(effect, batch);
         }
@@ -590,6 +597,10 @@ fn check_file((task, path): (TaskId, std::path::PathBuf)) -> (TaskId, FileState)
             FileState::Missing
         },
     )
+}
+
+fn now() -> Timestamp {
+    timestamp(jiff::Timestamp::now())
 }
 
 fn timestamp(at: jiff::Timestamp) -> Timestamp {

@@ -134,6 +134,9 @@ impl Schedule {
 
     /// The first edge after `now`.
     pub(crate) fn next(&self, now: DateTime) -> Option<DateTime> {
+        if !self.is_enabled {
+            return None;
+        }
         let mut date = now.date();
         for _ in 0..LOOK_BACK_DAYS {
             let first = self.edges(date).map(|(at, _)| at).filter(|at| *at > now).min();

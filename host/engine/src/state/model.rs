@@ -138,6 +138,12 @@ impl State {
             .min()
     }
 
+    /// Whether any queue has a schedule.
+    pub fn has_schedule(&self) -> bool {
+        let mut queues = self.queue_states.values().map(|queue_state| &queue_state.queue);
+        queues.any(|queue| queue.schedule.is_enabled)
+    }
+
     /// Whether a new schedule needs an [`Input::Clock`](super::Input::Clock) now.
     pub fn has_new_schedule(&self) -> bool {
         let mut queues = self.queue_states.values().map(|queue_state| &queue_state.queue);
