@@ -4,12 +4,13 @@
 use std::{io, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use command::{Exit, stop::StopRequests};
+use command::Exit;
 use engine::{Engine, Event, Events, FileFate, Settings, TaskId, TaskSpec};
 use tokio::time::{Interval, MissedTickBehavior};
 use transfer::Transport;
 
 use crate::{
+    interrupt::Interrupt,
     ledger::{Change, Ledger},
     plan::Plan,
     render::{self, Screen},
@@ -24,12 +25,15 @@ const BATCH: usize = 200;
 /// How long runs may take to save their progress; a busy disk with 16 files needs a second or two.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// After the grace, for the summary.
+const ROOM_FOR_SUMMARY: Duration = Duration::from_secs(2);
+
 /// The interval of progress updates when the screen requests none; keeps the sum of bytes current.
 const QUIET_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Downloads the files of `plan` and reports to `screen`.
 pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Box<dyn Screen>) -> anyhow::Result<Exit> {
-    let mut stop = StopRequests::listen().context("cannot listen for signals")?;
+    let mut interrupt = Interrupt::listen(GRACE + ROOM_FOR_SUMMARY).context("cannot listen for signals")?;
     let current_dir = std::env::current_dir().context("cannot find the current directory")?;
     let config = engine::Config::new(&current_dir);
     let engine = Engine::start_unsaved(config, vec![transport])
@@ -45,9 +49,9 @@ pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Bo
         screen,
         arrived: Vec::new(),
     };
-    let end = drive.run(&mut stop).await;
+    let end = drive.run(&mut interrupt).await;
     drive.look();
-    drive.save(&mut stop).await;
+    drive.save().await;
     let totals = drive.ledger.totals();
     drive.screen.summary(&totals);
     let written = drive.screen.flush();
@@ -108,7 +112,7 @@ struct Drive<W: Iterator<Item = (usize, TaskSpec)>> {
 }
 
 impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
-    async fn run(&mut self, stop: &mut StopRequests) -> anyhow::Result<End> {
+    async fn run(&mut self, interrupt: &mut Interrupt) -> anyhow::Result<End> {
         let mut look = look_interval(self.screen.as_ref());
         let mut is_caught_up = true;
         loop {
@@ -118,7 +122,7 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
             }
             let wakeup = tokio::select! {
                 biased;
-                () = stop.next() => Wakeup::StopRequested,
+                () = interrupt.requested() => Wakeup::StopRequested,
                 _ = look.tick() => Wakeup::LookNow,
                 event = self.events.next() => Wakeup::Engine(event),
                 () = std::future::ready(()), if !is_caught_up => Wakeup::CaughtUp,
@@ -197,12 +201,9 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
         Ok(())
     }
 
-    /// Shuts the engine down, so that every run saves its progress. A second stop request ends the process at once.
-    async fn save(&mut self, stop: &mut StopRequests) {
-        tokio::select! {
-            _report = self.engine.shutdown(GRACE) => {}
-            () = stop.next() => exit_at_once(),
-        }
+    /// Shuts the engine down, so that every run saves its progress.
+    async fn save(&mut self) {
+        let _report = self.engine.shutdown(GRACE).await;
         // Reports files that ended during the shutdown.
         while let Some(event) = self.events.next().await {
             if let Ok((_, event)) = event {
@@ -216,14 +217,6 @@ fn look_interval(screen: &dyn Screen) -> Interval {
     let mut interval = tokio::time::interval(screen.interval().unwrap_or(QUIET_INTERVAL));
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval
-}
-
-#[expect(
-    clippy::exit,
-    reason = "the user asked twice; what the journals hold by now is what is saved"
-)]
-fn exit_at_once() {
-    std::process::exit(Exit::Unfinished.code().into());
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //!
 //! # Layers
 //! - `drive`: runs the engine until every download has ended
+//! - `interrupt`: stop requests, even while the disk blocks the main thread
 //! - `plan`: settings of the engine and its tasks
 //! - `ledger`: the state of each file, for the display
 //! - `render`: bars, lines or JSON
@@ -19,6 +20,7 @@ pub mod args;
 mod drive;
 mod file_options;
 mod input_file;
+mod interrupt;
 #[expect(missing_docs, reason = "its fields and variants are those of the engine's tasks")]
 pub mod ledger;
 mod plan;
@@ -30,7 +32,8 @@ pub mod wanted;
 use std::sync::Arc;
 
 use command::{Exit, UsageError, descriptors, environment::Environment, log};
-use transfer::Transport as _;
+use tokio::runtime::{Builder, LocalOptions};
+use transfer::{Lanes, Transport as _};
 use transfer_http::HttpTransport;
 
 pub use args::GetArgs;
@@ -62,7 +65,9 @@ pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let transport = HttpTransport::new(plan::transport_config(&args.connection))
         .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
     let plan = plan::Plan::new(args, transport.schemes())?;
-    // One thread is enough: the transport and the store have their own threads.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(drive::drive(&plan, Arc::new(transport), screen))
+    // One thread for the engine and the transfers: most of the cost of a small file would be the wakeups between two.
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    runtime.block_on(drive::drive(&plan, Arc::new(transport.on(Lanes::here())), screen))
 }
