@@ -14,7 +14,7 @@ use super::{
 const MOST_TASKS: usize = 10;
 
 /// How the service is spoken to.
-pub(super) enum Client {
+pub(crate) enum Client {
     /// At this address.
     Rest(String),
     Rpc(Box<Rpc>),
@@ -36,11 +36,11 @@ enum Outcome {
 }
 
 impl Client {
-    pub(super) fn rest(service: &Service) -> Self {
+    pub(crate) fn rest(service: &Service) -> Self {
         Self::Rest(service.address().to_owned())
     }
 
-    pub(super) fn rpc(service: &Service) -> Self {
+    pub(crate) fn rpc(service: &Service) -> Self {
         Self::Rpc(Box::new(service.rpc()))
     }
 
@@ -70,8 +70,8 @@ impl Client {
 }
 
 /// A client's memory, which outlives the service's processes.
-pub(super) struct Worker {
-    pub(super) model: Model,
+pub(crate) struct Worker {
+    pub(crate) model: Model,
     number: usize,
     random: Random,
     origin: String,
@@ -79,7 +79,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(number: usize, seed: u64, origin: String) -> Self {
+    pub(crate) fn new(number: usize, seed: u64, origin: String) -> Self {
         Self {
             model: Model::default(),
             number,
@@ -90,7 +90,7 @@ impl Worker {
     }
 
     /// Changes tasks until it is told to stop or the service is gone.
-    pub(super) fn work(&mut self, mut client: Client, stop: &AtomicBool) {
+    pub(crate) fn work(&mut self, mut client: Client, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
             let is_cut_off = self.step(&mut client);
             if is_cut_off {
