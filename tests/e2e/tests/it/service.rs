@@ -7,7 +7,7 @@ mod hls;
 pub(crate) mod kill_loop;
 mod market;
 mod metalink;
-pub(crate) mod plugin_kill_loop;
+mod plugin_kill_loop;
 pub(crate) mod plugin_sites;
 pub(crate) mod plugins;
 mod secrets;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A service with a plugin of ours, agreed to.
-pub(crate) fn with_plugin(home: &Home, identity: &str) -> Service {
+pub(super) fn with_plugin(home: &Home, identity: &str) -> Service {
     with_archive(home, identity, &of(identity))
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn with_archive(home: &Home, identity: &str, archive: &Path) -> Servi
 }
 
 /// Installs a plugin of ours and gives what its user is to agree to.
-pub(crate) fn install(service: &Service, identity: &str) -> String {
+pub(super) fn install(service: &Service, identity: &str) -> String {
     install_archive(service, identity, &of(identity))
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn switch(service: &Service, identity: &str, body: &Value) -> Answer 
 }
 
 /// A plugin of ours as the archive that its users install.
-pub(crate) fn of(identity: &str) -> PathBuf {
+pub(super) fn of(identity: &str) -> PathBuf {
     let (name, _) = identity.split_once('@').expect("an identity names its publisher");
     // Tests run side by side and each makes one; whole ones take each other's place.
     let archive = scratch().join(format!("{name}.zip"));
@@ -80,7 +80,7 @@ fn scratch() -> &'static Path {
 }
 
 /// A plugin of ours, built from its source, in a folder that goes with it.
-pub(crate) struct Guest {
+pub(super) struct Guest {
     sources: PathBuf,
     component: Vec<u8>,
     manifest: Value,
@@ -88,7 +88,7 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    pub(crate) fn build(name: &str) -> Self {
+    pub(super) fn build(name: &str) -> Self {
         let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins");
         let target = scratch().join("guests");
         let mut build = Command::new(env!("CARGO"));
@@ -111,7 +111,7 @@ impl Guest {
     }
 
     /// The same plugin as another version, whose code is not the same either.
-    pub(crate) fn set_version(&mut self, version: &str) {
+    pub(super) fn set_version(&mut self, version: &str) {
         self.manifest["version"] = version.into();
         // A custom section, which runs nothing: number 0, its length, and a name, which begins with its own length.
         let length = u8::try_from(version.len()).unwrap();
@@ -120,7 +120,7 @@ impl Guest {
     }
 
     /// The archive that its users install; it takes the place of the one before.
-    pub(crate) fn archive(&self) -> PathBuf {
+    pub(super) fn archive(&self) -> PathBuf {
         let package = self.package.path();
         fs::write(package.join("plugin.wasm"), &self.component).unwrap();
         fs::write(package.join("plugin.json"), self.manifest.to_string()).unwrap();

@@ -92,7 +92,7 @@ fn restarted(home: &Home, service: Service) -> Service {
 }
 
 /// The version that runs.
-pub(crate) fn version_of(service: &Service) -> String {
+fn version_of(service: &Service) -> String {
     let mut seen = Value::Null;
     wait_until("the plugin is loaded", || {
         seen = service.call("GET", "/api/v1/plugins", None)[0].take();
