@@ -10,12 +10,14 @@
 pub mod binary;
 pub mod http;
 pub mod other_user;
+mod power;
 pub mod python;
 mod rpc;
 pub mod service;
 pub mod setting;
 mod svc;
 
+pub use power::PowerDisk;
 pub use rpc::{Rpc, RpcError};
 pub use service::{Home, Service};
 pub use svc::{Run, Running, Svc, may_mount};

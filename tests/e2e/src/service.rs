@@ -32,7 +32,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The directories of a service. They outlive its processes; dropping this ends the daemon that is left in them.
 #[derive(Debug)]
 pub struct Home {
-    root: TempDir,
+    root: PathBuf,
+    _made: Option<TempDir>,
 }
 
 /// A running `svc serve`, or another command that prints such a greeting. Dropping it kills the agent.
@@ -55,24 +56,33 @@ impl Home {
     /// Empty directories.
     #[expect(clippy::new_without_default, reason = "making directories is more than a default")]
     pub fn new() -> Self {
-        let root = tempfile::tempdir().expect("there is room for temporary files");
-        fs::create_dir(root.path().join("downloads")).expect("a temporary directory is writable");
-        Self { root }
+        let made = tempfile::tempdir().expect("there is room for temporary files");
+        Self::make(made.path().to_owned(), Some(made))
+    }
+
+    /// Empty directories in `root`, which outlives them.
+    pub fn on(root: &Path) -> Self {
+        Self::make(root.to_owned(), None)
+    }
+
+    fn make(root: PathBuf, made: Option<TempDir>) -> Self {
+        fs::create_dir(root.join("downloads")).expect("the directory is writable");
+        Self { root, _made: made }
     }
 
     /// A directory for whatever else a test keeps.
     pub fn path(&self) -> &Path {
-        self.root.path()
+        &self.root
     }
 
     /// The data directory; made by the first start.
     pub fn data(&self) -> PathBuf {
-        self.root.path().join("data")
+        self.root.join("data")
     }
 
     /// Where files go.
     pub fn downloads(&self) -> PathBuf {
-        self.root.path().join("downloads")
+        self.root.join("downloads")
     }
 
     /// `svc` with this command and with these directories, nothing else.

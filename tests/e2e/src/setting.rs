@@ -12,6 +12,12 @@ pub fn kills() -> u64 {
     read("SVC_KILLS").map_or(12, |text| text.parse().expect("SVC_KILLS is a number"))
 }
 
+/// The value of `SVC_CUTS`: how often the power is cut in each test of power cuts. Eight take some seconds; 100 make a full
+/// run.
+pub fn cuts() -> u64 {
+    read("SVC_CUTS").map_or(8, |text| text.parse().expect("SVC_CUTS is a number"))
+}
+
 /// The value of `SVC_CASE`: only cases of hostile origins whose names contain this.
 pub fn case_filter() -> String {
     read("SVC_CASE").unwrap_or_default()

@@ -81,30 +81,41 @@ pub(super) fn send_receipts(receipts: Vec<Receipt>, saved: Result<(), &str>) {
 type Outcome = Result<Reply, CommandError>;
 
 /// A caller's answer. Sent on drop, so that no path of the driver can forget it.
-pub(crate) struct Answer(Option<(oneshot::Sender<Outcome>, Outcome)>);
+pub(crate) struct Answer {
+    waiting: Option<(oneshot::Sender<Outcome>, Outcome)>,
+    /// Whether even a refusal is true only once it is saved: the row still says that the rename is to be carried out.
+    is_settled: bool,
+}
 
 impl Answer {
     pub(super) fn new(reply: oneshot::Sender<Outcome>, outcome: Outcome) -> Self {
-        Self(Some((reply, outcome)))
+        Self {
+            waiting: Some((reply, outcome)),
+            is_settled: false,
+        }
     }
 
     /// The task whose rename the answer waits for.
     pub(super) fn renaming(&self) -> Option<TaskId> {
-        match self.0 {
+        match self.waiting {
             Some((_, Ok(Reply::Renaming(task)))) => Some(task),
             _ => None,
         }
     }
 
+    /// Settles the rename that the answer waits for.
     pub(super) fn set(&mut self, outcome: Outcome) {
-        if let Some((_, answer)) = &mut self.0 {
+        if let Some((_, answer)) = &mut self.waiting {
             *answer = outcome;
         }
+        self.is_settled = true;
     }
 
-    /// The change could not be saved. An error that is already set stays.
+    /// The change could not be saved. An error that changed nothing stays.
     pub(super) fn fail(&mut self, reason: &str) {
-        if let Some((_, answer @ Ok(_))) = &mut self.0 {
+        if let Some((_, answer)) = &mut self.waiting
+            && (answer.is_ok() || self.is_settled)
+        {
             *answer = Err(CommandError::NotSaved(reason.to_owned()));
         }
     }
@@ -112,7 +123,7 @@ impl Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        if let Some((reply, outcome)) = self.0.take() {
+        if let Some((reply, outcome)) = self.waiting.take() {
             let _nobody_waits = reply.send(outcome);
         }
     }
@@ -123,4 +134,31 @@ pub(super) fn reason(error: &store::WriteError) -> String {
     error
         .source()
         .map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(outcome: Outcome, settled: Option<Outcome>) -> Outcome {
+        let (reply, answered) = oneshot::channel();
+        let mut answer = Answer::new(reply, outcome);
+        if let Some(outcome) = settled {
+            answer.set(outcome);
+        }
+        answer.fail("the disk is full");
+        drop(answer);
+        answered.blocking_recv().expect("an answer is sent when it is dropped")
+    }
+
+    #[test]
+    fn what_could_not_be_saved_is_neither_done_nor_refused() {
+        let not_saved = Err(CommandError::NotSaved("the disk is full".to_owned()));
+        assert_eq!(answered(Ok(Reply::Done), None), not_saved);
+        let taken = || Err(CommandError::TargetExists("taken.bin".into()));
+        // The row still has the rename, which the next start carries out.
+        assert_eq!(answered(Ok(Reply::Done), Some(taken())), not_saved);
+        // This one never reached a row.
+        assert_eq!(answered(taken(), None), taken());
+    }
 }

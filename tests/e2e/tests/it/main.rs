@@ -10,5 +10,6 @@ mod hostile_docs;
 mod hostile_origins;
 mod kill_loop;
 mod place;
+mod power_cut;
 mod remote;
 mod service;

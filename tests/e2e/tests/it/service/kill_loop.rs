@@ -1,7 +1,7 @@
 //! A service whose processes are killed again and again under load keeps everything that it acknowledged.
 
-mod model;
-mod worker;
+pub(crate) mod model;
+pub(crate) mod worker;
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -123,7 +123,7 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed_under_load() {
     );
 }
 
-fn origin() -> Origin {
+pub(crate) fn origin() -> Origin {
     let resource = |(number, length): (usize, &u64)| {
         let content = content(number, *length);
         Resource::new(&format!("/{number}"), content).with(behaviour::paced(PACE))
@@ -155,7 +155,7 @@ fn tasks(service: &Service) -> Vec<Value> {
 }
 
 /// Everything that was acknowledged is there; what was not is there or not, but whole.
-fn check(home: &Home, service: &Service, workers: &mut [Worker], when: &str) {
+pub(crate) fn check(home: &Home, service: &Service, workers: &mut [Worker], when: &str) {
     let mut tasks = tasks(service);
     for worker in workers.iter_mut() {
         worker.model.check(&mut tasks, when);
@@ -189,7 +189,7 @@ fn verify(home: &Home, task: &Value) -> String {
 }
 
 /// Lets every download end and compares all of them; no file of no task is left. Gives how many there were.
-fn finish(home: &Home, service: Service, workers: &mut [Worker]) -> usize {
+pub(crate) fn finish(home: &Home, service: Service, workers: &mut [Worker]) -> usize {
     service.call("PUT", "/api/v1/tasks/continue", None);
     wait_until("every download ends", || {
         let tasks = tasks(&service);

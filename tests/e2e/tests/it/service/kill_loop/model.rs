@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 /// Numbers that look random and are the same in every run.
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -21,27 +21,27 @@ impl Random {
     }
 
     /// From 0 to 1.
-    pub(super) fn fraction(&mut self) -> f64 {
+    pub(crate) fn fraction(&mut self) -> f64 {
         f64::from(u32::try_from(self.next() % 1024).expect("it is small")) / 1024.0
     }
 }
 
 /// The values that a field may have: one, unless a change of it was cut off.
 #[derive(Debug, Clone)]
-pub(super) struct May<T>(Vec<T>);
+pub(crate) struct May<T>(Vec<T>);
 
 impl<T: Clone + PartialEq> May<T> {
-    pub(super) fn be(value: T) -> Self {
+    pub(crate) fn be(value: T) -> Self {
         Self(vec![value])
     }
 
     /// The value that is taken for granted by the next step; after a check it is the only one.
-    pub(super) fn now(&self) -> &T {
+    pub(crate) fn now(&self) -> &T {
         &self.0[0]
     }
 
     /// After a change to this value.
-    pub(super) fn become_(&mut self, value: T, is_certain: bool) {
+    pub(crate) fn become_(&mut self, value: T, is_certain: bool) {
         if is_certain {
             self.0.clear();
         }
@@ -55,29 +55,29 @@ impl<T: Clone + PartialEq> May<T> {
 
 /// A task, as far as the client knows.
 #[derive(Debug)]
-pub(super) struct Known {
-    pub(super) url: String,
-    pub(super) name: May<String>,
-    pub(super) is_paused: May<bool>,
-    pub(super) is_there: May<bool>,
+pub(crate) struct Known {
+    pub(crate) url: String,
+    pub(crate) name: May<String>,
+    pub(crate) is_paused: May<bool>,
+    pub(crate) is_there: May<bool>,
 }
 
 /// All tasks of one client.
 #[derive(Debug, Default)]
-pub(super) struct Model {
+pub(crate) struct Model {
     /// By id.
-    pub(super) tasks: HashMap<String, Known>,
+    pub(crate) tasks: HashMap<String, Known>,
     /// Creations that were cut off, by name.
-    pub(super) begun: HashMap<String, Known>,
+    pub(crate) begun: HashMap<String, Known>,
     /// Names of files that deleted tasks left, or may have left.
-    pub(super) kept: Vec<String>,
-    pub(super) acknowledged: u64,
-    pub(super) cut_off: u64,
+    pub(crate) kept: Vec<String>,
+    pub(crate) acknowledged: u64,
+    pub(crate) cut_off: u64,
 }
 
 impl Model {
     /// Compares, takes this client's tasks out of `tasks`, and knows for certain what they are.
-    pub(super) fn check(&mut self, tasks: &mut Vec<Value>, when: &str) {
+    pub(crate) fn check(&mut self, tasks: &mut Vec<Value>, when: &str) {
         let mut found: HashMap<String, Value> = HashMap::new();
         tasks.retain(|task| {
             let id = task["taskId"].as_str().expect("tasks have ids");

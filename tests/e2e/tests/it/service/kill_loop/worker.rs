@@ -1,6 +1,9 @@
 //! One client under way: it changes its own tasks at random until it is stopped or cut off.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use e2e::{Rpc, RpcError, Service, service::ask};
 use serde_json::{Value, json};
@@ -13,8 +16,15 @@ use super::{
 /// Tasks of one client; with more it deletes some.
 const MOST_TASKS: usize = 10;
 
+/// A client of the service.
+pub(crate) struct Client {
+    dialect: Dialect,
+    /// Whether answers that come from now on prove nothing.
+    doubts: Arc<AtomicBool>,
+}
+
 /// How the service is spoken to.
-pub(super) enum Client {
+enum Dialect {
     /// At this address.
     Rest(String),
     Rpc(Box<Rpc>),
@@ -36,14 +46,39 @@ enum Outcome {
 }
 
 impl Client {
-    pub(super) fn rest(service: &Service) -> Self {
-        Self::Rest(service.address().to_owned())
+    pub(crate) fn rest(service: &Service) -> Self {
+        Self::new(Dialect::Rest(service.address().to_owned()))
     }
 
-    pub(super) fn rpc(service: &Service) -> Self {
-        Self::Rpc(Box::new(service.rpc()))
+    pub(crate) fn rpc(service: &Service) -> Self {
+        Self::new(Dialect::Rpc(Box::new(service.rpc())))
     }
 
+    fn new(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            doubts: Arc::default(),
+        }
+    }
+
+    /// Answers that come once `doubts` is set prove nothing.
+    pub(crate) fn doubting(self, doubts: &Arc<AtomicBool>) -> Self {
+        Self {
+            doubts: Arc::clone(doubts),
+            ..self
+        }
+    }
+
+    fn carry_out(&mut self, change: &Change) -> Outcome {
+        let outcome = self.dialect.carry_out(change);
+        if self.doubts.load(Ordering::Acquire) {
+            return Outcome::CutOff;
+        }
+        outcome
+    }
+}
+
+impl Dialect {
     fn carry_out(&mut self, change: &Change) -> Outcome {
         match self {
             Self::Rest(address) => {
@@ -70,8 +105,8 @@ impl Client {
 }
 
 /// A client's memory, which outlives the service's processes.
-pub(super) struct Worker {
-    pub(super) model: Model,
+pub(crate) struct Worker {
+    pub(crate) model: Model,
     number: usize,
     random: Random,
     origin: String,
@@ -79,7 +114,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(number: usize, seed: u64, origin: String) -> Self {
+    pub(crate) fn new(number: usize, seed: u64, origin: String) -> Self {
         Self {
             model: Model::default(),
             number,
@@ -90,7 +125,7 @@ impl Worker {
     }
 
     /// Changes tasks until it is told to stop or the service is gone.
-    pub(super) fn work(&mut self, mut client: Client, stop: &AtomicBool) {
+    pub(crate) fn work(&mut self, mut client: Client, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
             let is_cut_off = self.step(&mut client);
             if is_cut_off {

@@ -1,4 +1,4 @@
-//! A service whose daemon is killed in the middle of installing, updating, rolling back or uninstalling has afterwards what
+//! A service whose daemon is killed, or whose disk loses power, in the middle of installing, updating, rolling back or uninstalling has afterwards what
 //! it had before or what was asked for, whole. And a plugin that is used meanwhile never fails.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
 };
 
 use e2e::{
-    Home, Service,
+    Home, PowerDisk, Service,
     service::{ask, wait_until},
     setting,
 };
@@ -128,9 +128,28 @@ fn learn_of(service: &Service, version: &str) {
     assert_eq!(offer(service, PLUGIN)["version"], version);
 }
 
+/// What interrupts an act.
+enum Blow<'a> {
+    Kill,
+    /// The home is on this disk.
+    Cut(&'a mut PowerDisk),
+}
+
 #[test]
 fn what_is_killed_at_any_moment_is_done_or_not_done_and_what_is_there_works() {
-    let (home, server) = (Home::new(), Server::with(&FILES));
+    every_act_is_whole(&Home::new(), Blow::Kill, setting::kills());
+}
+
+#[test]
+fn what_loses_its_disk_at_any_moment_is_done_or_not_done_and_what_is_there_works() {
+    let mut disk = PowerDisk::new(512);
+    let home = Home::on(&disk.path());
+    every_act_is_whole(&home, Blow::Cut(&mut disk), setting::cuts());
+}
+
+#[expect(clippy::print_stdout, reason = "says how often both sides of each act occurred")]
+fn every_act_is_whole(home: &Home, mut blow: Blow<'_>, blows: u64) {
+    let server = Server::with(&FILES);
     let url = format!("{}one.json", server.url);
     let mut seller = Seller::new();
     let mut newest = seller.release();
@@ -151,7 +170,7 @@ fn what_is_killed_at_any_moment_is_done_or_not_done_and_what_is_there_works() {
     }
 
     let usual = usual.split_off(usual.len() - ACTS.len());
-    let rounds = setting::kills().div_ceil(4);
+    let rounds = blows.div_ceil(4);
     let mut counts = [[0; 2]; 4];
     for round in 0..rounds {
         for (kind, usual) in ACTS.into_iter().zip(&usual) {
@@ -160,17 +179,19 @@ fn what_is_killed_at_any_moment_is_done_or_not_done_and_what_is_there_works() {
                 learn_of(&service, &newest);
             }
             #[expect(clippy::cast_precision_loss, reason = "there are some hundred kills")]
-            let moment = usual.mul_f64(BEYOND * round as f64 / rounds as f64);
+            let fraction = round as f64 / rounds as f64;
+            // The last time it is over and acknowledged.
+            let moment = (round + 1 < rounds).then(|| usual.mul_f64(BEYOND * fraction));
             let is_done;
-            (service, is_done) = killed(&home, service, kind, moment, &newest);
+            (service, is_done) = interrupted(home, service, kind, moment, &newest, &mut blow);
             counts[kind as usize][usize::from(is_done)] += 1;
-            let told = format!("{kind:?} killed after {moment:?}");
-            assert_works(&home, &service, &url, &told);
+            let told = format!("{kind:?} interrupted after {moment:?}");
+            assert_works(home, &service, &url, &told);
             if !is_done {
                 // What was not done is done now, so that the next act finds what it needs.
                 assert_eq!(act(service.address(), kind), Some(200), "{told}");
                 agree(&service);
-                assert_works(&home, &service, &url, &told);
+                assert_works(home, &service, &url, &told);
             }
         }
     }
@@ -183,24 +204,42 @@ fn what_is_killed_at_any_moment_is_done_or_not_done_and_what_is_there_works() {
     }
 }
 
-/// Kills the daemon `moment` after an act began, and starts it again. Says whether the act was done; it is as if it had
-/// never begun otherwise.
-fn killed(home: &Home, service: Service, kind: Act, moment: Duration, newest: &str) -> (Service, bool) {
+/// Interrupts an act `moment` after it began or, without one, when it is acknowledged, and starts the service again. Says whether the act was done; it is as if it
+/// had never begun otherwise.
+fn interrupted(
+    home: &Home,
+    service: Service,
+    kind: Act,
+    moment: Option<Duration>,
+    newest: &str,
+    blow: &mut Blow<'_>,
+) -> (Service, bool) {
     let before = State::of(&service);
     let after = before.after(kind, newest);
     let daemon = home.daemon().expect("a daemon runs");
     let address = service.address().to_owned();
     let acting = thread::spawn(move || act(&address, kind));
-    #[expect(clippy::disallowed_methods, reason = "the moment of the kill is what is tried out")]
-    thread::sleep(moment);
+    match moment {
+        #[expect(clippy::disallowed_methods, reason = "the moment of the kill is what is tried out")]
+        Some(moment) => thread::sleep(moment),
+        None => wait_until("it is answered", || acting.is_finished()),
+    }
+    let is_answered = acting.is_finished();
+    if let Blow::Cut(disk) = blow {
+        disk.cut();
+    }
     daemon.kill();
-    let acknowledged = acting.join().expect("asking does not panic") == Some(200);
+    let is_acknowledged = acting.join().expect("asking does not panic") == Some(200);
     service.kill();
+    if let Blow::Cut(disk) = blow {
+        disk.restart();
+    }
+    let proves_it = is_acknowledged && (is_answered || matches!(blow, Blow::Kill));
     let service = home.serve();
     service.wait_until_ready();
     let now = State::of(&service);
-    let told = format!("{kind:?} killed after {moment:?}: {before:?} → {after:?}, {now:?} is there");
-    assert!(now == after || (now == before && !acknowledged), "{told}");
+    let told = format!("{kind:?} interrupted after {moment:?}: {before:?} → {after:?}, {now:?} is there");
+    assert!(now == after || (now == before && !proves_it), "{told}");
     agree(&service);
     (service, now == after)
 }
