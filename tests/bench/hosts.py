@@ -222,6 +222,10 @@ class JsonRpc(Interface):
     def create_request(self, index: object = "x") -> tuple[str, bytes]:
         return self.head(), json.dumps(self.add(index)).encode()
 
+    def create_saved(self, connection: Connection, index: int) -> None:
+        """Afterwards aria2c has written and synced its session file as well."""
+        check_gids(answer["result"] for answer in self.ask(connection, [self.add(index), self.call("saveSession")]))
+
     def create_batch(self, connection: Connection, count: int) -> None:
         answers = self.ask(connection, [self.add(index) for index in range(count)])
         check_gids(answer["result"] for answer in answers)

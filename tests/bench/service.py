@@ -140,7 +140,10 @@ def rate(count: int, work: Callable[[], object]) -> float:
 
 def alternately(bench: Bench, one: Callable[[], float], other: Callable[[], float]) -> tuple[float, float]:
     """The medians of both, measured in turns."""
-    pairs = [(one(), other()) for _ in range(bench.runs)]
+    return medians([(one(), other()) for _ in range(bench.runs)])
+
+
+def medians(pairs: list[tuple[float, float]]) -> tuple[float, float]:
     return statistics.median(ours for ours, _ in pairs), statistics.median(theirs for _, theirs in pairs)
 
 
@@ -167,12 +170,20 @@ def idle(bench: Bench, service: Service, aria2: Aria2, what: str) -> None:
 def create(bench: Bench) -> None:
     """Tasks a second; ours are on the disk when they are acknowledged."""
     count = bench.count(SINGLE_CREATES)
+    pairs = []
+    for number in range(bench.runs):
+        # Of empty hosts: aria2c's addUri takes longer the more downloads it has.
+        with pair(bench, f"single-{number}") as (service, aria2):
+            pairs.append((one_by_one(service.json_rpc, count), one_by_one(aria2.json_rpc, count)))
+    bench.table.add("creates, one at a time, empty hosts (addUri of both)", *medians(pairs), "/s")
     with pair(bench, "create") as (service, aria2):
         theirs = aria2.json_rpc
         ways = ((service.json_rpc, "addUri of both"), (service.rest, "POST /api/v1/tasks; addUri"))
         for ours, title in ways:
             rates = alternately(bench, lambda ours=ours: one_by_one(ours, count), lambda: one_by_one(theirs, count))
             bench.table.add(f"creates, one at a time ({title})", *rates, "/s")
+        rates = alternately(bench, lambda: saved(service, count // 10), lambda: saved(aria2, count // 10))
+        bench.table.add("creates, one at a time, durable in both (addUri and saveSession of both)", *rates, "/s")
         costs = [cost_of_create(host, count) for host in (service, aria2)]
         bench.table.add("processor time of a create (addUri of both)", *costs, "µs")
         bench.table.add("a write and fdatasync in the same directory (limit of one at a time)", syncs(bench.data), None, "/s")
@@ -202,6 +213,12 @@ def create(bench: Bench) -> None:
 def one_by_one(interface: Interface, count: int) -> float:
     with interface.connect() as connection:
         return rate(count, lambda: [interface.create(connection, index) for index in range(count)])
+
+
+def saved(host: Host, count: int) -> float:
+    rpc = host.json_rpc
+    with rpc.connect() as connection:
+        return rate(count, lambda: [rpc.create_saved(connection, index) for index in range(count)])
 
 
 def cost_of_create(host: Host, count: int) -> float:
