@@ -13,7 +13,7 @@ import struct
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from origin import free_port
@@ -153,41 +153,27 @@ class RpcSocket(WebSocket):
         return body if first & 15 == 1 else b""
 
 
-class Host(ABC):
-    """A host that runs, with its state in a folder of its own."""
+class Interface(ABC):
+    """How a host is asked to create and read tasks over HTTP."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, port: int, folder: Path) -> None:
+        self.port = port
         self.folder = folder
-        folder.mkdir(parents=True)
-        self.port = free_port()
-        self.process: subprocess.Popen[bytes] | None = None
         self.an_id = ""
 
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     @abstractmethod
-    def command(self) -> list[str]: ...
-
-    @abstractmethod
-    def pids(self) -> list[int]: ...
-
-    @abstractmethod
-    def create(self, connection: Connection, index: int) -> None: ...
+    def create_request(self, index: object = "x") -> tuple[str, bytes]:
+        """The head and body of a request that creates a task."""
 
     @abstractmethod
     def create_batch(self, connection: Connection, count: int) -> None: ...
 
     @abstractmethod
     def request(self, kind: str) -> tuple[str, bytes]:
-        """The head and body of a request that reads `one` task, a `page`, `all` or `stats`."""
+        """The head and body of a request that reads `one` task, a `page`, `all`, or the `smallest` thing."""
 
-    @abstractmethod
-    def create_request(self) -> tuple[str, bytes]: ...
+    def create(self, connection: Connection, index: int) -> None:
+        connection.ask(*self.create_request(index))
 
     def read(self, connection: Connection, kind: str) -> bytes:
         return connection.ask(*self.request(kind))
@@ -197,39 +183,6 @@ class Host(ABC):
 
     def connect_batch(self) -> Connection:
         return self.connect()
-
-    def start(self) -> None:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SVC_TOKEN": KEY, "LC_ALL": "C.UTF-8"}
-        self.process = subprocess.Popen(
-            self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment, cwd=self.folder
-        )
-        until = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            with contextlib.suppress(OSError, ConnectionError), self.connect() as connection:
-                self.read(connection, "page")
-                return
-            if time.monotonic() > until or self.process.poll() is not None:
-                raise RuntimeError(f"{self.command()[0]} did not start")
-            time.sleep(0.001)
-
-    def stop(self) -> None:
-        if self.process:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(PATIENCE_SECONDS)
-            self.process = None
-
-    def restart(self) -> float:
-        """Ends it in order and starts it; the seconds until a read is answered."""
-        self.stop()
-        began = time.perf_counter()
-        self.start()
-        return time.perf_counter() - began
-
-    def rss(self) -> float:
-        return sum(map(rss_mib, self.pids()))
-
-    def share(self) -> float:
-        return sum(map(share_mib, self.pids()))
 
     def load(self, kind: str, seconds: int, connections: int) -> float:
         return self.wrk(*self.request(kind), seconds, connections)
@@ -254,13 +207,156 @@ class Host(ABC):
         return float(re.search(r"Requests/sec:\s+([\d.]+)", told).group(1))
 
 
+class JsonRpc(Interface):
+    """aria2's JSON-RPC, with the same bytes for every host: aria2c without a secret passes over the key."""
+
+    def head(self) -> str:
+        return f"POST /jsonrpc HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\n"
+
+    def call(self, method: str, *params: object) -> dict[str, object]:
+        return {"jsonrpc": "2.0", "id": 1, "method": f"aria2.{method}", "params": [f"token:{KEY}", *params]}
+
+    def add(self, index: object) -> dict[str, object]:
+        return self.call("addUri", [SOURCE.format(index)], {"pause": "true"})
+
+    def create_request(self, index: object = "x") -> tuple[str, bytes]:
+        return self.head(), json.dumps(self.add(index)).encode()
+
+    def create_saved(self, connection: Connection, index: int) -> None:
+        """Afterwards aria2c has written and synced its session file as well."""
+        check_gids(answer["result"] for answer in self.ask(connection, [self.add(index), self.call("saveSession")]))
+
+    def create_batch(self, connection: Connection, count: int) -> None:
+        answers = self.ask(connection, [self.add(index) for index in range(count)])
+        check_gids(answer["result"] for answer in answers)
+
+    def create_multicall(self, connection: Connection, count: int) -> None:
+        adds = map(self.add, range(count))
+        calls = [{"methodName": add["method"], "params": add["params"]} for add in adds]
+        answer = self.ask(connection, {"jsonrpc": "2.0", "id": 1, "method": "system.multicall", "params": [calls]})
+        check_gids(gid for [gid] in answer["result"])
+
+    def ask(self, connection: Connection, message: object) -> object:
+        return json.loads(connection.ask(self.head(), json.dumps(message).encode()))
+
+    def request(self, kind: str) -> tuple[str, bytes]:
+        if kind == "one" and not self.an_id:
+            with self.connect() as connection:
+                self.an_id = json.loads(self.read(connection, "page"))["result"][0]["gid"]
+        call = {
+            "one": lambda: self.call("tellStatus", self.an_id),
+            "page": lambda: self.call("tellWaiting", 0, 100),
+            "all": lambda: self.call("tellWaiting", 0, 1_000_000),
+            "smallest": lambda: self.call("getVersion"),
+        }[kind]()
+        return self.head(), json.dumps(call).encode()
+
+
+def check_gids(gids: Iterable[object]) -> None:
+    """Measures no refusals."""
+    wrong = [gid for gid in gids if not isinstance(gid, str)]
+    if wrong:
+        raise ConnectionError(f"not created: {wrong[0]}")
+
+
+class Rest(Interface):
+    """The service's own interfaces: REST, and `/rpc` for batches."""
+
+    def head(self, line: str) -> str:
+        return f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nAuthorization: Bearer {KEY}\r\n"
+
+    def task(self, index: object) -> dict[str, object]:
+        return {"url": SOURCE.format(index), "startPaused": True}
+
+    def create_request(self, index: object = "x") -> tuple[str, bytes]:
+        return self.head("POST /api/v1/tasks"), json.dumps(self.task(index)).encode()
+
+    def connect_batch(self) -> Connection:
+        return RpcSocket(self.port)
+
+    def create_batch(self, connection: Connection, count: int) -> None:
+        connection.call("daemon.task.createMany", requests=[self.task(index) for index in range(count)])
+
+    def request(self, kind: str) -> tuple[str, bytes]:
+        if kind == "one" and not self.an_id:
+            with self.connect() as connection:
+                self.an_id = json.loads(self.read(connection, "page"))[0]["taskId"]
+        path = {
+            "one": f"/api/v1/tasks/{self.an_id}",
+            "page": "/api/v1/tasks?limit=100",
+            "all": "/api/v1/tasks",
+            "smallest": "/api/v1/queues",
+        }[kind]
+        return self.head(f"GET {path}"), b""
+
+
+class Host(ABC):
+    """A host that runs, with its state in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self.port = free_port()
+        self.json_rpc = JsonRpc(self.port, folder)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @abstractmethod
+    def command(self) -> list[str]: ...
+
+    @abstractmethod
+    def pids(self) -> list[int]: ...
+
+    def connect(self) -> Connection:
+        return self.json_rpc.connect()
+
+    def start(self) -> None:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SVC_TOKEN": KEY, "LC_ALL": "C.UTF-8"}
+        self.process = subprocess.Popen(
+            self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment, cwd=self.folder
+        )
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            with contextlib.suppress(OSError, ConnectionError), self.connect() as connection:
+                if b'"result"' in self.json_rpc.read(connection, "page"):
+                    return
+            if time.monotonic() > until or self.process.poll() is not None:
+                raise RuntimeError(f"{self.command()[0]} did not start")
+            time.sleep(0.001)
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(PATIENCE_SECONDS)
+            self.process = None
+
+    def restart(self) -> float:
+        """Ends it in order and starts it; the seconds until a read is answered."""
+        self.stop()
+        began = time.perf_counter()
+        self.start()
+        return time.perf_counter() - began
+
+    def rss(self) -> float:
+        return sum(map(rss_mib, self.pids()))
+
+    def share(self) -> float:
+        return sum(map(share_mib, self.pids()))
+
+
 class Service(Host):
     """`svc serve` and its daemon."""
 
     def __init__(self, program: Path, folder: Path) -> None:
         super().__init__(folder)
+        self.rest = Rest(self.port, folder)
         self.program = program
-        self.last = ""
 
     def command(self) -> list[str]:
         folder = str(self.folder)
@@ -272,37 +368,6 @@ class Service(Host):
     def pids(self) -> list[int]:
         daemon = json.loads((self.folder / "data" / "daemon.json").read_text(encoding="utf-8"))
         return [self.process.pid, daemon["pid"]]
-
-    def head(self, line: str) -> str:
-        return f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nAuthorization: Bearer {KEY}\r\n"
-
-    def task(self, index: object) -> dict[str, object]:
-        return {"url": SOURCE.format(index), "startPaused": True}
-
-    def create_request(self) -> tuple[str, bytes]:
-        return self.head("POST /api/v1/tasks"), json.dumps(self.task("x")).encode()
-
-    def create(self, connection: Connection, index: int) -> None:
-        body = json.dumps(self.task(index)).encode()
-        self.last = json.loads(connection.ask(self.head("POST /api/v1/tasks"), body))["taskId"]
-
-    def connect_batch(self) -> Connection:
-        return RpcSocket(self.port)
-
-    def create_batch(self, connection: Connection, count: int) -> None:
-        connection.call("daemon.task.createMany", requests=[self.task(index) for index in range(count)])
-
-    def request(self, kind: str) -> tuple[str, bytes]:
-        if kind == "one" and not self.last:
-            with self.connect() as connection:
-                self.last = json.loads(self.read(connection, "page"))[0]["taskId"]
-        path = {
-            "one": f"/api/v1/tasks/{self.last}",
-            "page": "/api/v1/tasks?limit=100",
-            "all": "/api/v1/tasks",
-            "stats": "/api/v1/queues",
-        }[kind]
-        return self.head(f"GET {path}"), b""
 
 
 class Aria2(Host):
@@ -319,34 +384,3 @@ class Aria2(Host):
 
     def pids(self) -> list[int]:
         return [self.process.pid]
-
-    def head(self) -> str:
-        return f"POST /jsonrpc HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\n"
-
-    def call(self, method: str, *params: object) -> dict[str, object]:
-        return {"jsonrpc": "2.0", "id": 1, "method": f"aria2.{method}", "params": params}
-
-    def add(self, index: object) -> dict[str, object]:
-        return self.call("addUri", [SOURCE.format(index)], {"pause": "true"})
-
-    def create_request(self) -> tuple[str, bytes]:
-        return self.head(), json.dumps(self.add("x")).encode()
-
-    def create(self, connection: Connection, index: int) -> None:
-        connection.ask(self.head(), json.dumps(self.add(index)).encode())
-
-    def create_batch(self, connection: Connection, count: int) -> None:
-        calls = [self.add(index) for index in range(count)]
-        connection.ask(self.head(), json.dumps(calls).encode())
-
-    def request(self, kind: str) -> tuple[str, bytes]:
-        if kind == "one" and not self.an_id:
-            with self.connect() as connection:
-                self.an_id = json.loads(self.read(connection, "page"))["result"][0]["gid"]
-        call = {
-            "one": lambda: self.call("tellStatus", self.an_id),
-            "page": lambda: self.call("tellWaiting", 0, 100),
-            "all": lambda: self.call("tellWaiting", 0, 1_000_000),
-            "stats": lambda: self.call("getGlobalStat"),
-        }[kind]()
-        return self.head(), json.dumps(call).encode()

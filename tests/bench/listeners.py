@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import select
 import statistics
 import time
 
-from hosts import KEY, Connection, Host, WebSocket
+from hosts import Connection, Host, WebSocket
 
 # Nobody listens there: a download that may try once starts and fails at once.
 NOWHERE = "http://127.0.0.1:9/"
@@ -50,10 +49,10 @@ class Listeners:
 
     def round(self, connection: Connection, downloads: int) -> float:
         """Starts downloads and waits until everybody knows what became of them; the seconds that it took."""
-        calls = [call("addUri", [NOWHERE], {"max-tries": "1"}) for _ in range(downloads)]
-        head = f"POST /jsonrpc HTTP/1.1\r\nHost: 127.0.0.1:{self.host.port}\r\nContent-Type: application/json\r\n"
+        rpc = self.host.json_rpc
+        calls = [rpc.call("addUri", [NOWHERE], {"max-tries": "1"}) for _ in range(downloads)]
         began = time.perf_counter()
-        connection.ask(head, json.dumps(calls).encode())
+        rpc.ask(connection, calls)
         waiting = set(self.heard)
         while waiting:
             ready = self.poll.poll(PATIENCE_SECONDS)
@@ -74,8 +73,3 @@ class Listeners:
             raise RuntimeError("not everybody was told the same in the same order")
         for heard in self.heard.values():
             heard.clear()
-
-
-def call(method: str, *params: object) -> dict[str, object]:
-    """A call of aria2's dialect, with a key that a host without one passes over."""
-    return {"jsonrpc": "2.0", "id": 1, "method": f"aria2.{method}", "params": [f"token:{KEY}", *params]}

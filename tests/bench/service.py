@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tools
 from downloads import build_svc, say, temporary_folder
-from hosts import Aria2, Connection, Host, Service, cpu_seconds, written_bytes
+from hosts import Aria2, Connection, Host, Interface, Service, cpu_seconds, written_bytes
 from listeners import Listeners
 
 # Sizes and times; `--quick` divides them.
@@ -128,6 +128,10 @@ def memory(bench: Bench, service: Service, aria2: Aria2, what: str) -> None:
     bench.table.add("… shared pages counted once", service.share(), aria2.share(), "MiB")
 
 
+def processor(host: Host) -> float:
+    return sum(map(cpu_seconds, host.pids()))
+
+
 def rate(count: int, work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
@@ -136,7 +140,10 @@ def rate(count: int, work: Callable[[], object]) -> float:
 
 def alternately(bench: Bench, one: Callable[[], float], other: Callable[[], float]) -> tuple[float, float]:
     """The medians of both, measured in turns."""
-    pairs = [(one(), other()) for _ in range(bench.runs)]
+    return medians([(one(), other()) for _ in range(bench.runs)])
+
+
+def medians(pairs: list[tuple[float, float]]) -> tuple[float, float]:
     return statistics.median(ours for ours, _ in pairs), statistics.median(theirs for _, theirs in pairs)
 
 
@@ -151,9 +158,9 @@ def idle(bench: Bench, service: Service, aria2: Aria2, what: str) -> None:
     seconds = IDLE_SECONDS // bench.divisor
     hosts: tuple[Host, ...] = (service, aria2)
     time.sleep(2)
-    before = [(sum(map(cpu_seconds, host.pids())), sum(map(written_bytes, host.pids()))) for host in hosts]
+    before = [(processor(host), sum(map(written_bytes, host.pids()))) for host in hosts]
     time.sleep(seconds)
-    after = [(sum(map(cpu_seconds, host.pids())), sum(map(written_bytes, host.pids()))) for host in hosts]
+    after = [(processor(host), sum(map(written_bytes, host.pids()))) for host in hosts]
     ours, theirs = ((late[0] - early[0]) / seconds * 100 for early, late in zip(before, after, strict=True))
     bench.table.add(f"processor while idle, {what}", ours, theirs, "%")
     ours, theirs = ((late[1] - early[1]) / 1024 for early, late in zip(before, after, strict=True))
@@ -163,30 +170,71 @@ def idle(bench: Bench, service: Service, aria2: Aria2, what: str) -> None:
 def create(bench: Bench) -> None:
     """Tasks a second; ours are on the disk when they are acknowledged."""
     count = bench.count(SINGLE_CREATES)
-    with pair(bench, "create") as (service, aria2), service.connect() as ours, aria2.connect() as theirs:
-
-        def one_by_one(host: Host, connection: Connection) -> float:
-            return rate(count, lambda: [host.create(connection, index) for index in range(count)])
-
-        rates = alternately(bench, lambda: one_by_one(service, ours), lambda: one_by_one(aria2, theirs))
-        bench.table.add("creates, one at a time", *rates, "/s")
+    pairs = []
+    for number in range(bench.runs):
+        # Of empty hosts: aria2c's addUri takes longer the more downloads it has.
+        with pair(bench, f"single-{number}") as (service, aria2):
+            pairs.append((one_by_one(service.json_rpc, count), one_by_one(aria2.json_rpc, count)))
+    bench.table.add("creates, one at a time, empty hosts (addUri of both)", *medians(pairs), "/s")
+    with pair(bench, "create") as (service, aria2):
+        theirs = aria2.json_rpc
+        ways = ((service.json_rpc, "addUri of both"), (service.rest, "POST /api/v1/tasks; addUri"))
+        for ours, title in ways:
+            rates = alternately(bench, lambda ours=ours: one_by_one(ours, count), lambda: one_by_one(theirs, count))
+            bench.table.add(f"creates, one at a time ({title})", *rates, "/s")
+        rates = alternately(bench, lambda: saved(service, count // 10), lambda: saved(aria2, count // 10))
+        bench.table.add("creates, one at a time, durable in both (addUri and saveSession of both)", *rates, "/s")
+        costs = [cost_of_create(host, count) for host in (service, aria2)]
+        bench.table.add("processor time of a create (addUri of both)", *costs, "µs")
         bench.table.add("a write and fdatasync in the same directory (limit of one at a time)", syncs(bench.data), None, "/s")
-        service.load_create(LOAD_SECONDS // 2, LOAD_CONNECTIONS)
-        rates = alternately(
-            bench,
-            lambda: service.load_create(LOAD_SECONDS, LOAD_CONNECTIONS),
-            lambda: aria2.load_create(LOAD_SECONDS, LOAD_CONNECTIONS),
-        )
-        bench.table.add(f"creates, {LOAD_CONNECTIONS} connections", *rates, "/s")
+        service.rest.load_create(LOAD_SECONDS // 2, LOAD_CONNECTIONS)
+        for ours, title in ways:
+            rates = alternately(
+                bench,
+                lambda ours=ours: ours.load_create(LOAD_SECONDS, LOAD_CONNECTIONS),
+                lambda: theirs.load_create(LOAD_SECONDS, LOAD_CONNECTIONS),
+            )
+            bench.table.add(f"creates, {LOAD_CONNECTIONS} connections ({title})", *rates, "/s")
     with pair(bench, "batch") as (service, aria2):
-        count = bench.count(TASKS)
-        rates = alternately(bench, lambda: batches(service, count), lambda: batches(aria2, count))
-        bench.table.add(f"creates, {BATCH} a call", *rates, "/s")
+        count, ours, theirs = bench.count(TASKS), service.json_rpc, aria2.json_rpc
+        for title, ours, send, counterpart in (
+            ("addUri of both in a batch", ours, ours.create_batch, theirs.create_batch),
+            ("addUri of both in a system.multicall", ours, ours.create_multicall, theirs.create_multicall),
+            ("daemon.task.createMany of /rpc; a batch of addUri", service.rest, service.rest.create_batch, theirs.create_batch),
+        ):
+            rates = alternately(
+                bench,
+                lambda ours=ours, send=send: batches(ours, send, count),
+                lambda send=counterpart: batches(theirs, send, count),
+            )
+            bench.table.add(f"creates, {BATCH} a call ({title})", *rates, "/s")
 
 
-def batches(host: Host, count: int) -> float:
-    with host.connect_batch() as connection:
-        return rate(count, lambda: [host.create_batch(connection, BATCH) for _ in range(count // BATCH)])
+def one_by_one(interface: Interface, count: int) -> float:
+    with interface.connect() as connection:
+        return rate(count, lambda: [interface.create(connection, index) for index in range(count)])
+
+
+def saved(host: Host, count: int) -> float:
+    rpc = host.json_rpc
+    with rpc.connect() as connection:
+        return rate(count, lambda: [rpc.create_saved(connection, index) for index in range(count)])
+
+
+def cost_of_create(host: Host, count: int) -> float:
+    """Microseconds of all its processes."""
+    before = processor(host)
+    one_by_one(host.json_rpc, count)
+    return (processor(host) - before) / count * 1e6
+
+
+def batches(interface: Interface, send: Callable[[Connection, int], None], count: int) -> float:
+    with interface.connect_batch() as connection:
+        return rate(count, lambda: [send(connection, BATCH) for _ in range(count // BATCH)])
+
+
+def fill(host: Host, count: int) -> float:
+    return batches(host.json_rpc, host.json_rpc.create_batch, count)
 
 
 def syncs(folder: Path) -> float:
@@ -210,39 +258,48 @@ def tasks(bench: Bench) -> None:
     """Memory and reads with ten thousand tasks."""
     count = bench.count(TASKS)
     with pair(bench, "tasks") as (service, aria2):
-        batches(service, count)
-        batches(aria2, count)
+        fill(service, count)
+        fill(aria2, count)
         time.sleep(1)
         memory(bench, service, aria2, f"{count:,} waiting tasks")
         reads = bench.count(READS)
-        with service.connect() as ours, aria2.connect() as theirs:
-            for title, number, kind in (
-                ("reads of one task", reads, "one"),
-                ("reads of a page of 100", bench.count(PAGES), "page"),
-                (f"reads of all {count:,}", WHOLE_LISTS, "all"),
-            ):
-
-                def reading(host: Host, connection: Connection, number: int = number, kind: str = kind) -> float:
-                    return rate(number, lambda: [host.read(connection, kind) for _ in range(number)])
-
-                rates = alternately(bench, lambda: reading(service, ours), lambda: reading(aria2, theirs))
-                bench.table.add(f"{title}, one connection", *rates, "/s")
-        for kind, title in (("one", "reads of one task"), ("page", "reads of a page of 100"), ("stats", "the smallest read (queues; getGlobalStat)")):
-            rates = alternately(
-                bench,
-                lambda kind=kind: service.load(kind, LOAD_SECONDS, LOAD_CONNECTIONS),
-                lambda kind=kind: aria2.load(kind, LOAD_SECONDS, LOAD_CONNECTIONS),
-            )
-            bench.table.add(f"{title}, {LOAD_CONNECTIONS} connections", *rates, "/s")
+        theirs = aria2.json_rpc
+        kinds = (
+            ("one", "reads of one task", "tellStatus", reads),
+            ("page", "reads of a page of 100", "tellWaiting", bench.count(PAGES)),
+            ("all", f"reads of all {count:,}", "tellWaiting", WHOLE_LISTS),
+            ("smallest", "the smallest read", "getVersion", reads),
+        )
+        for kind, title, method, number in kinds:
+            for ours, way in ((service.json_rpc, f"{method} of both"), (service.rest, f"REST; {method}")):
+                rates = alternately(
+                    bench,
+                    lambda ours=ours, kind=kind, number=number: reading(ours, kind, number),
+                    lambda kind=kind, number=number: reading(theirs, kind, number),
+                )
+                bench.table.add(f"{title}, one connection ({way})", *rates, "/s")
+                if kind == "all":
+                    continue
+                rates = alternately(
+                    bench,
+                    lambda ours=ours, kind=kind: ours.load(kind, LOAD_SECONDS, LOAD_CONNECTIONS),
+                    lambda kind=kind: theirs.load(kind, LOAD_SECONDS, LOAD_CONNECTIONS),
+                )
+                bench.table.add(f"{title}, {LOAD_CONNECTIONS} connections ({way})", *rates, "/s")
         idle(bench, service, aria2, f"{count:,} tasks")
+
+
+def reading(interface: Interface, kind: str, number: int) -> float:
+    with interface.connect() as connection:
+        return rate(number, lambda: [interface.read(connection, kind) for _ in range(number)])
 
 
 def many(bench: Bench) -> None:
     """Memory and start with a hundred thousand tasks."""
     count = bench.count(MANY_TASKS)
     with pair(bench, "many") as (service, aria2):
-        ours, theirs = batches(service, count), batches(aria2, count)
-        bench.table.add(f"creates up to {count:,}, {BATCH} a call", ours, theirs, "/s")
+        ours, theirs = fill(service, count), fill(aria2, count)
+        bench.table.add(f"creates up to {count:,}, {BATCH} a call (addUri of both in a batch)", ours, theirs, "/s")
         time.sleep(1)
         memory(bench, service, aria2, f"{count:,} waiting tasks")
         starts = alternately(bench, service.restart, aria2.restart)

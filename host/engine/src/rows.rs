@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use ::store::{
     MigrationSet, Store, Vault,
-    sql::{self, Connection, Transaction, params},
+    sql::{self, Connection, Statement, ToSql, Transaction},
 };
 use transfer::{Credentials, FileName, SafeUrl, Secret};
 use uuid::Uuid;
@@ -36,6 +36,9 @@ const SECRET_SETTING: &str = "proxy_password";
 const FORCED: i64 = 1;
 const FILE_MISSING: i64 = 2;
 const OWNS_FILE: i64 = 4;
+
+/// The columns that change while a task exists, and its serial.
+const STATE_COLUMNS: usize = 14;
 
 /// A change that saves `rows`.
 pub(crate) fn save(
@@ -117,24 +120,39 @@ fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::
     } else {
         task.url().expose().to_owned()
     };
-    let sql = "INSERT OR REPLACE INTO task (serial, id, created_at, save_dir, url, file_name, segments, rare, sealed,
-               phase, queue, queue_order, flags, attempts, done_bytes)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, '', 0, 0, 0, 0)";
-    transaction.prepare_cached(sql)?.execute(params![
-        int(task.serial),
+    let sql = "INSERT OR REPLACE INTO task (serial, phase, failure, retry_at, queue, task_group, queue_order, flags,
+               attempts, completed_at, done_bytes, total_bytes, path, unsettled, id, created_at, save_dir, url, file_name,
+               segments, rare, sealed)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
+    let mut statement = transaction.prepare_cached(sql)?;
+    bind_state(&mut statement, task)?;
+    let rest: [&dyn ToSql; 8] = [
         task.id.as_bytes(),
-        task.created_at.unix_millis(),
-        text(&task.save_dir),
-        url,
-        asked.file_name.as_ref().map(FileName::as_str),
-        asked.segments,
-        rare,
-        sealed.transpose()?,
-    ])?;
-    save_task_state(transaction, task)
+        &task.created_at.unix_millis(),
+        &text(&task.save_dir),
+        &url,
+        &asked.file_name.as_ref().map(FileName::as_str),
+        &asked.segments,
+        &rare,
+        &sealed.transpose()?,
+    ];
+    bind(&mut statement, STATE_COLUMNS, &rest)?;
+    statement.raw_execute().map(drop)
 }
 
 fn save_task_state(transaction: &Transaction<'_>, task: &Task) -> sql::Result<()> {
+    let sql = "UPDATE task SET phase = ?2, failure = ?3, retry_at = ?4, queue = ?5, task_group = ?6, queue_order = ?7,
+               flags = ?8, attempts = ?9, completed_at = ?10, done_bytes = ?11, total_bytes = ?12, path = ?13,
+               unsettled = ?14 WHERE serial = ?1";
+    let mut statement = transaction.prepare_cached(sql)?;
+    bind_state(&mut statement, task)?;
+    let changed = statement.raw_execute()?;
+    debug_assert!(changed == 1, "a task's state is saved after the task");
+    Ok(())
+}
+
+/// Binds the first [`STATE_COLUMNS`] parameters: the serial, and what changes while the task exists.
+fn bind_state(statement: &mut Statement<'_>, task: &Task) -> sql::Result<()> {
     let phase = PhaseCode::of(&task.phase);
     let failure = task
         .failure()
@@ -145,27 +163,29 @@ fn save_task_state(transaction: &Transaction<'_>, task: &Task) -> sql::Result<()
     };
     let flag = |is_set: bool, flag: i64| if is_set { flag } else { 0 };
     let flags = flag(task.is_forced, FORCED) | flag(task.file_missing, FILE_MISSING) | flag(task.owns_file, OWNS_FILE);
-    let sql = "UPDATE task SET phase = ?2, failure = ?3, retry_at = ?4, queue = ?5, task_group = ?6, queue_order = ?7,
-               flags = ?8, attempts = ?9, completed_at = ?10, done_bytes = ?11, total_bytes = ?12, path = ?13,
-               unsettled = ?14 WHERE serial = ?1";
-    let changed = transaction.prepare_cached(sql)?.execute(params![
-        int(task.serial),
-        phase as i64,
-        failure,
-        retry_at,
-        task.queue.to_string(),
-        task.group.as_ref().map(GroupId::as_bytes),
-        task.queue_order,
-        flags,
-        task.attempts,
-        task.completed_at.map(Timestamp::unix_millis),
-        int(task.done_bytes),
-        task.total_bytes.map(int),
-        task.path.as_deref().map(text),
-        task.unsettled.as_deref().map(|it| UnsettledRecord::of(it).to_json()),
-    ])?;
-    debug_assert!(changed == 1, "a task's state is saved after the task");
-    Ok(())
+    let state: [&dyn ToSql; STATE_COLUMNS] = [
+        &int(task.serial),
+        &(phase as i64),
+        &failure,
+        &retry_at,
+        &task.queue.to_string(),
+        &task.group.as_ref().map(GroupId::as_bytes),
+        &task.queue_order,
+        &flags,
+        &task.attempts,
+        &task.completed_at.map(Timestamp::unix_millis),
+        &int(task.done_bytes),
+        &task.total_bytes.map(int),
+        &task.path.as_deref().map(text),
+        &task.unsettled.as_deref().map(|it| UnsettledRecord::of(it).to_json()),
+    ];
+    bind(statement, 0, &state)
+}
+
+/// Binds the parameters after the first `count`.
+fn bind(statement: &mut Statement<'_>, count: usize, values: &[&dyn ToSql]) -> sql::Result<()> {
+    let mut numbered = (count + 1..).zip(values);
+    numbered.try_for_each(|(number, value)| statement.raw_bind_parameter(number, value))
 }
 
 fn delete_task(transaction: &Transaction<'_>, serial: u64) -> sql::Result<()> {

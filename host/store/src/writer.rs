@@ -10,7 +10,7 @@ const MAX_BATCH: usize = 1024;
 
 /// A queued closure, and the channel for its result.
 pub(crate) trait Work: Send {
-    /// Runs inside a savepoint of its own. `Err` rolls back this closure only.
+    /// `Err` rolls back this closure only.
     fn run(&mut self, transaction: &Transaction<'_>) -> Result<(), ()>;
     /// Sends the result to the caller.
     fn answer(self: Box<Self>, commit: Result<(), &str>);
@@ -83,10 +83,16 @@ fn run_batch(
     batch: &mut Vec<Box<dyn Work>>,
     mut more: impl FnMut() -> Option<Box<dyn Work>>,
 ) -> rusqlite::Result<()> {
-    let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut transaction = begin(connection)?;
     let mut done = 0;
     while let Some(work) = batch.get_mut(done) {
-        run_in_savepoint(&mut transaction, work.as_mut())?;
+        if done > 0 {
+            run_in_savepoint(&mut transaction, work.as_mut())?;
+        } else if !run(&transaction, work.as_mut()) {
+            // The first of a transaction needs no savepoint, which most transactions are spared by that.
+            transaction.rollback()?;
+            transaction = begin(connection)?;
+        }
         done += 1;
         if done < MAX_BATCH {
             batch.extend(more());
@@ -95,14 +101,22 @@ fn run_batch(
     transaction.commit()
 }
 
+fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
 /// `Err` only if the transaction as a whole can no longer be trusted.
 fn run_in_savepoint(transaction: &mut Transaction<'_>, work: &mut dyn Work) -> rusqlite::Result<()> {
     transaction.execute_batch("SAVEPOINT work")?;
-    let outcome = catch_unwind(AssertUnwindSafe(|| work.run(transaction)));
-    let end = if matches!(outcome, Ok(Ok(()))) {
+    transaction.execute_batch(if run(transaction, work) {
         "RELEASE work"
     } else {
         "ROLLBACK TO work; RELEASE work"
-    };
-    transaction.execute_batch(end)
+    })
+}
+
+/// Whether its changes are to be kept.
+fn run(transaction: &Transaction<'_>, work: &mut dyn Work) -> bool {
+    let outcome = catch_unwind(AssertUnwindSafe(|| work.run(transaction)));
+    matches!(outcome, Ok(Ok(())))
 }
