@@ -39,9 +39,9 @@ pub enum RefreshError {
     /// A file could not be fetched.
     #[error("cannot get {place}")]
     Origin {
-        /// Which.
+        /// The path of the file at the source.
         place: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: OriginError,
     },
@@ -49,13 +49,13 @@ pub enum RefreshError {
     #[error(transparent)]
     Verify(#[from] VerifyError),
     /// The timestamp's signature does not name its number.
-    #[error("the signature of the timestamp does not say which number it is of")]
+    #[error("{} does not name the number of the timestamp", path::TIMESTAMP_SIGNATURE)]
     NoNumber,
 }
 
 /// The errors of all mirrors. The state of the source is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no place of the source gave a list that can be believed")]
+#[error("no mirror of the source gave a valid list")]
 pub struct Failures(pub Vec<RefreshError>);
 
 /// Refreshes sources concurrently and independently; the results are in their order.
@@ -172,7 +172,7 @@ async fn read(origin: &dyn Origin, place: &str, limit: u64) -> Result<Bytes, Ref
 
 /// Why a package was not downloaded: the error of every mirror, in order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no place gave the package")]
+#[error("no mirror gave the package")]
 pub struct DownloadError(pub Vec<(String, PlaceError)>);
 
 /// Why a mirror failed.

@@ -9,4 +9,4 @@ pub mod path;
 pub mod record;
 pub(crate) mod role;
 pub mod signature;
-pub mod text;
+pub(crate) mod source_id;

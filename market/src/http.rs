@@ -1,5 +1,5 @@
-//! A source on a web server. Only the server that the user named is asked whatever its address is; everything else that
-//! a redirect or a mirror leads to must be https at a public address.
+//! Sources on web servers. The server that the user named may have any address; every other server, which a redirect or
+//! a mirror leads to, must use https and have a public address.
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
@@ -11,37 +11,37 @@ use url::Url;
 
 use crate::origin::{Origin, OriginError, Reading};
 
-/// Redirects in a row: one to another host and one to a signed address are usual.
+/// The most redirects of one request. Usual are two: to another host, and from there to a signed URL.
 const MAX_REDIRECTS: u32 = 5;
 
-/// Idle connections kept for each host: files of a source are read one after the other.
+/// Idle connections kept for each host. The files of a source are requested one after the other.
 const IDLE_CONNECTIONS: usize = 4;
 
-/// How HTTP is to be done.
+/// Configuration of [`Web`].
 #[derive(Debug)]
 pub struct HttpConfig {
-    /// What requests say they come from.
+    /// The `User-Agent` of requests.
     pub user_agent: String,
-    /// Whom TLS trusts.
+    /// The configuration of TLS, with the trusted roots.
     pub tls: egress::tls::ClientConfig,
-    /// What requests go through; names are then looked up there.
+    /// The proxy for all requests. The proxy then resolves names.
     pub proxy: Option<SafeUrl>,
-    /// What looks names up.
+    /// The resolver of names.
     pub names: Names,
-    /// How long nothing may come.
+    /// The longest pause between two pieces of a response, and before the first one.
     pub stall: Duration,
-    /// How long one file may take.
+    /// The longest time for one file.
     pub total: Duration,
 }
 
 impl HttpConfig {
-    /// Nothing for so long means that the server is gone.
+    /// A server that sends nothing for this long is given up.
     const STALL: Duration = Duration::from_secs(15);
 
-    /// Time for the largest file at 70 KB a second.
+    /// Enough for the largest file at 70 KB per second.
     const TOTAL: Duration = Duration::from_mins(2);
 
-    /// The usual patience.
+    /// A configuration with the default time limits.
     pub fn new(user_agent: &str, tls: egress::tls::ClientConfig, proxy: Option<SafeUrl>) -> Self {
         Self {
             user_agent: user_agent.to_owned(),
@@ -54,7 +54,7 @@ impl HttpConfig {
     }
 }
 
-/// Connections to servers of sources.
+/// An HTTP client for sources; clones share connections.
 #[derive(Debug, Clone)]
 pub struct Web {
     client: HttpClient,
@@ -64,18 +64,18 @@ pub struct Web {
     total: Duration,
 }
 
-/// Why there is no HTTP.
+/// The HTTP client cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set up HTTP for the market")]
 pub struct WebError(#[source] Box<dyn Error + Send + Sync>);
 
-/// A text that is no place of a source.
+/// A URL at which no source can be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a source is at an http or https URL")]
 pub struct InvalidBase;
 
 impl Web {
-    /// HTTP as `config` wants it.
+    /// Creates a client.
     pub fn new(config: HttpConfig) -> Result<Self, WebError> {
         let client = HttpClient::new(ClientConfig {
             user_agent: config.user_agent,
@@ -93,7 +93,7 @@ impl Web {
         })
     }
 
-    /// The source at `base`.
+    /// The source below `base`. A missing `/` at the end is added.
     pub fn at(&self, mut base: Url) -> Result<Http, InvalidBase> {
         if !matches!(base.scheme(), "http" | "https") || base.host().is_none() {
             return Err(InvalidBase);
@@ -125,7 +125,7 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    /// How far a request to `url` may reach, if it is to be sent at all.
+    /// The addresses that a request to `url` may reach, or why it must not be sent.
     fn reach(&self, url: &Url) -> Result<Reach, OriginError> {
         if url.origin() == self.base.origin() {
             return Ok(Reach::Anywhere);
@@ -160,12 +160,12 @@ impl Http {
                     self.drain(response, limit, into).await
                 }
                 206 if starts_at(&response, into.len()) => self.drain(response, limit, into).await,
-                // What we have is not a part of what is there.
+                // The bytes in `into` are not a prefix of the server's file.
                 206 | 416 => {
                     into.clear();
                     Err(OriginError::Status(status))
                 }
-                // Storage services deny what is not there to those who may not list it.
+                // Storage services answer 403 for a missing file to clients that may not list the folder.
                 403 | 404 | 410 => Err(OriginError::NotFound),
                 _ => Err(OriginError::Status(status)),
             };
@@ -192,9 +192,9 @@ impl Http {
 
     async fn drain(&self, mut response: Response, limit: u64, into: &mut Vec<u8>) -> Result<(), OriginError> {
         let stall = self.web.stall;
-        // What is told to come has its place at once: a list that grows by doubling is there twice meanwhile.
-        let told = response.content_length().filter(|told| *told <= limit);
-        into.reserve_exact(told.and_then(|told| usize::try_from(told).ok()).unwrap_or(0));
+        // Reserved at once: a buffer that grows by doubling needs twice the memory while it is copied.
+        let announced = response.content_length().filter(|length| *length <= limit);
+        into.reserve_exact(announced.and_then(|length| usize::try_from(length).ok()).unwrap_or(0));
         loop {
             let piece = timeout(stall, response.chunk())
                 .await
@@ -222,12 +222,12 @@ impl Origin for Http {
 }
 
 fn forbidden(url: &Url) -> OriginError {
-    let host = url.host_str().unwrap_or("a place without a host");
+    let host = url.host_str().unwrap_or("a URL without a host");
     OriginError::Forbidden(format!("{}://{host}", url.scheme()))
 }
 
 fn no_url() -> OriginError {
-    OriginError::Failed("a place that is no URL".to_owned())
+    OriginError::Failed("the path or redirect is no valid URL".to_owned())
 }
 
 fn starts_at(response: &Response, start: usize) -> bool {

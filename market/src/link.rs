@@ -1,4 +1,4 @@
-//! What a maintainer gives to users, so that they can add a source: where it is, and one of its root keys.
+//! Links with which users add a source: its URL and one of its root keys.
 
 use std::{fmt, str::FromStr};
 
@@ -6,14 +6,14 @@ use url::{Url, form_urlencoded};
 
 use crate::PublicKey;
 
-/// The longest link that is read.
+/// The longest link in bytes.
 const MAX_LINK_BYTES: usize = 2048;
 
-/// A source to add: `svc://market?url=…&key=…`. Whoever made the link chose both, so a user compares the key's
-/// fingerprint with what the maintainer tells elsewhere.
+/// A link to a source: `svc://market?url=…&key=…`. An attacker can make a link with another key, so users compare the
+/// key's fingerprint with the one that the maintainer publishes elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Where the source is: http or https, without login, query and fragment, and with a `/` at its end.
+    /// The URL of the source: http or https, without login, query and fragment, and with a `/` at its end.
     pub url: Url,
     /// One of its root keys.
     pub key: PublicKey,
@@ -22,13 +22,13 @@ pub struct Link {
 /// A text that is no link to a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLink {
-    /// Something else.
+    /// The text does not have the form of a link.
     #[error("a link to a source is svc://market?url=…&key=…, with both once and nothing else")]
     Form,
-    /// A place that is none.
+    /// The URL cannot be that of a source.
     #[error("a source is at an http or https URL without login, query and fragment")]
     Url,
-    /// No key.
+    /// The key is invalid.
     #[error(transparent)]
     Key(#[from] crate::InvalidKey),
 }

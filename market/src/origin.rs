@@ -1,51 +1,53 @@
-//! Where bytes come from: a folder, the program itself, or (in `http`) a server. None of them is believed.
+//! The places that hold the files of a source: a folder, the program itself, or (in `http`) a server. None of them is
+//! trusted; everything that they give is verified.
 
 use std::{fmt, io, path::PathBuf, time::Duration};
 
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-/// Something that holds the files of a source.
+/// A place that holds the files of a source.
 pub trait Origin: Send + Sync + fmt::Debug {
-    /// Appends to `into` what is at `place` beyond the bytes that are already in it, and begins anew if it cannot go on
-    /// from there. When it fails, `into` holds what came so far. Never makes it longer than `limit` bytes.
+    /// Reads the file `place`. `into` may hold a prefix of the file from an earlier attempt: the rest is appended, or,
+    /// if the origin cannot continue there, `into` is replaced by the whole file. After an error, `into` holds what was
+    /// received so far. It never grows beyond `limit` bytes.
     fn read<'a>(&'a self, place: &'a str, limit: u64, into: &'a mut Vec<u8>) -> Reading<'a>;
 }
 
-/// The answer of an [`Origin`], to come. Dropping it gives up.
+/// The future of [`Origin::read`]. Dropping it cancels the request.
 pub type Reading<'a> = BoxFuture<'a, Result<(), OriginError>>;
 
-/// Why bytes did not come.
+/// Why a file could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OriginError {
-    /// There is no such file.
-    #[error("it is not there")]
+    /// The file does not exist.
+    #[error("the file does not exist")]
     NotFound,
-    /// It is longer than it may be.
-    #[error("it is longer than {0} bytes")]
+    /// The file exceeds the limit of its kind.
+    #[error("the file is larger than {0} bytes")]
     TooLarge(u64),
-    /// Nothing came for so long.
-    #[error("nothing came for {} s", .0.as_secs_f32())]
+    /// The server sent nothing for this long.
+    #[error("the server sent nothing for {} s", .0.as_secs_f32())]
     Stalled(Duration),
-    /// It was not there in time.
-    #[error("it took longer than {} s", .0.as_secs_f32())]
+    /// The file was not complete after this time.
+    #[error("the file took longer than {} s", .0.as_secs_f32())]
     TooSlow(Duration),
-    /// The place, or one that it redirects to, is not to be asked.
-    #[error("{0} is not asked: only the source itself and public https servers are")]
+    /// The file, or the target of a redirect, is outside of what may be requested.
+    #[error("{0} is not allowed: only the source itself and public https servers are")]
     Forbidden(String),
-    /// It redirects too often.
-    #[error("it redirects too often")]
+    /// The server redirects in a loop or too often.
+    #[error("the server redirects too often")]
     Redirects,
-    /// The server refuses.
+    /// The server answers with an error.
     #[error("the server answers with status {0}")]
     Status(u16),
-    /// Anything else.
+    /// Another error of the network or the disk.
     #[error("{0}")]
     Failed(String),
 }
 
 impl OriginError {
-    /// Whether asking again for the rest is worth it.
+    /// Whether the error is transient, so that a request for the rest may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self, Self::Stalled(_) | Self::Failed(_))
     }
@@ -91,8 +93,8 @@ impl Origin for Folder {
     }
 }
 
-/// Files that came with the program. Nobody can keep newer ones back, so no time passes there: refresh such a source with
-/// the moment at which it was made as the time.
+/// Files that are part of the program. No attacker can withhold newer ones, so they do not expire: refresh such a
+/// source with the time at which the program was built.
 #[derive(Debug, Clone, Copy)]
 pub struct Embedded(pub &'static [(&'static str, &'static [u8])]);
 

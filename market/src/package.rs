@@ -1,4 +1,4 @@
-//! A package: the bytes that an index promised, and the list of files that its author signed.
+//! Verification of a package against its entry in an index, and of its files against the list that its author signed.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ pub const FILES: &str = "META/files.json";
 /// The author's signature of [`FILES`].
 pub const FILES_SIGNATURE: &str = "META/files.json.minisig";
 
-/// The bytes of a package which are what the index promised and what the author signed. Whatever is inside them is not
-/// yet checked; that its manifest names the same plugin and version is for whoever reads it.
+/// A package with the size and digest of its index entry and a valid signature of its author. Its content is not
+/// parsed: the reader must check that the manifest names the same plugin and version.
 #[derive(Debug, Clone)]
 pub struct VerifiedPackage {
     bytes: Bytes,
@@ -32,31 +32,31 @@ pub struct VerifiedPackage {
     author: PublicKey,
 }
 
-/// Why a package is refused.
+/// Why a package is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackageError {
-    /// Other bytes than promised.
+    /// Size or digest differ from the index entry.
     #[error("the package is not the one that the index names")]
     Mismatch,
-    /// Not the author's.
+    /// The signature is not by the author.
     #[error("the package is not signed by the author of the plugin")]
     Signature,
-    /// Signed files that do not say what they are.
-    #[error("{FILES} is not as it should be: {0}")]
+    /// The list of files cannot be parsed.
+    #[error("{FILES} cannot be read: {0}")]
     List(String),
-    /// A signature without the list, or the other way round.
+    /// The list of files or its signature is missing.
     #[error("{FILES} and {FILES_SIGNATURE} belong together; one is missing")]
     Halved,
-    /// A file that the author did not sign.
-    #[error("{0} is not as the author signed it")]
+    /// A file differs from the signed list, or is only in one of list and package.
+    #[error("{0} differs from what the author signed")]
     File(String),
-    /// Signed, and nobody says by whom.
+    /// The package is signed, but no key is known to check the signature with.
     #[error("the package is signed, but its manifest names no key")]
     NoKey,
 }
 
 impl VerifiedPackage {
-    /// Checks `bytes` against what the index says, and the author's signature.
+    /// Verifies `bytes` against the index entry and the author's signature.
     pub fn new(bytes: Bytes, identity: &Identity, entry: &Entry, author: &PublicKey) -> Result<Self, PackageError> {
         if bytes.len() as u64 != entry.size || Digest::of(&bytes) != entry.sha256 {
             return Err(PackageError::Mismatch);
@@ -110,17 +110,17 @@ impl VerifiedPackage {
     }
 }
 
-/// Whether somebody answers for the files of a package.
+/// Whether the files of a package are signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthorSignature {
-    /// Nobody.
+    /// The package has no signature of its files.
     Unsigned,
-    /// The owner of this key.
+    /// The files are signed with this key.
     Signed(PublicKey),
 }
 
-/// Checks the signature of a package's files, by their paths. `key` is the author's key: the pinned one of an installed
-/// plugin, or else the one that the manifest names. A signature that is there and wrong is an error, always.
+/// Verifies the signed list of a package's files. `key` is the author's key: the pinned one of an installed plugin, or
+/// else the one that the manifest names. An invalid signature is always an error.
 pub fn verify_files(
     files: &BTreeMap<String, Bytes>,
     identity: &Identity,
@@ -142,10 +142,7 @@ pub fn verify_files(
         return Err(PackageError::Signature);
     }
     let record: FilesRecord = json::read(list).map_err(|error| PackageError::List(error.to_string()))?;
-    let listed = |path: &String, bytes: &Bytes| {
-        let content = record.files.get(path);
-        content.is_some_and(|content| content.size == bytes.len() as u64 && content.sha256 == Digest::of(bytes))
-    };
+    let listed = |path: &String, bytes: &Bytes| record.files.get(path) == Some(&ContentRecord::of(bytes));
     let mut contents = files.iter().filter(|(path, _)| is_content(path));
     if let Some((path, _)) = contents.find(|(path, bytes)| !listed(path, bytes)) {
         return Err(PackageError::File(path.clone()));
@@ -160,15 +157,10 @@ pub fn verify_files(
     }
 }
 
-/// The list of `files`, by their paths.
+/// The text of [`FILES`] for `files`, which are given by their paths.
 pub fn files_list(files: &BTreeMap<String, Bytes>) -> Vec<u8> {
-    let contents = files.iter().filter(|(path, _)| is_content(path)).map(|(path, bytes)| {
-        let content = ContentRecord {
-            sha256: Digest::of(bytes),
-            size: bytes.len() as u64,
-        };
-        (path.clone(), content)
-    });
+    let contents = files.iter().filter(|(path, _)| is_content(path));
+    let contents = contents.map(|(path, bytes)| (path.clone(), ContentRecord::of(bytes)));
     record::to_bytes(&FilesRecord {
         spec: record::SPEC.to_owned(),
         files: contents.collect(),

@@ -1,4 +1,4 @@
-//! What is remembered of a source between two refreshes. It is a value: whoever holds it writes it down in one step.
+//! The state of a source between two refreshes. It is a value; its owner stores it in one transaction.
 
 use std::collections::BTreeMap;
 
@@ -8,148 +8,153 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Digest, Entry, Identity, Index, PublicKey, Revocations, Role, Root, VerifiedPackage,
-    document::timestamp::File,
     format::{
         json,
-        record::{IndexRecord, KeyText, RevocationsRecord, RootRecord},
-        text,
+        record::{FileRecord, IndexRecord, RevocationsRecord, RootRecord},
     },
 };
 
 /// The version of [`StoredState::head`].
 const VERSION: u32 = 1;
 
-/// A source, as far as it is known and believed.
+/// The verified state of a source.
 #[derive(Debug, Clone)]
 pub struct SourceState {
     pub(crate) anchor: Anchor,
     pub(crate) ratchets: Ratchets,
-    /// From when on nothing is known to be the newest.
+    /// When the first of root, timestamp and index expires.
     pub(crate) until: Option<Timestamp>,
     pub(crate) index: Option<Held>,
     pub(crate) revocations: Option<Held>,
     pins: BTreeMap<Identity, Pin>,
 }
 
-/// What belief in a source starts from.
+/// What the trust in a source starts from.
 #[derive(Debug, Clone)]
 pub(crate) enum Anchor {
-    /// One of the keys of its newest root; the user saw it.
+    /// One of the root keys, with which the user added the source. No root was verified yet.
     Key(PublicKey),
-    /// A root.
+    /// The newest verified root.
     Root(Box<TrustedRoot>),
 }
 
-/// A root that is believed, and its text.
+/// A trusted root and its bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct TrustedRoot {
     pub(crate) root: Root,
     pub(crate) body: Bytes,
 }
 
-/// A file that was checked.
+/// A verified document.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
-    pub(crate) file: File,
+    pub(crate) file: FileRecord,
     pub(crate) body: Bytes,
 }
 
-/// How far each key has counted. A role's numbers never go back, but only for as long as its keys stay: whoever stole a
-/// key and counted to the end is forgotten with the key.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Ratchets(BTreeMap<Role, BTreeMap<PublicKey, Mark>>);
+/// The newest document that each key signed, by the key's role. The numbers of a role never go back, but only while its
+/// keys stay: the numbers that a thief signed are forgotten when the stolen key is removed.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Ratchets(BTreeMap<Role, Vec<Mark>>);
 
-/// The last that a key said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The newest document that a key signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Mark {
+    key: PublicKey,
     pub(crate) seq: u64,
     pub(crate) sha256: Digest,
-    /// When, if it said so.
-    pub(crate) issued: Option<Timestamp>,
+    /// The latest time of issue among the timestamps that the key signed.
+    issued: Option<Timestamp>,
 }
 
 impl Ratchets {
-    /// The furthest that one of the role's present keys went.
+    /// The newest document that one of the role's present keys signed.
     pub(crate) fn mark(&self, role: Role) -> Option<Mark> {
-        let marks = self.0.get(&role)?;
-        marks.values().copied().max_by_key(|mark| mark.seq)
+        self.0.get(&role)?.iter().copied().max_by_key(|mark| mark.seq)
     }
 
-    /// The newest moment that one of the role's present keys knew of.
-    pub(crate) fn newest_issued(&self) -> Option<Timestamp> {
-        self.0
-            .values()
-            .flat_map(BTreeMap::values)
-            .filter_map(|mark| mark.issued)
-            .max()
+    /// The time, given that it is `now` by the clock: at least when the newest known timestamp was issued, so that a
+    /// clock that was set back does not make an expired file valid.
+    pub(crate) fn time(&self, now: Timestamp) -> Timestamp {
+        let issued = self.0.values().flatten().filter_map(|mark| mark.issued).max();
+        issued.map_or(now, |issued| issued.max(now))
     }
 
-    /// Forgets what keys said that no longer speak.
+    /// Removes the marks of keys that are no longer in the root.
     pub(crate) fn keep_keys_of(&mut self, root: &Root) {
         for (role, marks) in &mut self.0 {
-            let keys = root.role(*role).all();
-            marks.retain(|key, _| keys.contains(key));
+            let present = &root.role(*role).keys;
+            marks.retain(|mark| present.contains(&mark.key));
         }
     }
 
-    pub(crate) fn advance(&mut self, role: Role, keys: impl IntoIterator<Item = PublicKey>, mark: Mark) {
+    /// Records that `keys` signed `file`, which was issued at `issued` if it says so.
+    pub(crate) fn advance(&mut self, role: Role, keys: Vec<PublicKey>, file: &FileRecord, issued: Option<Timestamp>) {
         let marks = self.0.entry(role).or_default();
         for key in keys {
-            // A later file that claims to be made earlier does not turn the clock back.
-            let issued = marks.get(&key).and_then(|before| before.issued).max(mark.issued);
-            marks.insert(key, Mark { issued, ..mark });
+            let before = marks.iter().position(|mark| mark.key == key);
+            let before = before.map(|at| marks.swap_remove(at));
+            marks.push(Mark {
+                key,
+                seq: file.seq,
+                sha256: file.sha256,
+                // A newer file with an earlier time of issue does not turn the clock back.
+                issued: before.and_then(|mark| mark.issued).max(issued),
+            });
         }
     }
 }
 
-/// What is remembered of an installed plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The record of an installed plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pin {
     /// The author's key.
     pub key: PublicKey,
     /// The number of the installed version.
     pub seq: u64,
-    /// Its package.
+    /// The digest of its package.
     pub sha256: Digest,
-    /// When newer versions were first seen here, by their number.
+    /// When newer versions were first seen by this client, by their numbers.
     pub seen: BTreeMap<u64, Timestamp>,
 }
 
-/// Whether what is known of a source is up to date.
+/// Whether the state of a source is up to date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// Until then.
+    /// It is, until this time.
     Fresh(Timestamp),
-    /// Since then it may be that something newer is kept from us. Nothing is installed or updated; what is installed
-    /// goes on.
+    /// It expired at this time: an attacker may withhold newer documents. Nothing is installed or updated; installed
+    /// plugins keep running.
     Stale(Timestamp),
-    /// Nothing is known yet.
+    /// The source was never refreshed.
     Unknown,
 }
 
-/// A source as a database holds it: a short text, and two files that are not parsed to be stored.
+/// The stored form of a source: a short text, and two documents as they were received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredState {
-    /// Everything but the files, as JSON.
+    /// Everything but the documents, as JSON.
     pub head: String,
     /// The index.
     pub index: Option<Bytes>,
-    /// The revocations.
+    /// The list of revocations.
     pub revocations: Option<Bytes>,
 }
 
-/// A stored source that no version wrote.
+/// A stored state that cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the stored state of a source is damaged: {0}")]
 pub struct InvalidState(String);
 
 impl SourceState {
-    /// A source that is known by one of its root keys.
+    /// A source that the user added with one of its root keys.
     pub fn with_key(key: PublicKey) -> Self {
         Self::new(Anchor::Key(key))
     }
 
-    /// A source whose root came with the program. Nobody is asked whether to believe it.
+    /// A source whose root is part of the program, and therefore trusted.
     pub fn with_root(body: &[u8]) -> Result<Self, InvalidState> {
         Ok(Self::new(Anchor::Root(Box::new(trusted_root(body)?))))
     }
@@ -165,7 +170,7 @@ impl SourceState {
         }
     }
 
-    /// The root that is believed.
+    /// The trusted root; none before the first refresh of a source that was added with a key.
     pub fn root(&self) -> Option<&Root> {
         match &self.anchor {
             Anchor::Key(_) => None,
@@ -173,7 +178,7 @@ impl SourceState {
         }
     }
 
-    /// The plugins, parsed anew.
+    /// Parses the index.
     pub fn index(&self) -> Result<Option<Index>, InvalidState> {
         let read = |held: &Held| {
             let record: IndexRecord = json::read(&held.body).map_err(damaged)?;
@@ -182,7 +187,7 @@ impl SourceState {
         self.index.as_ref().map(read).transpose()
     }
 
-    /// What must not run, parsed anew; nothing if nothing is known.
+    /// Parses the revocations; empty before the first refresh.
     pub fn revocations(&self) -> Result<Revocations, InvalidState> {
         let Some(held) = &self.revocations else {
             return Ok(Revocations::default());
@@ -191,12 +196,12 @@ impl SourceState {
         Ok(record.into())
     }
 
-    /// The time that it is at least: a clock that was set back does not make old news new.
+    /// The time, given that it is `now` by the clock: at least when the newest known timestamp was issued.
     pub fn time(&self, now: Timestamp) -> Timestamp {
-        self.ratchets.newest_issued().map_or(now, |issued| issued.max(now))
+        self.ratchets.time(now)
     }
 
-    /// Whether what is known is up to date.
+    /// Whether the state is up to date.
     pub fn freshness(&self, now: Timestamp) -> Freshness {
         match self.until {
             Some(until) if self.time(now) < until => Freshness::Fresh(until),
@@ -205,8 +210,8 @@ impl SourceState {
         }
     }
 
-    /// Remembers that a package of this source was installed: its author's key stays, and its number does not go back by
-    /// itself.
+    /// Records that a package of this source was installed: updates must be signed with its author's key and have a
+    /// higher number.
     pub fn pin(&mut self, package: &VerifiedPackage) {
         let seen = self.pins.remove(package.identity()).map(|pin| pin.seen);
         let newer = seen.into_iter().flatten().filter(|(number, _)| *number > package.seq());
@@ -219,18 +224,18 @@ impl SourceState {
         self.pins.insert(package.identity().clone(), pin);
     }
 
-    /// Forgets a plugin that was uninstalled.
+    /// Removes the record of a plugin that was uninstalled.
     pub fn unpin(&mut self, identity: &Identity) {
         self.pins.remove(identity);
     }
 
-    /// What is remembered of an installed plugin.
+    /// The record of an installed plugin.
     pub fn pinned(&self, identity: &Identity) -> Option<&Pin> {
         self.pins.get(identity)
     }
 
-    /// The same with what `present` remembers of installed plugins: some may have been installed or uninstalled while the
-    /// news was on its way.
+    /// The same with the records of `present` about installed plugins: some may have been installed or uninstalled
+    /// during the refresh.
     #[must_use]
     pub fn with_pins_of(mut self, present: &Self, index: &Index, now: Timestamp) -> Self {
         self.pins.clone_from(&present.pins);
@@ -239,7 +244,7 @@ impl SourceState {
         self
     }
 
-    /// Remembers keys that were handed over and when new versions of installed plugins came.
+    /// Takes over the present keys of authors, and records when newer versions of installed plugins were first seen.
     pub(crate) fn follow(&mut self, index: &Index, time: Timestamp) {
         for (identity, pin) in &mut self.pins {
             let Some(plugin) = index.plugin(identity) else {
@@ -254,100 +259,61 @@ impl SourceState {
         }
     }
 
-    /// What a database holds of it.
+    /// Encodes the state for a database.
     pub fn to_stored(&self) -> StoredState {
-        let body = |held: &Held| held.body.clone();
-        let ratchets = self.ratchets.0.iter().map(|(role, marks)| {
-            let marks = marks.iter().map(|(key, mark)| MarkRecord {
-                key: KeyText(*key),
-                seq: mark.seq,
-                sha256: mark.sha256,
-                issued: mark.issued,
-            });
-            (role.name().to_owned(), marks.collect())
-        });
-        let pins = self.pins.iter().map(|(identity, pin)| {
-            let record = PinRecord {
-                key: KeyText(pin.key),
-                seq: pin.seq,
-                sha256: pin.sha256,
-                seen: pin.seen.clone(),
-            };
-            (identity.clone(), record)
-        });
+        let (key, root) = match &self.anchor {
+            Anchor::Key(key) => (Some(*key), None),
+            Anchor::Root(trusted) => (None, Some(String::from_utf8_lossy(&trusted.body).into_owned())),
+        };
         let head = HeadRecord {
             version: VERSION,
-            key: match &self.anchor {
-                Anchor::Key(key) => Some(KeyText(*key)),
-                Anchor::Root(_) => None,
-            },
-            root: match &self.anchor {
-                Anchor::Key(_) => None,
-                Anchor::Root(trusted) => Some(String::from_utf8_lossy(&trusted.body).into_owned()),
-            },
-            ratchets: ratchets.collect(),
+            key,
+            root,
+            ratchets: self.ratchets.clone(),
             until: self.until,
             index_seq: self.index.as_ref().map(|held| held.file.seq),
             revocations_seq: self.revocations.as_ref().map(|held| held.file.seq),
-            pins: pins.collect(),
+            pins: self.pins.clone(),
         };
         StoredState {
             head: serde_json::to_string(&head).expect("the record has only what JSON has"),
-            index: self.index.as_ref().map(body),
-            revocations: self.revocations.as_ref().map(body),
+            index: self.index.as_ref().map(|held| held.body.clone()),
+            revocations: self.revocations.as_ref().map(|held| held.body.clone()),
         }
     }
 
-    /// What a database held. A file that is not the one that was checked is not held, and nothing is known then until the
-    /// source is asked again.
+    /// Decodes a stored state. A file that is not the one that was verified is dropped; the source is then not fresh
+    /// until it is refreshed.
     pub fn from_stored(stored: StoredState) -> Result<Self, InvalidState> {
         let head: HeadRecord = serde_json::from_str(&stored.head).map_err(damaged)?;
         if head.version != VERSION {
-            return Err(InvalidState(format!("it is of version {}", head.version)));
+            return Err(InvalidState(format!(
+                "it is of version {}; this program reads version {VERSION}",
+                head.version
+            )));
         }
         let anchor = match (head.key, head.root) {
-            (Some(key), None) => Anchor::Key(key.0),
+            (Some(key), None) => Anchor::Key(key),
             (None, Some(root)) => Anchor::Root(Box::new(trusted_root(root.as_bytes())?)),
             _ => return Err(InvalidState("it has no root".to_owned())),
         };
-        let ratchets = head.ratchets.into_iter().map(|(role, marks)| {
-            let marks = marks.into_iter().map(|record| {
-                let mark = Mark {
-                    seq: record.seq,
-                    sha256: record.sha256,
-                    issued: record.issued,
-                };
-                (record.key.0, mark)
-            });
-            Ok((role.parse().map_err(damaged)?, marks.collect()))
-        });
-        let pins = head.pins.into_iter().map(|(identity, record)| {
-            let pin = Pin {
-                key: record.key.0,
-                seq: record.seq,
-                sha256: record.sha256,
-                seen: record.seen,
-            };
-            (identity, pin)
-        });
-        let ratchets = Ratchets(ratchets.collect::<Result<_, InvalidState>>()?);
         let files = [
             (Role::Index, stored.index, head.index_seq),
             (Role::Revocations, stored.revocations, head.revocations_seq),
         ];
-        let [index, revocations] = files.map(|(role, body, seq)| held(ratchets.mark(role), body, seq));
+        let [index, revocations] = files.map(|(role, body, seq)| held(head.ratchets.mark(role), body, seq));
         Ok(Self {
             anchor,
             until: head.until.filter(|_| index.is_some() && revocations.is_some()),
-            ratchets,
+            ratchets: head.ratchets,
             index,
             revocations,
-            pins: pins.collect(),
+            pins: head.pins,
         })
     }
 }
 
-/// A root that needs no signature, because it is believed already.
+/// Parses a root whose signatures were verified before, or that is part of the program.
 pub(crate) fn trusted_root(body: &[u8]) -> Result<TrustedRoot, InvalidState> {
     let record: RootRecord = json::read(body).map_err(damaged)?;
     Ok(TrustedRoot {
@@ -356,14 +322,10 @@ pub(crate) fn trusted_root(body: &[u8]) -> Result<TrustedRoot, InvalidState> {
     })
 }
 
-/// What was stored of a file, if it is what `mark` was set for.
+/// A stored document, if it is the one that was verified when `mark` was set.
 fn held(mark: Option<Mark>, body: Option<Bytes>, seq: Option<u64>) -> Option<Held> {
     let (body, seq) = body.zip(seq)?;
-    let file = File {
-        seq,
-        sha256: Digest::of(&body),
-        size: body.len() as u64,
-    };
+    let file = FileRecord::of(seq, &body);
     let is_whole = mark.is_some_and(|mark| mark.seq == seq && mark.sha256 == file.sha256);
     is_whole.then_some(Held { file, body })
 }
@@ -373,37 +335,18 @@ fn damaged(error: impl ToString) -> InvalidState {
     InvalidState(error.to_string())
 }
 
+/// The JSON of [`StoredState::head`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct HeadRecord {
     version: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<KeyText>,
+    key: Option<PublicKey>,
     #[serde(skip_serializing_if = "Option::is_none")]
     root: Option<String>,
-    ratchets: BTreeMap<String, Vec<MarkRecord>>,
+    ratchets: Ratchets,
     until: Option<Timestamp>,
     index_seq: Option<u64>,
     revocations_seq: Option<u64>,
-    pins: BTreeMap<Identity, PinRecord>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct MarkRecord {
-    key: KeyText,
-    seq: u64,
-    #[serde(with = "text")]
-    sha256: Digest,
-    issued: Option<Timestamp>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct PinRecord {
-    key: KeyText,
-    seq: u64,
-    #[serde(with = "text")]
-    sha256: Digest,
-    seen: BTreeMap<u64, Timestamp>,
+    pins: BTreeMap<Identity, Pin>,
 }

@@ -1,252 +1,247 @@
-//! Whether to believe a source: functions of bytes and of what is remembered, which give what to remember from now on,
-//! or why not. No clock, no disk, no network.
+//! Verification of a source. Pure functions of the bytes that an origin gave and of the state that is remembered: they
+//! return the state to remember from now on, or why the source is rejected. No clock, no disk, no network.
 //!
-//! [`heads`] follows the roots from the one that is believed to the newest and checks the timestamp with it, which says
-//! what else is [`wanted`](Heads::wanted); [`Heads::complete`] checks that. Nothing is remembered of a source that fails
-//! anywhere.
+//! [`heads`] follows the roots from the trusted one to the newest and checks the timestamp with it. The timestamp says
+//! which other files are [`wanted`](Heads::wanted); [`Heads::complete`] checks those. If any check fails, nothing of
+//! the refresh is remembered.
 
 use bytes::Bytes;
-use jiff::Timestamp as Time;
+use jiff::Timestamp;
 use semver::Version;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Digest, Identity, Index, MAX_ROOT_BYTES, MAX_TIMESTAMP_BYTES, PublicKey, Revocation, Revocations, Role, Root,
-    SourceState,
-    document::{
-        root::Keys,
-        timestamp::{File, Timestamp},
-    },
+    Digest, Identity, Index, MAX_INDEX_BYTES, MAX_REVOCATIONS_BYTES, MAX_ROOT_BYTES, MAX_TIMESTAMP_BYTES, PublicKey,
+    Revocation, Revocations, Role, Root, SourceState,
     format::{
         json::{self, Malformed},
         merge,
-        record::{IndexRecord, RevocationsRecord, RootRecord, TimestampRecord},
+        record::{FileRecord, IndexRecord, RevocationsRecord, RoleRecord, RootRecord, TimestampRecord},
         signature::{self, Purpose},
     },
-    state::{Anchor, Held, Mark, Ratchets, TrustedRoot},
+    state::{Anchor, Held, Ratchets, TrustedRoot},
 };
 
 mod continuity;
 
-/// A file, as messages name it.
+/// A kind of document, as messages name it.
 pub type Document = Role;
 
-/// A file and minisign's signatures of it.
+/// A document and minisign's signatures of it.
 #[derive(Debug, Clone, Default)]
 pub struct Signed {
-    /// The file.
+    /// The bytes of the document.
     pub body: Bytes,
-    /// One or more signatures.
+    /// One or more files of minisign, one after another.
     pub signatures: Bytes,
 }
 
-/// The rest of a source.
+/// The documents that a timestamp names.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// The index, if it is wanted.
+    /// The index, if [`Heads::wanted`] names it.
     pub index: Option<IndexPart>,
-    /// The revocations, if they are wanted.
+    /// The revocations, if [`Heads::wanted`] names them.
     pub revocations: Option<Signed>,
 }
 
-/// An index.
+/// An index, whole or as a patch.
 #[derive(Debug, Clone)]
 pub enum IndexPart {
-    /// All of it.
+    /// The whole index.
     Whole(Signed),
-    /// What is different to the one that is held, and the signatures of the whole one.
+    /// A merge patch of the index that the client has, and the signatures of the resulting index.
     Patch(Signed),
 }
 
-/// A source that is believed, newer than before or the same.
+/// A verified source, newer than before or unchanged.
 #[derive(Debug)]
 pub struct Refreshed {
-    /// What to remember, in one step.
+    /// The state to store, in one transaction.
     pub state: SourceState,
     /// The plugins.
     pub index: Index,
-    /// What must not run.
+    /// The versions that must not run.
     pub revocations: Revocations,
-    /// What is different now.
+    /// The differences to the state before.
     pub changes: Changes,
 }
 
-/// What a refresh brought.
+/// The differences that a refresh found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Plugins that were not there.
+    /// New plugins.
     pub added: Vec<Identity>,
-    /// Plugins that are gone; all of them are revoked.
+    /// Plugins that were removed; all of them are revoked.
     pub removed: Vec<Identity>,
-    /// New versions of plugins that were there.
+    /// New versions of plugins that were known.
     pub versions: Vec<(Identity, Version)>,
     /// New revocations.
     pub revoked: Vec<Revocation>,
-    /// Plugins that another key speaks for.
+    /// Plugins whose author signs with another key now.
     pub authors: Vec<AuthorChange>,
     /// The number of a new root.
     pub root: Option<u64>,
 }
 
-/// Another key speaks for a plugin. Users are told, whoever said so.
+/// A change of the key that signs a plugin. Users are notified of every change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorChange {
-    /// For which.
+    /// The plugin.
     pub identity: Identity,
-    /// The key before.
+    /// The previous key.
     pub from: PublicKey,
-    /// The key now.
+    /// The present key.
     pub to: PublicKey,
-    /// Who said so.
+    /// Who authorised the change.
     pub by: Consent,
 }
 
-/// Who said that another key speaks for a plugin.
+/// Who authorised a change of an author's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Consent {
-    /// The key before.
+    /// The author, with the previous key.
     Author,
-    /// The source's root, with a reason, since the key before is lost or stolen.
+    /// The source's root, with a reason, because the previous key is lost or stolen.
     Root(String),
 }
 
-/// Why a source is not believed. What was remembered of it stays as it was.
+/// Why a source is rejected. The remembered state is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
-    /// It is longer than such a file may be.
-    #[error("the {0} file is too long")]
+    /// The document or its file of signatures exceeds its size limit.
+    #[error("the {0} file is larger than allowed")]
     TooLarge(Document),
-    /// It cannot be read.
-    #[error("the {0} file is not as it should be")]
+    /// The document cannot be parsed.
+    #[error("the {0} file cannot be read")]
     Malformed(Document, #[source] Malformed),
-    /// It contradicts itself.
-    #[error("the {0} file is not as it should be: {1}")]
+    /// The document is inconsistent or exceeds a limit.
+    #[error("the {0} file is invalid: {1}")]
     Invalid(Document, String),
-    /// Too few of those who may have signed it.
-    #[error("the {document} file has {valid} of {threshold} signatures that are needed")]
+    /// Fewer of the role's keys signed the document than its threshold.
+    #[error("the {document} file has {valid} valid signatures; {threshold} are needed")]
     Signatures {
-        /// Which file.
+        /// The document.
         document: Document,
-        /// How many there are.
+        /// The number of the role's keys that signed it.
         valid: usize,
-        /// How many are needed.
+        /// The number of keys that must sign it.
         threshold: usize,
     },
-    /// The key that the user gave did not sign the root.
+    /// The key with which the user added the source did not sign the root.
     #[error("the root is not signed with the key that this source was added with")]
     OtherKey,
-    /// A root is missing in the row.
-    #[error("the root is number {found} where {expected} should be")]
+    /// A root does not follow the one before it.
+    #[error("the root is number {found}; expected number {expected}")]
     RootNumber {
-        /// What should be there.
+        /// The number after that of the root before it.
         expected: u64,
-        /// What is there.
+        /// The number of the root.
         found: u64,
     },
-    /// There is a newer root, which is kept from us.
-    #[error("root {needed} is not there; the newest is {known}")]
+    /// The timestamp names a newer root than the origin gave.
+    #[error("root {needed} is missing; the newest root is {known}")]
     RootMissing {
-        /// The newest that came.
+        /// The newest root that the origin gave.
         known: u64,
-        /// The one that the timestamp names.
+        /// The root that the timestamp names.
         needed: u64,
     },
-    /// It became another source.
-    #[error("the source calls itself {0} now")]
+    /// The id of the source changed.
+    #[error("the id of the source changed to {0}")]
     OtherSource(String),
-    /// It is too old.
+    /// The document has expired.
     #[error("the {0} file expired at {1}")]
-    Expired(Document, Time),
-    /// It is older than one that was seen.
+    Expired(Document, Timestamp),
+    /// The document is older than one that was verified before.
     #[error("the {document} file is number {offered}, older than number {seen}, which was seen before")]
     Rollback {
-        /// Which file.
+        /// The document.
         document: Document,
-        /// What was seen.
+        /// The highest number that was verified before.
         seen: u64,
-        /// What came.
+        /// The number of the document.
         offered: u64,
     },
-    /// Others are told something else.
-    #[error("there are two {0} files with number {1}")]
+    /// Two documents have the same number: the source gives clients different documents.
+    #[error("there are two different {0} files with number {1}")]
     TwoFaced(Document, u64),
-    /// It is not the file that the timestamp names.
+    /// The document is not the one that the timestamp names.
     #[error("the {0} file is not the one that the timestamp names")]
     Mismatch(Document),
-    /// It did not come.
+    /// The document was not given.
     #[error("the {0} file is missing")]
     Missing(Document),
-    /// The difference to the index before does not fit.
-    #[error("the difference to the index before does not give the new one")]
+    /// The patch cannot be applied or does not result in the index that the timestamp names.
+    #[error("the patch does not result in the new index")]
     Patch,
-    /// A plugin disappeared and was not revoked.
+    /// A plugin was removed without a revocation.
     #[error("plugin {0} is no longer in the index and was not revoked")]
     Vanished(Identity),
-    /// A number stands for another package than before.
-    #[error("plugin {0}: number {1} stands for another package than before")]
+    /// The number of a version was given to another package.
+    #[error("plugin {0}: number {1} belongs to another package than before")]
     Reused(Identity, u64),
-    /// Somebody else speaks for a plugin, and neither the author nor the root said so.
-    #[error("plugin {0} is signed by somebody else than before")]
+    /// The author's key changed, and neither the previous key nor the root authorised it.
+    #[error("plugin {0} is signed with another key than before")]
     OtherAuthor(Identity),
 }
 
-/// The newest root and the timestamp, checked.
+/// The newest root and the timestamp, verified.
 #[derive(Debug)]
 pub struct Heads<'s> {
     state: &'s SourceState,
     root: TrustedRoot,
     ratchets: Ratchets,
-    timestamp: Timestamp,
-    time: Time,
+    timestamp: TimestampRecord,
+    time: Timestamp,
 }
 
-/// Which files are wanted besides.
+/// The documents that the client does not have yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// The index, and the number of the one that is held.
-    pub index: Option<(File, Option<u64>)>,
+    /// The index, and the number of the index that the client has, which a patch may start from.
+    pub index: Option<(FileRecord, Option<u64>)>,
     /// The revocations.
-    pub revocations: Option<File>,
+    pub revocations: Option<FileRecord>,
 }
 
-/// Follows `roots`, which are those after the believed one in their order, or the newest if none is believed yet, and
-/// checks `timestamp`.
+/// Verifies `roots` and `timestamp`. The roots are those after the trusted one, in their order; if none is trusted yet,
+/// the newest one.
 pub fn heads<'s>(
     state: &'s SourceState,
     roots: &[Signed],
     timestamp: &Signed,
-    now: Time,
+    now: Timestamp,
 ) -> Result<Heads<'s>, VerifyError> {
     let root = newest_root(&state.anchor, roots)?;
     let mut ratchets = state.ratchets.clone();
     ratchets.keep_keys_of(&root.root);
 
     let role = Role::Timestamp;
-    let record: TimestampRecord = read(role, &timestamp.body, MAX_TIMESTAMP_BYTES)?;
-    let stamp = Timestamp::try_from(record).map_err(|reason| VerifyError::Invalid(role, reason))?;
-    let file = File {
-        seq: stamp.seq,
-        sha256: Digest::of(&timestamp.body),
-        size: timestamp.body.len() as u64,
-    };
+    let stamp: TimestampRecord = read(role, &timestamp.body, MAX_TIMESTAMP_BYTES)?;
+    for (document, file, limit) in [
+        (Role::Index, &stamp.index, MAX_INDEX_BYTES),
+        (Role::Revocations, &stamp.revocations, MAX_REVOCATIONS_BYTES),
+    ] {
+        if file.size > limit {
+            let reason = format!("{document} of {} bytes; the limit is {limit}", file.size);
+            return Err(VerifyError::Invalid(role, reason));
+        }
+    }
+    let file = FileRecord::of(stamp.seq, &timestamp.body);
     let signers = signed_by(root.root.role(role), role, &file, timestamp)?;
     check_ratchet(&ratchets, role, &file)?;
     check_ratchet(&ratchets, Role::Index, &stamp.index)?;
     check_ratchet(&ratchets, Role::Revocations, &stamp.revocations)?;
-    if stamp.root_seq > root.root.seq() {
+    if stamp.root.seq > root.root.seq() {
         return Err(VerifyError::RootMissing {
             known: root.root.seq(),
-            needed: stamp.root_seq,
+            needed: stamp.root.seq,
         });
     }
-    let mark = Mark {
-        seq: file.seq,
-        sha256: file.sha256,
-        issued: Some(stamp.issued),
-    };
-    ratchets.advance(role, signers, mark);
-    // A clock that was set back does not make an old file new: it is at least as late as we were ever told.
-    let time = ratchets.newest_issued().map_or(now, |issued| issued.max(now));
+    ratchets.advance(role, signers, &file, Some(stamp.issued));
+    // A clock that was set back does not make an old file new: it is at least as late as the newest timestamp says.
+    let time = ratchets.time(now);
     check_expiry(Role::Root, root.root.expires(), time)?;
     check_expiry(role, stamp.expires, time)?;
     Ok(Heads {
@@ -258,18 +253,17 @@ pub fn heads<'s>(
     })
 }
 
-/// The number of the root that a timestamp names, before anything is checked: with it, a root is asked for when none is
-/// believed yet.
+/// The number of the root that an unverified timestamp names: that root is requested if none is trusted yet.
 pub fn claimed_root(timestamp: &[u8]) -> Result<u64, VerifyError> {
     let record: TimestampRecord = read(Role::Timestamp, timestamp, MAX_TIMESTAMP_BYTES)?;
     Ok(record.root.seq)
 }
 
 impl Heads<'_> {
-    /// What else is wanted.
+    /// The documents that [`Self::complete`] needs.
     pub fn wanted(&self) -> Wanted {
-        // A file that was signed by keys which no longer speak is wanted again, although its bytes are here.
-        let is_held = |role, held: &Option<Held>, file: &File| {
+        // A document that was signed by keys which the root has since removed must be verified again.
+        let is_held = |role, held: &Option<Held>, file: &FileRecord| {
             self.ratchets.mark(role).is_some() && held.as_ref().is_some_and(|held| held.file == *file)
         };
         let (index, revocations) = (&self.timestamp.index, &self.timestamp.revocations);
@@ -282,7 +276,7 @@ impl Heads<'_> {
         }
     }
 
-    /// Checks the rest. It borrows, so that a patch that does not fit can be followed by the whole file.
+    /// Verifies the other documents. Borrows, so that the caller can try again with the whole index if a patch fails.
     pub fn complete(&self, parts: &Parts) -> Result<Refreshed, VerifyError> {
         let wanted = self.wanted();
         let mut ratchets = self.ratchets.clone();
@@ -332,13 +326,13 @@ impl Heads<'_> {
         })
     }
 
-    fn whole(&self, part: &IndexPart, file: File) -> Result<Signed, VerifyError> {
+    fn whole(&self, part: &IndexPart, file: FileRecord) -> Result<Signed, VerifyError> {
         let (patch, held) = match (part, &self.state.index) {
             (IndexPart::Whole(signed), _) => return Ok(signed.clone()),
             (IndexPart::Patch(patch), Some(held)) => (patch, held),
             (IndexPart::Patch(_), None) => return Err(VerifyError::Patch),
         };
-        // Whoever has nothing of the file can make it as long as both together, and no longer.
+        // Bounds the memory for a patch of an attacker: a result is at most as long as both together.
         let is_possible = file.size <= held.file.size + patch.body.len() as u64;
         let body = is_possible.then(|| merge::apply(&held.body, &patch.body));
         match body {
@@ -350,18 +344,19 @@ impl Heads<'_> {
         }
     }
 
-    /// A file that is the one which the timestamp names and that is signed.
-    fn accept(&self, role: Role, file: File, signed: Signed, ratchets: &mut Ratchets) -> Result<Held, VerifyError> {
-        if signed.body.len() as u64 != file.size || Digest::of(&signed.body) != file.sha256 {
+    /// Verifies that a document is the one which the timestamp names, and its signatures.
+    fn accept(
+        &self,
+        role: Role,
+        file: FileRecord,
+        signed: Signed,
+        ratchets: &mut Ratchets,
+    ) -> Result<Held, VerifyError> {
+        if FileRecord::of(file.seq, &signed.body) != file {
             return Err(VerifyError::Mismatch(role));
         }
         let signers = signed_by(self.root.root.role(role), role, &file, &signed)?;
-        let mark = Mark {
-            seq: file.seq,
-            sha256: file.sha256,
-            issued: None,
-        };
-        ratchets.advance(role, signers, mark);
+        ratchets.advance(role, signers, &file, None);
         Ok(Held {
             file,
             body: signed.body,
@@ -402,15 +397,11 @@ fn newest_root(anchor: &Anchor, roots: &[Signed]) -> Result<TrustedRoot, VerifyE
     Ok(newest)
 }
 
-/// A root, before anybody says that it is signed.
-fn root(signed: &Signed) -> Result<(TrustedRoot, File), VerifyError> {
+/// Parses a root. Its signatures are not verified yet.
+fn root(signed: &Signed) -> Result<(TrustedRoot, FileRecord), VerifyError> {
     let record: RootRecord = read(Role::Root, &signed.body, MAX_ROOT_BYTES)?;
     let root = Root::try_from(record).map_err(|reason| VerifyError::Invalid(Role::Root, reason))?;
-    let file = File {
-        seq: root.seq(),
-        sha256: Digest::of(&signed.body),
-        size: signed.body.len() as u64,
-    };
+    let file = FileRecord::of(root.seq(), &signed.body);
     let body = signed.body.clone();
     Ok((TrustedRoot { root, body }, file))
 }
@@ -428,8 +419,8 @@ impl VerifyError {
     }
 }
 
-/// Who of `keys` signed, if they are enough.
-fn signed_by(keys: &Keys, role: Role, file: &File, signed: &Signed) -> Result<Vec<PublicKey>, VerifyError> {
+/// The keys that signed; an error if they are fewer than the threshold.
+fn signed_by(keys: &RoleRecord, role: Role, file: &FileRecord, signed: &Signed) -> Result<Vec<PublicKey>, VerifyError> {
     if signed.signatures.len() as u64 > crate::MAX_SIGNATURES_BYTES {
         return Err(VerifyError::TooLarge(role));
     }
@@ -438,18 +429,18 @@ fn signed_by(keys: &Keys, role: Role, file: &File, signed: &Signed) -> Result<Ve
         seq: file.seq,
         sha256: file.sha256,
     };
-    let signers = signature::signers(&signed.body, &signed.signatures, purpose, keys.all());
-    if signers.len() < keys.threshold() {
+    let signers = signature::signers(&signed.body, &signed.signatures, purpose, &keys.keys);
+    if signers.len() < keys.threshold {
         return Err(VerifyError::Signatures {
             document: role,
             valid: signers.len(),
-            threshold: keys.threshold(),
+            threshold: keys.threshold,
         });
     }
     Ok(signers)
 }
 
-fn check_ratchet(ratchets: &Ratchets, document: Document, file: &File) -> Result<(), VerifyError> {
+fn check_ratchet(ratchets: &Ratchets, document: Document, file: &FileRecord) -> Result<(), VerifyError> {
     match ratchets.mark(document) {
         Some(mark) if file.seq < mark.seq => Err(VerifyError::Rollback {
             document,
@@ -463,14 +454,14 @@ fn check_ratchet(ratchets: &Ratchets, document: Document, file: &File) -> Result
     }
 }
 
-fn check_expiry(document: Document, expires: Time, time: Time) -> Result<(), VerifyError> {
+fn check_expiry(document: Document, expires: Timestamp, time: Timestamp) -> Result<(), VerifyError> {
     if expires <= time {
         return Err(VerifyError::Expired(document, expires));
     }
     Ok(())
 }
 
-fn check_number(document: Document, found: u64, file: &File) -> Result<(), VerifyError> {
+fn check_number(document: Document, found: u64, file: &FileRecord) -> Result<(), VerifyError> {
     if found != file.seq {
         return Err(VerifyError::Mismatch(document));
     }

@@ -1,11 +1,11 @@
-//! What bytes are: their SHA-256.
+//! SHA-256 digests, which identify packages and files.
 
 use std::{fmt, str::FromStr};
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256.
+/// A SHA-256 digest. Its text has 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
@@ -41,3 +41,5 @@ impl fmt::Debug for Digest {
         fmt::Display::fmt(self, f)
     }
 }
+
+crate::text_in_json!(Digest);

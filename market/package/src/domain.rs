@@ -1,6 +1,6 @@
-//! Who owns a domain name: the Public Suffix List says below which names anybody may register one.
+//! Owners of domain names, by the Public Suffix List: the names below which anybody may register a name.
 //!
-//! The list is compiled into code, once for every function of its crate that is called; so there is one call here.
+//! The crate of the list compiles the whole list into each of its functions that is called, so only one of them is.
 
 /// The part of `name` below which its owners register names: `co.uk` of `www.acme.co.uk`.
 fn suffix(name: &str) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! The hosts that a manifest names: patterns of origins.
+//! Patterns of origins, with which a manifest names hosts.
 
 use std::{fmt, str::FromStr};
 
@@ -17,26 +17,26 @@ pub struct HostPattern {
     port: u16,
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidHostPattern {
-    /// It is nothing like one.
+    /// The text does not have the form of a pattern.
     #[error("a host is https://name, http://name or https://*.name, with a port if it is not the usual one")]
     Form,
-    /// It would cover names of many owners.
+    /// The pattern would cover names of many owners.
     #[error("a wildcard cannot stand on a public suffix or an address")]
     TooWide,
 }
 
 impl HostPattern {
-    /// Whether it means the host of `url`.
+    /// Whether the pattern covers the origin of `url`.
     pub fn covers(&self, url: &Url) -> bool {
         url.scheme() == self.scheme()
             && url.port_or_known_default() == Some(self.port)
             && url.host_str().is_some_and(|host| self.covers_name(host))
     }
 
-    /// Whether it means all that `other` means.
+    /// Whether the pattern covers every origin that `other` covers.
     pub fn covers_pattern(&self, other: &Self) -> bool {
         let is_same_service = self.is_https == other.is_https && self.port == other.port;
         let covers_name = match (self.has_wildcard, other.has_wildcard) {
@@ -47,12 +47,12 @@ impl HostPattern {
         is_same_service && covers_name
     }
 
-    /// Whether it means the names below a host.
+    /// Whether the pattern covers the names below a host.
     pub fn has_wildcard(&self) -> bool {
         self.has_wildcard
     }
 
-    /// What a plugin that was granted this pattern may do, as shown to users.
+    /// The permission that this pattern grants, in words for users.
     pub fn words(&self) -> String {
         let unsafely = if self.is_https { "" } else { ", without encryption" };
         format!("may contact {self}{unsafely}")
@@ -123,6 +123,8 @@ impl fmt::Display for HostPattern {
         }
     }
 }
+
+crate::text_in_json!(HostPattern);
 
 #[cfg(test)]
 mod tests {

@@ -1,23 +1,21 @@
-//! What a plugin is called.
+//! The identities of plugins.
 
-use std::{borrow::Cow, fmt, str::FromStr};
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::{fmt, str::FromStr};
 
 /// The longest identity in bytes: it is part of URLs and of file names.
 const MAX_IDENTITY_BYTES: usize = 100;
 
-/// Names a plugin, whatever its version: `name@author`, each of lower-case letters, digits, `_` and `-`.
+/// Identifies a plugin in all its versions: `name@author`, each of lower-case letters, digits, `_` and `-`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity(Box<str>);
 
-/// A text that names no plugin.
+/// A text that is no identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an identity is name@author of lower-case letters, digits, '_' and '-', at most {MAX_IDENTITY_BYTES} bytes")]
 pub struct InvalidIdentity;
 
 impl Identity {
-    /// Its text.
+    /// The identity as a text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -45,17 +43,7 @@ impl fmt::Display for Identity {
     }
 }
 
-impl<'de> Deserialize<'de> for Identity {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
-
-impl Serialize for Identity {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
+crate::text_in_json!(Identity);
 
 #[cfg(test)]
 mod tests {

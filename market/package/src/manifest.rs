@@ -1,11 +1,15 @@
-//! What a plugin says about itself: `plugin.json`, read with the exact place of whatever is wrong in it.
+//! `plugin.json`, the manifest of a plugin. Errors name their exact place in it.
 
 use std::collections::BTreeMap;
+
+use serde::Deserialize;
 
 use crate::{Definition, HostPattern, Identity, UrlPattern};
 
 mod check;
 mod record;
+
+pub use record::{Author, Hook, HookEvent, LoginMode, LoginSlot, Post, PostEvent, Tool};
 
 /// The file in a package.
 pub const FILE: &str = "plugin.json";
@@ -13,76 +17,82 @@ pub const FILE: &str = "plugin.json";
 /// The JSON Schema of [`FILE`], for editors.
 pub const SCHEMA: &str = include_str!("../plugin.schema.json");
 
-/// The version of the format that this host knows whole.
+/// The newest version of the format of which this host knows every key.
 pub const VERSION: u32 = 1;
 
-/// What `plugin.json` says, checked.
+/// A valid manifest.
 #[derive(Debug, Clone)]
 pub struct Manifest {
-    /// Who it is.
+    /// The identity of the plugin.
     pub identity: Identity,
-    /// What the user reads.
+    /// The name that users see.
     pub name: String,
-    /// Its version.
+    /// The version of the plugin.
     pub version: semver::Version,
-    /// What it is for.
+    /// What the plugin does.
     pub description: String,
-    /// Where to read more; an http(s) URL.
+    /// A page about the plugin; an http or https URL.
     pub homepage: Option<String>,
-    /// A picture in the package.
+    /// The path of an icon in the package.
     pub icon: Option<String>,
-    /// The licence.
+    /// The licence of the plugin.
     pub license: Option<String>,
-    /// What `entry` is written in.
+    /// The language of `entry`.
     pub language: Language,
-    /// The code in the package.
+    /// The path of the code in the package.
     pub entry: String,
-    /// The version of the interface that the code uses, as the packer saw it.
+    /// The version of the plugin interface that the code uses, as `svc plugin pack` found it.
     pub abi: Option<String>,
-    /// The oldest host that it runs on.
+    /// The oldest version of the service that can run it.
     pub min_host: Option<semver::Version>,
-    /// What it can do.
+    /// The capabilities of the plugin.
     pub capabilities: Capabilities,
-    /// What it asks for.
+    /// The permissions that it asks for.
     pub permissions: Asked,
-    /// What the user may set.
+    /// The settings that users can change.
     pub settings: Vec<Definition>,
-    /// Which files of the package hold recorded exchanges, `fixtures/*.json`.
+    /// A glob for the files with recorded exchanges, `fixtures/*.json`.
     pub tests: Option<String>,
-    /// Who made it.
+    /// The author of the plugin.
     pub author: Option<Author>,
 }
 
-/// What a plugin's code is written in, as far as the runtime cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The language of a plugin's code, as far as the runtime distinguishes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Language {
     /// A WebAssembly component.
+    #[default]
+    #[serde(rename = "component")]
     Component,
-    /// A WebAssembly core module that is made into a component when it is loaded; for plugins under development.
+    /// A WebAssembly core module that is made into a component when it is loaded; for plugins under development. No
+    /// manifest names it: the bytes tell.
+    #[serde(skip)]
     CoreModule,
     /// JavaScript, run by the shared engine.
+    #[serde(rename = "js")]
     Script,
 }
 
-/// What a plugin can do.
+/// The capabilities of a plugin.
 #[derive(Debug, Clone, Default)]
 pub struct Capabilities {
-    /// Makes downloads of URLs.
+    /// Resolves URLs into downloads.
     pub resolver: Option<Resolver>,
-    /// Shows what a URL holds without the work of a resolver.
+    /// Shows the content of a URL faster than the resolver can resolve it.
     pub preview: bool,
     /// Reads feeds of these URLs.
     pub feed: Option<Vec<UrlPattern>>,
-    /// Logs in.
+    /// The accounts that it can log in to.
     pub login: Vec<LoginSlot>,
-    /// Works on finished files.
+    /// Processes finished files.
     pub post: Option<Post>,
-    /// Hears of a task's events.
+    /// Receives events of tasks.
     pub hook: Option<Hook>,
 }
 
 impl Capabilities {
-    /// Their names in manifests and interfaces.
+    /// The names of the capabilities in manifests and interfaces.
     pub fn names(&self) -> Vec<String> {
         let all = [
             ("resolver", self.resolver.is_some()),
@@ -97,109 +107,71 @@ impl Capabilities {
     }
 }
 
-/// How a plugin resolves URLs.
+/// The capability to resolve URLs.
 #[derive(Debug, Clone)]
 pub struct Resolver {
-    /// Which URLs.
+    /// The URLs that the plugin handles.
     pub matches: Vec<UrlPattern>,
-    /// Before which other plugins; higher is earlier.
+    /// The order among plugins that handle a URL; the highest is called first.
     pub priority: i32,
-    /// How long a call may take.
+    /// The longest time of a call.
     pub wall: std::time::Duration,
-    /// It gives lists, which are worth showing before anything is downloaded.
+    /// Whether it returns lists, which are shown before anything is downloaded.
     pub gives_lists: bool,
 }
 
-/// An account that a plugin can log in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoginSlot {
-    /// Names it to the plugin.
-    pub id: String,
-    /// What the user reads.
-    pub title: String,
-    /// The ways: `qr`, `password`, `cookie`, `browser`.
-    pub modes: Vec<String>,
-}
-
-/// Work on finished files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Post {
-    /// After which events.
-    pub events: Vec<String>,
-    /// With which tools of the host.
-    pub tools: Vec<String>,
-}
-
-/// What a plugin hears of tasks.
-#[derive(Debug, Clone)]
-pub struct Hook {
-    /// Which events.
-    pub events: Vec<String>,
-    /// Of which URLs; of all that the plugin claims if none are named.
-    pub matches: Vec<UrlPattern>,
-}
-
-/// Hosts that a plugin can do without.
+/// Hosts that a plugin works without.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptionalHosts {
-    /// Those that its author knows.
+    /// Hosts that the manifest names.
     pub named: Vec<HostPattern>,
-    /// Any other, too, one by one: what links lead to is not known before.
+    /// Whether the plugin may ask for any other host, one at a time, because the targets of links are not known before.
     pub any: bool,
 }
 
 impl OptionalHosts {
-    /// Whether the user can be asked about `host`.
+    /// Whether the plugin may ask for `host`.
     pub fn has(&self, host: &HostPattern) -> bool {
         self.named.contains(host) || (self.any && !host.has_wildcard())
     }
 }
 
-/// What a manifest asks for.
+/// The permissions that a manifest asks for.
 #[derive(Debug, Clone, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own")]
 pub struct Asked {
-    /// Hosts it cannot do without.
+    /// Hosts that the plugin needs.
     pub hosts: Vec<HostPattern>,
-    /// Hosts it can use if the user allows them.
+    /// Hosts that the plugin uses if the user allows it.
     pub optional_hosts: OptionalHosts,
-    /// The host of whatever URL the user gives.
+    /// Whether it may contact the host of the URL that the user gives, for one call.
     pub input_host: bool,
-    /// Secrets, and the hosts they may go to.
+    /// The names of secrets, and the hosts that each may be sent to.
     pub secrets: BTreeMap<String, Vec<HostPattern>>,
-    /// Whether it may be told what is computed from secrets.
+    /// Whether it may receive digests and signatures that are computed from secrets.
     pub derives_secrets: bool,
     /// Whether it may read the cookies that its hosts set.
     pub reads_cookies: bool,
-    /// How much it may remember.
+    /// The most bytes that it may store.
     pub storage_bytes: u64,
-    /// How much memory it may use.
+    /// The most bytes of memory of an instance.
     pub memory_bytes: u64,
 }
 
 impl Asked {
-    /// Reads the `permissions` of a manifest.
+    /// Parses the `permissions` of a manifest, as an index repeats them.
     pub fn parse(text: &str) -> Result<Self, InvalidManifest> {
         let record = serde_json::from_str(text).map_err(|error| InvalidManifest::new("/permissions", error))?;
         check::permissions(record)
     }
 }
 
-/// Who made a plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Author {
-    /// The name.
-    pub name: String,
-    /// The public key that signs packages.
-    pub key: Option<String>,
-}
-
-/// Who reads a manifest, which decides what an unknown key means.
+/// How a reader treats keys that this host does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// Its author, or somebody with a file from nowhere: an unknown key is an error.
+    /// An unknown key is an error: the reader is the author, or the file does not come from a market.
     Strict,
-    /// A user of a market: a manifest of a newer format may have keys that this host does not know.
+    /// A manifest of a newer format may have unknown keys: it comes from a market, which lists newer versions, too.
     Lenient,
 }
 
@@ -207,15 +179,15 @@ pub enum Reading {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{FILE} {}: {reason}", if pointer.is_empty() { "/" } else { pointer })]
 pub struct InvalidManifest {
-    /// Where, as a JSON pointer.
+    /// The place of the fault, as a JSON pointer.
     pub pointer: String,
-    /// What.
+    /// The fault.
     pub reason: String,
 }
 
 impl InvalidManifest {
+    /// A fault at a place, which is a JSON pointer.
     #[expect(clippy::needless_pass_by_value, reason = "reasons are texts and errors alike")]
-    /// Names the place of a fault, as a JSON pointer.
     pub fn new(pointer: impl Into<String>, reason: impl ToString) -> Self {
         Self {
             pointer: pointer.into(),
@@ -225,7 +197,7 @@ impl InvalidManifest {
 }
 
 impl Manifest {
-    /// Reads `text`. The second part are the keys that were not understood, as JSON pointers.
+    /// Parses `text`. The second part of the result are the unknown keys, as JSON pointers.
     pub fn parse(text: &[u8], reading: Reading) -> Result<(Self, Vec<String>), InvalidManifest> {
         let (record, unknown) = record::read(text)?;
         let is_newer = record.manifest_version > VERSION;

@@ -1,4 +1,4 @@
-//! A package: the files of an archive, and what they must be whatever the manifest says.
+//! Packages: the files of an archive, with the limits that hold for every plugin.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::{
     zip::unpack,
 };
 
-/// Bytes of all recorded exchanges together.
+/// The most bytes of all recorded exchanges together.
 const MAX_FIXTURE_BYTES: usize = 512 * 1024;
 
-/// The largest icon.
+/// The largest icon in bytes.
 const MAX_ICON_BYTES: usize = 64 * 1024;
 
 /// A package: the files of an archive by their paths.
@@ -27,7 +27,7 @@ pub struct Package {
 }
 
 impl Package {
-    /// Takes an archive apart.
+    /// Reads an archive.
     pub fn open(archive: &[u8]) -> Result<Self> {
         let files = without_wrapper(unpack(archive)?);
         if !files.contains_key(manifest::FILE) {
@@ -57,7 +57,7 @@ impl Package {
         }
     }
 
-    /// Checks the picture at `path`.
+    /// Checks the icon at `path`.
     pub fn check_icon(&self, path: &str) -> Result<()> {
         let icon = self.file(path, "icon")?;
         if icon.len() > MAX_ICON_BYTES {

@@ -1,92 +1,105 @@
-//! The settings that a manifest defines, and which values each takes.
+//! The settings that a manifest defines, and the validation of their values.
 
 use regex::Regex;
+use serde::Deserialize;
 use transfer::ByteCount;
 
-/// The longest value in bytes: a text area with a long list fits.
+use crate::named_values;
+
+/// The longest value in bytes. A long list in a text area fits.
 const MAX_VALUE_BYTES: usize = 16 * 1024;
 
 /// One setting of a manifest.
 #[derive(Debug, Clone)]
 pub struct Definition {
-    /// Names it to the plugin.
+    /// The key by which the plugin reads the setting.
     pub key: String,
-    /// What the user reads.
+    /// The title that users see.
     pub title: String,
-    /// And more of it.
+    /// An explanation for users.
     pub description: String,
-    /// How it is shown, which also says what its values are.
+    /// The control that shows it, which determines the type of its values.
     pub widget: Widget,
-    /// What a select offers.
+    /// The options of a select.
     pub options: Vec<Choice>,
-    /// Its value until the user sets one.
+    /// The value until the user sets one.
     pub default: Option<String>,
-    /// Whether it may not be emptied.
+    /// Whether the value must not be empty.
     pub is_required: bool,
-    /// Whether it is kept sealed.
+    /// Whether the value is stored encrypted and never shown.
     pub is_secret: bool,
-    /// The least number.
+    /// The smallest allowed number.
     pub min: Option<f64>,
-    /// The greatest number.
+    /// The largest allowed number.
     pub max: Option<f64>,
-    /// What is found in every good text.
+    /// A regular expression that every value must match.
     pub pattern: Option<Regex>,
 }
 
-/// How a setting is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Widget {
-    /// One line.
-    Text,
-    /// One line that nobody may read.
-    Password,
-    /// Many lines.
-    Textarea,
-    /// One of several texts.
-    Select,
-    /// `true` or `false`.
-    Toggle,
-    /// A number.
-    Number,
-    /// A directory.
-    Folder,
+named_values! {
+    /// The control that shows a setting.
+    pub enum Widget {
+        /// A line of text.
+        Text = "text",
+        /// A line of text that is hidden while it is typed.
+        Password = "password",
+        /// Several lines of text.
+        Textarea = "textarea",
+        /// One of the options.
+        Select = "select",
+        /// A path of a directory.
+        Folder = "folder",
+        /// A switch, with the values `true` and `false`.
+        Toggle = "toggle",
+        /// A number.
+        Number = "number",
+    }
+
+    /// The type of a setting's values.
+    pub enum ValueType {
+        /// Any text.
+        String = "string",
+        /// A number, written as in JSON.
+        Number = "number",
+        /// `true` or `false`.
+        Boolean = "boolean",
+    }
 }
 
 impl Widget {
-    /// Its name in manifests and interfaces.
-    pub fn name(self) -> &'static str {
+    /// The type of the values that it shows.
+    pub fn value_type(self) -> ValueType {
         match self {
-            Self::Text => "text",
-            Self::Password => "password",
-            Self::Textarea => "textarea",
-            Self::Select => "select",
-            Self::Toggle => "toggle",
-            Self::Number => "number",
-            Self::Folder => "folder",
-        }
-    }
-
-    /// The type of the values it shows, as manifests and interfaces call it.
-    pub fn value_type(self) -> &'static str {
-        match self {
-            Self::Text | Self::Password | Self::Textarea | Self::Select | Self::Folder => "string",
-            Self::Toggle => "boolean",
-            Self::Number => "number",
+            Self::Text | Self::Password | Self::Textarea | Self::Select | Self::Folder => ValueType::String,
+            Self::Toggle => ValueType::Boolean,
+            Self::Number => ValueType::Number,
         }
     }
 }
 
-/// What a select offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An option of a select.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Choice {
     /// The value.
     pub value: String,
-    /// What the user reads.
+    /// The text that users see; the value if it is left out.
+    #[serde(default)]
     pub label: String,
 }
 
+impl Choice {
+    /// The choice with a label.
+    pub(crate) fn labelled(mut self) -> Self {
+        if self.label.is_empty() {
+            self.label.clone_from(&self.value);
+        }
+        self
+    }
+}
+
 impl Definition {
-    /// Whether `value` may be set; the reason never repeats it.
+    /// Whether `value` is allowed. The reason of a refusal never contains the value, which may be a secret.
     pub fn check(&self, value: &str) -> Result<(), String> {
         if value.len() > MAX_VALUE_BYTES {
             return Err(format!("is longer than {}", ByteCount(MAX_VALUE_BYTES as u64)));

@@ -1,5 +1,5 @@
-//! Which plugin a URL belongs to. All patterns of all plugins are sorted into one table when they change; nothing of
-//! a guest is run to find out.
+//! Patterns of URLs, and the table that finds the plugins for a URL. The table has the patterns of all plugins and is
+//! made when they change, so that no plugin code runs to find out whether a plugin handles a URL.
 
 use std::{cmp::Reverse, collections::HashMap, fmt, str::FromStr};
 
@@ -10,7 +10,8 @@ const MAX_PATTERN_BYTES: usize = 512;
 
 /// `https://drive.acme.com/s/*`: which URLs a plugin claims. The scheme is `https`, `http` or `*` for both; the host is
 /// a name, `*.name` (the names below it) or `*`, any host on any port; a port is else the scheme's own unless it is
-/// written. In the path, `*` stands for any text. A pattern with `?` is compared with path and query, one without it with the path alone.
+/// written. In the path, `*` stands for any text. A pattern with `?` is compared with path and query, one without it
+/// with the path alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UrlPattern {
     scheme: Schemes,
@@ -33,26 +34,26 @@ enum Hosts {
     Any,
 }
 
-/// A text in which `*` stands for any text, cut at the stars.
+/// A text in which `*` stands for any text, split at the stars.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Glob {
     pieces: Vec<String>,
     has_query: bool,
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrlPattern {
-    /// It is nothing like one.
+    /// The text does not have the form of a pattern.
     #[error("a pattern is scheme://host/path, with https, http or * as scheme and name, *.name or * as host")]
     Form,
-    /// It is too long.
+    /// The text is too long.
     #[error("a pattern has at most {MAX_PATTERN_BYTES} bytes")]
     TooLong,
 }
 
-/// How narrow a pattern is; what is narrower goes first. An exact host is narrower than the names below one, a longer
-/// name than a shorter one, more letters in the path than fewer.
+/// How specific a pattern is; more specific patterns go first. An exact host is more specific than the names below a
+/// host, a longer name than a shorter one, and a path with more letters than one with fewer.
 type Narrowness = (u8, usize, usize);
 
 impl UrlPattern {
@@ -102,8 +103,9 @@ impl Glob {
         }
     }
 
-    /// Whether the pieces stand in `text` in their order, the first at its start and the last at its end. Taking each
-    /// piece where it is found first is right and never goes back, so a long URL costs a long look, not more.
+    /// Whether the pieces occur in `text` in their order, the first at its start and the last at its end. Taking the
+    /// first occurrence of each piece is correct and needs no backtracking, so the time is linear in the length of the
+    /// URL.
     fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.pieces.split_first() else {
             return false;
@@ -196,7 +198,7 @@ impl fmt::Display for UrlPattern {
     }
 }
 
-/// A table of patterns, each with the key of whoever has it.
+/// A table of patterns, each with a key that identifies its plugin.
 #[derive(Debug, Clone)]
 pub struct Matcher<K> {
     exact: HashMap<String, Vec<Rule<K>>>,
@@ -212,7 +214,7 @@ struct Rule<K> {
 }
 
 impl<K: Clone + Ord> Matcher<K> {
-    /// A table of `(key, priority, pattern)`.
+    /// Creates a table of `(key, priority, pattern)`.
     pub fn new(rules: impl IntoIterator<Item = (K, i32, UrlPattern)>) -> Self {
         let mut table = Self {
             exact: HashMap::new(),
@@ -230,7 +232,7 @@ impl<K: Clone + Ord> Matcher<K> {
         table
     }
 
-    /// Whoever claims the URL: the higher priority first, then the narrower pattern, then by key.
+    /// The keys of the patterns that claim the URL: by priority, highest first, then by specificity, then by key.
     pub fn claims(&self, url: &Url) -> Vec<K> {
         let host = url.host_str().unwrap_or("");
         let below = suffixes(host).skip(1).filter_map(|suffix| self.below.get(suffix));
@@ -265,6 +267,8 @@ impl<K: Clone + Ord> Matcher<K> {
 fn suffixes(host: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(host), |name| name.split_once('.').map(|(_, rest)| rest))
 }
+
+crate::text_in_json!(UrlPattern);
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The ZIP format, as far as packages use it: stored or deflated files, one disk, nothing before, between or behind the
+//! The subset of ZIP that packages use: stored or deflated files, one disk, no bytes before, between or after the
 //! parts. There is one reader, because two that read an archive differently are how checks of archives are fooled, and
 //! one writer, whose archives depend on nothing but the files.
 

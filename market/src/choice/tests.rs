@@ -2,7 +2,7 @@ use jiff::ToSpan as _;
 
 use super::*;
 use crate::{
-    format::record::{RangeRecord, RevocationRecord},
+    format::record::{Revocation, VersionRange},
     verify::tests::{Pair, World, identity, now},
 };
 
@@ -31,9 +31,9 @@ fn revoke(world: &mut World, version: &str, level: Level) {
         pre: semver::Prerelease::EMPTY,
         ..Version::new(from.major, from.minor, from.patch + 1)
     };
-    world.revocations.items.push(RevocationRecord {
+    world.revocations.items.push(Revocation {
         identity: identity(NAME),
-        versions: RangeRecord {
+        versions: VersionRange {
             from: Some(from),
             before: Some(before),
         },
@@ -95,11 +95,11 @@ fn when_nothing_fits_the_reason_of_the_highest_is_told() {
 fn a_revocation_reaches_pre_releases_and_single_packages() {
     let mut world = World::new();
     let client = world.client();
-    let range = |from: Option<&str>, before: Option<&str>| RangeRecord {
+    let range = |from: Option<&str>, before: Option<&str>| VersionRange {
         from: from.map(|version| version.parse().unwrap()),
         before: before.map(|version| version.parse().unwrap()),
     };
-    let item = |versions, sha256, level| RevocationRecord {
+    let item = |versions, sha256, level| Revocation {
         identity: identity(NAME),
         versions,
         sha256,

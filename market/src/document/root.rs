@@ -1,106 +1,48 @@
 //! The root document: which keys may sign which documents of a source.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
-
 use jiff::Timestamp;
 
 use crate::{
-    Identity, PublicKey, Role,
-    format::record::{OverrideRecord, RoleRecord, RootRecord},
+    Identity, PublicKey, Role, SourceId,
+    format::record::{RoleRecord, RootRecord},
 };
 
 /// The longest name of a source that users are shown, in characters.
 const MAX_NAME_CHARACTERS: usize = 80;
 
-/// The longest identifier of a source in bytes; it is part of file names.
-const MAX_ID_BYTES: usize = 64;
-
-/// The permanent id of a source.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SourceId(String);
-
-/// A text that names no source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a source is named with lower-case letters, digits, '-' and '.', at most {MAX_ID_BYTES} bytes")]
-pub struct InvalidSourceId;
-
-impl FromStr for SourceId {
-    type Err = InvalidSourceId;
-
-    fn from_str(text: &str) -> Result<Self, InvalidSourceId> {
-        let is_valid = (1..=MAX_ID_BYTES).contains(&text.len())
-            && text
-                .bytes()
-                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'));
-        is_valid.then(|| Self(text.to_owned())).ok_or(InvalidSourceId)
-    }
-}
-
-impl fmt::Display for SourceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// A root document, validated and signed by the required keys.
+/// A root document. No role has a key twice, and every role has at least as many keys as must sign.
 #[derive(Debug, Clone)]
-pub struct Root {
-    seq: u64,
-    expires: Timestamp,
-    source: SourceId,
-    name: String,
-    roles: BTreeMap<Role, Keys>,
-    authors: BTreeMap<Identity, OverrideRecord>,
-}
-
-/// The keys of a role: no key twice, and at least as many as must sign.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keys {
-    keys: Vec<PublicKey>,
-    threshold: usize,
-}
-
-impl Keys {
-    /// The keys.
-    pub fn all(&self) -> &[PublicKey] {
-        &self.keys
-    }
-
-    /// How many of them must sign.
-    pub fn threshold(&self) -> usize {
-        self.threshold
-    }
-}
+pub struct Root(RootRecord);
 
 impl Root {
     /// Its number.
     pub fn seq(&self) -> u64 {
-        self.seq
+        self.0.seq
     }
 
     /// When it expires.
     pub fn expires(&self) -> Timestamp {
-        self.expires
+        self.0.expires
     }
 
-    /// What the source calls itself.
+    /// The id of its source.
     pub fn source(&self) -> &SourceId {
-        &self.source
+        &self.0.source.id
     }
 
-    /// What users read.
+    /// The name that users see.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.0.source.name
     }
 
     /// The keys of `role`.
-    pub fn role(&self, role: Role) -> &Keys {
-        &self.roles[&role]
+    pub fn role(&self, role: Role) -> &RoleRecord {
+        self.0.roles.of(role)
     }
 
     /// The key and the reason for it, if the root vouches for the key of this plugin's author.
     pub fn author(&self, identity: &Identity) -> Option<(&PublicKey, &str)> {
-        let found = self.authors.get(identity)?;
+        let found = self.0.authors.get(identity)?;
         Some((&found.key, &found.reason))
     }
 }
@@ -109,16 +51,9 @@ impl TryFrom<RootRecord> for Root {
     type Error = String;
 
     fn try_from(record: RootRecord) -> Result<Self, String> {
-        let roles = [
-            (Role::Root, record.roles.root),
-            (Role::Timestamp, record.roles.timestamp),
-            (Role::Index, record.roles.index),
-            (Role::Revocations, record.roles.revocations),
-        ];
-        let roles = roles
-            .into_iter()
-            .map(|(role, record)| Ok((role, keys(role, record)?)))
-            .collect::<Result<_, String>>()?;
+        Role::ALL
+            .iter()
+            .try_for_each(|role| check(*role, record.roles.of(*role)))?;
         if record.seq == 0 {
             return Err("the first root is number 1".to_owned());
         }
@@ -127,38 +62,22 @@ impl TryFrom<RootRecord> for Root {
                 "the source's name is longer than {MAX_NAME_CHARACTERS} characters"
             ));
         }
-        Ok(Self {
-            seq: record.seq,
-            expires: record.expires,
-            source: record
-                .source
-                .id
-                .parse()
-                .map_err(|error: InvalidSourceId| error.to_string())?,
-            name: record.source.name,
-            roles,
-            authors: record.authors,
-        })
+        Ok(Self(record))
     }
 }
 
-fn keys(role: Role, record: RoleRecord) -> Result<Keys, String> {
-    let keys: Vec<_> = record.keys.into_iter().map(|key| key.0).collect();
+fn check(role: Role, RoleRecord { keys, threshold }: &RoleRecord) -> Result<(), String> {
     let mut points: Vec<_> = keys.iter().map(PublicKey::point).collect();
     points.sort_unstable();
     points.dedup();
     if points.len() != keys.len() {
         return Err(format!("role {role} names a key twice"));
     }
-    if record.threshold == 0 || record.threshold > keys.len() {
+    if *threshold == 0 || *threshold > keys.len() {
         return Err(format!(
-            "role {role} wants {} signatures of {} keys",
-            record.threshold,
+            "role {role} needs {threshold} signatures of {} keys",
             keys.len()
         ));
     }
-    Ok(Keys {
-        keys,
-        threshold: record.threshold,
-    })
+    Ok(())
 }

@@ -47,3 +47,5 @@ impl fmt::Display for Abi {
         write!(f, "{}.{}", self.major, self.minor)
     }
 }
+
+plugin_package::text_in_json!(Abi);

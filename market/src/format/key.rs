@@ -45,8 +45,8 @@ impl PublicKey {
         groups.join(" ")
     }
 
-    /// Whether `signature` is this key's, over `message`. Only signatures of the message's hash count, as minisign makes
-    /// them today; the older kind cannot be told apart from a signature of a hash-like message.
+    /// Whether `signature` is this key's, over `message`. Only signatures of the message's hash count, as minisign
+    /// makes them today; the older kind cannot be told apart from a signature of a hash-like message.
     pub(crate) fn has_signed(&self, message: &[u8], signature: &minisign_verify::Signature) -> bool {
         let key = minisign_verify::PublicKey::from_base64(&self.to_string());
         key.is_ok_and(|key| key.verify(message, signature, false).is_ok())
@@ -95,6 +95,8 @@ impl fmt::Debug for KeyId {
         fmt::Display::fmt(self, f)
     }
 }
+
+plugin_package::text_in_json!(PublicKey);
 
 #[cfg(test)]
 mod tests {

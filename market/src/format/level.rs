@@ -1,30 +1,18 @@
-//! How bad a revoked version is.
+//! How dangerous a revoked version is.
 
-use serde::{Deserialize, Serialize};
-
-/// How bad a revoked version is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// It works, and something better is there. Users are told.
-    Deprecated,
-    /// It can be abused. It is not installed any more; an installed one is to be updated at once.
-    Vulnerable,
-    /// It does harm. It is never installed; an installed one stops.
-    Malicious,
+plugin_package::named_values! {
+    /// How dangerous a revoked version is.
+    pub enum Level {
+        /// The version works, but a better one exists. Users see a notice.
+        Deprecated = "deprecated",
+        /// The version can be exploited. It cannot be installed; users of an installed one are asked to update at once.
+        Vulnerable = "vulnerable",
+        /// The version does harm. It cannot be installed, and an installed one is stopped.
+        Malicious = "malicious",
+    }
 }
 
 impl Level {
-    /// Its name in files and interfaces.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Deprecated => "deprecated",
-            Self::Vulnerable => "vulnerable",
-            Self::Malicious => "malicious",
-        }
-    }
-
     /// Whether a version of this level may be installed.
     pub fn allows_install(self) -> bool {
         self == Self::Deprecated

@@ -1,5 +1,6 @@
-//! The files of a source and of a package, as they are written. The JSON Schemas beside this library are generated from
-//! these types. Fields that are not known are skipped when a file is read.
+//! The files of a source and of a package, as they are written and as they are used once they were checked. The JSON
+//! Schemas beside this library are generated from these types. Unknown fields are skipped when a file is read, so that
+//! a later version of the formats can add some.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,7 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{
-    Abi, Digest, Identity, Level, PublicKey,
-    format::{signature::Compact, text},
-};
+use crate::{Abi, Digest, Identity, Level, PublicKey, Role, SourceId, format::signature::Compact};
 
 /// The version of the formats that this library writes.
 pub const SPEC: &str = "1.0";
@@ -31,76 +29,74 @@ macro_rules! records {
 }
 
 records! {
-    /// `root.<seq>.json`: who may speak for a source. Signed by a threshold of its own root keys and of the root keys of
-    /// the root before it.
+    /// `root.<seq>.json`: the keys that sign the documents of a source. Signed by a threshold of its own root keys and
+    /// of the root keys of the root before it.
     struct RootRecord {
         /// The version of the format.
         spec: String,
-        /// One more than the root before it.
+        /// One more than the root before it; the first root is number 1.
         seq: u64,
-        /// From when on nobody shall believe it.
+        /// Clients reject the root from this time on.
         #[schema(with = "String")]
         expires: Timestamp,
-        /// Which source this is.
+        /// The source that this root belongs to.
         source: SourceRecord,
-        /// Who speaks in which role.
+        /// The keys of every role.
         roles: RolesRecord,
-        /// Keys of authors that these roots vouch for, since the ones before are lost or stolen.
+        /// Keys of authors that the root keys vouch for, because the author's previous key is lost or stolen.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         #[schema(with = "BTreeMap<String, OverrideRecord>")]
         authors: BTreeMap<Identity, OverrideRecord>,
     }
 
-    /// Which source a root is of; never changes.
+    /// The source that a root belongs to; the id never changes.
     struct SourceRecord {
-        /// Tells sources apart, of lower-case letters, digits, `-` and `.`.
-        id: String,
-        /// What users read.
+        /// Distinguishes sources; lower-case letters, digits, `-` and `.`.
+        id: SourceId,
+        /// The name that users see.
         name: String,
     }
 
     /// The keys of all roles.
     struct RolesRecord {
-        /// Names the keys; kept offline.
+        /// Signs roots; its keys are kept offline.
         root: RoleRecord,
-        /// Says every few days what the newest files are.
+        /// Signs timestamps, every few days.
         timestamp: RoleRecord,
-        /// Says which plugins there are.
+        /// Signs the list of plugins.
         index: RoleRecord,
-        /// Says which must not run.
+        /// Signs the list of revoked versions.
         revocations: RoleRecord,
     }
 
     /// The keys of one role.
+    #[derive(PartialEq, Eq)]
     struct RoleRecord {
         /// Minisign public keys.
-        #[schema(with = "Vec<String>")]
-        keys: Vec<KeyText>,
-        /// How many of them must sign.
+        keys: Vec<PublicKey>,
+        /// How many of the keys must sign a document.
         threshold: usize,
     }
 
-    /// A root's word on the key of an author.
+    /// A root's statement that an author uses another key.
     struct OverrideRecord {
-        /// The key.
-        #[serde(with = "text")]
-        #[schema(with = "String")]
+        /// The author's key.
         key: PublicKey,
-        /// Why; users read it.
+        /// The reason, shown to users.
         reason: String,
     }
 
-    /// `timestamp.<seq>.json`: which files are the newest. Its signature, `timestamp.minisig`, is the one file of a source
-    /// that is ever replaced.
+    /// `timestamp.<seq>.json`: the newest files of a source. Its signature, `timestamp.minisig`, is the only file of a
+    /// source whose content changes.
     struct TimestampRecord {
         /// The version of the format.
         spec: String,
-        /// Grows.
+        /// Higher than that of every timestamp before it.
         seq: u64,
-        /// When it was made.
+        /// When it was signed.
         #[schema(with = "String")]
         issued: Timestamp,
-        /// From when on it says nothing.
+        /// Clients reject the timestamp from this time on.
         #[schema(with = "String")]
         expires: Timestamp,
         /// The newest root.
@@ -111,168 +107,167 @@ records! {
         revocations: FileRecord,
     }
 
-    /// A file by its number.
+    /// A file, identified by its number.
     struct NumberRecord {
-        /// The number.
+        /// The number of the file.
         seq: u64,
     }
 
-    /// A file by its number and its bytes.
+    /// A file, identified by its number and its content.
+    #[derive(Copy, PartialEq, Eq)]
     struct FileRecord {
-        /// The number.
+        /// The number of the file.
         seq: u64,
-        /// SHA-256 of its bytes, in hexadecimal digits.
-        #[serde(with = "text")]
+        /// SHA-256 of the file, in hexadecimal digits.
         #[schema(with = "String")]
         sha256: Digest,
-        /// How many they are.
+        /// The size of the file in bytes.
         size: u64,
     }
 
-    /// `index.<seq>.json`: which plugins there are. Written without spaces and with sorted keys, so that a merge patch
+    /// `index.<seq>.json`: the plugins of a source. Written without spaces and with sorted keys, so that a merge patch
     /// (RFC 7396) of the index before it, `diff/<from>-<to>.json`, gives exactly these bytes.
     struct IndexRecord {
         /// The version of the format.
         spec: String,
-        /// Grows.
+        /// Higher than that of every index before it.
         seq: u64,
-        /// From when on nobody shall believe it.
+        /// Clients reject the index from this time on.
         #[schema(with = "String")]
         expires: Timestamp,
-        /// The plugins.
-        #[schema(with = "BTreeMap<String, PluginRecord>")]
-        plugins: BTreeMap<Identity, PluginRecord>,
+        /// The plugins by their identities.
+        #[schema(with = "BTreeMap<String, Plugin>")]
+        plugins: BTreeMap<Identity, Plugin>,
     }
 
-    /// A plugin of an index.
-    struct PluginRecord {
-        /// What users read.
+    /// A plugin of a source.
+    struct Plugin {
+        /// The name that users see.
         name: String,
-        /// What it is for.
+        /// What the plugin does.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         description: String,
-        /// Where to read more.
+        /// A page about the plugin. Only http and https URLs are shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         homepage: Option<String>,
-        /// Words to find it by.
+        /// Search terms.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tags: Vec<String>,
-        /// Who signs it.
-        author: AuthorRecord,
-        /// Its versions, in the order they came.
-        versions: Vec<EntryRecord>,
+        /// The author, who signs the packages.
+        author: Author,
+        /// The versions in the order of their publication.
+        versions: Vec<Entry>,
     }
 
-    /// Who signs a plugin.
-    struct AuthorRecord {
-        /// What users read.
+    /// The author of a plugin.
+    struct Author {
+        /// The name that users see.
         name: String,
         /// The key that signs packages now.
-        #[serde(with = "text")]
-        #[schema(with = "String")]
         key: PublicKey,
-        /// The keys before it, the oldest first.
+        /// How the author's key changed, the oldest change first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rotations: Vec<RotationRecord>,
     }
 
-    /// An author's key says that another one follows it.
+    /// A change of an author's key, signed with the old one.
     struct RotationRecord {
-        /// The key that says so.
-        #[serde(with = "text")]
-        #[schema(with = "String")]
+        /// The old key.
         from: PublicKey,
-        /// The key that follows.
-        #[serde(with = "text")]
-        #[schema(with = "String")]
+        /// The new key.
         to: PublicKey,
-        /// Two lines of a minisign signature of the trusted comment, which is
+        /// The second and fourth line of a minisign signature of the trusted comment, which is
         /// `svc-market v1 role=author plugin=<identity> from=<key> to=<key>`.
-        #[serde(with = "text")]
-        #[schema(with = "String")]
         signature: Compact,
     }
 
     /// A version of a plugin.
-    struct EntryRecord {
+    struct Entry {
         /// The version.
-        #[serde(with = "text")]
         #[schema(with = "String")]
         version: Version,
-        /// Grows with every version of the plugin that is added, and stands for one package for ever.
+        /// The number of the version. It is never given to another package.
         seq: u64,
-        /// SHA-256 of the package.
-        #[serde(with = "text")]
+        /// SHA-256 of the package, in hexadecimal digits.
         #[schema(with = "String")]
         sha256: Digest,
-        /// Its size in bytes.
+        /// The size of the package in bytes.
         size: u64,
-        /// Where it is: paths of this source, or https URLs.
+        /// Where to download the package: paths below the source, or https URLs.
         mirrors: Vec<String>,
-        /// The oldest host that it runs on.
-        #[serde(default, with = "text::optional", skip_serializing_if = "Option::is_none")]
+        /// The oldest version of the service that can run it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(with = "Option<String>")]
         min_host: Option<Version>,
         /// The version of the plugin interface that it uses.
-        #[serde(with = "text")]
-        #[schema(with = "String")]
         abi: Abi,
-        /// What it asks for, as in `plugin.json`.
+        /// The permissions in its `plugin.json`.
         #[schema(with = "serde_json::Value")]
         permissions: Box<RawValue>,
         /// Digest of the functions that its code imports.
-        #[serde(default, with = "text::optional", skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(with = "Option<String>")]
         imports_digest: Option<Digest>,
         /// When it was added.
         #[schema(with = "String")]
         published: Timestamp,
-        /// Two lines of the author's minisign signature of the package. Its trusted comment is
+        /// The second and fourth line of the author's minisign signature of the package. Its trusted comment is
         /// `svc-market v1 role=package plugin=<identity> version=<version> sha256=<hex>`.
-        #[serde(with = "text")]
-        #[schema(with = "String")]
         signature: Compact,
-        /// How many recorded exchanges it brings to try it with.
+        /// The number of recorded exchanges in the package, with which an update is tried before it is installed.
         #[serde(default)]
         fixtures: u32,
-        /// Why nobody shall install it any more.
+        /// Why the version is no longer offered, if it was withdrawn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         yanked: Option<String>,
     }
 
-    /// `revocations.<seq>.json`: what must not run.
+    /// `revocations.<seq>.json`: the versions that must not run.
     struct RevocationsRecord {
         /// The version of the format.
         spec: String,
-        /// Grows.
+        /// Higher than that of every list before it.
         seq: u64,
-        /// What is revoked.
-        items: Vec<RevocationRecord>,
+        /// The revocations.
+        items: Vec<Revocation>,
     }
 
-    /// Something that is revoked.
-    struct RevocationRecord {
-        /// Which plugin.
-        #[serde(with = "text")]
+    /// A revocation of versions of a plugin.
+    #[derive(PartialEq, Eq, Hash)]
+    struct Revocation {
+        /// The plugin.
         #[schema(with = "String")]
         identity: Identity,
-        /// Which of its versions.
+        /// The versions; all of them if the range is empty.
         #[serde(default)]
-        versions: RangeRecord,
-        /// Which package only, if not all of these versions.
-        #[serde(default, with = "text::optional", skip_serializing_if = "Option::is_none")]
+        versions: VersionRange,
+        /// Restricts the revocation to the package with this SHA-256.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(with = "Option<String>")]
         sha256: Option<Digest>,
-        /// How bad it is.
+        /// How dangerous they are.
         level: Level,
-        /// Why; users read it.
+        /// The reason, shown to users.
         reason: String,
-        /// Since when.
+        /// When they were revoked.
         #[schema(with = "String")]
         since: Timestamp,
     }
 
-    /// `META/files.json` of a package: every other file of it, by its path.
+    /// A range of versions, in the order of semantic versions. An empty one contains every version.
+    #[derive(Default, PartialEq, Eq, Hash)]
+    struct VersionRange {
+        /// The first version of the range.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(with = "Option<String>")]
+        from: Option<Version>,
+        /// The first version after the range.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(with = "Option<String>")]
+        before: Option<Version>,
+    }
+
+    /// `META/files.json` of a package: every other file of the package, by its path.
     struct FilesRecord {
         /// The version of the format.
         spec: String,
@@ -280,35 +275,56 @@ records! {
         files: BTreeMap<String, ContentRecord>,
     }
 
-    /// The bytes of a file.
+    /// The content of a file.
+    #[derive(PartialEq, Eq)]
     struct ContentRecord {
-        /// SHA-256 of them.
-        #[serde(with = "text")]
+        /// SHA-256 of the file, in hexadecimal digits.
         #[schema(with = "String")]
         sha256: Digest,
-        /// How many they are.
+        /// The size of the file in bytes.
         size: u64,
     }
 }
 
-/// A range of versions, in the order of semantic versions. All of them if it is empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RangeRecord {
-    /// The first one.
-    #[serde(default, with = "text::optional", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
-    pub from: Option<Version>,
-    /// The first one that is no longer in it.
-    #[serde(default, with = "text::optional", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
-    pub before: Option<Version>,
+impl RolesRecord {
+    /// The keys of `role`.
+    pub fn of(&self, role: Role) -> &RoleRecord {
+        match role {
+            Role::Root => &self.root,
+            Role::Timestamp => &self.timestamp,
+            Role::Index => &self.index,
+            Role::Revocations => &self.revocations,
+        }
+    }
+
+    /// The keys of `role`, to be changed.
+    pub fn of_mut(&mut self, role: Role) -> &mut RoleRecord {
+        match role {
+            Role::Root => &mut self.root,
+            Role::Timestamp => &mut self.timestamp,
+            Role::Index => &mut self.index,
+            Role::Revocations => &mut self.revocations,
+        }
+    }
 }
 
-/// A key in a list of keys.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct KeyText(#[serde(with = "text")] pub PublicKey);
+impl FileRecord {
+    /// Identifies file number `seq` with these bytes.
+    pub fn of(seq: u64, bytes: &[u8]) -> Self {
+        let ContentRecord { sha256, size } = ContentRecord::of(bytes);
+        Self { seq, sha256, size }
+    }
+}
+
+impl ContentRecord {
+    /// Identifies these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self {
+            sha256: Digest::of(bytes),
+            size: bytes.len() as u64,
+        }
+    }
+}
 
 /// The bytes of `record` as files hold them: without spaces, keys sorted.
 pub fn to_bytes(record: &impl Serialize) -> Vec<u8> {

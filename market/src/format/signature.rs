@@ -109,8 +109,8 @@ fn split(signatures: &[u8]) -> Vec<String> {
     lines.chunks(LINES).map(|lines| lines.join("\n")).collect()
 }
 
-/// The number that the first of `signatures` claims to be for, before anything is checked: with it, the document is asked
-/// for.
+/// The number that the first of `signatures` claims to be for, before anything is checked: with it, the document is
+/// asked for.
 pub fn claimed_sequence(signatures: &[u8], role: Role) -> Option<u64> {
     let first = split(signatures).into_iter().next()?;
     let comment = first.lines().find_map(|line| line.strip_prefix(TRUSTED))?;
@@ -187,3 +187,5 @@ impl fmt::Display for Compact {
         f.write_str(&self.0)
     }
 }
+
+plugin_package::text_in_json!(Compact);

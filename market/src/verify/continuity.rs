@@ -1,5 +1,5 @@
-//! What an index may not do to the one before it: lose a plugin, give a number to another package, or put somebody else
-//! in an author's place. With this, whoever steals the key of the index cannot replace what is installed.
+//! Compares an index with the one before it. An index must not lose a plugin, give a version's number to another
+//! package or replace an author's key by itself. So a thief of the index key cannot replace what is installed.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,12 +7,10 @@ use semver::Version;
 use serde::Deserialize;
 
 use super::{AuthorChange, Changes, Consent, VerifyError};
-use crate::{
-    Digest, Identity, Index, Pin, Plugin, PublicKey, Revocations, Role, Root, SourceState,
-    format::{json, text},
-};
+use crate::{Digest, Identity, Index, Pin, Plugin, PublicKey, Revocations, Role, Root, SourceState, format::json};
 
-/// As much of the index before as is compared; the rest of it is not held twice.
+/// The parts of the previous index that are compared. Parsing no more keeps the memory of a refresh near that of one
+/// index.
 #[derive(Deserialize, Default)]
 struct Known {
     plugins: BTreeMap<Identity, KnownPlugin>,
@@ -26,16 +24,13 @@ struct KnownPlugin {
 
 #[derive(Deserialize)]
 struct KnownAuthor {
-    #[serde(with = "text")]
     key: PublicKey,
 }
 
 #[derive(Deserialize)]
 struct KnownEntry {
-    #[serde(with = "text")]
     version: Version,
     seq: u64,
-    #[serde(with = "text")]
     sha256: Digest,
 }
 
@@ -98,7 +93,7 @@ fn author_change(
     let follows_old = author.follows(identity, from);
     let by = match root.author(identity) {
         None if follows_old => Consent::Author,
-        // The root's word counts more than that of a key which may be stolen.
+        // If the root names a key, the chain must lead through it: the previous key may be stolen.
         Some((key, _)) if follows_old && author.follows(identity, *key) => Consent::Author,
         Some((key, reason)) if author.follows(identity, *key) => Consent::Root(reason.to_owned()),
         _ => return Err(VerifyError::OtherAuthor(identity.clone())),
@@ -111,7 +106,7 @@ fn author_change(
     }))
 }
 
-/// A number that was seen stands for the same package, and what is new has a higher number than all that was listed.
+/// Known numbers belong to the same packages as before, and new versions have higher numbers than all known ones.
 fn check_numbers(
     identity: &Identity,
     plugin: &Plugin,

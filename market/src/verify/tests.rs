@@ -6,11 +6,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Freshness, StoredState, VerifiedPackage,
+    Author, Entry, Freshness, Plugin, StoredState, VerifiedPackage, VersionRange,
     format::{
         record::{
-            self, AuthorRecord, EntryRecord, FileRecord, KeyText, NumberRecord, OverrideRecord, PluginRecord,
-            RangeRecord, RevocationRecord, RoleRecord, RolesRecord, RotationRecord, SPEC, SourceRecord,
+            self, FileRecord, NumberRecord, OverrideRecord, RoleRecord, RolesRecord, RotationRecord, SPEC, SourceRecord,
         },
         signature::Compact,
     },
@@ -43,11 +42,11 @@ impl Pair {
     }
 }
 
-pub(crate) fn now() -> Time {
+pub(crate) fn now() -> Timestamp {
     "2026-11-21T12:00:00Z".parse().unwrap()
 }
 
-fn days(days: i64) -> Time {
+fn days(days: i64) -> Timestamp {
     now() + SignedDuration::from_hours(24 * days)
 }
 
@@ -71,7 +70,7 @@ pub(crate) struct World {
 
 fn role(keys: &[&Pair], threshold: usize) -> RoleRecord {
     RoleRecord {
-        keys: keys.iter().map(|key| KeyText(key.public())).collect(),
+        keys: keys.iter().map(|key| key.public()).collect(),
         threshold,
     }
 }
@@ -86,7 +85,7 @@ impl World {
             seq: 1,
             expires: days(365),
             source: SourceRecord {
-                id: "main".to_owned(),
+                id: "main".parse().unwrap(),
                 name: "Main".to_owned(),
             },
             roles: RolesRecord {
@@ -97,11 +96,7 @@ impl World {
             },
             authors: std::collections::BTreeMap::new(),
         };
-        let nothing = FileRecord {
-            seq: 1,
-            sha256: Digest::of(b""),
-            size: 0,
-        };
+        let nothing = FileRecord::of(1, b"");
         let mut world = Self {
             root,
             timestamp: TimestampRecord {
@@ -110,7 +105,7 @@ impl World {
                 issued: now(),
                 expires: days(7),
                 root: NumberRecord { seq: 1 },
-                index: nothing.clone(),
+                index: nothing,
                 revocations: nothing,
             },
             index: IndexRecord {
@@ -136,14 +131,14 @@ impl World {
     }
 
     /// Adds a version; its package is its name.
-    pub(crate) fn add(&mut self, name: &str, version: &str) -> &mut EntryRecord {
+    pub(crate) fn add(&mut self, name: &str, version: &str) -> &mut Entry {
         let (id, author) = (identity(name), self.author.clone());
-        let plugin = self.index.plugins.entry(id.clone()).or_insert_with(|| PluginRecord {
+        let plugin = self.index.plugins.entry(id.clone()).or_insert_with(|| Plugin {
             name: name.to_owned(),
             description: String::new(),
             homepage: None,
             tags: Vec::new(),
-            author: AuthorRecord {
+            author: Author {
                 name: "Acme".to_owned(),
                 key: author.public(),
                 rotations: Vec::new(),
@@ -158,7 +153,7 @@ impl World {
             version: &version,
             sha256,
         };
-        plugin.versions.push(EntryRecord {
+        plugin.versions.push(Entry {
             seq: plugin.versions.len() as u64 + 1,
             sha256,
             size: bytes.len() as u64,
@@ -186,12 +181,12 @@ impl World {
         VerifiedPackage::new(bytes.into(), &id, entry, &plugin.author.key).unwrap()
     }
 
-    fn plugin(&mut self, name: &str) -> &mut PluginRecord {
+    fn plugin(&mut self, name: &str) -> &mut Plugin {
         self.index.plugins.get_mut(&identity(name)).unwrap()
     }
 
-    fn revoke(&mut self, name: &str, versions: RangeRecord, level: crate::Level) {
-        self.revocations.items.push(RevocationRecord {
+    fn revoke(&mut self, name: &str, versions: VersionRange, level: crate::Level) {
+        self.revocations.items.push(Revocation {
             identity: identity(name),
             versions,
             sha256: None,
@@ -203,13 +198,8 @@ impl World {
 
     /// Makes the timestamp name the present files.
     fn stamp(&mut self) {
-        let file = |seq, bytes: &[u8]| FileRecord {
-            seq,
-            sha256: Digest::of(bytes),
-            size: bytes.len() as u64,
-        };
-        self.timestamp.index = file(self.index.seq, &record::to_bytes(&self.index));
-        self.timestamp.revocations = file(self.revocations.seq, &record::to_bytes(&self.revocations));
+        self.timestamp.index = FileRecord::of(self.index.seq, &record::to_bytes(&self.index));
+        self.timestamp.revocations = FileRecord::of(self.revocations.seq, &record::to_bytes(&self.revocations));
         self.timestamp.root.seq = self.root.seq;
     }
 
@@ -259,7 +249,7 @@ impl World {
         self.offer_at(state, &[], now())
     }
 
-    fn offer_at(&self, state: &SourceState, roots: &[Signed], now: Time) -> Result<Refreshed, VerifyError> {
+    fn offer_at(&self, state: &SourceState, roots: &[Signed], now: Timestamp) -> Result<Refreshed, VerifyError> {
         heads(state, roots, &self.signed_timestamp(), now)?.complete(&self.parts())
     }
 
@@ -307,7 +297,7 @@ fn an_honest_source_is_believed_and_tells_what_is_new() {
     assert_eq!(client.freshness(now()), Freshness::Fresh(days(7)));
     world.add("one@acme", "1.1.0");
     world.add("two@acme", "0.1.0");
-    world.revoke("one@acme", RangeRecord::default(), crate::Level::Deprecated);
+    world.revoke("one@acme", VersionRange::default(), crate::Level::Deprecated);
     let changes = world.refresh(&client).changes;
     assert_eq!(changes.added, [identity("two@acme")]);
     assert_eq!(changes.versions, [(identity("one@acme"), Version::new(1, 1, 0))]);
@@ -414,7 +404,7 @@ fn a_clock_that_was_set_back_does_not_make_old_files_new() {
     world.timestamp.seq = 3;
     world.timestamp.issued = days(1);
     world.timestamp.expires = days(8);
-    let past: Time = "2001-01-01T00:00:00Z".parse().unwrap();
+    let past: Timestamp = "2001-01-01T00:00:00Z".parse().unwrap();
     assert_eq!(
         refused(world.offer_at(&client, &[], past)),
         VerifyError::Expired(Role::Timestamp, days(8))
@@ -597,7 +587,7 @@ fn a_threshold_is_not_met_by_one_key_twice() {
         .decode(key.public().to_string().as_bytes())
         .unwrap();
     twin[2] ^= 1;
-    world.root.roles.root.keys[1] = KeyText(data_encoding::BASE64.encode(&twin).parse().unwrap());
+    world.root.roles.root.keys[1] = data_encoding::BASE64.encode(&twin).parse().unwrap();
     let root = world.sign_root(&[key, &world.root_keys[2]]);
     let error = refused(world.offer_at(&client, &[root], now()));
     assert_eq!(
@@ -675,7 +665,7 @@ fn a_source_stays_the_same_source() {
     let mut world = World::new();
     let client = world.client();
     world.root.seq = 2;
-    world.root.source.id = "other".to_owned();
+    world.root.source.id = "other".parse().unwrap();
     let root = world.sign_root(&[&world.root_keys[0], &world.root_keys[1]]);
     assert_eq!(
         refused(world.offer_at(&client, &[root], now())),
@@ -719,7 +709,7 @@ fn a_plugin_cannot_vanish_unless_it_is_revoked() {
         refused(world.offer(&client)),
         VerifyError::Vanished(identity("one@acme"))
     );
-    let some = RangeRecord {
+    let some = VersionRange {
         from: None,
         before: Some(Version::new(1, 0, 1)),
     };
@@ -729,7 +719,7 @@ fn a_plugin_cannot_vanish_unless_it_is_revoked() {
         refused(world.offer(&client)),
         VerifyError::Vanished(identity("one@acme"))
     );
-    world.revoke("one@acme", RangeRecord::default(), crate::Level::Deprecated);
+    world.revoke("one@acme", VersionRange::default(), crate::Level::Deprecated);
     world.stamp();
     assert_eq!(world.offer(&client).unwrap().changes.removed, [identity("one@acme")]);
 }
@@ -757,7 +747,7 @@ fn a_number_never_stands_for_another_package() {
     client.pin(&world.downloaded("one@acme"));
     let mut forgetful = world.clone();
     forgetful.index.plugins.remove(&identity("one@acme"));
-    forgetful.revoke("one@acme", RangeRecord::default(), crate::Level::Deprecated);
+    forgetful.revoke("one@acme", VersionRange::default(), crate::Level::Deprecated);
     forgetful.add("two@acme", "1.0.0");
     let client = forgetful.refresh(&client).state;
     for (version, is_other) in [("1.1.0", false), ("1.2.0", true)] {
@@ -791,7 +781,7 @@ fn an_installed_plugin_keeps_its_author_although_the_list_lost_it() {
     let mut client = world.client();
     client.pin(&world.downloaded("one@acme"));
     world.index.plugins.remove(&identity("one@acme"));
-    world.revoke("one@acme", RangeRecord::default(), crate::Level::Deprecated);
+    world.revoke("one@acme", VersionRange::default(), crate::Level::Deprecated);
     let client = world.refresh(&client).state;
     world.author = Pair::new();
     world.add("one@acme", "6.6.6").seq = 2;
@@ -962,7 +952,7 @@ fn long_files_are_refused_before_they_are_read() {
         VerifyError::TooLarge(Role::Root)
     );
     let mut huge = world;
-    huge.timestamp.index.size = crate::MAX_INDEX_BYTES + 1;
+    huge.timestamp.index.size = MAX_INDEX_BYTES + 1;
     assert!(matches!(
         refused(huge.offer(&client)),
         VerifyError::Invalid(Role::Timestamp, _)
@@ -1175,7 +1165,7 @@ proptest! {
         static WORLD: std::sync::LazyLock<(World, SourceState)> = std::sync::LazyLock::new(|| {
             let mut world = World::new();
             let client = world.client();
-            world.revoke("one@acme", RangeRecord::default(), crate::Level::Deprecated);
+            world.revoke("one@acme", VersionRange::default(), crate::Level::Deprecated);
             world.publish();
             (world, client)
         });

@@ -7,6 +7,7 @@ use std::{
 };
 
 use market::{AuthorSignature, Identity, PublicKey, record::RotationRecord, signature::Purpose};
+use private_files::FileError;
 
 use crate::{Package, SigningKey, ToolError, package::beside};
 
@@ -14,9 +15,9 @@ use crate::{Package, SigningKey, ToolError, package::beside};
 /// beside it. Idempotent: signing again with the same key gives the same archive.
 pub fn sign(path: &Path, key: &SigningKey) -> Result<Package, ToolError> {
     let package = Package::read(path)?.sign(key)?;
-    fs::write(path, &package.bytes).map_err(ToolError::io("write", path))?;
+    fs::write(path, &package.bytes).map_err(FileError::at("write", path))?;
     let signature = key.sign(&package.bytes, package.purpose());
-    fs::write(beside(path), signature).map_err(ToolError::io("write", beside(path)))?;
+    fs::write(beside(path), signature).map_err(FileError::at("write", beside(path)))?;
     Ok(package)
 }
 
@@ -29,7 +30,9 @@ pub fn verify(path: &Path, key: Option<PublicKey>) -> Result<(Package, PublicKey
         return Err(ToolError::Refused(format!("the package is signed by {named}")));
     }
     if package.verify_files()? == AuthorSignature::Unsigned {
-        return Err(ToolError::Archive("it is not signed".to_owned()));
+        return Err(ToolError::Archive(
+            "it is not signed; sign it with svc plugin sign".to_owned(),
+        ));
     }
     package.signature_beside(path, &named)?;
     Ok((package, named))
@@ -39,12 +42,12 @@ pub fn verify(path: &Path, key: Option<PublicKey>) -> Result<(Package, PublicKey
 /// packages to a source. Returns the path of the copy.
 pub fn hand_in(path: &Path, folder: &Path) -> Result<PathBuf, ToolError> {
     let (package, _) = verify(path, None)?;
-    fs::create_dir_all(folder).map_err(ToolError::io("create", folder))?;
+    fs::create_dir_all(folder).map_err(FileError::at("make", folder))?;
     let target = folder.join(format!("{}-{}.zip", package.identity(), package.version()));
     // The signature first: the package is never there without it.
     let copies = [(beside(path), beside(&target)), (path.to_owned(), target.clone())];
     for (from, to) in copies {
-        fs::copy(&from, &to).map_err(ToolError::io("write", &to))?;
+        fs::copy(&from, &to).map_err(FileError::at("write", &to))?;
     }
     Ok(target)
 }

@@ -1,4 +1,4 @@
-//! The commands for maintainers of a source and for authors of plugins, to be part of a command line.
+//! The commands of maintainers of sources and of plugin authors: their arguments, and what they print.
 
 use std::{
     io::Write,
@@ -9,9 +9,10 @@ use std::{
 
 use jiff::Timestamp;
 use market::{
-    Digest, Folder, Identity, Level, Link, Origin, OriginError, PublicKey, Role, SourceState, path,
-    record::{OverrideRecord, RangeRecord, RevocationRecord},
+    Digest, Folder, Identity, Level, Link, Origin, OriginError, PublicKey, Revocation, Role, SourceState, VersionRange,
+    path, record::OverrideRecord,
 };
+use private_files::FileError;
 use semver::Version;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -24,22 +25,22 @@ use crate::{
     serve,
 };
 
-/// What reaches the source at a URL.
+/// Opens the source at a URL.
 pub type Origins<'a> = &'a (dyn Fn(&Url) -> Result<Arc<dyn Origin>, OriginError> + Sync);
 
-/// What commands need from whoever runs them.
+/// What the caller supplies to commands.
 pub struct Surroundings<'a> {
-    /// Where answers go.
+    /// The output of the commands.
     pub out: &'a mut (dyn Write + Send),
-    /// Who knows passphrases.
+    /// The source of passphrases.
     pub passphrases: &'a (dyn Passphrases + Sync),
-    /// What reaches sources that are somewhere else.
+    /// Opens sources that are not local folders.
     pub origins: Origins<'a>,
-    /// What knows what the code of packages imports.
+    /// Computes the digest of the imports of a package.
     pub imports: Imports<'a>,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
-    /// Ends a command that goes on until it is told to stop.
+    /// Ends `serve`, which runs until this is cancelled.
     pub stop: CancellationToken,
 }
 
@@ -68,7 +69,7 @@ impl Surroundings<'_> {
         if unprotected { &Fixed(None) } else { self.passphrases }
     }
 
-    /// A folder, or a URL.
+    /// The origin at `place`, which is a URL or a folder.
     fn origin(&self, place: &str) -> Result<Arc<dyn Origin>, ToolError> {
         let Ok(url) = place.parse::<Url>() else {
             return Ok(Arc::new(Folder::new(place)));
@@ -77,223 +78,207 @@ impl Surroundings<'_> {
     }
 }
 
-/// A command for whoever maintains a source of plugins.
+/// A command for maintainers of a source of plugins.
 #[derive(Debug, clap::Subcommand)]
 pub enum MarketCommand {
-    /// Make a source and its keys
+    /// Create a source and its keys
     Init(InitArgs),
-    /// Make a key
+    /// Create a key
     Key(KeyArgs),
-    /// Add signed packages to the index, or only sign it for longer
+    /// Add signed packages to the index; without packages, renew its signature
     Add(AddArgs),
-    /// Take a version back, so that nobody installs it any more
+    /// Withdraw a version, so that it cannot be installed any more; installed ones keep running
     Withdraw(WithdrawArgs),
-    /// Say that versions are dangerous; installed ones that do harm stop
+    /// Revoke dangerous versions; installed ones are stopped if they are malicious
     Revoke(RevokeArgs),
-    /// Take the revocations of a plugin back
+    /// Remove all revocations of a plugin
     Pardon(PardonArgs),
-    /// Change the keys of a role, or sign the root for another year
+    /// Change the keys of a role; without changes, renew the root for another year
     Rotate(RotateArgs),
-    /// Name the key of an author who lost the one before
+    /// Set the key of an author whose previous key is lost or stolen
     Vouch(VouchArgs),
-    /// Make visible what was signed; at least every few days
+    /// Publish all signed changes; repeat at least weekly, because clients reject an older timestamp
     Publish(PublishArgs),
-    /// Serve the folder over HTTP, to try it
+    /// Serve the folder over HTTP, for tests
     Serve(ServeArgs),
-    /// Copy a source, checked, into a folder
+    /// Verify a source and copy it into a folder
     Mirror(MirrorArgs),
-    /// Check a source and all its packages as a client does
+    /// Verify a source and all its packages as a client does
     Verify(VerifyArgs),
 }
 
-/// Makes a source.
+/// Arguments of `init`.
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
-    /// The folder to publish from
+    /// The folder to publish from; created if it is missing
     folder: PathBuf,
-    /// What the source is called by programs, for ever: lower-case letters, digits, '-' and '.'
-    #[arg(long)]
-    id: String,
-    /// What the source is called by people
-    #[arg(long)]
-    name: String,
-    /// Where the keys are put; never in the folder
-    #[arg(long, value_name = "FOLDER")]
-    keys: PathBuf,
-    /// Leave new keys without a passphrase
+    #[command(flatten)]
+    source: Init,
+    /// Create the keys without a passphrase
     #[arg(long)]
     unprotected: bool,
 }
 
-/// Makes a key.
+/// Arguments of `key` and `keygen`.
 #[derive(Debug, clap::Args)]
 pub struct KeyArgs {
-    /// The file; the public key is put beside it, in FILE.pub
+    /// The file for the private key; the public key is written to FILE.pub
     file: PathBuf,
-    /// Leave it without a passphrase
+    /// Create the key without a passphrase
     #[arg(long)]
     unprotected: bool,
 }
 
-/// Adds packages.
+/// Arguments of `add`.
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// The folder of the source
     folder: PathBuf,
-    /// Packages, each with its signature in FILE.minisig
+    /// Packages, each with its signature in FILE.minisig beside it
     packages: Vec<PathBuf>,
-    /// The key of the index
+    /// The private key of the index
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    /// The author's statement that another key follows
+    /// The author's statement of a new key, made with "svc plugin handover"
     #[arg(long, value_name = "FILE")]
     handover: Option<PathBuf>,
 }
 
-/// Takes a version back.
+/// Arguments of `withdraw`.
 #[derive(Debug, clap::Args)]
 pub struct WithdrawArgs {
     /// The folder of the source
     folder: PathBuf,
-    /// The plugin
+    /// The plugin, as name@author
     identity: Identity,
-    /// Its version
+    /// The version of the plugin
     #[arg(id = "withdrawn", value_name = "VERSION")]
     version: Version,
-    /// What users read
+    /// The reason, shown to users
     #[arg(long)]
     reason: String,
-    /// The key of the index
+    /// The private key of the index
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
 }
 
-/// Revokes versions.
+/// Arguments of `revoke`.
 #[derive(Debug, clap::Args)]
 pub struct RevokeArgs {
     /// The folder of the source
     folder: PathBuf,
-    /// The plugin
+    /// The plugin, as name@author
     identity: Identity,
-    /// From this version on
+    /// The first version to revoke [default: the oldest]
     #[arg(long, value_name = "VERSION")]
     from: Option<Version>,
-    /// Up to, and without, this version
+    /// The first version that is not revoked any more [default: none]
     #[arg(long, value_name = "VERSION")]
     before: Option<Version>,
-    /// Only the package with this digest
+    /// Revoke only the package with this SHA-256
     #[arg(long)]
     sha256: Option<Digest>,
-    /// How bad it is
-    #[arg(long, value_parser = level)]
+    /// The level: deprecated (notice), vulnerable (no installation) or malicious (no installation, stopped)
+    #[arg(long)]
     level: Level,
-    /// What users read
+    /// The reason, shown to users
     #[arg(long)]
     reason: String,
-    /// The key of the revocations
+    /// The private key of the revocations
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
 }
 
-fn level(text: &str) -> Result<Level, String> {
-    match text {
-        "deprecated" => Ok(Level::Deprecated),
-        "vulnerable" => Ok(Level::Vulnerable),
-        "malicious" => Ok(Level::Malicious),
-        _ => Err("a level is deprecated, vulnerable or malicious".to_owned()),
-    }
-}
-
-/// Takes revocations back.
+/// Arguments of `pardon`.
 #[derive(Debug, clap::Args)]
 pub struct PardonArgs {
     /// The folder of the source
     folder: PathBuf,
-    /// The plugin
+    /// The plugin, as name@author
     identity: Identity,
-    /// The key of the revocations
+    /// The private key of the revocations
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
 }
 
-/// Changes keys.
+/// Arguments of `rotate`.
 #[derive(Debug, clap::Args)]
 pub struct RotateArgs {
     /// The folder of the source
     folder: PathBuf,
     /// The role: root, timestamp, index or revocations
     role: Role,
-    /// A key file that begins to speak
+    /// A private key to add to the role
     #[arg(long, value_name = "FILE")]
     add: Vec<PathBuf>,
-    /// A public key that speaks no more
+    /// A public key to remove from the role
     #[arg(long, value_name = "KEY")]
     remove: Vec<PublicKey>,
-    /// Root keys, as many as must sign
+    /// A private root key; repeat it for as many keys as must sign
     #[arg(long = "root-key", value_name = "FILE", required = true)]
     root_keys: Vec<PathBuf>,
 }
 
-/// Names the key of an author.
+/// Arguments of `vouch`.
 #[derive(Debug, clap::Args)]
 pub struct VouchArgs {
     /// The folder of the source
     folder: PathBuf,
-    /// The plugin
+    /// The plugin, as name@author
     identity: Identity,
     /// The author's new public key
     key: PublicKey,
-    /// What users read
+    /// The reason, shown to users
     #[arg(long)]
     reason: String,
-    /// Root keys, as many as must sign
+    /// A private root key; repeat it for as many keys as must sign
     #[arg(long = "root-key", value_name = "FILE", required = true)]
     root_keys: Vec<PathBuf>,
 }
 
-/// Makes visible what was signed.
+/// Arguments of `publish`.
 #[derive(Debug, clap::Args)]
 pub struct PublishArgs {
     /// The folder of the source
     folder: PathBuf,
-    /// The key of the timestamp
+    /// The private key of the timestamp
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
 }
 
-/// Serves the folder.
+/// Arguments of `serve`.
 #[derive(Debug, clap::Args)]
 pub struct ServeArgs {
     /// The folder of the source
     folder: PathBuf,
-    /// Where to listen
+    /// The address to listen on
     #[arg(long, default_value = "127.0.0.1:17880")]
     address: SocketAddr,
 }
 
-/// Copies a source.
+/// Arguments of `mirror`.
 #[derive(Debug, clap::Args)]
 pub struct MirrorArgs {
     /// The URL or folder of the source
     source: String,
-    /// Where the copy is put
+    /// The folder for the copy
     folder: PathBuf,
-    /// A root key of the source
+    /// A public root key of the source
     #[arg(long, value_name = "KEY")]
     key: PublicKey,
 }
 
-/// Checks a source.
+/// Arguments of `verify`.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
     /// The URL or folder of the source
     source: String,
-    /// A root key of the source; a folder's own first root is believed without
+    /// A public root key of the source; a folder can be verified without, by its first root
     #[arg(long, value_name = "KEY")]
     key: Option<PublicKey>,
 }
 
-/// Carries out a maintainer's command.
+/// Executes a maintainer's command.
 pub async fn run_market(command: MarketCommand, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
     match command {
         MarketCommand::Init(args) => run_init(args, cx).await,
@@ -352,12 +337,7 @@ pub async fn run_market(command: MarketCommand, cx: &mut Surroundings<'_>) -> Re
 
 async fn run_init(args: InitArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
     let repository = Repository::open(&args.folder)?;
-    let spec = Init {
-        id: args.id,
-        name: args.name,
-        keys: args.keys,
-    };
-    let keys = init(&repository, &spec, cx.new_keys(args.unprotected), cx.now).await?;
+    let keys = init(&repository, &args.source, cx.new_keys(args.unprotected), cx.now).await?;
     cx.say(format_args!(
         "Users add the source with one of its root keys, and compare the key's fingerprint:"
     ))?;
@@ -379,7 +359,7 @@ fn run_add(args: &AddArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
         imports: cx.imports,
     };
     if let Some(path) = &args.handover {
-        let text = std::fs::read(path).map_err(ToolError::io("read", path))?;
+        let text = std::fs::read(path).map_err(FileError::at("read", path))?;
         let rotation = serde_json::from_slice(&text).map_err(|error| ToolError::Refused(error.to_string()))?;
         addition.rotation = Some(rotation);
     }
@@ -395,9 +375,9 @@ fn run_add(args: &AddArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
 
 fn run_revoke(args: RevokeArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
     let (repository, key) = (Repository::open(&args.folder)?, cx.key(&args.key)?);
-    let revocation = RevocationRecord {
+    let revocation = Revocation {
         identity: args.identity,
-        versions: RangeRecord {
+        versions: VersionRange {
             from: args.from,
             before: args.before,
         },
@@ -435,15 +415,15 @@ async fn run_vouch(args: VouchArgs, cx: &mut Surroundings<'_>) -> Result<(), Too
     ))
 }
 
-/// The first root of one's own folder.
+/// The state of a client that trusts the first root in a local folder.
 fn own_anchor(folder: &Path) -> Result<SourceState, ToolError> {
     let place = path::document(Role::Root, 1);
     let first = folder.join(&place);
-    let body = std::fs::read(&first).map_err(ToolError::io("read", &first))?;
+    let body = std::fs::read(&first).map_err(FileError::at("read", &first))?;
     SourceState::with_root(&body).map_err(|error| ToolError::source(place, &error))
 }
 
-/// What a maintainer tells users.
+/// Prints what users need to add the source.
 fn say_link(link: &Link, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
     cx.say(format_args!("Users add it with {link}"))?;
     cx.say(format_args!("and compare the fingerprint: {}", link.key.fingerprint()))
@@ -463,65 +443,65 @@ fn say_checked(checked: &Checked, cx: &mut Surroundings<'_>) -> Result<(), ToolE
 /// A command for authors of plugins.
 #[derive(Debug, clap::Subcommand)]
 pub enum AuthorCommand {
-    /// Make the key that signs your plugins
+    /// Create the key that signs your plugins
     Keygen(KeyArgs),
     /// Sign a package
     Sign(SignArgs),
-    /// Check the signatures of a package
+    /// Verify the signatures of a package
     Verify(VerifyPackageArgs),
-    /// Hand a signed package in, to the folder of a source's maintainer
+    /// Copy a signed package to the folder of a source's maintainer
     Publish(HandInArgs),
-    /// Say that another key of yours follows
+    /// Make a statement that another key signs your plugin from now on
     Handover(HandoverArgs),
 }
 
-/// Signs a package.
+/// Arguments of `sign`.
 #[derive(Debug, clap::Args)]
 pub struct SignArgs {
-    /// The package; its signature is put beside it, in FILE.minisig
+    /// The package; its signature is written to FILE.minisig beside it
     package: PathBuf,
-    /// Your key
+    /// Your private key
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
 }
 
-/// Checks a package.
+/// Arguments of `verify`.
 #[derive(Debug, clap::Args)]
 pub struct VerifyPackageArgs {
     /// The package
     package: PathBuf,
-    /// The author's public key, from somewhere else than the package
+    /// The author's public key, obtained independently of the package
     #[arg(long)]
     key: Option<PublicKey>,
 }
 
-/// Hands a package in.
+/// Arguments of `publish`.
 #[derive(Debug, clap::Args)]
 pub struct HandInArgs {
     /// The package
     package: PathBuf,
-    /// The folder
+    /// The folder to copy it to
     #[arg(long, value_name = "FOLDER")]
     into: PathBuf,
 }
 
-/// Hands over to another key.
+/// Arguments of `handover`.
 #[derive(Debug, clap::Args)]
 pub struct HandoverArgs {
-    /// The plugin
+    /// The plugin, as name@author
     identity: Identity,
-    /// The key that signed it until now
+    /// The private key that signed it until now
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    /// The public key that follows
+    /// The public key that signs it from now on
     #[arg(long, value_name = "KEY")]
     to: PublicKey,
-    /// Where the statement is put
+    /// The file for the statement
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
 }
 
-/// Carries out an author's command.
+/// Executes an author's command.
 pub fn run_author(command: AuthorCommand, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
     match command {
         AuthorCommand::Keygen(args) => keygen(&args, cx),
@@ -544,7 +524,7 @@ pub fn run_author(command: AuthorCommand, cx: &mut Surroundings<'_>) -> Result<(
         AuthorCommand::Handover(args) => {
             let record = author::hand_over(&args.identity, &cx.key(&args.key)?, args.to);
             let bytes = market::record::to_bytes(&record);
-            std::fs::write(&args.output, bytes).map_err(ToolError::io("write", &args.output))?;
+            std::fs::write(&args.output, bytes).map_err(FileError::at("write", &args.output))?;
             cx.say(format_args!(
                 "Give {} to the maintainer with your next package.",
                 args.output.display()

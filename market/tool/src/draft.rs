@@ -1,5 +1,5 @@
-//! What is about to be written, in its order. The client reads it as if it were there already; only what the client
-//! accepts is written.
+//! Changes of a repository that are not yet written. The client's own code reads a draft as if it were written already,
+//! so that only what clients accept is published.
 
 use jiff::Timestamp;
 use market::{
@@ -11,7 +11,7 @@ use market::{
 
 use crate::{Repository, SigningKey, ToolError};
 
-/// Files to write, over those of a repository.
+/// Files to write, in their order, and the repository below them.
 #[derive(Debug)]
 pub(crate) struct Draft<'r> {
     repository: &'r Repository,
@@ -32,11 +32,11 @@ impl<'r> Draft<'r> {
         self.files.push((place, bytes));
     }
 
-    /// A role's file and its signatures; the signatures come first, so that the file is never there without them.
+    /// Adds a document and its signatures. The signatures come first, so that the document is never without them.
     pub(crate) fn sign(&mut self, role: Role, seq: u64, body: Vec<u8>, keys: &[&SigningKey]) {
         let signatures = signatures(role, seq, &body, keys);
         if role == Role::Timestamp {
-            // Its signature names it, and so makes it visible.
+            // The signature has a fixed name and so makes the timestamp visible.
             self.put(path::document(role, seq), body);
             self.put(path::signatures(role, seq), signatures);
         } else {
@@ -45,49 +45,24 @@ impl<'r> Draft<'r> {
         }
     }
 
-    /// What a client makes of it at `time` that began with the first root.
+    /// Refreshes from the draft as two clients do at `time`: one that only knows the first root, and one that knows
+    /// what is published now. Returns what the second one sees.
     pub(crate) async fn check(&self, time: Timestamp) -> Result<Refreshed, ToolError> {
         let place = path::document(Role::Root, 1);
-        let drafted = self
-            .files
-            .iter()
-            .find(|(name, _)| *name == place)
-            .map(|(_, bytes)| bytes.clone());
-        let first = drafted.map_or_else(|| self.repository.read(&place), Ok)?;
-        let stranger = SourceState::with_root(&first).map_err(|error| ToolError::source(place, &error))?;
-        let present = [&self.below as &dyn Origin];
-        // Those who know what is published now must accept what follows, too.
-        let known = fetch::refresh(
-            Source {
-                state: &stranger,
-                origins: &present,
-            },
-            time,
-        )
-        .await;
-        let known = known.map_or_else(|_| stranger.clone(), |refreshed| refreshed.state);
-        let drafted = [self as &dyn Origin];
-        let refreshed = fetch::refresh(
-            Source {
-                state: &stranger,
-                origins: &drafted,
-            },
-            time,
-        )
-        .await;
-        refreshed.map_err(ToolError::Refresh)?;
-        let refreshed = fetch::refresh(
-            Source {
-                state: &known,
-                origins: &drafted,
-            },
-            time,
-        )
-        .await;
-        refreshed.map_err(ToolError::Refresh)
+        let drafted = self.files.iter().find(|(name, _)| *name == place);
+        let first = drafted.map_or_else(|| self.repository.read(&place), |(_, bytes)| Ok(bytes.clone()))?;
+        let new = SourceState::with_root(&first).map_err(|error| ToolError::source(place, &error))?;
+        let refresh = async |state: &SourceState, origin: &dyn Origin| {
+            let origins = &[origin];
+            fetch::refresh(Source { state, origins }, time).await
+        };
+        let known = refresh(&new, &self.below).await;
+        let known = known.map_or_else(|_| new.clone(), |refreshed| refreshed.state);
+        refresh(&new, self).await.map_err(ToolError::Refresh)?;
+        refresh(&known, self).await.map_err(ToolError::Refresh)
     }
 
-    /// Writes it, in its order.
+    /// Writes the files in their order.
     pub(crate) fn write(self) -> Result<(), ToolError> {
         self.files
             .iter()
@@ -95,7 +70,7 @@ impl<'r> Draft<'r> {
     }
 }
 
-/// Signatures of a role's file.
+/// Signatures of a document by all `keys`, one file after another.
 pub(crate) fn signatures(role: Role, seq: u64, body: &[u8], keys: &[&SigningKey]) -> Vec<u8> {
     let purpose = Purpose::Document {
         role,

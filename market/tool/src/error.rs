@@ -1,4 +1,4 @@
-//! Why a command of the market's tool was refused. Nothing was published then.
+//! The errors of the commands. After an error, nothing was published.
 
 use std::{io, path::PathBuf};
 
@@ -6,90 +6,78 @@ use market::{
     PackageError,
     fetch::{DownloadError, Failures, PlaceError, RefreshError},
 };
-use plugin_package::InvalidPackage;
+use private_files::FileError;
 
-/// Why a command was refused.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// A file or folder cannot be used.
-    #[error("cannot {act} {}", path.display())]
-    Io {
-        /// What was to be done.
-        act: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// A key file that is none, or a wrong passphrase.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The file is not a key file, or the passphrase is wrong.
     #[error("cannot use the key {}: {reason}", path.display())]
     Key {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// What is wrong with it.
         reason: String,
     },
-    /// No passphrase came.
+    /// The passphrase could not be read.
     #[error("cannot ask for a passphrase")]
     Passphrase(#[source] io::Error),
     /// A file of the source is damaged or missing.
     #[error("{place} of the source: {reason}")]
     Source {
-        /// Which.
+        /// The path of the file in the source.
         place: String,
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// The archive is no package.
+    /// The package is damaged or incomplete, or hosts would refuse to install it.
     #[error("the package cannot be used: {0}")]
     Archive(String),
-    /// Hosts would refuse to install the archive.
-    #[error("the package cannot be used: {0}")]
-    Unpack(#[from] InvalidPackage),
     /// The package's signature or its list of files is wrong.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// What was asked for would not be right.
+    /// The command contradicts the state of the source or of the package.
     #[error("{0}")]
     Refused(String),
-    /// No place of a source can be believed.
-    #[error("the source cannot be believed{}", reasons(.0))]
+    /// The verification of a source failed.
+    #[error("the source cannot be verified{}", reasons(.0))]
     Refresh(Failures),
-    /// A package is missing or wrong.
-    #[error("the source does not hold what it promises{}", places(.0))]
+    /// A package of the index is missing or wrong.
+    #[error("a package of the source is missing or wrong{}", places(.0))]
     Download(DownloadError),
-    /// Nothing can listen there.
+    /// The address cannot be bound.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Where.
+        /// The address.
         address: std::net::SocketAddr,
-        /// Why not.
+        /// The reason.
         #[source]
         source: io::Error,
     },
-    /// The answer cannot be printed.
+    /// The output cannot be written.
     #[error("cannot print")]
     Print(#[source] io::Error),
 }
 
-/// What kind of end an error is, for exit codes.
+/// The kind of an error, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The command cannot be carried out as given.
+    /// The command cannot be executed as given.
     Usage,
-    /// Something is not signed, not whole or not believed.
+    /// Something is unsigned, damaged or fails verification.
     Untrusted,
     /// A file cannot be read or written.
     Disk,
-    /// A server does not give what is asked for.
+    /// A server cannot be reached or refuses.
     Network,
 }
 
 impl ToolError {
-    pub(crate) fn io(act: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Io { act, path, source }
+    pub(crate) fn archive(reason: &impl ToString) -> Self {
+        Self::Archive(reason.to_string())
     }
 
     pub(crate) fn source(place: impl Into<String>, reason: &impl ToString) -> Self {
@@ -99,22 +87,20 @@ impl ToolError {
         }
     }
 
-    /// What kind of end it is.
+    /// The kind of the error.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Refused(_) | Self::Archive(_) | Self::Unpack(_) | Self::Key { .. } | Self::Passphrase(_) => {
-                Kind::Usage
-            }
+            Self::Refused(_) | Self::Archive(_) | Self::Key { .. } | Self::Passphrase(_) => Kind::Usage,
             Self::Package(_) | Self::Source { .. } => Kind::Untrusted,
             Self::Refresh(failures) if failures.0.iter().any(|error| !is_absence(error)) => Kind::Untrusted,
             Self::Download(error) if error.0.iter().any(|(_, error)| is_wrong(error)) => Kind::Untrusted,
-            Self::Io { .. } | Self::Print(_) => Kind::Disk,
+            Self::File(_) | Self::Print(_) => Kind::Disk,
             Self::Refresh(_) | Self::Download(_) | Self::Listen { .. } => Kind::Network,
         }
     }
 }
 
-/// Whether nothing came, rather than something wrong.
+/// Whether a file was missing, rather than wrong.
 fn is_absence(error: &RefreshError) -> bool {
     matches!(error, RefreshError::Origin { .. })
 }
@@ -123,7 +109,7 @@ fn is_wrong(error: &PlaceError) -> bool {
     matches!(error, PlaceError::Package(_))
 }
 
-/// The reasons of every place, each with its causes.
+/// The error of every mirror, each with its causes.
 fn reasons(failures: &Failures) -> String {
     failures
         .0

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use market::{
-    AuthorSignature, Digest, Identity, PackageError, PublicKey, Role, path,
-    record::{self, AuthorRecord, EntryRecord, IndexRecord, PluginRecord, RotationRecord},
+    Author, AuthorSignature, Digest, Entry, Identity, PackageError, Plugin, PublicKey, Role, path,
+    record::{self, IndexRecord, RotationRecord},
     signature::Purpose,
 };
 use semver::Version;
@@ -47,7 +47,9 @@ pub fn add(
     let read = Package::read(package)?;
     let author = read.author_key()?;
     if read.verify_files()? == AuthorSignature::Unsigned {
-        return Err(ToolError::Archive("it is not signed".to_owned()));
+        return Err(ToolError::Archive(
+            "it is not signed; sign it with svc plugin sign".to_owned(),
+        ));
     }
     let signature = read.signature_beside(package, &author)?;
     let imports = (addition.imports)(&read).map_err(ToolError::Archive)?;
@@ -60,18 +62,18 @@ pub fn add(
     check_author(repository, &identity, plugin, author, addition.rotation)?;
     if plugin.versions.iter().any(|entry| entry.version == version) {
         return Err(ToolError::Refused(format!(
-            "{identity} {version} is there; a version is never replaced"
+            "{identity} {version} is in the index already and cannot be replaced; add a new version"
         )));
     }
     let place = path::package(&identity, &version);
-    plugin.versions.push(EntryRecord {
+    plugin.versions.push(Entry {
         seq: plugin.versions.iter().map(|entry| entry.seq).max().unwrap_or(0) + 1,
         sha256: Digest::of(&read.bytes),
         size: read.bytes.len() as u64,
         mirrors: vec![place.clone()],
-        min_host: read.min_host(),
+        min_host: read.manifest.min_host.clone(),
         abi: read.abi()?,
-        permissions: read.permissions(),
+        permissions: read.permissions.clone(),
         imports_digest: Some(imports),
         published: now,
         signature,
@@ -83,20 +85,19 @@ pub fn add(
     plugin.name.clone_from(&read.manifest.name);
     plugin.description.clone_from(&read.manifest.description);
     plugin.homepage.clone_from(&read.manifest.homepage);
-    plugin.tags.clone_from(&read.manifest.tags);
     let mut draft = Draft::new(repository);
     draft.put(place, read.bytes.to_vec());
     sign(draft, index, key, now)?;
     Ok((identity, version))
 }
 
-fn new_plugin(package: &Package, author: PublicKey) -> PluginRecord {
-    PluginRecord {
+fn new_plugin(package: &Package, author: PublicKey) -> Plugin {
+    Plugin {
         name: String::new(),
         description: String::new(),
         homepage: None,
         tags: Vec::new(),
-        author: AuthorRecord {
+        author: Author {
             name: package
                 .manifest
                 .author
@@ -115,7 +116,7 @@ fn new_plugin(package: &Package, author: PublicKey) -> PluginRecord {
 fn check_author(
     repository: &Repository,
     identity: &Identity,
-    plugin: &mut PluginRecord,
+    plugin: &mut Plugin,
     key: PublicKey,
     rotation: Option<RotationRecord>,
 ) -> Result<(), ToolError> {
@@ -127,7 +128,8 @@ fn check_author(
     }
     let Some(rotation) = rotation else {
         return Err(ToolError::Refused(format!(
-            "{identity} belongs to another author, who hands it over (--handover), or the root vouches for this one"
+            "{identity} is signed with another key than before: the author hands it over with svc plugin handover \
+             (--handover), or, if the old key is lost, svc market vouch sets the new one"
         )));
     };
     let purpose = Purpose::Author {
@@ -159,7 +161,7 @@ pub fn withdraw(
     let mut index = repository.index()?;
     let versions = index.plugins.get_mut(identity).map(|plugin| &mut plugin.versions);
     let entry = versions.into_iter().flatten().find(|entry| entry.version == *version);
-    let entry = entry.ok_or_else(|| ToolError::Refused(format!("there is no {identity} {version}")))?;
+    let entry = entry.ok_or_else(|| ToolError::Refused(format!("{identity} {version} is not in the index")))?;
     entry.yanked = Some(reason.to_owned());
     sign(Draft::new(repository), index, key, now)
 }

@@ -1,38 +1,43 @@
-//! A new source and its keys.
+//! Creation of a source and its keys.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
 use market::{
-    PublicKey, Role,
-    record::{self, IndexRecord, KeyText, RevocationsRecord, RoleRecord, RolesRecord, RootRecord, SPEC, SourceRecord},
+    PublicKey, Role, SourceId,
+    record::{self, IndexRecord, RevocationsRecord, RoleRecord, RolesRecord, RootRecord, SPEC, SourceRecord},
 };
+
+use private_files::FileError;
 
 use crate::{Passphrases, Repository, SigningKey, ToolError, draft::Draft, publish};
 
-/// How long a root is believed: its keys are offline, and a year is how often they are fetched anyway.
+/// How long clients accept a root. Its keys are offline; a year is how often a maintainer can be expected to fetch
+/// them.
 pub(crate) const ROOT_LIFE: SignedDuration = SignedDuration::from_hours(24 * 365);
 
-/// How long an index is believed without its key being used.
+/// How long clients accept an index that is not signed again.
 pub(crate) const INDEX_LIFE: SignedDuration = SignedDuration::from_hours(24 * 90);
 
-/// Root keys of a new source, and how many of them must sign: one may be lost, and one may be stolen.
-const ROOT_KEYS: usize = 3;
+/// How many of the three root keys of a new source must sign: one may be lost, and one may be stolen.
 const ROOT_THRESHOLD: usize = 2;
 
-/// A source to make.
-#[derive(Debug, Clone)]
+/// A source to create.
+#[derive(Debug, Clone, clap::Args)]
 pub struct Init {
-    /// Its identifier, for ever.
-    pub id: String,
-    /// What users read.
+    /// The source's permanent id: lower-case letters, digits, '-' and '.'
+    #[arg(long)]
+    pub id: SourceId,
+    /// The name that users see
+    #[arg(long)]
     pub name: String,
-    /// Where the keys are put, or are already, as `root-1.key` to `root-3.key`, `timestamp.key`, `index.key` and
-    /// `revocations.key`.
+    /// The folder for the keys: root-1.key to root-3.key, timestamp.key, index.key and revocations.key. Existing ones
+    /// are used. It must not be inside the published folder
+    #[arg(long, value_name = "FOLDER")]
     pub keys: PathBuf,
 }
 
-/// Makes a source in an empty folder and publishes it. The answer are its root keys, with one of which users add it.
+/// Creates a source in an empty folder and publishes it. Returns its root keys; users add the source with any of them.
 pub async fn init(
     repository: &Repository,
     init: &Init,
@@ -41,22 +46,27 @@ pub async fn init(
 ) -> Result<Vec<PublicKey>, ToolError> {
     if repository.newest(Role::Root)?.is_some() {
         return Err(ToolError::Refused(format!(
-            "there is a source in {}",
+            "there is a source in {} already",
             repository.folder().display()
         )));
     }
-    std::fs::create_dir_all(&init.keys).map_err(ToolError::io("create", &init.keys))?;
-    let names = (1..=ROOT_KEYS).map(|number| format!("root-{number}"));
-    let names: Vec<_> = names
-        .chain(["timestamp", "index", "revocations"].map(str::to_owned))
-        .collect();
-    let keys = keys(&init.keys, &names, passphrases)?;
-    let (roots, online) = keys.split_at(ROOT_KEYS);
-    let [timestamp, index, revocations] = online else {
-        unreachable!("three names follow those of the roots")
+    std::fs::create_dir_all(&init.keys).map_err(FileError::at("make", &init.keys))?;
+    // New keys share one passphrase, which is asked for once.
+    let mut passphrase = None;
+    let mut key = |name: &str| {
+        let path = init.keys.join(format!("{name}.key"));
+        if path.exists() {
+            return SigningKey::read(&path, passphrases);
+        }
+        let chosen = match &passphrase {
+            Some(chosen) => chosen,
+            None => passphrase.insert(passphrases.chosen().map_err(ToolError::Passphrase)?),
+        };
+        SigningKey::generate(&path, chosen.as_deref())
     };
-
-    let publics: Vec<_> = roots.iter().map(SigningKey::public).collect();
+    let roots = [key("root-1")?, key("root-2")?, key("root-3")?];
+    let (timestamp, index, revocations) = (key("timestamp")?, key("index")?, key("revocations")?);
+    let publics = roots.each_ref().map(SigningKey::public);
     let role = |key: &SigningKey| role_record(&[key.public()], 1);
     let root = RootRecord {
         spec: SPEC.to_owned(),
@@ -68,9 +78,9 @@ pub async fn init(
         },
         roles: RolesRecord {
             root: role_record(&publics, ROOT_THRESHOLD),
-            timestamp: role(timestamp),
-            index: role(index),
-            revocations: role(revocations),
+            timestamp: role(&timestamp),
+            index: role(&index),
+            revocations: role(&revocations),
         },
         authors: std::collections::BTreeMap::new(),
     };
@@ -86,46 +96,22 @@ pub async fn init(
         items: Vec::new(),
     };
     let mut draft = Draft::new(repository);
-    draft.sign(
-        Role::Root,
-        1,
-        record::to_bytes(&root),
-        &roots.iter().collect::<Vec<_>>(),
-    );
-    draft.sign(Role::Index, 1, record::to_bytes(&index_record), &[index]);
+    draft.sign(Role::Root, 1, record::to_bytes(&root), &roots.each_ref());
+    draft.sign(Role::Index, 1, record::to_bytes(&index_record), &[&index]);
     draft.sign(
         Role::Revocations,
         1,
         record::to_bytes(&revocations_record),
-        &[revocations],
+        &[&revocations],
     );
     draft.write()?;
-    publish(repository, timestamp, now).await?;
-    Ok(publics)
+    publish(repository, &timestamp, now).await?;
+    Ok(publics.to_vec())
 }
 
 pub(crate) fn role_record(keys: &[PublicKey], threshold: usize) -> RoleRecord {
     RoleRecord {
-        keys: keys.iter().copied().map(KeyText).collect(),
+        keys: keys.to_vec(),
         threshold,
     }
-}
-
-/// The keys that are there, and new ones with one passphrase for those that are not.
-fn keys(folder: &Path, names: &[String], passphrases: &dyn Passphrases) -> Result<Vec<SigningKey>, ToolError> {
-    let mut passphrase = None;
-    let mut keys = Vec::new();
-    for name in names {
-        let path = folder.join(format!("{name}.key"));
-        if path.exists() {
-            keys.push(SigningKey::read(&path, passphrases)?);
-            continue;
-        }
-        let chosen = match &passphrase {
-            Some(chosen) => chosen,
-            None => passphrase.insert(passphrases.chosen().map_err(ToolError::Passphrase)?),
-        };
-        keys.push(SigningKey::generate(&path, chosen.as_deref())?);
-    }
-    Ok(keys)
 }

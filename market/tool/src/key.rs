@@ -11,18 +11,19 @@ use market::{
     signature::{Compact, Purpose},
 };
 use minisign::{KeyPair, SecretKey, SecretKeyBox};
+use private_files::FileError;
 
 use crate::ToolError;
 
-/// What a key file ends with.
+/// The size of the checksum at the end of a key file.
 const CHECKSUM_BYTES: usize = 32;
 
-/// Who knows passphrases.
+/// A source of passphrases.
 pub trait Passphrases {
-    /// The passphrase of the key in this file.
+    /// The passphrase of the existing key in this file.
     fn existing(&self, path: &Path) -> io::Result<String>;
 
-    /// A passphrase for keys that are made now; none leaves them as they are, for everyone who can read them.
+    /// The passphrase for new keys; with none, they are stored unencrypted.
     fn chosen(&self) -> io::Result<Option<String>>;
 }
 
@@ -47,7 +48,7 @@ impl Passphrases for Terminal {
     }
 }
 
-/// One answer to all questions: a passphrase from a file, or none for keys that have none.
+/// The same passphrase for all keys, or none for keys without one.
 #[derive(Clone)]
 pub struct Fixed(pub Option<String>);
 
@@ -83,8 +84,8 @@ impl fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// Makes a key and writes it to `path`, for its owner only, with its public part beside it in `<path>.pub`. Nothing
-    /// is overwritten.
+    /// Generates a key and writes it to `path`, readable by its owner only, and its public part to `<path>.pub`.
+    /// Existing files are not overwritten.
     pub fn generate(path: &Path, passphrase: Option<&str>) -> Result<Self, ToolError> {
         let failed = |error: minisign::PError| invalid(path, &error);
         let pair = match passphrase {
@@ -94,10 +95,10 @@ impl SigningKey {
         let pair = pair.map_err(failed)?;
         let text = pair.sk.to_box(None).map_err(failed)?;
         let public = pair.pk.to_box().map_err(failed)?;
-        create(path, &text.to_bytes(), 0o600)?;
+        create(path, &text.to_bytes(), private_files::options())?;
         let mut public_path = path.as_os_str().to_owned();
         public_path.push(".pub");
-        create(public_path.as_ref(), &public.to_bytes(), 0o644)?;
+        create(public_path.as_ref(), &public.to_bytes(), fs::OpenOptions::new())?;
         let secret = match passphrase {
             Some(passphrase) => text.into_secret_key(Some(passphrase.to_owned())).map_err(failed)?,
             None => pair.sk,
@@ -107,7 +108,7 @@ impl SigningKey {
 
     /// Reads the key in `path`, and asks for its passphrase if it has one.
     pub fn read(path: &Path, passphrases: &dyn Passphrases) -> Result<Self, ToolError> {
-        let text = fs::read_to_string(path).map_err(ToolError::io("read", path))?;
+        let text = fs::read_to_string(path).map_err(FileError::at("read", path))?;
         if let Some(secret) = without_checksum(&text) {
             return Self::new(path, secret);
         }
@@ -141,14 +142,14 @@ impl SigningKey {
         signature.to_string()
     }
 
-    /// Signs `message` for `purpose`, for a place that makes the purpose known.
+    /// Signs `message` for `purpose`, without the trusted comment: the reader must know the purpose.
     pub fn sign_compact(&self, message: &[u8], purpose: Purpose<'_>) -> Compact {
         Compact::from_file(&self.sign(message, purpose)).expect("minisign writes what it reads")
     }
 }
 
-/// A key without a passphrase, as minisign's own program writes it: it leaves out the checksum, which only tells a wrong
-/// passphrase.
+/// A key without a passphrase, as minisign's own program writes it: with a checksum of zeros, because the checksum only
+/// serves to detect a wrong passphrase.
 fn without_checksum(text: &str) -> Option<SecretKey> {
     let bytes = data_encoding::BASE64.decode(text.lines().nth(1)?.as_bytes()).ok()?;
     let (key, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>()?;
@@ -163,14 +164,12 @@ fn invalid(path: &Path, reason: &impl ToString) -> ToolError {
     }
 }
 
-fn create(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ToolError> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
-    let written = options.open(path).and_then(|mut file| {
+/// Writes a new file; an existing one is an error.
+fn create(path: &Path, bytes: &[u8], mut options: fs::OpenOptions) -> Result<(), ToolError> {
+    let file = options.write(true).create_new(true).open(path);
+    let written = file.and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()
     });
-    written.map_err(ToolError::io("create", path))
+    Ok(written.map_err(FileError::at("make", path))?)
 }

@@ -1,21 +1,22 @@
-//! The maintainer's and the author's side of a market: everything that needs a private key.
+//! The tools of maintainers and authors: everything in the market that needs a private key.
 //!
 //! *Owns* key files, the folder that a source is published from, signing packages, and the commands for all that.
 //!
-//! *Never* is part of the running service, and never shows a private key or a passphrase. What it is about to publish it
-//! checks with the client's own code first, so that a mistake is found here and not by users.
+//! *Never* is part of the running service, and never shows a private key or a passphrase. Before anything is published,
+//! the client's own code verifies it, so that a mistake is found here and not by users.
 //!
-//! Start reading at [`command`] (what can be asked for), then [`Repository`] (the folder), then the operations on it:
+//! Start reading at [`command`] (the commands), then [`Repository`] (the folder), then the operations on it:
 //! [`init()`], [`index`], [`revoke()`], [`root`], [`publish()`].
 //!
 //! # Layers
-//! - `command`: what can be asked for
-//! - `author`, `index`, `mirror`, `root`, `serve`: what authors and maintainers do, and what shows a source
-//! - `init`, `revoke`: a source begins; a version must not run any more
-//! - `publish`: what was changed is signed and checked as a client does
-//! - `draft`, `package`: the index in the making, and packages as authors make them
+//! - `command`: the commands
+//! - `author`, `index`, `mirror`, `root`, `serve`: operations of authors, on the index and the root, and on whole
+//!   sources
+//! - `init`, `revoke`: creation of a source, and revocations
+//! - `publish`: publication and verification
+//! - `draft`, `package`: changes that are not yet written, and packages
 //! - `key`, `repository`: key files, and the folder that a source is published from
-//! - `error`: why a command is refused
+//! - `error`: the errors of the commands
 
 pub mod author;
 pub mod command;

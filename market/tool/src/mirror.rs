@@ -1,4 +1,4 @@
-//! Copying a source that is believed. The copy needs no key: its readers check it as they check the first one.
+//! Copies of a source. A copy needs no key, because clients verify it like the original.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use crate::{
     publish::{Checked, check},
 };
 
-/// Copies the source at `origin` into a folder, after it and all its packages were checked.
+/// Verifies the source at `origin` with all its packages, and copies it into a folder.
 pub async fn mirror(
     origin: &dyn Origin,
     key: PublicKey,
@@ -22,7 +22,7 @@ pub async fn mirror(
         files: Mutex::default(),
     };
     let checked = check(&recorder, &SourceState::with_key(key), now).await?;
-    // Those who believe an older root follow the row from there.
+    // Clients with an older root need every root after it.
     for seq in 1..checked.root.seq() {
         let files = [
             (path::signatures(Role::Root, seq), MAX_SIGNATURES_BYTES),
@@ -34,7 +34,7 @@ pub async fn mirror(
         }
     }
     let mut files = recorder.files.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Signatures before what they sign, and last of all the one that makes the rest visible.
+    // Signatures before the documents, and last the one that makes the rest visible.
     files.sort_by_key(|(place, _)| (place == path::TIMESTAMP_SIGNATURE, !place.ends_with(".minisig")));
     files
         .iter()
@@ -42,7 +42,7 @@ pub async fn mirror(
     Ok(checked)
 }
 
-/// Keeps what is read.
+/// An origin that keeps everything that is read from another one.
 #[derive(Debug)]
 struct Recorder<'o> {
     below: &'o dyn Origin,
@@ -54,7 +54,7 @@ impl Origin for Recorder<'_> {
     fn read<'a>(&'a self, place: &'a str, limit: u64, into: &'a mut Vec<u8>) -> Reading<'a> {
         Box::pin(async move {
             self.below.read(place, limit, into).await?;
-            // Packages at other servers stay there.
+            // Packages on other servers are not copied.
             if !place.contains("://") {
                 let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
                 files.retain(|(name, _)| name != place);

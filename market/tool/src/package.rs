@@ -1,5 +1,5 @@
-//! Packages as their authors make them: an archive with the list of its files, signed, and a signature of the whole
-//! beside it. The same files give the same archive, byte for byte.
+//! Packages of authors: an archive that contains a signed list of its files, and a signature of the whole archive in a
+//! file beside it. The same files give the same archive, byte for byte.
 
 use std::{
     collections::BTreeMap,
@@ -12,84 +12,78 @@ use bytes::Bytes;
 use market::{
     Abi, AuthorSignature, Digest, FILES, FILES_SIGNATURE, Identity, PublicKey, files_list,
     signature::{Compact, Purpose},
-    text, verify_files,
+    verify_files,
 };
-use plugin_package::{MAX_ARCHIVE_BYTES, Package as Archive, manifest::FILE as MANIFEST, pack};
+use plugin_package::{
+    MAX_ARCHIVE_BYTES, Manifest, Package as Archive,
+    manifest::{FILE as MANIFEST, Reading},
+    pack,
+};
+use private_files::FileError;
 use semver::Version;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{SigningKey, ToolError};
 
-/// Recorded exchanges are in this folder.
+/// The folder of recorded exchanges in a package.
 const FIXTURES: &str = "fixtures/";
 
-/// A package: its archive, its files, and what its manifest says. Nothing says yet that it is signed.
+/// A package with a valid manifest. Its signatures are not verified yet.
 #[derive(Debug)]
 pub struct Package {
-    /// The archive.
+    /// The bytes of the archive.
     pub bytes: Bytes,
-    /// Its files, by their paths.
+    /// The files of the archive, by their paths.
     pub files: BTreeMap<String, Bytes>,
     pub(crate) manifest: Manifest,
+    /// The permissions as the manifest has them.
+    pub(crate) permissions: Box<RawValue>,
 }
 
-/// As much of a manifest as an index repeats.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Manifest {
-    pub(crate) identity: Identity,
-    pub(crate) name: String,
-    #[serde(with = "text")]
-    pub(crate) version: Version,
-    #[serde(default)]
-    pub(crate) description: String,
-    pub(crate) homepage: Option<String>,
-    #[serde(default)]
-    pub(crate) tags: Vec<String>,
-    abi: Option<String>,
-    #[serde(default, with = "text::optional")]
-    min_host: Option<Version>,
+/// The part of a manifest that an index repeats word for word.
+#[derive(Deserialize)]
+struct Permissions {
     permissions: Option<Box<RawValue>>,
-    pub(crate) author: Option<Author>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct Author {
-    pub(crate) name: String,
-    key: Option<String>,
 }
 
 impl Package {
     /// Reads an archive from a file.
     pub fn read(path: &Path) -> Result<Self, ToolError> {
-        let file = fs::File::open(path).map_err(ToolError::io("read", path))?;
+        let file = fs::File::open(path).map_err(FileError::at("read", path))?;
         let mut bytes = Vec::new();
         let limited = file.take(MAX_ARCHIVE_BYTES as u64 + 1).read_to_end(&mut bytes);
-        limited.map_err(ToolError::io("read", path))?;
+        limited.map_err(FileError::at("read", path))?;
         Self::parse(bytes.into())
     }
 
-    /// Takes an archive apart.
+    /// Reads an archive from memory.
     pub fn parse(bytes: Bytes) -> Result<Self, ToolError> {
-        let Archive { files, .. } = Archive::open(&bytes)?;
-        let manifest = files.get(MANIFEST).map_or(&[][..], |manifest| &manifest[..]);
-        let manifest = serde_json::from_slice(manifest);
-        let manifest = manifest.map_err(|error| ToolError::Archive(format!("{MANIFEST}: {error}")))?;
-        Ok(Self { bytes, files, manifest })
+        let Archive { files, .. } = Archive::open(&bytes).map_err(|error| ToolError::archive(&error))?;
+        let text = files.get(MANIFEST).map_or(&[][..], |manifest| &manifest[..]);
+        // As the client of a source reads it.
+        let (manifest, _) = Manifest::parse(text, Reading::Lenient).map_err(|error| ToolError::archive(&error))?;
+        let Permissions { permissions } = serde_json::from_slice(text).map_err(|error| ToolError::archive(&error))?;
+        let none = || RawValue::from_string("{}".to_owned()).expect("an empty object is JSON");
+        Ok(Self {
+            bytes,
+            files,
+            permissions: permissions.unwrap_or_else(none),
+            manifest,
+        })
     }
 
-    /// Which plugin it is.
+    /// The identity of the plugin.
     pub fn identity(&self) -> &Identity {
         &self.manifest.identity
     }
 
-    /// Which version it is.
+    /// The version of the plugin.
     pub fn version(&self) -> &Version {
         &self.manifest.version
     }
 
-    /// The key that its manifest names.
+    /// The author's key in the manifest.
     pub fn author_key(&self) -> Result<PublicKey, ToolError> {
         let key = self.manifest.author.as_ref().and_then(|author| author.key.as_deref());
         let key = key.ok_or_else(|| ToolError::Archive(format!("{MANIFEST} names no key of the author")))?;
@@ -97,11 +91,11 @@ impl Package {
             .map_err(|error| ToolError::Archive(format!("{MANIFEST}: {error}")))
     }
 
-    /// The same package with the list of its files signed. A package that this key signed already stays as it is.
+    /// Signs the list of files. A package that this key has signed is returned unchanged.
     pub fn sign(self, key: &SigningKey) -> Result<Self, ToolError> {
         if self.author_key()? != key.public() {
             return Err(ToolError::Refused(format!(
-                "{MANIFEST} names another key of the author than this one"
+                "{MANIFEST} names another key of the author; sign with that key, or change /author/key"
             )));
         }
         if let Ok(AuthorSignature::Signed(_)) = self.verify_files() {
@@ -119,10 +113,10 @@ impl Package {
         };
         files.insert(FILES_SIGNATURE.to_owned(), key.sign(&list, purpose).into());
         files.insert(FILES.to_owned(), list.into());
-        Self::parse(pack(&files)?.into())
+        Self::parse(pack(&files).map_err(|error| ToolError::archive(&error))?.into())
     }
 
-    /// Whether its files are as the key in its manifest signed them.
+    /// Verifies the signed list of files with the key in the manifest.
     pub fn verify_files(&self) -> Result<AuthorSignature, ToolError> {
         let key = self.author_key().ok();
         Ok(verify_files(
@@ -133,7 +127,7 @@ impl Package {
         )?)
     }
 
-    /// What a signature of the whole package says.
+    /// The purpose of a signature of the whole package.
     pub(crate) fn purpose(&self) -> Purpose<'_> {
         Purpose::Package {
             identity: self.identity(),
@@ -142,11 +136,11 @@ impl Package {
         }
     }
 
-    /// The signature beside the archive, if it is `key`'s.
+    /// The signature in the file beside the archive, if `key` made it.
     pub fn signature_beside(&self, path: &Path, key: &PublicKey) -> Result<Compact, ToolError> {
         let path = beside(path);
-        let text = fs::read_to_string(&path).map_err(ToolError::io("read", &path))?;
-        let signature = Compact::from_file(&text).map_err(|error| ToolError::Archive(error.to_string()))?;
+        let text = fs::read_to_string(&path).map_err(FileError::at("read", &path))?;
+        let signature = Compact::from_file(&text).map_err(|error| ToolError::archive(&error))?;
         if signature.is_by(key, &self.bytes, self.purpose()) {
             Ok(signature)
         } else {
@@ -156,18 +150,13 @@ impl Package {
 
     pub(crate) fn abi(&self) -> Result<Abi, ToolError> {
         let abi = self.manifest.abi.as_deref();
-        let abi = abi.ok_or_else(|| ToolError::Archive(format!("{MANIFEST} names no plugin interface")))?;
+        let abi = abi.ok_or_else(|| {
+            ToolError::Archive(format!(
+                "{MANIFEST} names no plugin interface; make the package with svc plugin pack"
+            ))
+        })?;
         abi.parse()
             .map_err(|error| ToolError::Archive(format!("{MANIFEST}: {error}")))
-    }
-
-    pub(crate) fn min_host(&self) -> Option<Version> {
-        self.manifest.min_host.clone()
-    }
-
-    pub(crate) fn permissions(&self) -> Box<RawValue> {
-        let none = || RawValue::from_string("{}".to_owned()).expect("an empty object is JSON");
-        self.manifest.permissions.clone().unwrap_or_else(none)
     }
 
     pub(crate) fn fixtures(&self) -> u32 {
@@ -176,7 +165,7 @@ impl Package {
     }
 }
 
-/// Where the signature of a package lies.
+/// The path of the signature of the package at `path`.
 pub(crate) fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".minisig");

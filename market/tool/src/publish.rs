@@ -1,8 +1,8 @@
-//! Making visible what was signed, with the key that has only this to say.
+//! Publication: the timestamp, which names the newest documents and so makes them visible to clients.
 
 use jiff::{SignedDuration, Timestamp};
 use market::{
-    Digest, Index, Origin, Refreshed, Role, Root, SourceState,
+    Index, Origin, Refreshed, Role, Root, SourceState,
     fetch::{self, Source},
     merge, path,
     record::{self, FileRecord, NumberRecord, SPEC, TimestampRecord},
@@ -10,29 +10,24 @@ use market::{
 
 use crate::{Repository, SigningKey, ToolError, draft::Draft, repository::KEPT};
 
-/// How long a timestamp is believed: whoever keeps newer ones from users is noticed after so long.
+/// How long clients accept a timestamp. An attacker can withhold newer documents for at most this long.
 pub const TIMESTAMP_LIFE: SignedDuration = SignedDuration::from_hours(24 * 7);
 
-/// Publishes the newest index, revocations and root of the folder, after the client accepted them. To be repeated before
-/// [`TIMESTAMP_LIFE`] is over, although nothing is new.
+/// Publishes the newest index, revocations and root of the folder, if the client's code accepts them. Must be repeated
+/// before [`TIMESTAMP_LIFE`] is over, even without changes.
 pub async fn publish(repository: &Repository, key: &SigningKey, now: Timestamp) -> Result<Refreshed, ToolError> {
     let before = repository.timestamp()?;
     let root = repository.root()?;
-    let (index_seq, index) = newest(repository, Role::Index)?;
-    let (revocations_seq, revocations) = newest(repository, Role::Revocations)?;
-    let file = |seq, bytes: &[u8]| FileRecord {
-        seq,
-        sha256: Digest::of(bytes),
-        size: bytes.len() as u64,
-    };
+    let (index_seq, index) = repository.newest_document(Role::Index)?;
+    let (revocations_seq, revocations) = repository.newest_document(Role::Revocations)?;
     let timestamp = TimestampRecord {
         spec: SPEC.to_owned(),
         seq: before.map_or(0, |before| before.seq) + 1,
         issued: now,
         expires: now + TIMESTAMP_LIFE,
         root: NumberRecord { seq: root.seq },
-        index: file(index_seq, &index),
-        revocations: file(revocations_seq, &revocations),
+        index: FileRecord::of(index_seq, &index),
+        revocations: FileRecord::of(revocations_seq, &revocations),
     };
     let mut draft = Draft::new(repository);
     for from in index_seq.saturating_sub(KEPT)..index_seq {
@@ -51,24 +46,18 @@ pub async fn publish(repository: &Repository, key: &SigningKey, now: Timestamp) 
     Ok(refreshed)
 }
 
-fn newest(repository: &Repository, role: Role) -> Result<(u64, Vec<u8>), ToolError> {
-    let seq = repository.newest(role)?;
-    let seq = seq.ok_or_else(|| ToolError::source(path::document(role, 1), &"is missing; is this a source?"))?;
-    Ok((seq, repository.read(&path::document(role, seq))?))
-}
-
-/// A source that was checked.
+/// The result of [`check`].
 #[derive(Debug)]
 pub struct Checked {
-    /// Its newest root.
+    /// The newest root of the source.
     pub root: Root,
-    /// Its plugins.
+    /// The plugins of the source.
     pub index: Index,
-    /// How many packages were downloaded and checked.
+    /// The number of packages that were downloaded and verified.
     pub packages: usize,
 }
 
-/// Checks a source as a client does that believes `anchor`, and all its packages.
+/// Verifies a source and all its packages as a client with the state `anchor` does.
 pub async fn check(origin: &dyn Origin, anchor: &SourceState, now: Timestamp) -> Result<Checked, ToolError> {
     let source = Source {
         state: anchor,
@@ -87,11 +76,7 @@ pub async fn check(origin: &dyn Origin, anchor: &SourceState, now: Timestamp) ->
             packages += 1;
         }
     }
-    let root = refreshed
-        .state
-        .root()
-        .cloned()
-        .expect("a source that is believed has a root");
+    let root = refreshed.state.root().cloned().expect("a verified source has a root");
     Ok(Checked {
         root,
         index: refreshed.index,

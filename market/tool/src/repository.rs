@@ -1,6 +1,6 @@
-//! The folder that a source is published from: plain files for any web server. Every file keeps its bytes for ever,
-//! except signatures that another key joins and the one of the timestamp, which is replaced at the very end. So whoever
-//! reads while something is published sees the source before or after it, and never a mixture.
+//! The folder that a source is published from: plain files for any web server. The content of a file never changes,
+//! except that signatures by another key are added, and that the signature of the timestamp is replaced as the last
+//! step. So a client that reads during a publication sees the source before it or after it, and never a mixture.
 
 use std::{
     fs::{self, File},
@@ -13,18 +13,19 @@ use market::{
     record::{IndexRecord, RevocationsRecord, RootRecord, TimestampRecord},
     signature,
 };
+use private_files::{FileError, Lock};
 use serde::de::DeserializeOwned;
 
 use crate::ToolError;
 
-/// Keeps two commands from publishing at the same time. Web servers and clients skip names with a point in front.
+/// Locked while a command changes the folder. Clients never request names that begin with a dot.
 const LOCK: &str = ".lock";
 
-/// How many of each file stay: whoever began to read finds what the timestamp before named, and patches of these indexes
-/// are made.
+/// The number of old documents of each role that are kept: a client that began to read before a publication finds what
+/// the previous timestamp named, and patches are made from these indexes.
 pub(crate) const KEPT: u64 = 8;
 
-/// A folder with a source.
+/// A folder with a source, locked for this process.
 #[derive(Debug)]
 pub struct Repository {
     folder: PathBuf,
@@ -32,41 +33,38 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Opens the folder, which is made if it is missing. One command at a time may have it.
+    /// Opens the folder, which is created if it is missing. Fails while another process has it open.
     pub fn open(folder: &Path) -> Result<Self, ToolError> {
-        fs::create_dir_all(folder).map_err(ToolError::io("create", folder))?;
-        let path = folder.join(LOCK);
-        let lock = File::create(&path).map_err(ToolError::io("create", &path))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self {
+        fs::create_dir_all(folder).map_err(FileError::at("make", folder))?;
+        match private_files::lock(&folder.join(LOCK))? {
+            Lock::Ours(lock) => Ok(Self {
                 folder: folder.to_owned(),
                 _lock: lock,
             }),
-            Err(fs::TryLockError::WouldBlock) => Err(ToolError::Refused(format!(
-                "another command is at work in {}",
+            Lock::Held(_) => Err(ToolError::Refused(format!(
+                "another command is changing {}; try again when it has ended",
                 folder.display()
             ))),
-            Err(fs::TryLockError::Error(error)) => Err(ToolError::io("lock", path)(error)),
         }
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The newest number of a role's files, published or not; none if there is none.
+    /// The highest number among a role's documents, published or not; none if there is no document.
     pub(crate) fn newest(&self, role: Role) -> Result<Option<u64>, ToolError> {
-        let entries = fs::read_dir(&self.folder).map_err(ToolError::io("read", &self.folder))?;
+        let entries = fs::read_dir(&self.folder).map_err(FileError::at("read", &self.folder))?;
         let mut newest = None;
         for entry in entries {
-            let name = entry.map_err(ToolError::io("read", &self.folder))?.file_name();
+            let name = entry.map_err(FileError::at("read", &self.folder))?.file_name();
             newest = newest.max(number(role, &name.to_string_lossy()));
         }
         Ok(newest)
     }
 
-    /// The newest root, which must be there.
+    /// The newest root.
     pub(crate) fn root(&self) -> Result<RootRecord, ToolError> {
         self.newest_record(Role::Root)
     }
@@ -79,61 +77,56 @@ impl Repository {
         self.newest_record(Role::Revocations)
     }
 
-    /// The timestamp that is published; none before the first one.
+    /// The published timestamp; none before the first publication.
     pub(crate) fn timestamp(&self) -> Result<Option<TimestampRecord>, ToolError> {
         let Some(signatures) = self.find(path::TIMESTAMP_SIGNATURE)? else {
             return Ok(None);
         };
         let seq = signature::claimed_sequence(&signatures, Role::Timestamp);
         let seq = seq.ok_or_else(|| ToolError::source(path::TIMESTAMP_SIGNATURE, &"names no timestamp"))?;
-        self.record(Role::Timestamp, seq).map(Some)
+        parse(Role::Timestamp, seq, &self.read(&path::document(Role::Timestamp, seq))?).map(Some)
+    }
+
+    /// The newest document of a role and its number.
+    pub(crate) fn newest_document(&self, role: Role) -> Result<(u64, Vec<u8>), ToolError> {
+        let seq = self.newest(role)?;
+        let seq = seq.ok_or_else(|| ToolError::source(path::document(role, 1), &"is missing; is this a source?"))?;
+        Ok((seq, self.read(&path::document(role, seq))?))
     }
 
     fn newest_record<T: DeserializeOwned>(&self, role: Role) -> Result<T, ToolError> {
-        let seq = self.newest(role)?;
-        let seq = seq.ok_or_else(|| ToolError::source(path::document(role, 1), &"is missing; is this a source?"))?;
-        self.record(role, seq)
+        let (seq, bytes) = self.newest_document(role)?;
+        parse(role, seq, &bytes)
     }
 
-    fn record<T: DeserializeOwned>(&self, role: Role, seq: u64) -> Result<T, ToolError> {
-        let place = path::document(role, seq);
-        let bytes = self.read(&place)?;
-        serde_json::from_slice(&bytes).map_err(|error| ToolError::source(place, &error))
-    }
-
+    /// A required file.
     pub(crate) fn read(&self, place: &str) -> Result<Vec<u8>, ToolError> {
         self.find(place)?.ok_or_else(|| ToolError::source(place, &"is missing"))
     }
 
+    /// A file; none if it is missing.
     pub(crate) fn find(&self, place: &str) -> Result<Option<Vec<u8>>, ToolError> {
-        let path = self.folder.join(place);
-        match fs::read(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(ToolError::io("read", path)(error)),
-        }
+        Ok(private_files::read(&self.folder.join(place))?)
     }
 
-    /// Puts a file into its place at once, whole and synced.
+    /// Replaces a file atomically. Synced when this returns.
     pub(crate) fn write(&self, place: &str, bytes: &[u8]) -> Result<(), ToolError> {
         let path = self.folder.join(place);
         let parent = path.parent().unwrap_or(&self.folder);
-        fs::create_dir_all(parent).map_err(ToolError::io("create", parent))?;
-        let mut file = tempfile::Builder::new()
-            .prefix(".")
-            .tempfile_in(parent)
-            .map_err(ToolError::io("write", &path))?;
-        file.write_all(bytes).map_err(ToolError::io("write", &path))?;
-        readable(file.as_file()).map_err(ToolError::io("write", &path))?;
-        file.as_file().sync_all().map_err(ToolError::io("write", &path))?;
-        file.persist(&path)
-            .map_err(|error| ToolError::io("write", &path)(error.error))?;
-        File::open(parent)
-            .and_then(|folder| folder.sync_all())
-            .map_err(ToolError::io("write", parent))
+        fs::create_dir_all(parent).map_err(FileError::at("make", parent))?;
+        let write = || {
+            let mut file = tempfile::Builder::new().prefix(".").tempfile_in(parent)?;
+            file.write_all(bytes)?;
+            make_public(file.as_file())?;
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        write().map_err(FileError::at("write", &path))?;
+        Ok(private_files::sync_directory(parent)?)
     }
 
-    /// Takes away files of a role that no client asks for any more, and patches that lead to them.
+    /// Deletes the documents of a role that no client requests any more, and the patches that lead to them.
     pub(crate) fn prune(&self, role: Role, newest: u64) -> Result<(), ToolError> {
         let oldest = newest.saturating_sub(KEPT);
         let folders = match role {
@@ -141,13 +134,13 @@ impl Repository {
             _ => vec![self.folder.clone()],
         };
         for folder in folders.into_iter().filter(|folder| folder.exists()) {
-            for entry in fs::read_dir(&folder).map_err(ToolError::io("read", &folder))? {
-                let path = entry.map_err(ToolError::io("read", &folder))?.path();
+            for entry in fs::read_dir(&folder).map_err(FileError::at("read", &folder))? {
+                let path = entry.map_err(FileError::at("read", &folder))?.path();
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let document = name.strip_suffix(".minisig").unwrap_or(&name);
                 let seq = number(role, document).or_else(|| path::diff_target(&name).filter(|_| role == Role::Index));
                 if seq.is_some_and(|seq| seq < oldest) {
-                    fs::remove_file(&path).map_err(ToolError::io("remove", &path))?;
+                    fs::remove_file(&path).map_err(FileError::at("remove", &path))?;
                 }
             }
         }
@@ -155,6 +148,11 @@ impl Repository {
     }
 }
 
+fn parse<T: DeserializeOwned>(role: Role, seq: u64, document: &[u8]) -> Result<T, ToolError> {
+    serde_json::from_slice(document).map_err(|error| ToolError::source(path::document(role, seq), &error))
+}
+
+/// The number in the file name of a role's document.
 fn number(role: Role, name: &str) -> Option<u64> {
     name.strip_prefix(role.name())?
         .strip_prefix('.')?
@@ -163,13 +161,13 @@ fn number(role: Role, name: &str) -> Option<u64> {
         .ok()
 }
 
-/// Temporary files are for their owner only; what is published is for everybody.
+/// Temporary files are readable by their owner only, but a web server must be able to read what is published.
 #[cfg(unix)]
-fn readable(file: &File) -> std::io::Result<()> {
+fn make_public(file: &File) -> std::io::Result<()> {
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn readable(_file: &File) -> std::io::Result<()> {
+fn make_public(_file: &File) -> std::io::Result<()> {
     Ok(())
 }

@@ -1,15 +1,12 @@
-//! What the key of the revocations says: what must not run. It needs no other key than that of the timestamp to reach
-//! users.
+//! Revocations of versions. They need only two keys, that of the revocations and that of the timestamp, to reach users
+//! quickly.
 
-use market::{
-    Identity, Role,
-    record::{self, RevocationRecord},
-};
+use market::{Identity, Revocation, Role, record};
 
 use crate::{Repository, SigningKey, ToolError, draft::Draft};
 
-/// Adds a revocation, instead of one of the same versions if there is one.
-pub fn revoke(repository: &Repository, key: &SigningKey, revocation: RevocationRecord) -> Result<(), ToolError> {
+/// Adds a revocation. It replaces one of the same versions.
+pub fn revoke(repository: &Repository, key: &SigningKey, revocation: Revocation) -> Result<(), ToolError> {
     change(repository, key, |items| {
         items.retain(|item| {
             (&item.identity, &item.versions, item.sha256)
@@ -20,13 +17,13 @@ pub fn revoke(repository: &Repository, key: &SigningKey, revocation: RevocationR
     })
 }
 
-/// Takes all revocations of a plugin back.
+/// Removes all revocations of a plugin.
 pub fn pardon(repository: &Repository, key: &SigningKey, identity: &Identity) -> Result<(), ToolError> {
     change(repository, key, |items| {
         let before = items.len();
         items.retain(|item| item.identity != *identity);
         if items.len() == before {
-            return Err(ToolError::Refused(format!("nothing of {identity} is revoked")));
+            return Err(ToolError::Refused(format!("{identity} has no revocations")));
         }
         Ok(())
     })
@@ -35,7 +32,7 @@ pub fn pardon(repository: &Repository, key: &SigningKey, identity: &Identity) ->
 fn change(
     repository: &Repository,
     key: &SigningKey,
-    change: impl FnOnce(&mut Vec<RevocationRecord>) -> Result<(), ToolError>,
+    change: impl FnOnce(&mut Vec<Revocation>) -> Result<(), ToolError>,
 ) -> Result<(), ToolError> {
     let mut revocations = repository.revocations()?;
     change(&mut revocations.items)?;

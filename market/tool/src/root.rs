@@ -1,10 +1,11 @@
-//! What the root keys say: which keys there are. A new root is visible at once. Before it is, a key that begins to speak
-//! signs what is published now, besides the one before it; so there is no moment in which a client believes neither.
+//! Changes of the root, which names the keys of all roles. A new root is visible at once. A new key of another role
+//! first signs what is published now, beside the old key, so that clients accept the published documents at every
+//! moment.
 
 use jiff::Timestamp;
 use market::{
     Identity, PublicKey, Role, path,
-    record::{self, KeyText, OverrideRecord, RoleRecord, RootRecord},
+    record::{self, OverrideRecord, RoleRecord, RootRecord},
 };
 
 use crate::{
@@ -13,18 +14,19 @@ use crate::{
     init::{ROOT_LIFE, role_record},
 };
 
-/// A change of the keys of one role. Without any, the root is only signed anew, for another year.
+/// A change of the keys of one role. An empty one renews the root for another year.
 #[derive(Debug, Clone)]
 pub struct Rotation {
-    /// Which role's.
+    /// The role.
     pub role: Role,
-    /// Keys that begin to speak. Root keys sign the new root; the others sign what is published now.
+    /// Keys to add. Root keys sign the new root; the others sign what is published now.
     pub add: Vec<SigningKey>,
-    /// Keys that speak no more: lost, stolen or retired.
+    /// Keys to remove: lost, stolen or retired.
     pub remove: Vec<PublicKey>,
 }
 
-/// Changes the keys of a role, with as many root keys as must sign.
+/// Changes the keys of a role. `root_keys` must be as many as the threshold of the root role. Returns the new root's
+/// number.
 pub async fn rotate(
     repository: &Repository,
     root_keys: &[SigningKey],
@@ -33,12 +35,7 @@ pub async fn rotate(
 ) -> Result<u64, ToolError> {
     let mut root = repository.root()?;
     let role = rotation.role;
-    let record = match role {
-        Role::Root => &mut root.roles.root,
-        Role::Timestamp => &mut root.roles.timestamp,
-        Role::Index => &mut root.roles.index,
-        Role::Revocations => &mut root.roles.revocations,
-    };
+    let record = root.roles.of_mut(role);
     *record = changed(record, rotation)?;
     let mut draft = Draft::new(repository);
     let mut signers: Vec<_> = root_keys.iter().collect();
@@ -50,7 +47,8 @@ pub async fn rotate(
     finish(draft, root, &signers, now).await
 }
 
-/// Says which key speaks for a plugin, since its author cannot. Users are shown the reason.
+/// Sets the key of a plugin's author, who cannot hand it over because the previous key is lost or stolen. Returns the
+/// new root's number.
 pub async fn vouch(
     repository: &Repository,
     root_keys: &[SigningKey],
@@ -65,16 +63,16 @@ pub async fn vouch(
 }
 
 fn changed(record: &RoleRecord, rotation: &Rotation) -> Result<RoleRecord, ToolError> {
-    let mut keys: Vec<_> = record.keys.iter().map(|KeyText(key)| *key).collect();
+    let mut keys = record.keys.clone();
     for key in &rotation.remove {
         let place = keys.iter().position(|present| present == key);
-        let place = place.ok_or_else(|| ToolError::Refused(format!("{key} is no key of role {}", rotation.role)))?;
+        let place = place.ok_or_else(|| ToolError::Refused(format!("{key} is not a key of role {}", rotation.role)))?;
         keys.remove(place);
     }
     keys.extend(rotation.add.iter().map(SigningKey::public));
     if keys.len() < record.threshold {
         let reason = format!(
-            "role {} needs {} keys; add others for those that go",
+            "role {} needs {} keys; add a new key for each that is removed",
             rotation.role, record.threshold
         );
         return Err(ToolError::Refused(reason));
@@ -82,7 +80,7 @@ fn changed(record: &RoleRecord, rotation: &Rotation) -> Result<RoleRecord, ToolE
     Ok(role_record(&keys, record.threshold))
 }
 
-/// The new keys sign what is published now, besides those who did.
+/// Adds signatures by the new keys to the published documents of the role.
 fn cosign(draft: &mut Draft<'_>, repository: &Repository, rotation: &Rotation) -> Result<(), ToolError> {
     let role = rotation.role;
     let keys: Vec<_> = rotation.add.iter().collect();
@@ -94,7 +92,7 @@ fn cosign(draft: &mut Draft<'_>, repository: &Repository, rotation: &Rotation) -
         Role::Revocations => published.revocations.seq,
         Role::Root => published.root.seq,
     };
-    // What is signed and not yet published needs them, too.
+    // Documents that are signed but not yet published need them, too.
     for seq in seq..=repository.newest(role)?.unwrap_or(seq).max(seq) {
         let body = repository.read(&path::document(role, seq))?;
         let place = path::signatures(role, seq);

@@ -1,4 +1,4 @@
-//! A folder over HTTP, to try a source with. A real one is at any web server.
+//! Serves the folder of a source over HTTP, for tests. A real source is on any web server.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 
@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
 
-/// Connections at a time; it is for trying.
+/// The most connections at a time.
 const CONNECTIONS: usize = 32;
 
-/// Serves `folder` until `stop`. `ready` hears of the address.
+/// Serves `folder` until `stop` is cancelled. `ready` is called with the bound address.
 pub async fn serve(
     folder: Folder,
     address: SocketAddr,
@@ -35,7 +35,7 @@ pub async fn serve(
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     while let Some(accepted) = stop.run_until_cancelled(accept(&listener, &room)).await {
-        // A connection that failed before it began is its client's trouble.
+        // The client gave up before the connection was accepted.
         let Some((stream, permit)) = accepted else { continue };
         let folder = Arc::clone(&folder);
         connections.spawn(async move {
@@ -90,7 +90,7 @@ async fn answer(folder: Arc<Folder>, request: Request<Incoming>) -> Result<Respo
     Ok(response.expect("the parts of the answer are valid"))
 }
 
-/// Where a range begins that reaches to the end, which is the only kind that is asked for.
+/// The start of a range that reaches to the end of the file, which is the only kind that clients request.
 fn range_start(range: &str) -> Option<usize> {
     range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()
 }

@@ -25,6 +25,7 @@ pub const TARGETS: &[(&str, Ready)] = &[
     ("takeover", takeover::batch),
     ("response", response::response),
     ("market", market::documents),
+    ("signature", market::signatures),
     ("manifest", document::manifest),
     ("package", document::package),
     ("playlist", playlist::playlist),

@@ -109,7 +109,7 @@ fn setting(definition: &Definition) -> SettingFieldDto {
         key: definition.key.clone(),
         title: definition.title.clone(),
         description: definition.description.clone(),
-        value_type: definition.widget.value_type().to_owned(),
+        value_type: definition.widget.value_type().to_string(),
         widget: definition.widget.name().to_owned(),
         options: definition
             .options

@@ -97,7 +97,7 @@ impl TestSource {
         };
         fs::create_dir(test_source.site()).unwrap();
         let asked = Init {
-            id: "main".to_owned(),
+            id: "main".parse().unwrap(),
             name: "Main".to_owned(),
             keys: test_source.folder.path().join("keys"),
         };

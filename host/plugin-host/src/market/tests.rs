@@ -8,7 +8,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use market::{Folder, Origin, OriginError, PublicKey, record::RevocationRecord};
+use market::{Folder, Origin, OriginError, PublicKey, Revocation, VersionRange};
 use market_tool::{Fixed, Init, Package, Repository, SigningKey, author, index, init, publish, revoke};
 use url::Url;
 
@@ -79,7 +79,7 @@ impl TestSource {
         let keys = folder.path().join("keys");
         std::fs::create_dir(folder.path().join("source")).unwrap();
         let asked = Init {
-            id: id.to_owned(),
+            id: id.parse().unwrap(),
             name: format!("The source {id}"),
             keys: keys.clone(),
         };
@@ -170,9 +170,9 @@ impl TestSource {
     }
 
     async fn revoke(&self, name: &str, before: &str, level: market::Level) {
-        let revocation = RevocationRecord {
+        let revocation = Revocation {
             identity: identity(name),
-            versions: market::record::RangeRecord {
+            versions: VersionRange {
                 from: None,
                 before: Some(before.parse().unwrap()),
             },

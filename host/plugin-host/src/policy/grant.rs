@@ -161,7 +161,7 @@ impl Permissions {
         if imports(|import| import.starts_with("workspace.")) {
             needed.insert(Permission::FinishedFiles);
             let tools = manifest.capabilities.post.iter().flat_map(|post| &post.tools);
-            needed.extend(tools.cloned().map(Permission::Tool));
+            needed.extend(tools.map(|tool| Permission::Tool(tool.name().to_owned())));
         }
         Self(needed)
     }

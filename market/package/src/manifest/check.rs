@@ -1,4 +1,4 @@
-//! What a manifest must be beyond its shape: values in their ranges, and parts that fit each other.
+//! Validation of a manifest beyond its shape: values in their ranges, and parts that fit each other.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -6,37 +6,34 @@ use regex::RegexBuilder;
 use transfer::{ByteCount, FileName};
 
 use super::{
-    Asked, Author, Capabilities, Hook, InvalidManifest, LoginSlot, Manifest, OptionalHosts, Post, Resolver,
-    record::{
-        CapabilitiesRecord, CookiesRecord, ManifestRecord, OptionalHost, PermissionsRecord, SettingRecord, Text,
-        TypeRecord, WidgetRecord,
-    },
+    Asked, Capabilities, InvalidManifest, Manifest, OptionalHosts, Resolver,
+    record::{CapabilitiesRecord, CookiesRecord, ManifestRecord, OptionalHost, PermissionsRecord, SettingRecord},
 };
-use crate::{Choice, Definition, Widget};
+use crate::{Choice, Definition, UrlPattern, Widget, setting::ValueType};
 
-/// How long a resolver may take unless it says so.
+/// The longest time of a resolver call, if the manifest names none.
 const WALL: Duration = Duration::from_secs(15);
 
-/// How long a resolver may ask for: a user waits for it.
+/// The longest time that a manifest may ask for. A user waits meanwhile.
 const MAX_WALL: Duration = Duration::from_secs(30);
 
-/// Memory of an instance unless it asks for more, and the most that it may ask for.
+/// Memory of an instance in MiB if the manifest names none, and the most that it may ask for.
 const MEMORY_MB: u64 = 64;
 const MAX_MEMORY_MB: u64 = 128;
 
-/// What a plugin may remember unless it asks for less, which is also the most.
+/// Storage of a plugin in KiB if the manifest names none, which is also the most that it may ask for.
 const STORAGE_KB: u64 = 1024;
 
-/// Patterns, hosts, secrets and settings: more of one kind than any honest plugin has.
+/// The most patterns, hosts, secrets or settings, each: more than any honest plugin has.
 const MAX_ITEMS: usize = 256;
 
-/// Names and titles, in bytes.
+/// The longest name or key in bytes.
 const MAX_NAME_BYTES: usize = 200;
 
-/// Descriptions, in bytes.
+/// The longest description, title or URL in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// Memory of a setting's compiled pattern. A plugin brings it, so it is bounded.
+/// The most memory of a setting's compiled pattern in bytes. Bounded, because the plugin chooses the pattern.
 const MAX_PATTERN_BYTES: usize = 256 * 1024;
 
 type Result<T> = std::result::Result<T, InvalidManifest>;
@@ -76,23 +73,20 @@ pub(super) fn check(record: ManifestRecord) -> Result<Manifest> {
     Ok(Manifest {
         capabilities: capabilities(record.capabilities)?,
         permissions: permissions(record.permissions)?,
-        identity: record.identity.0,
+        identity: record.identity,
         name: record.name,
-        version: record.version.0,
+        version: record.version,
         description: record.description,
         homepage: record.homepage,
         icon: record.icon,
         license: record.license,
-        language: record.runtime.into(),
+        language: record.runtime,
         entry: record.entry,
         abi: record.abi,
-        min_host: record.min_host.map(|version| version.0),
+        min_host: record.min_host,
         settings,
         tests: record.tests,
-        author: record.author.map(|author| Author {
-            name: author.name,
-            key: author.key,
-        }),
+        author: record.author,
     })
 }
 
@@ -124,13 +118,10 @@ fn capabilities(record: CapabilitiesRecord) -> Result<Capabilities> {
     });
     let login = record.login.map(|login| login.slots).unwrap_or_default();
     count("/capabilities/login/slots", login.len())?;
-    let hook = record.hook.map(|hook| -> Result<Hook> {
-        count("/capabilities/hook/match", hook.r#match.len())?;
-        Ok(Hook {
-            events: hook.events.iter().map(|event| event.text().to_owned()).collect(),
-            matches: inner(hook.r#match),
-        })
-    });
+    count(
+        "/capabilities/hook/match",
+        record.hook.as_ref().map_or(0, |hook| hook.matches.len()),
+    )?;
     Ok(Capabilities {
         resolver: resolver.transpose()?,
         preview: record.preview,
@@ -138,19 +129,9 @@ fn capabilities(record: CapabilitiesRecord) -> Result<Capabilities> {
             .feed
             .map(|feed| patterns("/capabilities/feed/match", feed.r#match))
             .transpose()?,
-        login: login
-            .into_iter()
-            .map(|slot| LoginSlot {
-                id: slot.id,
-                title: slot.title,
-                modes: slot.modes.iter().map(|mode| mode.text().to_owned()).collect(),
-            })
-            .collect(),
-        post: record.post.map(|post| Post {
-            events: post.events.iter().map(|event| event.text().to_owned()).collect(),
-            tools: post.tools.iter().map(|tool| tool.text().to_owned()).collect(),
-        }),
-        hook: hook.transpose()?,
+        login,
+        post: record.post,
+        hook: record.hook,
     })
 }
 
@@ -158,11 +139,10 @@ pub(super) fn permissions(record: PermissionsRecord) -> Result<Asked> {
     count("/permissions/hosts", record.hosts.len())?;
     count("/permissions/optionalHosts", record.optional_hosts.len())?;
     count("/permissions/secrets", record.secrets.len())?;
-    let hosts = inner(record.hosts);
+    let hosts = record.hosts;
     let optional_hosts = optional_hosts(record.optional_hosts);
     let mut secrets = std::collections::BTreeMap::new();
     for (name, bound) in record.secrets {
-        let bound = inner(bound);
         let place = |index: usize| format!("/permissions/secrets/{name}/{index}");
         count(&format!("/permissions/secrets/{name}"), bound.len())?;
         for (index, host) in bound.iter().enumerate() {
@@ -196,9 +176,9 @@ pub(super) fn permissions(record: PermissionsRecord) -> Result<Asked> {
     })
 }
 
-fn optional_hosts(hosts: Vec<Text<OptionalHost>>) -> OptionalHosts {
+fn optional_hosts(hosts: Vec<OptionalHost>) -> OptionalHosts {
     let mut optional = OptionalHosts::default();
-    for host in inner(hosts) {
+    for host in hosts {
         match host {
             OptionalHost::Any => optional.any = true,
             OptionalHost::Named(host) => optional.named.push(host),
@@ -213,8 +193,16 @@ fn setting(index: usize, record: SettingRecord) -> Result<Definition> {
     text(&place("key"), &record.key, MAX_NAME_BYTES)?;
     text(&place("title"), &record.title, MAX_TEXT_BYTES)?;
     text(&place("description"), &record.description, MAX_TEXT_BYTES)?;
-    let widget =
-        widget(record.r#type, record.widget).map_err(|reason| InvalidManifest::new(place("widget"), reason))?;
+    let usual = match record.r#type {
+        ValueType::String => Widget::Text,
+        ValueType::Number => Widget::Number,
+        ValueType::Boolean => Widget::Toggle,
+    };
+    let widget = record.widget.unwrap_or(usual);
+    let shown = widget.value_type();
+    ensure(shown == record.r#type, &place("widget"), || {
+        format!("{widget} shows a {shown}, the setting is a {}", record.r#type)
+    })?;
     let is_select = widget == Widget::Select;
     ensure(
         record.options.is_empty() != is_select,
@@ -222,8 +210,8 @@ fn setting(index: usize, record: SettingRecord) -> Result<Definition> {
         || "a select has options, nothing else has",
     )?;
     count(&place("options"), record.options.len())?;
-    let is_text = matches!(record.r#type, TypeRecord::String);
-    let is_number = matches!(record.r#type, TypeRecord::Number);
+    let is_text = matches!(record.r#type, ValueType::String);
+    let is_number = matches!(record.r#type, ValueType::Number);
     ensure(
         record.pattern.is_none() || is_text,
         &place("pattern"),
@@ -258,18 +246,7 @@ fn setting(index: usize, record: SettingRecord) -> Result<Definition> {
         key: record.key,
         description: record.description,
         widget,
-        options: record
-            .options
-            .into_iter()
-            .map(|option| Choice {
-                label: if option.label.is_empty() {
-                    option.value.clone()
-                } else {
-                    option.label
-                },
-                value: option.value,
-            })
-            .collect(),
+        options: record.options.into_iter().map(Choice::labelled).collect(),
         default: None,
         is_required: record.required,
         is_secret,
@@ -285,34 +262,7 @@ fn setting(index: usize, record: SettingRecord) -> Result<Definition> {
     Ok(Definition { default, ..definition })
 }
 
-/// The widget of a setting, if it shows values of the setting's type.
-fn widget(of: TypeRecord, asked: Option<WidgetRecord>) -> std::result::Result<Widget, String> {
-    let asked = asked.unwrap_or(match of {
-        TypeRecord::String => WidgetRecord::Text,
-        TypeRecord::Number => WidgetRecord::Number,
-        TypeRecord::Boolean => WidgetRecord::Toggle,
-    });
-    let (widget, shows) = match asked {
-        WidgetRecord::Text => (Widget::Text, TypeRecord::String),
-        WidgetRecord::Password => (Widget::Password, TypeRecord::String),
-        WidgetRecord::Textarea => (Widget::Textarea, TypeRecord::String),
-        WidgetRecord::Select => (Widget::Select, TypeRecord::String),
-        WidgetRecord::Folder => (Widget::Folder, TypeRecord::String),
-        WidgetRecord::Toggle => (Widget::Toggle, TypeRecord::Boolean),
-        WidgetRecord::Number => (Widget::Number, TypeRecord::Number),
-    };
-    let reason = || {
-        format!(
-            "{} shows a {}, the setting is a {}",
-            asked.text(),
-            shows.text(),
-            of.text()
-        )
-    };
-    (shows == of).then_some(widget).ok_or_else(reason)
-}
-
-/// A default as the text that values are; `null` is none.
+/// A default as a text, which all values of settings are; none for `null`.
 fn plain(value: &serde_json::Value) -> std::result::Result<Option<String>, &'static str> {
     match value {
         serde_json::Value::Null => Ok(None),
@@ -328,14 +278,10 @@ fn is_path(path: &str) -> bool {
         .all(|part| FileName::sanitise_or_none(part).is_some_and(|name| name.as_str() == part))
 }
 
-fn patterns<T>(pointer: &str, patterns: Vec<Text<T>>) -> Result<Vec<T>> {
+fn patterns(pointer: &str, patterns: Vec<UrlPattern>) -> Result<Vec<UrlPattern>> {
     ensure(!patterns.is_empty(), pointer, || "is empty")?;
     count(pointer, patterns.len())?;
-    Ok(inner(patterns))
-}
-
-fn inner<T>(texts: Vec<Text<T>>) -> Vec<T> {
-    texts.into_iter().map(|text| text.0).collect()
+    Ok(patterns)
 }
 
 fn count(pointer: &str, count: usize) -> Result<()> {

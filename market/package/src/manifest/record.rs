@@ -1,30 +1,35 @@
 //! `plugin.json` as it is written. The JSON Schema is generated from these types.
 
-use std::{collections::BTreeMap, fmt, marker::PhantomData, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 use transfer::ByteCount;
 
 use super::{InvalidManifest, Language};
-use crate::{HostPattern, Identity, InvalidHostPattern, UrlPattern};
+use crate::{
+    Choice, HostPattern, Identity, InvalidHostPattern, UrlPattern, Widget, named_values, setting::ValueType,
+    text_in_json,
+};
 
 /// A larger file is not read: the largest honest one has a few hundred settings.
 const MAX_BYTES: usize = 256 * 1024;
 
 macro_rules! records {
-    ($($(#[$attribute:meta])* struct $name:ident { $($(#[$field_attribute:meta])* $field:ident: $type:ty),* $(,)? })*) => {$(
-        #[derive(Debug, Deserialize)]
+    ($($(#[$attribute:meta])* $visibility:vis struct $name:ident {
+        $($(#[$field_attribute:meta])* $field:ident: $type:ty),* $(,)?
+    })*) => {$(
+        #[derive(Debug, Clone, Deserialize)]
         #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
         #[serde(rename_all = "camelCase")]
         $(#[$attribute])*
-        pub(super) struct $name { $($(#[$field_attribute])* pub(super) $field: $type),* }
+        $visibility struct $name { $($(#[$field_attribute])* $visibility $field: $type),* }
     )*};
 }
 
 records! {
     /// A plugin's description of itself.
     #[cfg_attr(test, schemars(title = "plugin.json"))]
-    struct ManifestRecord {
+    pub(super) struct ManifestRecord {
         /// Where this description of the format is, for editors.
         #[serde(rename = "$schema")]
         _schema: Option<String>,
@@ -32,11 +37,12 @@ records! {
         manifest_version: u32,
         /// `name@author`, of lower-case letters, digits, `_` and `-`.
         #[cfg_attr(test, schemars(regex(pattern = "^[a-z0-9_-]+@[a-z0-9_-]+$")))]
-        identity: Text<Identity>,
+        identity: Identity,
         /// What the user reads.
         name: String,
         /// `major.minor.patch`.
-        version: Text<semver::Version>,
+        #[cfg_attr(test, schemars(with = "String"))]
+        version: semver::Version,
         #[serde(default)]
         description: String,
         homepage: Option<String>,
@@ -44,13 +50,14 @@ records! {
         icon: Option<String>,
         license: Option<String>,
         #[serde(default)]
-        runtime: RuntimeRecord,
+        runtime: Language,
         /// The code in the package.
         entry: String,
         /// Filled by the packer: the version of the interface that the code uses.
         abi: Option<String>,
         /// Filled by the packer: the oldest host that has everything the code uses.
-        min_host: Option<Text<semver::Version>>,
+        #[cfg_attr(test, schemars(with = "Option<String>"))]
+        min_host: Option<semver::Version>,
         capabilities: CapabilitiesRecord,
         #[serde(default)]
         permissions: PermissionsRecord,
@@ -58,23 +65,23 @@ records! {
         settings: Vec<SettingRecord>,
         /// Which files hold recorded exchanges.
         tests: Option<String>,
-        author: Option<AuthorRecord>,
+        author: Option<Author>,
     }
 
     /// What a plugin can do; at least one.
-    struct CapabilitiesRecord {
+    pub(super) struct CapabilitiesRecord {
         resolver: Option<ResolverRecord>,
         #[serde(default)]
         preview: bool,
         feed: Option<FeedRecord>,
         login: Option<LoginRecord>,
-        post: Option<PostRecord>,
-        hook: Option<HookRecord>,
+        post: Option<Post>,
+        hook: Option<Hook>,
     }
 
-    struct ResolverRecord {
+    pub(super) struct ResolverRecord {
         /// Which URLs: `https://host/path*`.
-        r#match: Vec<Text<UrlPattern>>,
+        r#match: Vec<UrlPattern>,
         /// Higher goes first.
         #[serde(default)]
         priority: i32,
@@ -84,54 +91,25 @@ records! {
         multi: bool,
     }
 
-    struct FeedRecord {
-        r#match: Vec<Text<UrlPattern>>,
+    pub(super) struct FeedRecord {
+        r#match: Vec<UrlPattern>,
     }
 
-    struct LoginRecord {
-        slots: Vec<LoginSlotRecord>,
+    pub(super) struct LoginRecord {
+        slots: Vec<LoginSlot>,
     }
 
-    struct LoginSlotRecord {
-        id: String,
-        title: String,
-        modes: Vec<LoginModeRecord>,
-    }
-
-    struct PostRecord {
-        events: Vec<PostEventRecord>,
-        #[serde(default)]
-        tools: Vec<ToolRecord>,
-    }
-
-    struct HookRecord {
-        events: Vec<HookEventRecord>,
-        #[serde(default)]
-        r#match: Vec<Text<UrlPattern>>,
-    }
-
-    struct AuthorRecord {
-        name: String,
-        key: Option<String>,
-    }
-
-    struct OptionRecord {
-        value: String,
-        #[serde(default)]
-        label: String,
-    }
-
-    struct SettingRecord {
+    pub(super) struct SettingRecord {
         key: String,
         #[serde(default)]
         title: String,
         #[serde(default)]
         description: String,
-        r#type: TypeRecord,
+        r#type: ValueType,
         /// What the user sees; the usual one for the type if it is left out.
-        widget: Option<WidgetRecord>,
+        widget: Option<Widget>,
         #[serde(default)]
-        options: Vec<OptionRecord>,
+        options: Vec<Choice>,
         default: Option<serde_json::Value>,
         #[serde(default)]
         required: bool,
@@ -143,21 +121,58 @@ records! {
         /// A regular expression that a text must match.
         pattern: Option<String>,
     }
+
+    /// An account that a plugin can log in to.
+    pub struct LoginSlot {
+        /// The id by which the plugin refers to it.
+        id: String,
+        /// The name that users see.
+        title: String,
+        /// The ways to log in.
+        modes: Vec<LoginMode>,
+    }
+
+    /// Work on finished files.
+    pub struct Post {
+        /// The events after which the plugin is called.
+        events: Vec<PostEvent>,
+        /// The tools of the host that the plugin uses.
+        #[serde(default)]
+        tools: Vec<Tool>,
+    }
+
+    /// The events of tasks that a plugin receives.
+    pub struct Hook {
+        /// The events.
+        events: Vec<HookEvent>,
+        /// The URLs of the tasks; without any, all that the plugin claims.
+        #[serde(default, rename = "match")]
+        matches: Vec<UrlPattern>,
+    }
+
+    /// The author of a plugin.
+    #[derive(PartialEq, Eq)]
+    pub struct Author {
+        /// The name that users see.
+        name: String,
+        /// The public key that signs packages.
+        key: Option<String>,
+    }
 }
 
 /// What a plugin asks for.
-#[derive(Debug, Deserialize, Default)]
+#[derive(Debug, Clone, Deserialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PermissionsRecord {
     /// Hosts it cannot do without: `https://name` or `https://*.name`.
-    pub(super) hosts: Vec<Text<HostPattern>>,
+    pub(super) hosts: Vec<HostPattern>,
     /// Hosts that the user is asked about when they are needed; `*` is any host, each asked about by itself.
-    pub(super) optional_hosts: Vec<Text<OptionalHost>>,
+    pub(super) optional_hosts: Vec<OptionalHost>,
     /// The host of the URL that the user gives, for one call.
     pub(super) input_host: bool,
     /// Names of secrets, and the hosts they may be sent to.
-    pub(super) secrets: BTreeMap<String, Vec<Text<HostPattern>>>,
+    pub(super) secrets: BTreeMap<String, Vec<HostPattern>>,
     /// Digests and signatures of secrets; a script may have none without it, compiled code is known by its imports.
     pub(super) derive_secrets: bool,
     pub(super) cookies: CookiesRecord,
@@ -166,12 +181,23 @@ pub(super) struct PermissionsRecord {
 }
 
 /// A host that the user is asked about.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum OptionalHost {
     /// Whichever it will be.
     Any,
     Named(HostPattern),
 }
+
+impl fmt::Display for OptionalHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("*"),
+            Self::Named(host) => host.fmt(f),
+        }
+    }
+}
+
+text_in_json!(OptionalHost);
 
 impl FromStr for OptionalHost {
     type Err = InvalidHostPattern;
@@ -184,16 +210,6 @@ impl FromStr for OptionalHost {
     }
 }
 
-/// What the code is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub(super) enum RuntimeRecord {
-    #[default]
-    Component,
-    Js,
-}
-
 /// Whether cookies are kept for the plugin only, or shown to it, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -204,75 +220,43 @@ pub(super) enum CookiesRecord {
     Read,
 }
 
-/// Closed sets of words. `text` gives a word back as it is written.
-macro_rules! words {
-    ($($name:ident { $($word:ident = $text:literal),* $(,)? })*) => {$(
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-        #[cfg_attr(test, derive(schemars::JsonSchema))]
-        pub(super) enum $name { $(#[serde(rename = $text)] $word),* }
-
-        impl $name {
-            pub(super) fn text(self) -> &'static str {
-                match self { $(Self::$word => $text),* }
-            }
-        }
-    )*};
-}
-
-words! {
-    TypeRecord { String = "string", Number = "number", Boolean = "boolean" }
-    LoginModeRecord { Qr = "qr", Password = "password", Cookie = "cookie", Browser = "browser" }
-    WidgetRecord {
-        Text = "text",
+named_values! {
+    /// A way to log in.
+    pub enum LoginMode {
+        /// The user scans a QR code with the site's app.
+        Qr = "qr",
+        /// The user types name and password.
         Password = "password",
-        Textarea = "textarea",
-        Select = "select",
-        Toggle = "toggle",
-        Number = "number",
-        Folder = "folder",
-    }
-    PostEventRecord { Done = "done" }
-    ToolRecord { Unpack = "unpack", Mux = "mux" }
-    HookEventRecord { Start = "start", Done = "done", Error = "error", MetaProbed = "metaProbed" }
-}
-
-/// A text that is parsed where it stands, so that an error names its place.
-#[derive(Debug)]
-pub(super) struct Text<T>(pub(super) T);
-
-impl<'de, T> Deserialize<'de> for Text<T>
-where
-    T: FromStr<Err: fmt::Display>,
-{
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor<T>(PhantomData<T>);
-        impl<T: FromStr<Err: fmt::Display>> de::Visitor<'_> for Visitor<T> {
-            type Value = T;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Visitor(PhantomData)).map(Self)
-    }
-}
-
-#[cfg(test)]
-impl<T> schemars::JsonSchema for Text<T> {
-    fn inline_schema() -> bool {
-        true
+        /// The user pastes cookies of a browser.
+        Cookie = "cookie",
+        /// The user logs in with a browser window.
+        Browser = "browser",
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Text".into()
+    /// An event after which finished files are worked on.
+    pub enum PostEvent {
+        /// The download is complete.
+        Done = "done",
     }
 
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        String::json_schema(generator)
+    /// A tool of the host that works on finished files.
+    pub enum Tool {
+        /// Unpacks archives.
+        Unpack = "unpack",
+        /// Joins video and audio.
+        Mux = "mux",
+    }
+
+    /// An event of a task.
+    pub enum HookEvent {
+        /// The task starts.
+        Start = "start",
+        /// The task is complete.
+        Done = "done",
+        /// The task failed.
+        Error = "error",
+        /// Size and name of the file are known.
+        MetaProbed = "metaProbed",
     }
 }
 
@@ -318,15 +302,6 @@ fn pointer_of_ignored(path: &serde_ignored::Path<'_>) -> String {
         Path::Map { parent, key } => pointer_of_ignored(parent) + &step(key),
         Path::Some { parent } | Path::NewtypeStruct { parent } | Path::NewtypeVariant { parent } => {
             pointer_of_ignored(parent)
-        }
-    }
-}
-
-impl From<RuntimeRecord> for Language {
-    fn from(record: RuntimeRecord) -> Self {
-        match record {
-            RuntimeRecord::Component => Self::Component,
-            RuntimeRecord::Js => Self::Script,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Takes archives apart in memory, and checks while it does.
+//! Reads archives in memory and checks them meanwhile.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -67,7 +67,7 @@ impl ArchiveEntry {
     }
 }
 
-/// The two numbers of little-endian bytes that the format has. Out of bounds is a damaged archive.
+/// Little-endian numbers at an offset. An offset out of bounds means a truncated archive.
 fn u16_at(bytes: &[u8], at: usize) -> Result<u16> {
     match bytes.get(at..).and_then(<[u8]>::first_chunk) {
         Some(chunk) => Ok(u16::from_le_bytes(*chunk)),
@@ -86,7 +86,7 @@ fn size_at(bytes: &[u8], at: usize) -> Result<usize> {
     Ok(usize::from(u16_at(bytes, at)?))
 }
 
-/// Where the record is that ends the archive: the one whose comment ends where the archive does.
+/// The offset of the end record: the last one whose comment ends where the archive does.
 fn end_record(archive: &[u8]) -> Result<usize> {
     let last = archive.len().checked_sub(END_BYTES);
     let found = last.and_then(|last| {
@@ -98,7 +98,7 @@ fn end_record(archive: &[u8]) -> Result<usize> {
     found.map_or_else(|| refuse(Check::Format, None, "this is no ZIP archive"), Ok)
 }
 
-/// Reads the central directory, which fills the space between the files and the end exactly.
+/// Reads the central directory, which must fill the space between the files and the end record exactly.
 fn directory(archive: &[u8]) -> Result<Vec<ArchiveEntry>> {
     let end = end_record(archive)?;
     let (disk, central_disk) = (u16_at(archive, end + 4)?, u16_at(archive, end + 6)?);
@@ -162,7 +162,7 @@ fn central_entry(archive: &[u8], at: usize) -> Result<(ArchiveEntry, usize)> {
         name,
     };
     let name = Some(entry.name.as_str());
-    // In the upper half, systems of the Unix kind keep the mode; others leave it empty.
+    // The upper half holds the Unix mode; other systems leave it zero.
     let kind = (u32_at(archive, at + 38)? >> 16) & KIND_MASK;
     let expected = if entry.is_folder() { FOLDER } else { REGULAR };
     if kind != 0 && kind != expected {
@@ -212,7 +212,7 @@ fn name_at(archive: &[u8], at: usize, length: usize) -> Result<String> {
     }
 }
 
-/// What a file is packed into, and where that ends; its local header must say the same as the directory.
+/// The compressed bytes of a file, and the offset of their end. The local header must agree with the directory.
 fn packed_bytes<'a>(archive: &'a [u8], entry: &ArchiveEntry) -> Result<(usize, &'a [u8])> {
     let name = Some(entry.name.as_str());
     let at = entry.offset as usize;
@@ -235,7 +235,7 @@ fn packed_bytes<'a>(archive: &'a [u8], entry: &ArchiveEntry) -> Result<(usize, &
     }
 }
 
-/// Unpacks a file, and no more of it than the directory promised.
+/// Unpacks a file, up to the size in the directory.
 fn inflate(entry: &ArchiveEntry, data: &[u8]) -> Result<Bytes> {
     let name = Some(entry.name.as_str());
     let mut bytes = Vec::with_capacity(entry.size as usize);
@@ -260,7 +260,7 @@ fn inflate(entry: &ArchiveEntry, data: &[u8]) -> Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// No byte of the archive belongs to two files: that is how small archives unpack into huge ones.
+/// Checks that no byte of the archive belongs to two files: small archives can unpack into huge ones that way.
 fn check_overlaps(mut taken: Vec<(usize, u32, String)>) -> Result<()> {
     taken.sort_by_key(|(_, offset, _)| *offset);
     for pair in taken.windows(2) {
@@ -272,7 +272,7 @@ fn check_overlaps(mut taken: Vec<(usize, u32, String)>) -> Result<()> {
     Ok(())
 }
 
-/// Every name is a relative path that stays inside and is one file, the same one, on every system.
+/// Checks that every name is a relative path below the package and names the same single file on every system.
 fn check_names(entries: &[ArchiveEntry]) -> Result<()> {
     let mut seen = BTreeSet::new();
     let mut files = BTreeSet::new();

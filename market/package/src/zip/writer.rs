@@ -1,5 +1,5 @@
-//! Writes archives that [`Package::open`](crate::Package::open) takes. The same files give the same bytes, whenever and
-//! wherever.
+//! Writes archives that [`Package::open`](crate::Package::open) accepts. The same files give the same bytes at any time
+//! and on any machine.
 
 use std::{collections::BTreeMap, io::Write as _};
 
@@ -9,23 +9,23 @@ use flate2::{Compression, write::DeflateEncoder};
 use super::format::{CENTRAL, CENTRAL_BYTES, DEFLATED, END, LOCAL, REGULAR, STORED, is_bomb};
 use crate::refusal::{Check, InvalidPackage, Result, refuse};
 
-/// The version of the format that is needed to unpack: 2.0, for deflated files.
+/// The version of ZIP that a reader needs: 2.0, for deflated files.
 const NEEDED: u16 = 20;
 
-/// The same, and that modes are those of Unix, in the upper half.
+/// The version of ZIP of the writer, and in the upper half the system that defines the modes: Unix.
 const MADE_BY: u16 = 3 << 8 | NEEDED;
 
-/// Names are UTF-8.
+/// The flag for names in UTF-8.
 const FLAGS: u16 = 1 << 11;
 
-/// 1980-01-01, the first day that the format knows.
+/// 1980-01-01, the first date of the format.
 const DATE: u16 = 1 << 5 | 1;
 const TIME: u16 = 0;
 
-/// What every file may be: read by all, written by its owner.
+/// The mode of every file: readable by all, writable by its owner.
 const PERMISSIONS: u32 = 0o644;
 
-/// An archive of these files, sorted by their names.
+/// Packs files, sorted by their names.
 pub fn pack(files: &BTreeMap<String, Bytes>) -> Result<Vec<u8>> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();
@@ -62,7 +62,7 @@ pub fn pack(files: &BTreeMap<String, Bytes>) -> Result<Vec<u8>> {
     Ok(archive)
 }
 
-/// What stands before a file and again in the directory, and the file as it is packed.
+/// The fields that the local header and the directory share, and the compressed bytes of a file.
 struct Header {
     common: Vec<u8>,
     data: Vec<u8>,
@@ -87,7 +87,7 @@ fn header(name: &str, bytes: &[u8]) -> Result<Header> {
     Ok(Header { common, data })
 }
 
-/// A file, deflated if that makes it smaller, but never so small that it looks like a bomb.
+/// The method and the bytes of a file: deflated if that is smaller and the reader would not take it for a bomb.
 fn packed(bytes: &[u8]) -> (u16, Vec<u8>) {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     let deflated = encoder.write_all(bytes).and_then(|()| encoder.finish());

@@ -116,12 +116,12 @@ async fn what_users_would_not_accept_is_not_added() {
     };
     assert_eq!(
         add("one@acme-1.0.0.zip").await,
-        "one@acme 1.0.0 is there; a version is never replaced"
+        "one@acme 1.0.0 is in the index already and cannot be replaced; add a new version"
     );
     place.package("two@acme", "1.0.0", "author");
     assert_eq!(
         add("two@acme-1.0.0.zip").await,
-        "the package cannot be used: it is not signed"
+        "the package cannot be used: it is not signed; sign it with svc plugin sign"
     );
     place.author("keygen KEYS/thief.key --unprotected");
     place.package("one@acme", "1.1.0", "thief");
@@ -206,7 +206,7 @@ async fn a_lost_root_key_is_replaced_with_the_other_two() {
     let refreshed = refresh(&client, &Folder::new(place.source()), place.now).await.unwrap();
     assert_eq!(refreshed.changes.root, Some(3));
     let keys = refreshed.state.root().unwrap().role(market::Role::Root);
-    assert!(!keys.all().contains(&lost) && keys.threshold() == 2);
+    assert!(!keys.keys.contains(&lost) && keys.threshold == 2);
 }
 
 #[tokio::test]

@@ -110,18 +110,21 @@ impl Place {
             .collect()
     }
 
-    pub(crate) async fn try_market(&self, line: &str) -> Result<String, ToolError> {
-        let command = MarketLine::parse_from(self.words(line)).command;
-        let mut out = Vec::new();
-        let mut surroundings = Surroundings {
-            out: &mut out,
+    fn surroundings<'a>(&self, out: &'a mut Vec<u8>) -> Surroundings<'a> {
+        Surroundings {
+            out,
             passphrases: &Fixed(None),
             origins: &origin,
             imports: &imports,
             now: self.now,
             stop: CancellationToken::new(),
-        };
-        run_market(command, &mut surroundings).await?;
+        }
+    }
+
+    pub(crate) async fn try_market(&self, line: &str) -> Result<String, ToolError> {
+        let command = MarketLine::parse_from(self.words(line)).command;
+        let mut out = Vec::new();
+        run_market(command, &mut self.surroundings(&mut out)).await?;
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -134,15 +137,7 @@ impl Place {
     pub(crate) fn try_author(&self, line: &str) -> Result<String, ToolError> {
         let command = AuthorLine::parse_from(self.words(line)).command;
         let mut out = Vec::new();
-        let mut surroundings = Surroundings {
-            out: &mut out,
-            passphrases: &Fixed(None),
-            origins: &origin,
-            imports: &imports,
-            now: self.now,
-            stop: CancellationToken::new(),
-        };
-        run_author(command, &mut surroundings)?;
+        run_author(command, &mut self.surroundings(&mut out))?;
         Ok(String::from_utf8(out).unwrap())
     }
 

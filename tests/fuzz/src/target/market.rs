@@ -1,11 +1,15 @@
-//! The documents of a market's source, signed by those who may: what is read before and after the signature counts.
+//! The documents of a market's source with valid signatures, so that what is read after their verification is reached,
+//! and files of signatures.
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use market::{
-    Digest, Index, PublicKey, Role, SourceState,
-    signature::Purpose,
+    Digest, FILES, FILES_SIGNATURE, Index, PublicKey, Role, SourceState, files_list,
+    signature::{self, Compact, Purpose},
     verify::{self, IndexPart, Parts, Signed},
+    verify_files,
 };
 use minisign::KeyPair;
 use serde_json::{Value, json};
@@ -24,6 +28,58 @@ pub(super) fn documents() -> Target {
         };
         let body = String::from_utf8_lossy(body).replace(KEY, &source.key.to_string());
         source.refresh(kind, &Bytes::from(body));
+    })
+}
+
+/// Replaced in a file of signatures by a valid signature.
+const SIGNATURE: &str = "$SIGNATURE";
+
+/// Files of signatures: of a timestamp, and of the list of a package's files. Nothing is accepted without a valid one.
+pub(super) fn signatures() -> Target {
+    let source = Source::new();
+    let (index, revocations) = (
+        source.signed(Role::Index, index()),
+        source.signed(Role::Revocations, revocations()),
+    );
+    let timestamp = source.signed(Role::Timestamp, timestamp(&index, &revocations));
+    let state = SourceState::with_root(&source.root()).expect("it is a root");
+    let (identity, version) = ("a@b".parse().expect("it is one"), "1.0.0".parse().expect("it is one"));
+    let mut files = BTreeMap::from([("plugin.json".to_owned(), Bytes::from_static(b"{}"))]);
+    let list = files_list(&files);
+    let purpose = Purpose::Files {
+        identity: &identity,
+        version: &version,
+        sha256: Digest::of(&list),
+    };
+    let list_signature = source.sign(&list, purpose);
+    files.insert(FILES.to_owned(), list.into());
+    let mut accepts = move |text: &str| {
+        let signatures = text.replace(SIGNATURE, &String::from_utf8_lossy(&timestamp.signatures));
+        let signed = Signed {
+            body: timestamp.body.clone(),
+            signatures: signatures.into(),
+        };
+        files.insert(
+            FILES_SIGNATURE.to_owned(),
+            text.replace(SIGNATURE, &list_signature).into(),
+        );
+        (
+            verify::heads(&state, &[], &signed, source.now).is_ok(),
+            verify_files(&files, &identity, &version, Some(&source.key)).is_ok(),
+        )
+    };
+    assert_eq!(accepts(SIGNATURE), (true, true), "valid signatures count");
+    Box::new(move |data| {
+        let _number = signature::claimed_sequence(data, Role::Timestamp);
+        let text = String::from_utf8_lossy(data);
+        let accepted = accepts(&text);
+        assert!(
+            text.contains(SIGNATURE) || accepted == (false, false),
+            "nothing is believed without the key's signature"
+        );
+        if let Ok(compact) = Compact::from_file(&text) {
+            assert_eq!(compact.to_string().parse(), Ok(compact), "what is written is read");
+        }
     })
 }
 
@@ -84,13 +140,13 @@ impl Source {
         let sha256 = Digest::of(&body);
         let claimed: Value = serde_json::from_slice(&body).unwrap_or_default();
         let seq = claimed["seq"].as_u64().unwrap_or(1);
-        let comment = Purpose::Document { role, seq, sha256 }.to_string();
-        let signature = minisign::sign(None, &self.pair.sk, &body[..], Some(&comment), None);
-        let signatures = signature
-            .expect("it is no secret key of somebody else")
-            .to_string()
-            .into();
+        let signatures = self.sign(&body, Purpose::Document { role, seq, sha256 }).into();
         Signed { body, signatures }
+    }
+
+    fn sign(&self, message: &[u8], purpose: Purpose<'_>) -> String {
+        let signature = minisign::sign(None, &self.pair.sk, message, Some(&purpose.to_string()), None);
+        signature.expect("the key has no passphrase").to_string()
     }
 
     fn root(&self) -> Bytes {

@@ -62,6 +62,7 @@ replayed! {
     takeover = "takeover",
     response = "response",
     market = "market",
+    signature = "signature",
     manifest = "manifest",
     package = "package",
     playlist = "playlist",
