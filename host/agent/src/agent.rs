@@ -21,8 +21,8 @@ use crate::{
     serve::Acceptor,
     settings::{
         config::{Config, DEFAULT_PORT, Edition},
+        file::{DirectoryError, SettingsFile},
         switches::{Listening, Settings},
-        vault::{DirectoryError, Vault},
     },
     shutdown::Shutdown,
     surface::{
@@ -79,15 +79,15 @@ impl Agent {
     /// not depend on it.
     pub async fn start(config: Config, connect: impl Connect) -> Result<Self, StartError> {
         let opening = config.clone();
-        let vault = tokio::task::spawn_blocking(move || Vault::open(&opening)).await;
-        let vault = Arc::new(vault.expect("opening neither panics nor is aborted")?);
-        let settings = vault.settings();
+        let file = tokio::task::spawn_blocking(move || SettingsFile::open(&opening)).await;
+        let file = Arc::new(file.expect("opening neither panics nor is aborted")?);
+        let settings = file.current();
         let listener = match address(&config, &settings) {
             Some(address) => Some(bind(address).await?),
             None => None,
         };
         let address = listener.as_ref().map_or(NOWHERE, |(_, address)| *address);
-        vault.publish_address(Some(address)).await?;
+        file.publish_address(Some(address)).await?;
         let shutdown = Shutdown::default();
         let edition = config.edition;
         let listening = Listening { edition, address };
@@ -106,12 +106,12 @@ impl Agent {
         ));
         let following = Arc::clone(&aria2);
         shutdown.spawn_until_drain(async move { following.follow().await });
-        shutdown.spawn_until_drain(follow(Arc::clone(&vault), hub, listening));
+        shutdown.spawn_until_drain(follow(Arc::clone(&file), hub, listening));
         let is_new_server = edition == Edition::Headless && settings.key.is_none();
         let trusted_proxies: Vec<IpAddr> = config.trusted_proxies.iter().map(IpAddr::to_canonical).collect();
         let app = App::from(State {
             gate: Arc::new(Gate::new(
-                vault,
+                file,
                 // Authenticated clients may come through a proxy that sends another host name.
                 listening.is_loopback_only() && (edition == Edition::Desktop || settings.key.is_none()),
                 trusted_proxies.clone(),
@@ -173,13 +173,13 @@ impl Agent {
 
     /// What a remote client must send to set the first key; none once there is a key.
     pub fn setup_code(&self) -> Option<&SetupCode> {
-        let is_open = self.app.gate.vault.settings().key.is_none();
+        let is_open = self.app.gate.settings.current().key.is_none();
         self.app.setup_code.as_ref().filter(|_| is_open)
     }
 
     /// The access key, for display on this machine.
     pub fn access_key(&self) -> Option<AccessKey> {
-        self.app.gate.vault.settings().key.clone()
+        self.app.gate.settings.current().key.clone()
     }
 
     /// Whether there is a session with the daemon and its state is current.
@@ -215,7 +215,7 @@ impl Agent {
     }
 
     async fn stop_listening(&self) {
-        if let Err(error) = self.app.gate.vault.publish_address(None).await {
+        if let Err(error) = self.app.gate.settings.publish_address(None).await {
             tracing::warn!(%error, "other programs may look for the agent where it no longer is");
         }
         self.shutdown.drain.cancel();
@@ -272,8 +272,8 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
 }
 
 /// Publishes changed settings to clients.
-async fn follow(vault: Arc<Vault>, hub: Arc<Hub>, listening: Listening) {
-    let mut settings = vault.follow();
+async fn follow(file: Arc<SettingsFile>, hub: Arc<Hub>, listening: Listening) {
+    let mut settings = file.follow();
     while settings.changed().await.is_ok() {
         let now = Arc::clone(&settings.borrow_and_update());
         hub.publish_settings(now.status(listening), &now.preferences);

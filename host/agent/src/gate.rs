@@ -36,7 +36,7 @@ use crate::{
     },
     metrics::Metrics,
     problem::Problem,
-    settings::{switches::Settings, vault::Vault},
+    settings::{file::SettingsFile, switches::Settings},
 };
 
 const WRONG_TOKEN: &str = "invalid or missing token";
@@ -67,7 +67,7 @@ const FORWARDED: [&str; 8] = [
 
 #[derive(Debug)]
 pub(crate) struct Gate {
-    pub(crate) vault: Arc<Vault>,
+    pub(crate) settings: Arc<SettingsFile>,
     is_loopback_only: bool,
     pub(crate) trusted_proxies: Vec<IpAddr>,
     /// Locked briefly by every request that carries a key.
@@ -81,13 +81,13 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn new(
-        vault: Arc<Vault>,
+        settings: Arc<SettingsFile>,
         is_loopback_only: bool,
         trusted_proxies: Vec<IpAddr>,
         metrics: Arc<Metrics>,
     ) -> Self {
         Self {
-            vault,
+            settings,
             is_loopback_only,
             trusted_proxies,
             throttle: Mutex::default(),
@@ -179,7 +179,7 @@ impl Gate {
 
     /// Whether `shown` is the pass, and this sender may use it.
     pub(crate) fn is_pass(&self, shown: KeyDigest, sender: &Sender) -> bool {
-        sender.is_local && !sender.is_browser && shown == self.vault.pass()
+        sender.is_local && !sender.is_browser && shown == self.settings.pass()
     }
 
     /// The standing of a request when no key is configured, or why it is refused. Forwarded requests are refused: a
@@ -300,7 +300,7 @@ fn request_id(headers: &HeaderMap) -> String {
 }
 
 async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Response {
-    let settings = gate.vault.settings();
+    let settings = gate.settings.current();
     let headers = request.headers();
     let peer = request.extensions().get::<Peer>().cloned();
     let address = peer.as_ref().map(|peer| peer.address);
@@ -320,7 +320,7 @@ async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Res
     facts.is_own = gate.is_own(&request, area, &sender);
     let visitor = sender.is_browser.then(|| facts.origin.unwrap_or(ANY_BROWSER).into());
     let asked_headers = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
-    let refused = match judge(&facts, gate.vault.edition(), gate.is_loopback_only, &settings) {
+    let refused = match judge(&facts, gate.settings.edition(), gate.is_loopback_only, &settings) {
         Verdict::Pass => {
             if area == Area::Jsonrpc {
                 sender.standing = Standing::Free;

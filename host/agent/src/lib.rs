@@ -43,6 +43,6 @@ pub use aria2::Ending;
 pub use link::connect::{ByteStream, Connect, ConnectError, Found};
 pub use settings::{
     config::{Config, DEFAULT_PORT, Edition, PresetKey},
-    vault::{DirectoryError, Holder, Stored, holder, stored},
+    file::{DirectoryError, Holder, Stored, holder, stored},
 };
 pub use surface::{mcp::mcp_tools, routes::openapi};

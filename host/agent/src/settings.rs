@@ -1,7 +1,7 @@
 //! Configuration at start ([`config`]), settings that the user changes at run time ([`switches`]), and their storage
-//! ([`vault`]).
+//! ([`file`]).
 
 pub(crate) mod config;
+pub(crate) mod file;
 mod import;
 pub(crate) mod switches;
-pub(crate) mod vault;

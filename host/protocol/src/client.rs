@@ -83,6 +83,12 @@ impl Cursor {
             }
         }
     }
+
+    /// Whether an event up to this sequence is missing. A reply is sent after the events of its call, so one with a
+    /// higher sequence tells of a lost event.
+    pub fn is_behind(&self, sequence: u64) -> bool {
+        self.reached.as_ref().is_none_or(|(_, last)| sequence > *last)
+    }
 }
 
 #[cfg(test)]
@@ -96,6 +102,7 @@ mod tests {
             [6, 7, 8, 9].map(|sequence| cursor.take("one", sequence)),
             [Step::Old, Step::Old, Step::Next, Step::Next]
         );
+        assert!(cursor.is_behind(10) && !cursor.is_behind(9));
         assert_eq!(cursor.take("one", 11), Step::Gap);
         assert_eq!(cursor.take("one", 12), Step::Gap);
         let mut cursor = Cursor::at("one".into(), 7);

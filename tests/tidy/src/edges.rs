@@ -38,7 +38,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("market-tool", &["market", "plugin-package", "private-files"]),
     ("admission", &[]),
     ("aria2", &["admission", "protocol"]),
-    ("agent", &["admission", "aria2", "protocol"]),
+    ("agent", &["admission", "aria2", "private-files", "protocol"]),
     (
         "daemon",
         &[

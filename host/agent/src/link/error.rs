@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use protocol::{ErrorCode, RpcError};
+use protocol::{ErrorCode, RpcError, client::EncodeError};
 use tokio_tungstenite::tungstenite;
 
 use super::connect::ConnectError;
@@ -51,6 +51,16 @@ pub(crate) enum CallError {
     TimedOut,
     #[error("the daemon's answer could not be read")]
     Unreadable,
+}
+
+impl From<EncodeError> for CallError {
+    fn from(error: EncodeError) -> Self {
+        let message = error.to_string();
+        Self::Refused(match error {
+            EncodeError::Params(error) => error,
+            EncodeError::TooLarge => RpcError::application(ErrorCode::InvalidArgument, message),
+        })
+    }
 }
 
 impl From<CallError> for RpcError {

@@ -1,7 +1,12 @@
 //! Applies the daemon's events to the hub in order. If one is missing, a snapshot is fetched and replaces the
 //! projection.
 
-use protocol::{Method, Reply, ServiceEventParams};
+use std::sync::Arc;
+
+use protocol::{
+    Method, Reply, ServiceEventParams,
+    client::{Cursor, Step},
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -59,42 +64,34 @@ pub(super) trait Resync {
     fn ask(&self, method: Method) -> Result<oneshot::Receiver<Reply>, SessionError>;
 }
 
-/// The position in the daemon's events up to which the hub has them.
-pub(super) struct Cursor {
-    reached: Position,
+/// Follows the daemon's events and keeps the hub current.
+pub(super) struct Follower<'a, R> {
+    hub: &'a Hub,
+    session: &'a R,
+    epoch: Arc<str>,
+    cursor: Cursor,
     /// Set while a snapshot is requested, with the events received meanwhile.
     resync: Option<(oneshot::Receiver<Reply>, Vec<ServiceEventParams>)>,
     resyncs: u32,
 }
 
-impl Cursor {
-    pub(super) fn at(reached: Position) -> Self {
+impl<'a, R: Resync> Follower<'a, R> {
+    /// Continues after the snapshot that was taken at `reached`.
+    pub(super) fn new(hub: &'a Hub, session: &'a R, reached: Position) -> Self {
+        let Position { epoch, sequence } = reached;
         Self {
-            reached,
+            hub,
+            session,
+            cursor: Cursor::at(epoch.to_string(), sequence),
+            epoch,
             resync: None,
             resyncs: 0,
         }
     }
 
-    pub(super) fn event(
-        &mut self,
-        params: Option<&RawValue>,
-        hub: &Hub,
-        session: &impl Resync,
-    ) -> Result<(), SessionError> {
-        let params: ServiceEventParams =
-            serde_json::from_str(params.map_or("null", |params| params.get())).map_err(unreadable)?;
-        self.handle_event(params, hub, session)
-    }
-
     /// Applies an event if it is the next one. Events that the snapshot contains are skipped; a missing one starts a
     /// resync, during which events are buffered.
-    fn handle_event(
-        &mut self,
-        params: ServiceEventParams,
-        hub: &Hub,
-        session: &impl Resync,
-    ) -> Result<(), SessionError> {
+    pub(super) fn handle_event(&mut self, params: ServiceEventParams) -> Result<(), SessionError> {
         if let Some((_, held)) = &mut self.resync {
             if held.len() >= MAX_HELD_EVENTS {
                 return Err(SessionError::Protocol("too many events during a snapshot".to_owned()));
@@ -102,40 +99,42 @@ impl Cursor {
             held.push(params);
             return Ok(());
         }
-        let now = &self.reached;
-        if *params.epoch == *now.epoch && params.sequence <= now.sequence {
-            return Ok(());
+        match self.cursor.take(&params.epoch, params.sequence) {
+            Step::Old => Ok(()),
+            Step::Gap => self.begin_resync(vec![params]),
+            Step::Next => {
+                self.resyncs = 0;
+                let reached = Position {
+                    epoch: Arc::clone(&self.epoch),
+                    sequence: params.sequence,
+                };
+                self.hub.apply(&params.event.event, reached).map_err(unreadable)
+            }
         }
-        if *params.epoch != *now.epoch || params.sequence != now.sequence + 1 {
-            return self.begin_resync(vec![params], session);
-        }
-        self.resyncs = 0;
-        self.reached.sequence = params.sequence;
-        hub.apply(&params.event.event, self.reached.clone()).map_err(unreadable)
     }
 
-    /// Checks the sequence number of a reply: the daemon sends a reply after the events of its call, so a higher number
-    /// means that an event is missing.
-    pub(super) fn expect(&mut self, sequence: Option<u64>, session: &impl Resync) -> Result<(), SessionError> {
-        if self.resync.is_none() && sequence.is_some_and(|sequence| sequence > self.reached.sequence) {
-            return self.begin_resync(Vec::new(), session);
+    /// Handles the arrival of a reply, which may be the requested snapshot. The daemon sends a reply after the events
+    /// of its call, so a higher `sequence` means that an event is missing.
+    pub(super) fn handle_reply(&mut self, sequence: Option<u64>) -> Result<(), SessionError> {
+        self.apply_snapshot()?;
+        if self.resync.is_none() && sequence.is_some_and(|sequence| self.cursor.is_behind(sequence)) {
+            return self.begin_resync(Vec::new());
         }
         Ok(())
     }
 
     /// Requests a snapshot, after which the `held` events are applied.
-    fn begin_resync(&mut self, held: Vec<ServiceEventParams>, session: &impl Resync) -> Result<(), SessionError> {
+    fn begin_resync(&mut self, held: Vec<ServiceEventParams>) -> Result<(), SessionError> {
         self.resyncs += 1;
         if self.resyncs > MAX_RESYNCS {
             return Err(SessionError::Protocol("events do not fit the snapshots".to_owned()));
         }
-        let reply = session.ask(Method::SystemSnapshot)?;
-        self.resync = Some((reply, held));
+        self.resync = Some((self.session.ask(Method::SystemSnapshot)?, held));
         Ok(())
     }
 
     /// Applies the snapshot if it has arrived, then the buffered events.
-    pub(super) fn settle(&mut self, hub: &Hub, session: &impl Resync) -> Result<(), SessionError> {
+    fn apply_snapshot(&mut self) -> Result<(), SessionError> {
         let Some((reply, held)) = &mut self.resync else {
             return Ok(());
         };
@@ -147,8 +146,9 @@ impl Cursor {
         let held = std::mem::take(held);
         self.resync = None;
         let result = reply.outcome.map_err(SessionError::Refused)?;
-        self.reached = take_snapshot(serde_json::from_str(result.get()).map_err(unreadable)?, hub)?;
-        held.into_iter()
-            .try_for_each(|params| self.handle_event(params, hub, session))
+        let reached = take_snapshot(serde_json::from_str(result.get()).map_err(unreadable)?, self.hub)?;
+        self.cursor = Cursor::at(reached.epoch.to_string(), reached.sequence);
+        self.epoch = reached.epoch;
+        held.into_iter().try_for_each(|params| self.handle_event(params))
     }
 }

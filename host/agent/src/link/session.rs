@@ -2,10 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -13,7 +10,7 @@ use futures_util::{
     SinkExt as _, StreamExt as _,
     stream::{SplitSink, SplitStream},
 };
-use protocol::{ErrorCode, Id, MAX_REQUEST_BYTES, Method, Reply, RpcError, SERVICE_EVENT, ServerFrame, encode_request};
+use protocol::{Id, Method, Reply, ServerFrame, client::Calls};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -23,7 +20,7 @@ use super::{
     connect::Found,
     error::{CallError, SessionError},
     handshake::{Opened, Socket},
-    replay::{Cursor, Resync, snapshot},
+    replay::{Follower, Resync, snapshot},
 };
 use crate::projection::hub::{Hub, Position};
 
@@ -42,16 +39,16 @@ const OUTBOX: usize = 256;
 const PING_EVERY: Duration = Duration::from_secs(25);
 const PING_TIME: Duration = Duration::from_secs(10);
 
-type Pending = Mutex<HashMap<i64, oneshot::Sender<Reply>>>;
+type Pending = Mutex<HashMap<Id, oneshot::Sender<Reply>>>;
 
-type Outgoing = (i64, String, oneshot::Sender<Reply>);
+type Outgoing = (Id, String, oneshot::Sender<Reply>);
 
 /// An established connection. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     outbox: mpsc::Sender<Outgoing>,
     turns: Arc<Semaphore>,
-    next_id: Arc<AtomicI64>,
+    calls: Arc<Calls>,
     epoch: Arc<str>,
     pub(crate) found: Found,
     /// The bearer token of HTTP requests of this session.
@@ -78,12 +75,7 @@ impl Session {
     ) -> Result<PendingCall, CallError> {
         let turn = Arc::clone(&self.turns).acquire_owned().await;
         let turn = turn.map_err(|_| CallError::Unavailable)?;
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let text = encode_request(&Id::Number(id), method.name(), params)?;
-        if text.len() >= MAX_REQUEST_BYTES {
-            let message = format!("a call is smaller than {} MiB", MAX_REQUEST_BYTES >> 20);
-            return Err(RpcError::application(ErrorCode::InvalidArgument, message).into());
-        }
+        let (id, text) = self.calls.encode(method, params)?;
         let (answer, reply) = oneshot::channel();
         let sent = self.outbox.send((id, text, answer)).await;
         sent.map_err(|_| CallError::Unavailable)?;
@@ -100,9 +92,8 @@ impl Session {
 
 impl Resync for Session {
     fn ask(&self, method: Method) -> Result<oneshot::Receiver<Reply>, SessionError> {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let text = encode_request::<()>(&Id::Number(id), method.name(), None);
-        let text = text.map_err(|error| SessionError::Protocol(error.message))?;
+        let call = self.calls.encode::<()>(method, None);
+        let (id, text) = call.map_err(|error| SessionError::Protocol(error.to_string()))?;
         let (answer, reply) = oneshot::channel();
         // The reader must not block on the writer; a full outbox means that the daemon stopped reading.
         let sent = self.outbox.try_send((id, text, answer));
@@ -150,7 +141,7 @@ pub(super) async fn run(opened: Opened, hub: &Hub, ready: impl FnOnce(Session)) 
     let session = Session {
         outbox,
         turns: Arc::new(Semaphore::new(MAX_CALLS)),
-        next_id: Arc::new(AtomicI64::new(1)),
+        calls: Arc::default(),
         epoch: Arc::clone(&reached.epoch),
         found,
         bearer,
@@ -199,7 +190,7 @@ async fn read(
     reached: Position,
     session: &Session,
 ) -> SessionError {
-    let mut cursor = Cursor::at(reached);
+    let mut follower = Follower::new(hub, session, reached);
     loop {
         let text = match stream.next().await {
             Some(Ok(Message::Text(text))) => text,
@@ -211,19 +202,15 @@ async fn read(
             Err(error) => Err(SessionError::Protocol(error.message)),
             Ok(ServerFrame::Reply(reply)) => {
                 let sequence = reply.sequence;
-                if let Some(Id::Number(id)) = reply.id
-                    && let Some(answer) = pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)
+                if let Some(id) = &reply.id
+                    && let Some(answer) = pending.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
                 {
                     // The caller may have been cancelled.
                     let _gone = answer.send(reply);
                 }
-                cursor
-                    .settle(hub, session)
-                    .and_then(|()| cursor.expect(sequence, session))
+                follower.handle_reply(sequence)
             }
-            Ok(ServerFrame::Notification { method, params }) if method == SERVICE_EVENT => {
-                cursor.event(params.as_deref(), hub, session)
-            }
+            Ok(ServerFrame::Event(params)) => follower.handle_event(params),
             Ok(ServerFrame::Notification { .. }) => Ok(()),
         };
         if let Err(error) = took {

@@ -133,7 +133,7 @@ pub(crate) async fn json_connect(
 async fn json_query(app: App, sender: Sender, seat: Option<Arc<Seat>>, request: &Parts) -> Response {
     let headers = &request.headers;
     let is_foreign = text(headers, "sec-fetch-site").is_some_and(|site| site.ends_with("-site"));
-    if is_foreign || app.gate.vault.settings().key.is_none() {
+    if is_foreign || app.gate.settings.current().key.is_none() {
         let message = "calls in a query need an access key, and a browser only sends its own page's";
         return Problem::new(StatusCode::FORBIDDEN, message).into_response();
     }

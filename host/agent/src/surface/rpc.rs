@@ -27,7 +27,7 @@ use crate::{
         hub::{Hub, Reader},
         tasks::Listing,
     },
-    settings::vault::ChangeError,
+    settings::file::ChangeError,
     surface::{
         http::{
             extract::seat,
@@ -97,7 +97,7 @@ struct Connection {
 async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
     let (sender, mut frames) = socket::open(upgraded).await;
     let drain = app.shutdown.drain.clone();
-    let mut settings = app.gate.vault.follow();
+    let mut settings = app.gate.settings.follow();
     // The key may have changed since the gate checked it.
     settings.mark_changed();
     let mut connection = Connection {
@@ -175,7 +175,7 @@ impl Connection {
 
     /// Closes a connection whose key was changed.
     fn check_key(&self) -> Result<(), End> {
-        if self.is_own || self.app.gate.vault.settings().key_digest() == self.key {
+        if self.is_own || self.app.gate.settings.current().key_digest() == self.key {
             Ok(())
         } else {
             Err(End::Close(close::UNAUTHORIZED, close::UNAUTHORIZED_REASON))
@@ -312,25 +312,25 @@ impl Connection {
 
     /// Answers calls that the agent itself implements.
     async fn own(&mut self, method: Method, request: &Request) -> Result<Box<RawValue>, RpcError> {
-        let vault = &self.app.gate.vault;
+        let settings = &self.app.gate.settings;
         let listening = self.app.listening;
         match method {
-            Method::GatewayGet => raw(&vault.settings().status(listening)),
+            Method::GatewayGet => raw(&settings.current().status(listening)),
             Method::GatewayRevealToken => {
-                let user_token = vault.settings().key.as_ref().map(|key| key.expose().to_owned());
+                let user_token = settings.current().key.as_ref().map(|key| key.expose().to_owned());
                 let user_token = user_token.unwrap_or_default();
                 raw(&RevealedToken { user_token })
             }
             Method::GatewayPatch => {
                 let patch: GatewayPatch = request.params()?;
-                let changed = vault.change(move |now| Ok(now.patched(listening, &patch)?)).await;
+                let changed = settings.change(move |now| Ok(now.patched(listening, &patch)?)).await;
                 let changed = changed.map_err(|error| not_changed(&error))?;
                 self.key = changed.key_digest();
                 raw(&changed.status(listening))
             }
             Method::PreferencesPatch => {
                 let patch: PreferencesPatch = request.params()?;
-                let changed = vault.change(move |now| Ok(now.preferring(patch)?)).await;
+                let changed = settings.change(move |now| Ok(now.preferring(patch)?)).await;
                 let changed = changed.map_err(|error| not_changed(&error))?;
                 raw(&PreferencesPatched {
                     ok: true,

@@ -69,7 +69,7 @@ pub(crate) async fn download_batch(
 }
 
 async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
-    let is_silent = is_silent(&app.gate.vault.settings());
+    let is_silent = is_silent(&app.gate.settings.current());
     let has_key = sender.standing == Standing::Keyed;
     if !has_key && makes_at_once(app, is_silent) && !download.is_plain() {
         return Err(Problem::new(StatusCode::FORBIDDEN, NOT_PLAIN));
@@ -136,7 +136,7 @@ pub(crate) async fn submit(
     request: DownloadRequest,
     silent: Option<bool>,
 ) -> Result<CaptureResult, RpcError> {
-    let settings = app.gate.vault.settings();
+    let settings = app.gate.settings.current();
     if !settings.takeover {
         return Ok(CaptureResult::Ignored(true));
     }
@@ -185,7 +185,7 @@ async fn take(app: &App, download: Download, giver: Giver, is_silent: bool) -> R
 
 /// Creates the tasks and publishes them. A single download uses `id`, so that a retry does not create it twice.
 async fn create(app: &App, download: Download, giver: Giver, id: Option<&str>) -> Result<Vec<String>, CallError> {
-    let unattended = app.listening.edition == Edition::Headless || is_on(&app.gate.vault.settings(), UNATTENDED);
+    let unattended = app.listening.edition == Edition::Headless || is_on(&app.gate.settings.current(), UNATTENDED);
     let mut ids = Vec::new();
     let created_by = download.created_by.clone();
     let stranger = |request: &CreateTaskRequest| giver.stranger(request, &created_by);

@@ -6,7 +6,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
     EventBody, HelloParams, HelloResult, Id, MAX_REPLY_BYTES, MAX_REQUEST_BYTES, Method, PROTOCOL_VERSION, Reply, Role,
-    RpcError, SERVICE_EVENT, ServerFrame, ServiceEventParams,
+    RpcError, ServerFrame,
     agent::AgentSnapshot,
     client::{Calls, Cursor, EncodeError, Step},
 };
@@ -137,15 +137,11 @@ impl<'a> Client<'a> {
     /// The next event after the snapshot; none if events were missed, so that a new snapshot is needed. Cancel-safe.
     pub(crate) async fn event(&mut self) -> Result<Option<EventBody>, RemoteError> {
         loop {
-            let ServerFrame::Notification { method, params } = self.frame_or_check().await? else {
+            let ServerFrame::Event(event) = self.frame_or_check().await? else {
                 continue;
             };
-            let params = params.filter(|_| method == SERVICE_EVENT);
-            let Some(params) = params else { continue };
-            let notification: ServiceEventParams =
-                serde_json::from_str(params.get()).map_err(|error| unreadable(&error.to_string()))?;
-            match self.cursor.take(&notification.epoch, notification.sequence) {
-                Step::Next => return Ok(Some(notification.event.event)),
+            match self.cursor.take(&event.epoch, event.sequence) {
+                Step::Next => return Ok(Some(event.event.event)),
                 Step::Old => {}
                 Step::Gap => return Ok(None),
             }

@@ -207,10 +207,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             let text = self.receive().await?;
             match ServerFrame::read(&text).unwrap() {
                 ServerFrame::Reply(reply) => return Ok(reply),
-                ServerFrame::Notification { method, params } => {
-                    assert_eq!(method, protocol::SERVICE_EVENT);
-                    self.events.push(serde_json::from_str(params.unwrap().get()).unwrap());
-                }
+                ServerFrame::Event(event) => self.events.push(event),
+                ServerFrame::Notification { method } => panic!("not an event: {method}"),
             }
         }
     }
@@ -222,8 +220,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
         let text = self.receive().await?;
         match ServerFrame::read(&text).unwrap() {
-            ServerFrame::Notification { params, .. } => Ok(serde_json::from_str(params.unwrap().get()).unwrap()),
-            ServerFrame::Reply(reply) => panic!("an unexpected reply: {reply:?}"),
+            ServerFrame::Event(event) => Ok(event),
+            other => panic!("not an event: {other:?}"),
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-use crate::{frame::error::RpcError, frame::misfit};
+use crate::{event::ServiceEventParams, frame::error::RpcError, frame::misfit};
 
 /// The notification that carries an event; its params are [`crate::ServiceEventParams`].
 pub const SERVICE_EVENT: &str = "service.event";
@@ -85,26 +85,26 @@ pub struct Reply {
 pub enum ServerFrame {
     /// The answer to a call.
     Reply(Reply),
-    /// A notification.
+    /// An event.
+    Event(ServiceEventParams),
+    /// Another notification, which clients ignore.
     Notification {
-        /// What.
+        /// Its method.
         method: String,
-        /// More of it.
-        params: Option<Box<RawValue>>,
     },
 }
 
-/// Every key an envelope may have.
+/// Every key an envelope may have. `P` are the params.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Envelope<'a> {
+struct Envelope<'a, P> {
     jsonrpc: &'a str,
     #[serde(default, deserialize_with = "present", borrow)]
     id: Option<&'a RawValue>,
     #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
-    params: Option<Box<RawValue>>,
+    #[serde(default = "Option::default")]
+    params: Option<P>,
     #[serde(default, deserialize_with = "present_box")]
     result: Option<Box<RawValue>>,
     #[serde(default)]
@@ -122,7 +122,7 @@ fn present_box<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
-impl<'a> Envelope<'a> {
+impl<'a, P: Deserialize<'a>> Envelope<'a, P> {
     fn read(text: &'a str) -> Result<Self, RpcError> {
         if !text.trim_start().starts_with('{') {
             let _is_json: serde_json::Value =
@@ -151,7 +151,7 @@ impl<'a> Envelope<'a> {
 impl Request {
     /// Parses a frame on a server. The error must be answered with `id: null`.
     pub fn read(text: &str) -> Result<Self, RpcError> {
-        let envelope = Envelope::read(text)?;
+        let envelope = Envelope::<Box<RawValue>>::read(text)?;
         if envelope.result.is_some() || envelope.error.is_some() || envelope.sequence.is_some() {
             return Err(RpcError::invalid_request("a request has no result, error or sequence"));
         }
@@ -180,15 +180,21 @@ impl Request {
 }
 
 impl ServerFrame {
-    /// Parses a frame on a client.
+    /// Parses a frame on a client. An event, by far the most frequent frame, is scanned once.
     pub fn read(text: &str) -> Result<Self, RpcError> {
-        let envelope = Envelope::read(text)?;
+        let envelope = match Envelope::<ServiceEventParams>::read(text) {
+            Ok(envelope) => envelope,
+            Err(error) => return Self::read_notification(text).ok_or(error),
+        };
         if let Some(method) = envelope.method {
             if envelope.id.is_some() || envelope.result.is_some() || envelope.error.is_some() {
                 return Err(RpcError::invalid_request("a server sends no calls"));
             }
-            let params = envelope.params;
-            return Ok(Self::Notification { method, params });
+            return match envelope.params {
+                Some(params) if method == SERVICE_EVENT => Ok(Self::Event(params)),
+                None if method == SERVICE_EVENT => Err(RpcError::invalid_request("an event has params")),
+                _ => Ok(Self::Notification { method }),
+            };
         }
         let id = match envelope.id {
             Some(id) if id.get() == "null" => None,
@@ -202,6 +208,13 @@ impl ServerFrame {
         };
         let sequence = envelope.sequence;
         Ok(Self::Reply(Reply { id, outcome, sequence }))
+    }
+
+    /// A notification that is no event, whatever its params are.
+    fn read_notification(text: &str) -> Option<Self> {
+        let envelope = Envelope::<de::IgnoredAny>::read(text).ok()?;
+        let method = envelope.method.filter(|method| method != SERVICE_EVENT)?;
+        envelope.id.is_none().then_some(Self::Notification { method })
     }
 }
 
@@ -382,6 +395,31 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,"message":""}}"#,
             r#"{"jsonrpc":"2.0","result":1}"#,
+        ] {
+            assert!(ServerFrame::read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_event_is_read_with_its_frame_and_another_notification_is_told_apart() {
+        let event = r#"{"jsonrpc":"2.0","method":"service.event","params":{"epoch":"e","sequence":7,
+            "event":{"service":"daemon","event":{"type":"moonRose","data":{"a":[1, 2]}}}}}"#;
+        let Ok(ServerFrame::Event(read)) = ServerFrame::read(event) else {
+            panic!("not an event");
+        };
+        assert_eq!((read.epoch.as_str(), read.sequence), ("e", 7));
+        assert_eq!(read.event.event.data.get(), r#"{"a":[1, 2]}"#);
+        for other in [
+            r#"{"jsonrpc":"2.0","method":"moon.rose"}"#,
+            r#"{"jsonrpc":"2.0","method":"moon.rose","params":{"height":7}}"#,
+        ] {
+            let read = ServerFrame::read(other).unwrap();
+            assert!(matches!(read, ServerFrame::Notification { method } if method == "moon.rose"));
+        }
+        for bad in [
+            r#"{"jsonrpc":"2.0","method":"service.event"}"#,
+            r#"{"jsonrpc":"2.0","method":"service.event","params":{"epoch":"e"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"system.ping"}"#,
         ] {
             assert!(ServerFrame::read(bad).is_err(), "{bad}");
         }

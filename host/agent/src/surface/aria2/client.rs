@@ -80,7 +80,7 @@ impl GateClient {
         if self.gate.is_pass(shown, &self.sender) {
             return true;
         }
-        let Some(key) = self.gate.vault.settings().key_digest() else {
+        let Some(key) = self.gate.settings.current().key_digest() else {
             return false;
         };
         let Sender { source, form, .. } = self.sender;
@@ -129,7 +129,7 @@ impl Client for GateClient {
             return Ok(Rights::Full);
         }
         let is_right = || token.is_some_and(|token| self.knows_key(token));
-        if self.gate.vault.settings().key.is_some() {
+        if self.gate.settings.current().key.is_some() {
             return if is_right() {
                 Ok(Rights::Full)
             } else {

@@ -24,8 +24,7 @@ const NOTICES_AT_ONCE: usize = 256;
 /// no notification is dropped silently.
 pub(super) async fn serve(app: &App, caller: Caller, client: &GateClient, upgraded: Upgraded) {
     let (mut sender, mut frames) = socket::open(upgraded).await;
-    let vault = &app.gate.vault;
-    let mut settings = vault.follow();
+    let mut settings = app.gate.settings.follow();
     let mut notices = Notices::of(&caller);
     let late = sleep(FREE_TIME);
     tokio::pin!(late);
@@ -44,7 +43,7 @@ pub(super) async fn serve(app: &App, caller: Caller, client: &GateClient, upgrad
                 Err(End::Gone) if client.is_overdrawn() => Err(End::Close(close::TOO_BIG, OVERDRAWN_REASON)),
                 Err(end) => Err(end),
             },
-            _ = settings.changed() => if vault.settings().jsonrpc {
+            _ = settings.changed() => if app.gate.settings.current().jsonrpc {
                 Ok(())
             } else {
                 Err(End::Close(close::GOING_AWAY, close::SERVICE_QUIT_REASON))

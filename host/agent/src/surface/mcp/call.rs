@@ -8,7 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
-    record::{ALL, Add, List, Nothing, One, Preview, Remove},
+    record::{
+        ALL, Add, List, Listed, Nothing, One, Paused, PausedAll, Plugins, Preview, Queues, Remove, Removed, Resumed,
+        ResumedAll, Shown,
+    },
     tool::Tool,
 };
 use crate::{
@@ -47,68 +50,79 @@ pub(super) async fn call(app: App, tool: Tool, arguments: Map<String, Value>) ->
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Failed> {
+fn read<T: DeserializeOwned>(mut arguments: Map<String, Value>) -> Result<T, Failed> {
+    // Some models send null for what they leave out.
+    arguments.retain(|_, value| !value.is_null());
     protocol::from_value(Value::Object(arguments)).map_err(|misfit| Failed(format!("invalid arguments: {misfit}")))
 }
 
 async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Value, Failed> {
     let daemon = &app.daemon;
-    match tool {
-        Tool::DownloadAdd => add(app, read(arguments)?).await,
-        Tool::DownloadList => list(app, &read(arguments)?),
+    Ok(match tool {
+        Tool::DownloadAdd => json!(add(app, read(arguments)?).await?),
+        Tool::DownloadList => json!(list(app, &read(arguments)?)?),
         Tool::DownloadGet => {
             let One { task_id } = read(arguments)?;
             let task = daemon.known()?.with_tasks(|daemon| daemon.task(&task_id));
             let task = task.ok_or_else(|| Failed(format!("task not found: {task_id}")))?;
-            Ok(json!({ "task": parsed(&task) }))
+            json!(Shown { task: parsed(&task)? })
         }
-        Tool::DownloadPause => Ok(json!({ "paused": one(app, Method::TaskPause, read(arguments)?).await? })),
-        Tool::DownloadResume => Ok(json!({ "resumed": one(app, Method::TaskResume, read(arguments)?).await? })),
+        Tool::DownloadPause => {
+            let paused = one(app, Method::TaskPause, read(arguments)?).await?;
+            json!(Paused { paused })
+        }
+        Tool::DownloadResume => {
+            let resumed = one(app, Method::TaskResume, read(arguments)?).await?;
+            json!(Resumed { resumed })
+        }
         Tool::DownloadPauseAll => {
             let Nothing {} = read(arguments)?;
-            let _: OkResult = daemon.call(Method::TaskPauseAll, &Map::new()).await?;
-            Ok(json!({ "pausedAll": true }))
+            let OkResult { ok: paused_all } = daemon.call(Method::TaskPauseAll, &Map::new()).await?;
+            json!(PausedAll { paused_all })
         }
         Tool::DownloadResumeAll => {
             let Nothing {} = read(arguments)?;
-            let _: OkResult = daemon.call(Method::TaskResumeAll, &Map::new()).await?;
-            Ok(json!({ "resumedAll": true }))
+            let OkResult { ok: resumed_all } = daemon.call(Method::TaskResumeAll, &Map::new()).await?;
+            json!(ResumedAll { resumed_all })
         }
         Tool::DownloadRemove => {
             let Remove { task_id, delete_files } = read(arguments)?;
-            let delete_files = delete_files.unwrap_or(false);
-            let found = json!({ "removed": task_id, "deletedFiles": delete_files });
             let params = DeleteTaskParams { task_id, delete_files };
             let _: OkResult = daemon.call(Method::TaskDelete, &params).await?;
-            Ok(found)
+            json!(Removed {
+                removed: params.task_id,
+                deleted_files: delete_files
+            })
         }
         Tool::QueueList => {
             let Nothing {} = read(arguments)?;
-            Ok(json!({ "queues": daemon.known()?.with_tasks(|daemon| parsed(daemon.queues())) }))
+            let queues = daemon.known()?.with_tasks(|daemon| parsed(daemon.queues()))?;
+            json!(Queues { queues })
         }
-        Tool::ResolvePreview => preview(app, read(arguments)?).await,
+        Tool::ResolvePreview => json!(preview(app, read(arguments)?).await?),
         Tool::PluginList => {
             let Nothing {} = read(arguments)?;
-            Ok(json!({ "plugins": daemon.known()?.with_tasks(|daemon| parsed(daemon.plugins())) }))
+            let plugins = daemon.known()?.with_tasks(|daemon| parsed(daemon.plugins()))?;
+            json!(Plugins { plugins })
         }
-    }
+    })
 }
 
-async fn add(app: &App, add: Add) -> Result<Value, Failed> {
+async fn add(app: &App, add: Add) -> Result<CreatedTask, Failed> {
     if add.url.trim().is_empty() {
         return Err(Failed("url is required".to_owned()));
     }
     let request = CreateTaskRequest {
         url: add.url,
-        file_name: add.file_name.unwrap_or_default(),
-        save_dir: add.save_dir.unwrap_or_default(),
-        segments: add.segments.unwrap_or_default(),
-        proxy_url: add.proxy_url.unwrap_or_default(),
-        cookies: add.cookies.unwrap_or_default(),
-        referrer: add.referrer.unwrap_or_default(),
-        user_agent: add.user_agent.unwrap_or_default(),
-        queue_id: add.queue_id.unwrap_or_default(),
-        checksum: add.checksum.unwrap_or_default(),
+        file_name: add.file_name,
+        save_dir: add.save_dir,
+        segments: add.segments,
+        proxy_url: add.proxy_url,
+        cookies: add.cookies,
+        referrer: add.referrer,
+        user_agent: add.user_agent,
+        queue_id: add.queue_id,
+        checksum: add.checksum,
         ..CreateTaskRequest::default()
     };
     let params = CreateTaskParams {
@@ -116,14 +130,13 @@ async fn add(app: &App, add: Add) -> Result<Value, Failed> {
         unattended: true,
         ..CreateTaskParams::default()
     };
-    let created: CreatedTask = app.daemon.call(Method::TaskCreate, &params).await?;
-    Ok(json!(created))
+    Ok(app.daemon.call(Method::TaskCreate, &params).await?)
 }
 
-fn list(app: &App, list: &List) -> Result<Value, Failed> {
-    let status = match list.status.as_deref() {
-        None | Some(ALL | "") => None,
-        Some(name) => {
+fn list(app: &App, list: &List) -> Result<Listed, Failed> {
+    let status = match list.status.as_str() {
+        ALL | "" => None,
+        name => {
             let found = TaskStatus::ALL.into_iter().find(|status| status.name() == name);
             Some(found.ok_or_else(|| Failed(format!("invalid arguments: there is no status \"{name}\"")))?)
         }
@@ -137,11 +150,12 @@ fn list(app: &App, list: &List) -> Result<Value, Failed> {
         (page, daemon.by_status())
     });
     let Page { tasks, .. } = page.map_err(|_| Failed("no such page".to_owned()))?;
-    let count: u64 = match status {
+    let count = match status {
         Some(status) => counts[status as usize],
         None => counts.iter().sum(),
     };
-    Ok(json!({ "tasks": parsed(&tasks.into_text()), "count": count }))
+    let tasks = parsed(&tasks.into_text())?;
+    Ok(Listed { tasks, count })
 }
 
 async fn one(app: &App, method: Method, One { task_id }: One) -> Result<String, Failed> {
@@ -150,19 +164,18 @@ async fn one(app: &App, method: Method, One { task_id }: One) -> Result<String, 
     Ok(params.task_id)
 }
 
-async fn preview(app: &App, preview: Preview) -> Result<Value, Failed> {
+async fn preview(app: &App, preview: Preview) -> Result<ResolvePreviewResponse, Failed> {
     let request = ResolvePreviewRequest {
         url: preview.url,
-        cookies: preview.cookies.unwrap_or_default(),
-        referrer: preview.referrer.unwrap_or_default(),
-        user_agent: preview.user_agent.unwrap_or_default(),
+        cookies: preview.cookies,
+        referrer: preview.referrer,
+        user_agent: preview.user_agent,
         ..ResolvePreviewRequest::default()
     };
-    let found: ResolvePreviewResponse = app.daemon.call(Method::GroupResolvePreview, &request).await?;
-    Ok(json!(found))
+    Ok(app.daemon.call(Method::GroupResolvePreview, &request).await?)
 }
 
 /// Parses JSON from the daemon.
-fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_default()
+fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Failed> {
+    serde_json::from_str(text).map_err(|_| CallError::Unreadable.into())
 }

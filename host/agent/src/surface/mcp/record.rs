@@ -1,8 +1,8 @@
-//! The arguments of tools. Their published schemas are derived from these records; doc comments are descriptions that
-//! clients see.
+//! The arguments and results of tools. Their published schemas are derived from these records; doc comments of arguments
+//! are descriptions that clients see.
 
-use protocol::TaskStatus;
-use serde::Deserialize;
+use protocol::{PluginDto, QueueDto, TaskDto, TaskStatus};
+use serde::{Deserialize, Serialize};
 use utoipa::{
     ToSchema,
     openapi::{
@@ -21,39 +21,41 @@ pub(super) struct Add {
     #[schema(min_length = 1)]
     pub(super) url: String,
     /// The file's name; else the server's or the URL's.
-    #[schema(value_type = String, required = false)]
-    pub(super) file_name: Option<String>,
+    #[serde(default)]
+    pub(super) file_name: String,
     /// An absolute directory on the machine of the service; else the queue's or the default one.
-    #[schema(value_type = String, required = false)]
-    pub(super) save_dir: Option<String>,
+    #[serde(default)]
+    pub(super) save_dir: String,
     /// Connections to use at once; 0 is automatic.
-    #[schema(value_type = usize, required = false, minimum = 0, maximum = 64)]
-    pub(super) segments: Option<i64>,
+    #[serde(default)]
+    #[schema(value_type = usize, minimum = 0, maximum = 64)]
+    pub(super) segments: i64,
     /// A proxy of http, https, socks4 or socks5; "direct" is none.
-    #[schema(value_type = String, required = false)]
-    pub(super) proxy_url: Option<String>,
+    #[serde(default)]
+    pub(super) proxy_url: String,
     /// The value of a Cookie header.
-    #[schema(value_type = String, required = false)]
-    pub(super) cookies: Option<String>,
+    #[serde(default)]
+    pub(super) cookies: String,
     /// The page that links to it.
-    #[schema(value_type = String, required = false)]
-    pub(super) referrer: Option<String>,
+    #[serde(default)]
+    pub(super) referrer: String,
     /// The User-Agent to show.
-    #[schema(value_type = String, required = false)]
-    pub(super) user_agent: Option<String>,
+    #[serde(default)]
+    pub(super) user_agent: String,
     /// The queue; else the default one.
-    #[schema(value_type = String, required = false)]
-    pub(super) queue_id: Option<String>,
+    #[serde(default)]
+    pub(super) queue_id: String,
     /// What the file must hash to, as algorithm=hex, for example sha-256=…
-    #[schema(value_type = String, required = false)]
-    pub(super) checksum: Option<String>,
+    #[serde(default)]
+    pub(super) checksum: String,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {
-    #[schema(schema_with = statuses, required = false)]
-    pub(super) status: Option<String>,
+    #[serde(default)]
+    #[schema(schema_with = statuses)]
+    pub(super) status: String,
 }
 
 fn statuses() -> RefOr<Schema> {
@@ -78,8 +80,9 @@ pub(super) struct Remove {
     /// The download's id.
     pub(super) task_id: String,
     /// Delete the finished file, too.
-    #[schema(value_type = bool, required = false, default = false)]
-    pub(super) delete_files: Option<bool>,
+    #[serde(default)]
+    #[schema(default = false)]
+    pub(super) delete_files: bool,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -89,16 +92,40 @@ pub(super) struct Preview {
     #[schema(min_length = 1)]
     pub(super) url: String,
     /// The value of a Cookie header.
-    #[schema(value_type = String, required = false)]
-    pub(super) cookies: Option<String>,
+    #[serde(default)]
+    pub(super) cookies: String,
     /// The page that links to it.
-    #[schema(value_type = String, required = false)]
-    pub(super) referrer: Option<String>,
+    #[serde(default)]
+    pub(super) referrer: String,
     /// The User-Agent to show.
-    #[schema(value_type = String, required = false)]
-    pub(super) user_agent: Option<String>,
+    #[serde(default)]
+    pub(super) user_agent: String,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
+
+macro_rules! results {
+    ($($name:ident { $($member:ident: $kind:ty),+ })+) => {
+        $(
+            #[derive(Serialize, ToSchema)]
+            #[serde(rename_all = "camelCase", deny_unknown_fields)]
+            pub(super) struct $name {
+                $(pub(super) $member: $kind,)+
+            }
+        )+
+    };
+}
+
+results! {
+    Listed { tasks: Vec<TaskDto>, count: u64 }
+    Shown { task: TaskDto }
+    Paused { paused: String }
+    Resumed { resumed: String }
+    PausedAll { paused_all: bool }
+    ResumedAll { resumed_all: bool }
+    Removed { removed: String, deleted_files: bool }
+    Queues { queues: Vec<QueueDto> }
+    Plugins { plugins: Vec<PluginDto> }
+}

@@ -6,14 +6,9 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-/// An object with these required members, described in `properties`.
-pub(super) fn object(required: &[&str], properties: &Value) -> Value {
-    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
-}
-
-/// The schema of a tool's arguments.
-pub(super) fn taken<T: ToSchema>() -> Value {
-    let mut schema = record_schema::<T>();
+/// The schema of a tool's arguments. Clients expect both members in it, also where there are no arguments.
+pub(super) fn arguments<T: ToSchema>() -> Value {
+    let mut schema = record::<T>();
     for (name, empty) in [("properties", json!({})), ("required", json!([]))] {
         if schema.get(name).is_none() {
             schema[name] = empty;
@@ -22,38 +17,16 @@ pub(super) fn taken<T: ToSchema>() -> Value {
     schema
 }
 
-/// An object with the member `name`, whose schema `shape` makes of that of `T`, and the members in `more`.
-pub(super) fn with_record<T: ToSchema>(name: &str, shape: impl FnOnce(Value) -> Value, more: Value) -> Value {
-    let (record, definitions) = record::<T>();
-    let mut properties = more;
-    properties[name] = shape(record);
-    let required: Vec<String> = properties
-        .as_object()
-        .into_iter()
-        .flat_map(Map::keys)
-        .cloned()
-        .collect();
-    let mut schema = json!({ "type": "object", "properties": properties, "required": required });
-    if !definitions.is_empty() {
-        schema["$defs"] = definitions.into();
-    }
-    schema
-}
-
-/// The schema of a record itself.
-pub(super) fn record_schema<T: ToSchema>() -> Value {
-    let (mut schema, definitions) = record::<T>();
-    if !definitions.is_empty() {
-        schema["$defs"] = definitions.into();
-    }
-    schema
-}
-
-fn record<T: ToSchema>() -> (Value, Map<String, Value>) {
+/// The schema of a record, with those of the records in it.
+pub(super) fn record<T: ToSchema>() -> Value {
     let mut named: Vec<(String, RefOr<Schema>)> = Vec::new();
     T::schemas(&mut named);
-    let definitions = named.into_iter().map(|(name, schema)| (name, local(&schema)));
-    (local(&T::schema()), definitions.collect())
+    let definitions: Map<_, _> = named.into_iter().map(|(name, schema)| (name, local(&schema))).collect();
+    let mut schema = local(&T::schema());
+    if !definitions.is_empty() {
+        schema["$defs"] = definitions.into();
+    }
+    schema
 }
 
 /// Resolves a reference to a schema beside it.

@@ -46,7 +46,7 @@ pub(crate) fn inline(page: &str, tag: &str) -> String {
 #[utoipa::path(get, path = "/", responses(
     (status = 200, description = "A page", content_type = "text/html"), (status = 403, body = ResultMessage)))]
 pub(crate) async fn page_view(State(app): State<App>, headers: HeaderMap) -> Response {
-    let settings = app.gate.vault.settings();
+    let settings = app.gate.settings.current();
     let port = app.listening.address.port();
     let part = match (app.listening.edition, &settings.key) {
         (Edition::Headless, None) => 1,

@@ -18,7 +18,7 @@ use crate::{
     },
     gate::{self, sender::Sender},
     problem::ResultMessage,
-    settings::{switches::Settings, vault::ChangeError},
+    settings::{file::ChangeError, switches::Settings},
     surface::{
         http::extract::{FREE_TIME, read_object},
         state::App,
@@ -43,7 +43,7 @@ pub(crate) async fn setup_status(
     if app.shutdown.drain.is_cancelled() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "app shutting down");
     }
-    let setup_required = app.gate.vault.settings().key.is_none();
+    let setup_required = app.gate.settings.current().key.is_none();
     Json(SetupStatus {
         setup_required,
         min_length: MIN_KEY_CHARS,
@@ -69,7 +69,7 @@ pub(crate) async fn setup_create(
     if app.shutdown.drain.is_cancelled() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "app shutting down");
     }
-    if app.gate.vault.settings().key.is_some() {
+    if app.gate.settings.current().key.is_some() {
         return refused(StatusCode::CONFLICT, "setup already completed");
     }
     let (parts, body) = request.into_parts();
@@ -93,7 +93,7 @@ pub(crate) async fn setup_create(
             ..settings.clone()
         }),
     };
-    match app.gate.vault.change(first).await {
+    match app.gate.settings.change(first).await {
         Ok(_) => Json(SetupDone { ok: true }).into_response(),
         Err(ChangeError::KeyExists) => refused(StatusCode::CONFLICT, "setup already completed"),
         Err(error) => {

@@ -4,14 +4,15 @@
 //! same user authenticate with.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions, TryLockError},
-    io::{self, Read as _, Write as _},
+    fs::{File, Permissions},
+    io::{self, Read as _},
     net::SocketAddr,
-    os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{FileExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
+use private_files::{FileError, Lock};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -24,26 +25,17 @@ use crate::{
 };
 
 const SETTINGS_FILE: &str = "settings.json";
-const NEW_FILE: &str = "settings.json.new";
 const LOCK_FILE: &str = "agent.lock";
 
-/// For the owner only: the settings hold the access key, the lock file the pass that replaces it.
+/// Only the owner may read the lock file, because it holds the pass, which is as good as the access key.
 const SECRET_MODE: u32 = 0o600;
 
 /// Why an agent's directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// The directory or a file in it cannot be used.
-    #[error("cannot {act} {}", path.display())]
-    Io {
-        /// What was tried.
-        act: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Another agent uses it.
     #[error("{} is in use by another agent{}", path.display(), holder.process.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     InUse {
@@ -82,19 +74,14 @@ pub(crate) enum ChangeError {
     #[error("there is a key already")]
     KeyExists,
     #[error("the settings could not be stored")]
-    NotStored(#[source] DirectoryError),
-}
-
-fn io_error(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
-    let path = path.to_owned();
-    move |source| DirectoryError::Io { act, path, source }
+    NotStored(#[from] FileError),
 }
 
 /// Owns the settings. Changes are serialized and stored before readers see them.
 #[derive(Debug)]
-pub(crate) struct Vault {
-    /// None keeps everything in memory.
-    place: Option<Place>,
+pub(crate) struct SettingsFile {
+    /// `None` keeps everything in memory.
+    directory: Option<LockedDirectory>,
     edition: Edition,
     settings: watch::Sender<Arc<Settings>>,
     /// Serialises changes. Held across a write to the disk, so only on threads that may block.
@@ -103,45 +90,36 @@ pub(crate) struct Vault {
 }
 
 #[derive(Debug)]
-struct Place {
-    directory: PathBuf,
+struct LockedDirectory {
+    path: PathBuf,
     /// Held as long as the agent lives; contains a [`Holder`].
     lock: Arc<File>,
 }
 
-impl Vault {
+impl SettingsFile {
     /// Opens or creates the directory. Blocks.
     pub(crate) fn open(config: &Config) -> Result<Self, DirectoryError> {
         let pass = AccessKey::random()?;
-        let Some(directory) = config.directory.clone() else {
+        let Some(path) = config.directory.clone() else {
             let mut settings = Settings::fresh(config.edition).started(config.edition, config.preset_key.clone())?;
             settings.cors = config.allows_any_origin;
             return Ok(Self::new(None, config.edition, settings, pass));
         };
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&directory)
-            .map_err(io_error("create", &directory))?;
-        let lock = lock(&directory, &pass)?;
-        let stored = read(&directory, config.edition)?;
+        private_files::make_directory(&path)?;
+        let lock = Arc::new(lock(&path, &pass)?);
+        let stored = read(&path, config.edition)?;
         let settings = stored
             .unwrap_or_else(|| Settings::fresh(config.edition))
             .started(config.edition, config.preset_key.clone())?;
         // Stores imported settings in the current format at once, so that the key remains in no other file.
-        write(&directory, &settings)?;
-        let lock = Arc::new(lock);
-        Ok(Self::new(
-            Some(Place { directory, lock }),
-            config.edition,
-            settings,
-            pass,
-        ))
+        write(&path, &settings)?;
+        let directory = LockedDirectory { path, lock };
+        Ok(Self::new(Some(directory), config.edition, settings, pass))
     }
 
-    fn new(place: Option<Place>, edition: Edition, settings: Settings, pass: AccessKey) -> Self {
+    fn new(directory: Option<LockedDirectory>, edition: Edition, settings: Settings, pass: AccessKey) -> Self {
         Self {
-            place,
+            directory,
             edition,
             settings: watch::Sender::new(Arc::new(settings)),
             changing: Mutex::new(()),
@@ -158,24 +136,23 @@ impl Vault {
     /// Writes the address of the listener into the lock file; `None` once it is closed, because another program may
     /// take the port and would be sent the pass.
     pub(crate) async fn publish_address(&self, address: Option<SocketAddr>) -> Result<(), DirectoryError> {
-        let Some(Place { directory, lock }) = &self.place else {
+        let Some(LockedDirectory { path, lock }) = &self.directory else {
             return Ok(());
         };
-        let (lock, path) = (Arc::clone(lock), directory.join(LOCK_FILE));
+        let (lock, path) = (Arc::clone(lock), path.join(LOCK_FILE));
         let mut holder = Holder::this(&self.pass);
         holder.address = address;
         let write = move || holder.write(&lock);
         let written = tokio::task::spawn_blocking(write).await;
-        written
-            .expect("writing neither panics nor is aborted")
-            .map_err(io_error("write", &path))
+        let written = written.expect("writing neither panics nor is aborted");
+        Ok(written.map_err(FileError::at("write", path))?)
     }
 
     pub(crate) fn edition(&self) -> Edition {
         self.edition
     }
 
-    pub(crate) fn settings(&self) -> Arc<Settings> {
+    pub(crate) fn current(&self) -> Arc<Settings> {
         Arc::clone(&self.settings.borrow())
     }
 
@@ -189,17 +166,17 @@ impl Vault {
         self: &Arc<Self>,
         next: impl FnOnce(&Settings) -> Result<Settings, ChangeError> + Send + 'static,
     ) -> Result<Arc<Settings>, ChangeError> {
-        let vault = Arc::clone(self);
+        let file = Arc::clone(self);
         let change = move || {
-            let _one_at_a_time = vault.changing.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = vault.settings();
+            let _one_at_a_time = file.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = file.current();
             let next = Arc::new(next(&now)?);
             if next != now {
-                if let Some(place) = &vault.place {
-                    write(&place.directory, &next).map_err(ChangeError::NotStored)?;
+                if let Some(directory) = &file.directory {
+                    write(&directory.path, &next)?;
                 }
                 log_switches(&now, &next);
-                vault.settings.send_replace(Arc::clone(&next));
+                file.settings.send_replace(Arc::clone(&next));
             }
             Ok(next)
         };
@@ -296,52 +273,33 @@ impl Holder {
 /// The agent that holds the directory's lock, if any. Blocks.
 pub fn holder(directory: &Path) -> Result<Option<Holder>, DirectoryError> {
     let path = directory.join(LOCK_FILE);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io_error("open", &path)(error)),
-    };
-    match file.try_lock_shared() {
-        Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Holder::read(&file).map(Some).map_err(io_error("read", &path)),
-        Err(TryLockError::Error(error)) => Err(io_error("lock", &path)(error)),
-    }
+    let read = |file: File| Holder::read(&file).map_err(FileError::at("read", &path));
+    Ok(private_files::held(&path)?.map(read).transpose()?)
 }
 
 fn lock(directory: &Path, pass: &AccessKey) -> Result<File, DirectoryError> {
     let path = directory.join(LOCK_FILE);
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(SECRET_MODE)
-        .open(&path)
-        .map_err(io_error("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
+    let file = match private_files::lock(&path)? {
+        Lock::Ours(file) => file,
+        Lock::Held(file) => {
             return Err(DirectoryError::InUse {
                 path: directory.to_owned(),
                 holder: Holder::read(&file).unwrap_or_default(),
             });
         }
-        Err(TryLockError::Error(source)) => return Err(io_error("lock", &path)(source)),
-    }
+    };
     // An older version may have created it without a secret and with a wider mode.
     file.set_permissions(Permissions::from_mode(SECRET_MODE))
         .and_then(|()| Holder::this(pass).write(&file))
-        .map_err(io_error("write", &path))?;
+        .map_err(FileError::at("write", path))?;
     Ok(file)
 }
 
 /// The stored settings, or those of the previous product after conversion.
 fn read(directory: &Path, edition: Edition) -> Result<Option<Settings>, DirectoryError> {
     let path = directory.join(SETTINGS_FILE);
-    let text = match fs::read(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io_error("read", &path)(error)),
+    let Some(text) = private_files::read(&path)? else {
+        return Ok(None);
     };
     let damaged = |source| DirectoryError::Damaged {
         path: path.clone(),
@@ -357,28 +315,15 @@ fn read(directory: &Path, edition: Edition) -> Result<Option<Settings>, Director
     }
 }
 
-/// Replaces the file atomically: after a crash it holds the old or the new content.
-fn write(directory: &Path, settings: &Settings) -> Result<(), DirectoryError> {
-    let (new, path) = (directory.join(NEW_FILE), directory.join(SETTINGS_FILE));
+fn write(directory: &Path, settings: &Settings) -> Result<(), FileError> {
     let text = serde_json::to_vec_pretty(settings).expect("settings have text keys only");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(SECRET_MODE)
-        .open(&new)
-        .map_err(io_error("create", &new))?;
-    file.write_all(&text)
-        .and_then(|()| file.sync_all())
-        .map_err(io_error("write", &new))?;
-    fs::rename(&new, &path).map_err(io_error("replace", &path))?;
-    File::open(directory)
-        .and_then(|directory| directory.sync_all())
-        .map_err(io_error("sync", directory))
+    private_files::replace(&directory.join(SETTINGS_FILE), &text)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::settings::config::{DEFAULT_PORT, PresetKey};
 
@@ -389,7 +334,7 @@ mod tests {
     #[tokio::test]
     async fn a_change_is_seen_at_once_and_after_a_restart_and_its_file_is_secret() {
         let directory = tempfile::tempdir().unwrap();
-        let vault = Arc::new(Vault::open(&config(directory.path())).unwrap());
+        let file = Arc::new(SettingsFile::open(&config(directory.path())).unwrap());
         let key = AccessKey::new("secret-key-1").unwrap();
         let with_key = key.clone();
         let set = move |settings: &Settings| {
@@ -398,13 +343,13 @@ mod tests {
                 ..settings.clone()
             })
         };
-        vault.change(set).await.unwrap();
-        assert_eq!(vault.settings().key, Some(key.clone()));
-        drop(vault);
-        let again = Vault::open(&config(directory.path())).unwrap();
-        assert_eq!(again.settings().key, Some(key));
-        let file = fs::metadata(directory.path().join("agent").join(SETTINGS_FILE)).unwrap();
-        assert_eq!(file.permissions().mode() & 0o777, SECRET_MODE);
+        file.change(set).await.unwrap();
+        assert_eq!(file.current().key, Some(key.clone()));
+        drop(file);
+        let again = SettingsFile::open(&config(directory.path())).unwrap();
+        assert_eq!(again.current().key, Some(key));
+        let metadata = fs::metadata(directory.path().join("agent").join(SETTINGS_FILE)).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, SECRET_MODE);
     }
 
     #[tokio::test]
@@ -416,7 +361,7 @@ mod tests {
         let mut config = config(directory.path());
         let key = AccessKey::new("preset-key-1").unwrap();
         config.preset_key = Some(PresetKey::Initial(key.clone()));
-        let vault = Vault::open(&config).unwrap();
+        let file = SettingsFile::open(&config).unwrap();
         let found = stored(&path).unwrap().expect("it was started once");
         assert_eq!((found.key, found.port), (Some(key), DEFAULT_PORT));
         let process = Some(std::process::id());
@@ -426,12 +371,12 @@ mod tests {
             Some("[::]:81".parse().unwrap()),
             None,
         ] {
-            vault.publish_address(address).await.unwrap();
+            file.publish_address(address).await.unwrap();
             let found = holder(&path).unwrap().expect("it runs");
             assert_eq!((found.process, found.address), (process, address));
-            assert_eq!(found.pass.map(|pass| pass.digest()), Some(vault.pass()));
+            assert_eq!(found.pass.map(|pass| pass.digest()), Some(file.pass()));
         }
-        drop(vault);
+        drop(file);
         assert_eq!(holder(&path).unwrap(), None);
     }
 
@@ -459,8 +404,8 @@ mod tests {
     #[test]
     fn a_second_agent_gets_the_holder_of_the_directory() {
         let directory = tempfile::tempdir().unwrap();
-        let _held = Vault::open(&config(directory.path())).unwrap();
-        let refused = Vault::open(&config(directory.path())).unwrap_err().to_string();
+        let _held = SettingsFile::open(&config(directory.path())).unwrap();
+        let refused = SettingsFile::open(&config(directory.path())).unwrap_err().to_string();
         assert!(
             refused.contains(&format!("process {}", std::process::id())),
             "{refused}"
@@ -470,13 +415,13 @@ mod tests {
     #[test]
     fn settings_of_a_newer_version_or_damaged_ones_stop_the_start() {
         let directory = tempfile::tempdir().unwrap();
-        drop(Vault::open(&config(directory.path())).unwrap());
+        drop(SettingsFile::open(&config(directory.path())).unwrap());
         let path = directory.path().join("agent").join(SETTINGS_FILE);
         fs::write(&path, r#"{"version":2,"moon":true}"#).unwrap();
-        let refused = Vault::open(&config(directory.path())).unwrap_err();
+        let refused = SettingsFile::open(&config(directory.path())).unwrap_err();
         assert!(matches!(refused, DirectoryError::Newer { found: 2, .. }));
         fs::write(&path, "{").unwrap();
-        let refused = Vault::open(&config(directory.path())).unwrap_err();
+        let refused = SettingsFile::open(&config(directory.path())).unwrap_err();
         assert!(matches!(refused, DirectoryError::Damaged { .. }));
     }
 }
