@@ -134,6 +134,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "market",
             "plugin-host",
             "plugin-package",
+            "service",
+            "support",
             "svc-plugin",
             "transfer",
             "transfer-http",
