@@ -87,9 +87,9 @@ class Origin(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
 
-def serve():
+def serve(handler=Origin):
     """Starts the server, for as long as this program runs; where it is."""
-    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     origin.daemon_threads = True
     threading.Thread(target=origin.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{origin.server_port}"
