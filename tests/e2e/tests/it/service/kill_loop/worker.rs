@@ -91,14 +91,7 @@ impl Worker {
 
     /// Changes tasks until it is told to stop or the service is gone.
     pub(super) fn work(&mut self, mut client: Client, stop: &AtomicBool) {
-        while !stop.load(Ordering::Acquire) {
-            let is_cut_off = self.step(&mut client);
-            if is_cut_off {
-                self.model.cut_off += 1;
-                return;
-            }
-            self.model.acknowledged += 1;
-        }
+        while !stop.load(Ordering::Acquire) && !self.step(&mut client) {}
     }
 
     /// One change. Whether it was cut off.
@@ -139,6 +132,8 @@ impl Worker {
             name: May::be(name.clone()),
             is_paused: May::be(is_paused),
             is_there: May::be(true),
+            is_complete: false,
+            leaves_file: false,
         };
         let outcome = client.carry_out(&Change {
             rest: ("POST", "/api/v1/tasks".to_owned(), Some(request.clone())),
@@ -148,6 +143,7 @@ impl Worker {
             Outcome::Done(created) => {
                 let id = created["taskId"].as_str().expect("a created task has an id").to_owned();
                 self.model.tasks.insert(id, known);
+                self.model.counts.acknowledged("create");
                 false
             }
             Outcome::Refused => panic!("{name} could not be created"),
@@ -168,7 +164,7 @@ impl Worker {
             rest: ("PUT", format!("/api/v1/tasks/{id}/{verb}"), None),
             rpc: (method, json!({"taskIds": [id, id, "no such task"]})),
         });
-        self.changed(&outcome, id, |known, is_certain| {
+        self.changed("pause or continue", &outcome, id, |known, is_certain| {
             known.is_paused.become_(pauses, is_certain);
         })
     }
@@ -183,7 +179,7 @@ impl Worker {
             ),
             rpc: ("daemon.task.rename", json!({"taskId": id, "fileName": name})),
         });
-        self.changed(&outcome, id, |known, is_certain| {
+        self.changed("rename", &outcome, id, |known, is_certain| {
             known.name.become_(name, is_certain);
         })
     }
@@ -201,23 +197,30 @@ impl Worker {
                 json!({"taskId": id, "deleteFiles": deletes_files}),
             ),
         });
-        if !deletes_files {
-            let name = self.model.tasks[id].name.now().clone();
-            self.model.kept.push(name);
-        }
-        self.changed(&outcome, id, |known, is_certain| {
+        self.changed("delete", &outcome, id, |known, is_certain| {
+            known.leaves_file = !deletes_files;
             known.is_there.become_(false, is_certain);
         })
     }
 
     /// Notes a change of a task. Whether it was cut off.
-    fn changed(&mut self, outcome: &Outcome, id: &str, change: impl FnOnce(&mut Known, bool)) -> bool {
+    fn changed(
+        &mut self,
+        kind: &'static str,
+        outcome: &Outcome,
+        id: &str,
+        change: impl FnOnce(&mut Known, bool),
+    ) -> bool {
         let known = self.model.tasks.get_mut(id).expect("only known tasks are changed");
         match outcome {
-            Outcome::Done(_) => change(known, true),
+            Outcome::Done(_) => {
+                change(known, true);
+                self.model.counts.acknowledged(kind);
+            }
             Outcome::Refused => {}
             Outcome::CutOff => {
                 change(known, false);
+                self.model.cut_off = Some(kind);
                 return true;
             }
         }
