@@ -100,7 +100,7 @@ def adopt(service: PluginService, link: str) -> None:
 def news(svc: Path, data: Path, runs: int) -> Iterator[tuple[str, str]]:
     """Refreshes of a source of 1,000 plugins with 10 versions each."""
     source = data / "source"
-    example = ["cargo", "run", "--quiet", "--release", "--example", "measure", "-p", "market", "--", source]
+    example = ["cargo", "run", "--quiet", "--release", "--example", "refresh_cost", "-p", "market", "--", source]
     key = subprocess.run(example, check=True, cwd=WORKSPACE, stdout=subprocess.PIPE, text=True).stdout.strip()
     seconds: dict[str, list[float]] = {}
     computing: dict[str, list[float]] = {}

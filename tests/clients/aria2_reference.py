@@ -2,7 +2,8 @@
 
     aria2_reference.py ADDRESS           the service; its key is in SVC_TOKEN. aria2c is Debian's.
 
-What is agreed stands in AGREED, each with its reason; an entry that no longer shows is an error as well.
+What is agreed stands in aria2_agreed.json, step by step, each with its reason; a difference that is another one than
+agreed, or that no longer shows, is an error as well. UPDATE_EXPECT=1 writes what differs now, with the reasons there are.
 """
 
 import base64
@@ -31,31 +32,10 @@ TOKEN = "token:" + KEY
 PATIENCE = 30
 
 # Of a value under one of these keys, only the kind counts: it depends on the moment.
-MOMENTARY = {"completedLength", "connections", "downloadSpeed", "sessionId", "numStoppedTotal", "bitfield"}
+MOMENTARY = {"version", "enabledFeatures", "completedLength", "connections", "downloadSpeed", "sessionId", "numStoppedTotal", "bitfield"}
 
-# Where the two differ, and why they may: step and place in its outcome, as patterns.
-AGREED = [
-    (r"version", r"result\.(version|enabledFeatures.*)", "another program with other features"),
-    (r"save-session", r".*", "everything is on the disk already; there is no file to name"),
-    (r"batch", r"\[\d\].*", "what is no call gets an answer of its own, so that answers match calls"),
-    (r"no-id|params-object", r".*", "a call without an id is a call; the code of a refusal is 1"),
-    (r"number", r".*", "a number alone is JSON, but no call"),
-    (r"changed", r"header", "a header may carry a key of any name: its value is not shown"),
-    (r"multicall-token", r".*", "a token around calls does no harm and allows nothing"),
-    (r".*", r"result.*\.path", "the name is known before the download starts"),
-    (r"(active|.*-active|complete|files|uris|paused-active).*", r"result.*uris.*",
-     "each URI is listed once, whatever its connections; mirrors are used together"),
-    (r"error-.*", r"result\.errorMessage", "our own words; the code is the same"),
-    (r"paused-active", r"result\.bitfield", "which pieces a download has that stands still is not told"),
-    (r"torrent.*", r".*", "this build takes no torrents"),
-    (r"magnet", r"error\.message", "the scheme is named, and those that there are"),
-    (r"active|removed|metalink-1", r"result.*\.dir", "the directory is the file's own, below the one that was asked for"),
-    (r"uris-active", r"result\[1\]\.status", "mirrors are used together"),
-    (r"bad-gid.*", r"error\.message", "the option is to blame, so it is named"),
-    (r"gid-again", r"error\.message", "aria2 says that there is no URI"),
-    (r"metalink-bad", r"error\.message", "what is not base64 is named so"),
-    (r"order-after-pause", r".*", "a paused download keeps its place instead of going to the front"),
-]
+# Where the two differ, and why they may: for each step, its reason and what each of the two says at each place.
+AGREED = pathlib.Path(__file__).with_name("aria2_agreed.json")
 
 
 def program():
@@ -107,9 +87,9 @@ class Origin(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
 
-def serve():
+def serve(handler=Origin):
     """Starts the server, for as long as this program runs; where it is."""
-    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     origin.daemon_threads = True
     threading.Thread(target=origin.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{origin.server_port}"
@@ -153,12 +133,12 @@ class Peer:
 
     def plain(self, value, key=None):
         """A value without what is this peer's own."""
+        if key in MOMENTARY:
+            return type(value).__name__
         if isinstance(value, dict):
             return {name: self.plain(inner, name) for name, inner in value.items()}
         if isinstance(value, list):
             return [self.plain(inner) for inner in value]
-        if key in MOMENTARY:
-            return type(value).__name__
         if isinstance(value, str):
             for gid, name in self.gids.items():
                 value = value.replace(gid, f"<{name}>")
@@ -495,18 +475,21 @@ def main(address):
         finally:
             aria2c.terminate()
             aria2c.wait()
-    used, bad = set(), []
+    agreed = json.loads(AGREED.read_text())
+    found = {}
     for step, place, expected, got in differences(reference, service):
-        entry = next((entry for entry in AGREED if re.fullmatch(entry[0], step) and re.fullmatch(entry[1], place)), None)
-        print(f"{'agreed' if entry else 'DIFFERS'}: {step} {place}: aria2c {expected!r}, svc {got!r}" + (f" ({entry[2]})" if entry else ""))
-        if entry:
-            used.add(entry)
-        else:
-            bad.append((step, place))
-    stale = [entry for entry in AGREED if entry not in used]
-    print(f"{len(reference.outcomes)} steps, {len(bad)} differences that are not agreed, {len(stale)} agreements that no longer show")
+        found.setdefault(step, {})[place] = {"aria2c": expected, "svc": got}
+    bad = [step for step in {**agreed, **found} if agreed.get(step, {}).get("differences") != found.get(step)]
+    for step in bad:
+        print(f"DIFFERS: {step}: agreed {agreed.get(step, {}).get('differences')}, found {found.get(step)}")
+    print(f"{len(reference.outcomes)} steps, {len(found)} with differences, {len(bad)} of them not as agreed")
+    if os.environ.get("UPDATE_EXPECT") == "1":
+        why = {step: agreed.get(step, {}).get("why", "") for step in found}
+        now = {step: {"why": why[step], "differences": places} for step, places in sorted(found.items())}
+        AGREED.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")
+        bad = []
     assert not bad, bad
-    assert not stale, stale
+    assert all(entry["why"] for entry in agreed.values()), "each agreed difference has its reason"
 
 
 if __name__ == "__main__":

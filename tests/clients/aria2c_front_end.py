@@ -50,12 +50,38 @@ def start(downloads, *options):
             time.sleep(0.002)
 
 
+def owner(port):
+    """The program that has the connection from this port of this machine open."""
+    with open("/proc/net/tcp") as table:
+        rows = [line.split() for line in table]
+    inode = next(row[9] for row in rows[1:] if row[1] == f"0100007F:{port:04X}")
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if any(os.readlink(file) == f"socket:[{inode}]" for file in (process / "fd").iterdir()):
+                return os.readlink(process / "exe")
+        except OSError:
+            continue
+    raise AssertionError(f"nobody has port {port} open")
+
+
+class Watched(aria2_reference.Origin):
+    """An origin that knows which program asks."""
+
+    askers = []
+
+    def do_GET(self):
+        self.askers.append(owner(self.client_address[1]))
+        super().do_GET()
+
+
 def with_yt_dlp(directory, downloads):
-    url = f"{aria2_reference.serve()}/fast/video.mp4"
+    url = f"{aria2_reference.serve(Watched)}/fast/video.mp4"
     program = pathlib.Path(sys.executable).with_name("yt-dlp")
     line = [program, "--no-config", "--quiet", "--downloader", f"{directory}/aria2c", "--output", "video.mp4", url]
     subprocess.run(line, cwd=downloads, check=True)
     assert [(file.name, file.stat().st_size) for file in downloads.glob("video*")] == [("video.mp4", 65536)]
+    # It looks at the link itself, first; the file was fetched by ours, as nobody else could have.
+    assert Watched.askers[-1] == os.path.realpath(f"{directory}/aria2c"), Watched.askers
 
 
 def main(directory, downloads):

@@ -3,15 +3,23 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
+    time::{Duration, Instant, SystemTime},
 };
 
 use tokio::runtime::Handle;
 use transfer::{
-    Claim, Claimed, Failure, FileName, Origin, Outcome, PartFile, Recorded, Reporter, RunEvent, SafeUrl, Target,
+    Claim, Claimed, Failure, FailureKind, FileName, Origin, Outcome, PartFile, Recorded, Reporter, RunEvent, SafeUrl,
+    Target,
 };
 
 use crate::{answer::name, background::blocking};
+
+/// How long a part file that this task reserved may still be locked. A run that was stopped leaves its last reservation
+/// or sync to a thread of its own, which holds the file until that is done; the next run must not fail for that.
+const RELEASE: Duration = Duration::from_secs(5);
+
+/// The pause between two looks at that lock.
+const RELEASE_POLL: Duration = Duration::from_millis(20);
 
 pub(crate) struct Destination {
     pub(crate) target: Target,
@@ -47,8 +55,16 @@ impl Destination {
         let fallback = FileName::sanitise("");
         let claim = self.claim_of(expected.as_ref().unwrap_or(&fallback));
         if let Some(path) = &self.target.reserved {
-            let reclaiming = PartFile::reclaim(path, &claim, async |path| self.reserve(path, total).await);
-            return reclaiming.await.map(Some);
+            let until = Instant::now() + RELEASE;
+            loop {
+                let reclaiming = PartFile::reclaim(path, &claim, async |path| self.reserve(path, total).await);
+                match reclaiming.await {
+                    Err(failure) if failure.kind == FailureKind::InUse && Instant::now() < until => {
+                        tokio::time::sleep(RELEASE_POLL).await;
+                    }
+                    claimed => return claimed.map(Some),
+                }
+            }
         }
         if !self.target.adopt || expected.is_none() {
             return Ok(None);

@@ -9,24 +9,26 @@ use serde_json::Value;
 
 use crate::service::PATIENCE;
 
-/// An answer.
+/// An answer of the service.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// The header fields, names in lower case.
-    pub headers: Vec<(String, String)>,
     /// The body, if it is JSON; else `null`.
     pub body: Value,
-    /// The body as it came.
-    pub bytes: Vec<u8>,
+    /// The answer as it came.
+    pub raw: support::Answer,
 }
 
 impl Answer {
     /// The first header field of this name.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let mut found = self.headers.iter().filter(|(key, _)| key == name);
-        found.next().map(|(_, value)| value.as_str())
+        self.raw.header(name)
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.raw.body).into_owned()
     }
 }
 
@@ -83,21 +85,10 @@ fn exchange(
 }
 
 fn read(answer: &[u8]) -> Option<Answer> {
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
-    let head = std::str::from_utf8(&answer[..end]).ok()?;
-    let mut lines = head.split("\r\n");
-    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
-    let headers: Vec<_> = lines
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-        .collect();
-    let bytes = answer[end + 4..].to_vec();
-    let promised = headers.iter().find(|(name, _)| name == "content-length");
-    let is_whole = promised.is_none_or(|(_, length)| *length == bytes.len().to_string());
-    is_whole.then(|| Answer {
-        status,
-        headers,
-        body: serde_json::from_slice(&bytes).unwrap_or_default(),
-        bytes,
+    let raw = support::Answer::read(answer).filter(support::Answer::is_whole)?;
+    Some(Answer {
+        status: raw.status,
+        body: serde_json::from_slice(&raw.body).unwrap_or_default(),
+        raw,
     })
 }

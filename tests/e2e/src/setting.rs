@@ -7,15 +7,15 @@ pub fn executable() -> Option<String> {
     read("SVC_BIN")
 }
 
-/// The value of `SVC_KILLS`: how often the kill loop kills. Twelve take some seconds; 200 make a full run.
+/// The value of `SVC_KILLS`: how often each kill loop kills. 500 make a full run.
 pub fn kills() -> u64 {
-    read("SVC_KILLS").map_or(12, |text| text.parse().expect("SVC_KILLS is a number"))
+    read("SVC_KILLS").map_or(50, |text| text.parse().expect("SVC_KILLS is a number"))
 }
 
-/// The value of `SVC_CUTS`: how often the power is cut in each test of power cuts. Eight take some seconds; 100 make a full
-/// run.
+/// The value of `SVC_CUTS`: how often the power is cut in each test of power cuts. Sixteen take half a minute; 100
+/// make a full run.
 pub fn cuts() -> u64 {
-    read("SVC_CUTS").map_or(8, |text| text.parse().expect("SVC_CUTS is a number"))
+    read("SVC_CUTS").map_or(16, |text| text.parse().expect("SVC_CUTS is a number"))
 }
 
 /// The value of `SVC_CASE`: only cases of hostile origins whose names contain this.

@@ -109,6 +109,21 @@ impl Svc {
         self.started_by(command)
     }
 
+    /// Starts it as a user whom permissions bind: as `nobody` if this test runs as root, else as whoever runs the test.
+    /// `room` is a directory that such a user may look into; the executable is put there.
+    #[must_use]
+    pub fn as_ordinary_user(self, room: &Path) -> Self {
+        if !rustix::process::geteuid().is_root() {
+            return self;
+        }
+        let program = room.join("svc");
+        std::fs::copy(self.command.get_program(), &program).expect("there is room for the executable");
+        let mut command = Command::new("/usr/bin/setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "/bin/sh", "-c"]);
+        command.args(["shift && exec \"$0\" \"$@\""]).arg(program);
+        self.started_by(command)
+    }
+
     /// Starts it with these limits of descriptors, a soft and a hard one.
     #[must_use]
     pub fn descriptors(self, soft: u64, hard: u64) -> Self {

@@ -2,18 +2,18 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use agent::{AccessKey, Agent, ByteStream, Config, Connect, ConnectError, Edition, Found, PresetKey};
-use daemon::{Connector, Daemon};
+use agent::{AccessKey, Config, Edition, PresetKey};
+use daemon::Daemon;
 use engine::FileFate;
-use futures_util::future::BoxFuture;
-use serde_json::Value;
+use service::Service;
+pub(crate) use support::Answer;
+use support::transport::FakeTransport;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
     runtime::Runtime,
     time::timeout,
 };
-use transfer::{Job, Outcome, RunFuture, Transport};
 
 /// The key of a server.
 pub(crate) const KEY: &str = "the-access-key-1";
@@ -24,23 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A running service.
 pub(crate) struct House {
     runtime: Runtime,
-    agent: Agent,
-    daemon: Daemon,
+    service: Service,
     _root: TempDir,
-}
-
-/// What came back.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: Vec<u8>,
-}
-
-impl Answer {
-    /// The body, which must be JSON.
-    pub(crate) fn json(&self) -> Value {
-        let text = String::from_utf8_lossy(&self.body);
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-    }
 }
 
 impl House {
@@ -59,31 +44,21 @@ impl House {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime needs nothing but descriptors");
         let root = tempfile::tempdir().expect("there is room for temporary files");
-        let (agent, daemon) = runtime.block_on(async {
+        let service = runtime.block_on(async {
             let data = daemon::Config::new(root.path().join("data"), root.path().join("downloads"));
-            let daemon = Daemon::start(data, vec![Arc::new(Idle)]).await;
+            let idle = FakeTransport::idle(&["http", "https"]);
+            let daemon = Daemon::start(data, vec![Arc::new(idle)]).await;
             let daemon = daemon.expect("an empty directory can be used");
             let mut config = Config::new(edition, root.path().join("data/agent"));
             config.bind = Some((Ipv4Addr::LOCALHOST, 0).into());
             let key = AccessKey::new(KEY).expect("it is long enough");
             config.preset_key = (edition == Edition::Headless).then_some(PresetKey::Forced(key));
-            let near = Near {
-                found: Found {
-                    token: daemon.token().clone(),
-                    port: daemon.port(),
-                },
-                connector: daemon.connector(),
-            };
-            let agent = Agent::start(config, near)
-                .await
-                .expect("the loopback can be listened on");
-            agent.connected().await;
-            (agent, daemon)
+            let service = Service::start(daemon, config, PATIENCE).await;
+            service.expect("the loopback can be listened on")
         });
         Self {
             runtime,
-            agent,
-            daemon,
+            service,
             _root: root,
         }
     }
@@ -98,14 +73,7 @@ impl House {
             // Who is refused early does not hear everything.
             let _refused = stream.write_all(&[head.as_bytes(), body].concat()).await;
         });
-        let end = answer.windows(4).position(|window| window == b"\r\n\r\n");
-        let end = end.unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(&answer)));
-        let (head, body) = (String::from_utf8_lossy(&answer[..end]), &answer[end + 4..]);
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Answer {
-            status: status.expect("an answer has a status"),
-            body: body.to_vec(),
-        }
+        Answer::read(&answer).unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(&answer)))
     }
 
     /// Asks for a WebSocket, sends bytes on it as they are, and is gone.
@@ -135,7 +103,7 @@ impl House {
     fn exchange(&self, talk: impl AsyncFnOnce(&mut DuplexStream)) -> Vec<u8> {
         let answer = self.runtime.block_on(async {
             let exchanged = timeout(PATIENCE, async {
-                let mut stream = self.agent.connect();
+                let mut stream = self.service.agent().connect();
                 talk(&mut stream).await;
                 let mut answer = Vec::new();
                 let _reset = stream.read_to_end(&mut answer).await;
@@ -145,51 +113,18 @@ impl House {
             self.tidy().await;
             answer
         });
-        assert!(self.agent.is_connected(), "the daemon is lost");
+        assert!(self.service.agent().is_connected(), "the daemon is lost");
         answer
     }
 
     /// Deletes what the last input made, so that no input meets what another one left.
     async fn tidy(&self) {
-        let engine = self.daemon.engine();
+        let engine = self.service.daemon().engine();
         let snapshot = engine.snapshot().await.expect("the engine runs");
         let tasks: Vec<_> = snapshot.tasks.iter().map(|task| task.id).collect();
         if !tasks.is_empty() {
             let deleted = engine.delete_many(tasks, FileFate::Keep).await;
             deleted.expect("tasks that there are can be deleted");
         }
-    }
-}
-
-/// Reaches the daemon of the same house.
-struct Near {
-    found: Found,
-    connector: Connector,
-}
-
-impl Connect for Near {
-    fn find(&self) -> BoxFuture<'_, Result<Found, ConnectError>> {
-        Box::pin(async { Ok(self.found.clone()) })
-    }
-
-    fn dial<'a>(&'a self, _: &'a Found) -> BoxFuture<'a, std::io::Result<Box<dyn ByteStream>>> {
-        Box::pin(async { Ok(Box::new(self.connector.connect()) as Box<dyn ByteStream>) })
-    }
-}
-
-/// Moves nothing until it is stopped, so that no input reaches a network.
-#[derive(Debug)]
-struct Idle;
-
-impl Transport for Idle {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["http", "https"]
-    }
-
-    fn run(&self, job: Job) -> RunFuture {
-        Box::pin(async move {
-            job.stop.cancelled().await;
-            Outcome::Stopped
-        })
     }
 }

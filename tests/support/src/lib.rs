@@ -1,13 +1,16 @@
-//! Servers for tests: origins that serve files honestly or misbehave in every way we know of, and proxies.
+//! Servers for tests: origins that serve files honestly or misbehave in every way we know of, and proxies; and a
+//! transport for tests without a network.
 //!
 //! *Owns* [`Origin`] and what it serves ([`Resource`], [`Content`], [`behaviour`]), [`Proxy`], and the table of hostile
-//! origins ([`cases()`]) that every downloader of ours is measured against.
+//! origins ([`cases()`]) that every downloader of ours is measured against. [`transport`] has a fake one, [`Answer`]
+//! reads what a server of ours sends.
 //!
-//! *Never* uses the code under test: sockets and threads of the standard library only, loopback only, and dropping a
+//! *Never* uses the code under test, except the trait that a fake implements: sockets and threads of the standard library only, loopback only, and dropping a
 //! server ends everything it started.
 //!
 //! Start reading at [`Origin`]; a misbehaviour is a function that bends a [`Reply`] before it is sent.
 
+mod answer;
 pub mod behaviour;
 mod case;
 mod cases;
@@ -19,8 +22,10 @@ mod request;
 mod resource;
 mod server;
 mod tls;
+pub mod transport;
 mod wire;
 
+pub use answer::Answer;
 pub use case::{Case, Check, Expect, Scene};
 pub use cases::{cases, themes};
 pub use content::Content;

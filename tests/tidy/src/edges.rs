@@ -133,6 +133,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "engine",
             "market",
             "plugin-package",
+            "service",
+            "support",
             "svc-plugin",
             "transfer",
             "transfer-http",

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Directories that are not ours to read.
+/// Directories that are not ours to read; in a second worktree `.git` is a file.
 const SKIPPED: &[&str] = &["target", "node_modules", ".git"];
 
 /// Marks of unfinished or switched-off code.
@@ -118,9 +118,11 @@ fn all_files() -> Vec<File> {
         for entry in fs::read_dir(&directory).unwrap() {
             let entry = entry.unwrap();
             let path = entry.path();
-            let is_skipped = SKIPPED.iter().any(|name| entry.file_name() == *name);
+            if SKIPPED.iter().any(|name| entry.file_name() == *name) {
+                continue;
+            }
             if entry.file_type().unwrap().is_dir() {
-                directories.extend((!is_skipped).then_some(path));
+                directories.push(path);
             } else if let Ok(text) = fs::read_to_string(&path) {
                 files.push(File {
                     path: path.strip_prefix(&root).unwrap().to_owned(),

@@ -9,6 +9,7 @@ use std::{
 use agent::{AccessKey, Agent, ByteStream, Config, Connect, ConnectError, Edition, Found, PresetKey};
 use daemon::{Connector, Daemon};
 use futures_util::future::BoxFuture;
+pub(crate) use support::Answer;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -79,54 +80,6 @@ pub(crate) struct World {
     daemon: Option<Daemon>,
     near: Near,
     root: tempfile::TempDir,
-}
-
-/// An HTTP response.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: Vec<u8>,
-}
-
-impl Answer {
-    /// Parses a complete response.
-    fn read(bytes: &[u8]) -> Self {
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        let body = bytes[end + 4..].to_vec();
-        let mut answer = Self { status, head, body };
-        if answer.header("transfer-encoding") == Some("chunked") {
-            answer.body = unchunked(&answer.body);
-        }
-        answer
-    }
-
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body).unwrap()
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value)
-    }
-}
-
-fn unchunked(mut text: &[u8]) -> Vec<u8> {
-    let mut whole = Vec::new();
-    loop {
-        let line = text.windows(2).position(|window| window == b"\r\n").unwrap();
-        let size = usize::from_str_radix(std::str::from_utf8(&text[..line]).unwrap(), 16).unwrap();
-        if size == 0 {
-            return whole;
-        }
-        let start = line + 2;
-        whole.extend_from_slice(&text[start..start + size]);
-        text = &text[start + size + 2..];
-    }
 }
 
 /// [`KEY`] as a configured key.
@@ -320,6 +273,6 @@ impl Begun {
     pub(crate) async fn finish(mut self) -> Answer {
         let read = self.stream.read_to_end(&mut self.read);
         let _reset_after_refusal = timeout(PATIENCE, read).await.unwrap();
-        Answer::read(&self.read)
+        Answer::read(&self.read).unwrap()
     }
 }

@@ -9,6 +9,10 @@ use protocol::{
     proof::{ProofRole, Token, nonce},
 };
 use serde_json::{Value, json};
+use support::{
+    Answer,
+    transport::{self, FakeTransport},
+};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream},
     net::TcpStream,
@@ -18,47 +22,23 @@ use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
     tungstenite::{Message, client::IntoClientRequest as _, protocol::WebSocketConfig},
 };
-use transfer::{Finished, Job, Outcome, Progress, RunEvent, RunFuture, Transport};
+use transfer::{Job, Progress};
 
 /// How long anything may take before a test is called stuck.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-#[derive(Debug)]
-struct Scripted;
-
-impl Transport for Scripted {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["fake"]
-    }
-
-    fn run(&self, job: Job) -> RunFuture {
-        Box::pin(async move {
-            let url = job.source.urls[0].as_url().clone();
-            let name = url.path().trim_start_matches('/').to_owned();
-            if url.host_str() != Some("finish") {
-                job.reporter.progress(Progress {
-                    bytes_per_second: 7,
-                    ..Progress::default()
-                });
-                job.stop.cancelled().await;
-                return Outcome::Stopped;
-            }
-            let path = job.target.directory.join(&name);
-            let total_bytes = Some(10);
-            let reserved = RunEvent::Reserved {
-                path: path.clone(),
-                total_bytes,
-            };
-            job.reporter.event(reserved).await;
-            std::fs::create_dir_all(&job.target.directory).unwrap();
-            std::fs::write(&path, b"0123456789").unwrap();
-            Outcome::Finished(Finished {
-                path,
-                size_bytes: 10,
-                received_bytes: 10,
-            })
-        })
-    }
+/// Runs of the host `finish` write ten bytes, those of any other report a speed and wait until they are stopped.
+fn scripted() -> FakeTransport {
+    FakeTransport::new(&["fake"], async |job: Job| {
+        if transport::host(&job) == "finish" {
+            return transport::finish(&job, b"0123456789").await;
+        }
+        job.reporter.progress(Progress {
+            bytes_per_second: 7,
+            ..Progress::default()
+        });
+        transport::wait_for_stop(&job).await
+    })
 }
 
 pub(crate) struct World {
@@ -83,7 +63,7 @@ impl World {
     async fn started(root: tempfile::TempDir, change: impl FnOnce(Config) -> Config) -> Self {
         let config = Config::new(root.path().join("data"), root.path().join("downloads"));
         let config = change(config);
-        let daemon = Daemon::start(config, vec![Arc::new(Scripted)]).await.unwrap();
+        let daemon = Daemon::start(config, vec![Arc::new(scripted())]).await.unwrap();
         Self { root, daemon }
     }
 
@@ -135,10 +115,8 @@ impl World {
         let _refused_early = stream.write_all(body).await;
         let mut answer = Vec::new();
         let _reset_after_refusal = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap();
-        let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8(answer[..end].to_vec()).unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, head.to_ascii_lowercase(), answer[end + 4..].to_vec())
+        let answer = Answer::read(&answer).unwrap();
+        (answer.status, answer.head.to_ascii_lowercase(), answer.body)
     }
 }
 

@@ -4,17 +4,12 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use engine::{Config, Engine, Event, Events, FileFate, MIGRATIONS, Phase, Task, TaskId, TaskSpec};
 use store::{DataDir, Store, Vault, sql::Connection};
+use support::transport::{self, FakeTransport};
 use tokio::sync::{mpsc, oneshot};
-use transfer::{Finished, Job, Outcome, RunEvent, RunFuture, SafeUrl, Transport};
+use transfer::{Job, Outcome, SafeUrl};
 
 /// How long anything may take before a test is called stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A transport that does what the host of the URL says: `finish`, `fail-first`, `panic`, `stuck` or `held`.
-#[derive(Debug)]
-pub(crate) struct Scripted {
-    held: mpsc::UnboundedSender<Held>,
-}
 
 /// A run that waits for the test to end it.
 pub(crate) struct Held {
@@ -22,44 +17,18 @@ pub(crate) struct Held {
     pub(crate) end: oneshot::Sender<Outcome>,
 }
 
-impl Transport for Scripted {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["fake", "fakes"]
+/// A run does what the host of the URL says: `finish`, `panic` or `stuck`. Any other is held for the test.
+async fn run(job: Job, held: mpsc::UnboundedSender<Held>) -> Outcome {
+    match transport::host(&job) {
+        "finish" => transport::finish(&job, b"done").await,
+        "panic" => panic!("on purpose"),
+        "stuck" => std::future::pending().await,
+        _ => {
+            let (end, outcome) = oneshot::channel();
+            let _test_ended = held.send(Held { job, end });
+            outcome.await.unwrap_or(Outcome::Stopped)
+        }
     }
-
-    fn run(&self, job: Job) -> RunFuture {
-        let held = self.held.clone();
-        Box::pin(async move {
-            let url = job.source.urls[0].as_url().clone();
-            match url.host_str().unwrap_or("") {
-                "finish" => finish(job, url.path().trim_start_matches('/')).await,
-                "panic" => panic!("on purpose"),
-                "stuck" => std::future::pending().await,
-                _ => {
-                    let (end, outcome) = oneshot::channel();
-                    let _test_ended = held.send(Held { job, end });
-                    outcome.await.unwrap_or(Outcome::Stopped)
-                }
-            }
-        })
-    }
-}
-
-async fn finish(job: Job, name: &str) -> Outcome {
-    let path = job.target.directory.join(name);
-    job.reporter
-        .event(RunEvent::Reserved {
-            path: path.clone(),
-            total_bytes: Some(4),
-        })
-        .await;
-    std::fs::create_dir_all(&job.target.directory).unwrap();
-    std::fs::write(&path, b"done").unwrap();
-    Outcome::Finished(Finished {
-        path,
-        size_bytes: 4,
-        received_bytes: 4,
-    })
 }
 
 pub(crate) struct World {
@@ -85,8 +54,8 @@ impl World {
             sample_interval: Duration::from_millis(5),
             ..Config::new(root.path().join("downloads"))
         };
-        let transport = Arc::new(Scripted { held: sender });
-        let engine = Engine::start(config, store.clone(), vault, vec![transport])
+        let transport = FakeTransport::new(&["fake", "fakes"], move |job| run(job, sender.clone()));
+        let engine = Engine::start(config, store.clone(), vault, vec![Arc::new(transport)])
             .await
             .unwrap();
         Self {

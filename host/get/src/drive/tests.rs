@@ -3,55 +3,31 @@
 use std::fmt::Write as _;
 
 use clap::Parser as _;
-use transfer::{Failure, FailureKind, Finished, Job, Outcome, RunEvent, RunFuture};
+use support::transport::{self, FakeTransport};
+use transfer::{Failure, FailureKind, Job, Outcome, RunEvent};
 
 use super::*;
 use crate::{args::GetArgs, render::Recorder};
 
-/// A transport for `fake:` URLs, whose path determines how the run ends.
-#[derive(Debug)]
-struct Fake;
+const SCHEMES: &[&str] = &["fake"];
 
-impl Transport for Fake {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["fake"]
-    }
-
-    fn run(&self, job: Job) -> RunFuture {
-        Box::pin(async move {
-            let url = job.source.urls[0].as_url();
-            let path = job.target.directory.join(url.path().trim_start_matches('/'));
-            match url.host_str().unwrap() {
-                "missing" => Outcome::Failed(Failure::new(FailureKind::NotFound, "404")),
-                "taken" => Outcome::Skipped { existing: path },
-                "stop" => {
-                    job.reporter
-                        .event(RunEvent::Reserved {
-                            path,
-                            total_bytes: Some(9),
-                        })
-                        .await;
-                    let own = rustix::process::getpid();
-                    rustix::process::kill_process(own, rustix::process::Signal::TERM).unwrap();
-                    job.stop.cancelled().await;
-                    Outcome::Stopped
-                }
-                _ => {
-                    job.reporter.event(RunEvent::Notice("hello".to_owned())).await;
-                    job.reporter
-                        .event(RunEvent::Reserved {
-                            path: path.clone(),
-                            total_bytes: Some(3),
-                        })
-                        .await;
-                    Outcome::Finished(Finished {
-                        path,
-                        size_bytes: 3,
-                        received_bytes: 3,
-                    })
-                }
-            }
-        })
+/// A run ends as the host of its URL says.
+async fn run(job: Job) -> Outcome {
+    match transport::host(&job) {
+        "missing" => Outcome::Failed(Failure::new(FailureKind::NotFound, "404")),
+        "taken" => Outcome::Skipped {
+            existing: transport::path(&job),
+        },
+        "stop" => {
+            transport::reserve(&job, 9).await;
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::TERM).unwrap();
+            transport::wait_for_stop(&job).await
+        }
+        _ => {
+            job.reporter.event(RunEvent::Notice("hello".to_owned())).await;
+            transport::finished(transport::reserve(&job, 3).await, 3)
+        }
     }
 }
 
@@ -67,14 +43,18 @@ fn drive_list(list: &str) -> (Exit, Vec<String>) {
     let path = directory.path().join("list.txt");
     std::fs::write(&path, list).unwrap();
     let line = Line::try_parse_from(["get", "-d", "/nowhere", "-i", path.to_str().unwrap()]).unwrap();
-    let plan = Plan::new(line.get, Fake.schemes()).unwrap();
+    let plan = Plan::new(line.get, SCHEMES).unwrap();
     let screen = Recorder::default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     let exit = runtime
-        .block_on(drive(&plan, Arc::new(Fake), Box::new(screen.clone())))
+        .block_on(drive(
+            &plan,
+            Arc::new(FakeTransport::new(SCHEMES, run)),
+            Box::new(screen.clone()),
+        ))
         .unwrap();
     (exit, screen.lines())
 }

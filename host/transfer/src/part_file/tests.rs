@@ -315,9 +315,8 @@ mod planted {
 
     type Harm = (&'static str, fn(&Path));
 
-    /// What another user, or a link that he made, can do to a file.
-    const HARMS: [Harm; 5] = [
-        ("another user's", |path| chown(path, Some(12345), None).unwrap()),
+    /// What a link or loose permissions can do to a file.
+    const HARMS: &[Harm] = &[
         ("writable by others", |path| {
             fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
         }),
@@ -335,13 +334,37 @@ mod planted {
         }),
     ];
 
-    fn is_possible(what: &str) -> bool {
-        what != "another user's" || rustix::process::geteuid().is_root()
+    /// What only root can do: `tests/as-ordinary-user` leaves these out by their name.
+    mod needs_root {
+        use super::*;
+
+        const GIVEN_AWAY: &[Harm] = &[("another user's", |path| {
+            chown(path, Some(12345), None).expect("this test gives a file away, so it must be run as root");
+        })];
+
+        #[test]
+        fn a_part_file_of_another_user_is_not_adopted() {
+            adopts_no_part_file(GIVEN_AWAY);
+        }
+
+        #[test]
+        fn a_journal_of_another_user_is_no_journal() {
+            believes_no_journal(GIVEN_AWAY);
+        }
+
+        #[test]
+        fn a_reserved_part_file_of_another_user_does_not_go_on() {
+            continues_no_reserved_part_file(GIVEN_AWAY);
+        }
     }
 
     #[test]
     fn only_an_ordinary_part_file_of_ours_is_adopted() {
-        for (what, harm) in HARMS.into_iter().filter(|(what, _)| is_possible(what)) {
+        adopts_no_part_file(HARMS);
+    }
+
+    fn adopts_no_part_file(harms: &[Harm]) {
+        for (what, harm) in harms {
             let dir = TestDir::new();
             leave_complete(&dir);
             harm(&dir.path().join("file.bin.svcpart"));
@@ -353,7 +376,11 @@ mod planted {
 
     #[test]
     fn a_journal_that_is_not_surely_ours_is_no_journal() {
-        for (what, harm) in HARMS.into_iter().filter(|(what, _)| is_possible(what)) {
+        believes_no_journal(HARMS);
+    }
+
+    fn believes_no_journal(harms: &[Harm]) {
+        for (what, harm) in harms {
             let dir = TestDir::new();
             leave_complete(&dir);
             harm(&dir.path().join("file.bin.svcpart.journal"));
@@ -373,7 +400,11 @@ mod planted {
 
     #[test]
     fn a_reserved_part_file_goes_on_unless_a_stranger_put_it_there() {
-        for (what, harm) in HARMS.into_iter().filter(|(what, _)| is_possible(what)) {
+        continues_no_reserved_part_file(HARMS);
+    }
+
+    fn continues_no_reserved_part_file(harms: &[Harm]) {
+        for (what, harm) in harms {
             let dir = TestDir::new();
             leave_complete(&dir);
             harm(&dir.path().join("file.bin.svcpart"));
@@ -386,7 +417,7 @@ mod planted {
             };
             let path = dir.path().join("file.bin");
             let claimed = at_once(PartFile::reclaim(&path, &claim, async |_| Ok(Recorded::Done)));
-            if what == "writable by others" {
+            if *what == "writable by others" {
                 assert!(
                     matches!(claimed, Ok(Claimed::Begun(_, begun)) if begun.done.len() == 8),
                     "{what}"

@@ -1,5 +1,5 @@
 //! Disks that are full or read-only: the cause is named, what is there is kept, and the download goes on once there is
-//! room. Needs the right to mount; without it the tests say so and end.
+//! room. Needs the right to mount, and fails without it.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,16 +16,14 @@ struct Disk {
 }
 
 impl Disk {
-    /// `None` if this process may not mount.
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-    fn mount(size: &str) -> Option<Self> {
+    fn mount(size: &str) -> Self {
         let root = tempfile::tempdir().expect("there is room for temporary files");
         let options = format!("size={size}");
-        let mounted = mount(&["-t", "tmpfs", "-o", &options, "tmpfs"], root.path());
-        if !mounted {
-            println!("skipped: this process may not mount a file system");
-        }
-        mounted.then_some(Self { root })
+        assert!(
+            mount(&["-t", "tmpfs", "-o", &options, "tmpfs"], root.path()),
+            "this test mounts a small file system, so it must be run as root"
+        );
+        Self { root }
     }
 
     fn remount(&self, options: &str) {
@@ -84,7 +82,7 @@ fn get(disk: &Disk, url: &str) -> Run {
 
 #[test]
 fn a_full_disk_is_named_and_the_download_goes_on_once_there_is_room() {
-    let Some(disk) = Disk::mount("2m") else { return };
+    let disk = Disk::mount("2m");
     let origin = origin();
     let url = origin.url("/f.bin");
     get(&disk, &url).assert_failure(9, "disk-full");
@@ -96,7 +94,7 @@ fn a_full_disk_is_named_and_the_download_goes_on_once_there_is_room() {
 
 #[test]
 fn a_disk_that_fills_up_under_a_file_of_unknown_size_is_named() {
-    let Some(disk) = Disk::mount("2m") else { return };
+    let disk = Disk::mount("2m");
     let origin = origin();
     let url = origin.url("/of-unknown-size.bin");
     get(&disk, &url).assert_failure(9, "disk-full");
@@ -108,7 +106,7 @@ fn a_disk_that_fills_up_under_a_file_of_unknown_size_is_named() {
 
 #[test]
 fn a_read_only_disk_is_named_and_the_download_works_once_it_is_writable() {
-    let Some(disk) = Disk::mount("8m") else { return };
+    let disk = Disk::mount("8m");
     let origin = origin();
     let url = origin.url("/f.bin");
     disk.remount("ro");
@@ -120,7 +118,7 @@ fn a_read_only_disk_is_named_and_the_download_works_once_it_is_writable() {
 
 #[test]
 fn a_full_disk_leaves_an_older_file_alone() {
-    let Some(disk) = Disk::mount("2m") else { return };
+    let disk = Disk::mount("2m");
     std::fs::write(disk.file(), b"older").unwrap();
     let origin = origin();
     let run = Svc::get(disk.path())

@@ -4,7 +4,7 @@ mod author;
 mod foreign;
 pub(crate) mod guest;
 mod hls;
-pub(crate) mod kill_loop;
+mod kill_loop;
 mod market;
 mod metalink;
 mod plugin_kill_loop;

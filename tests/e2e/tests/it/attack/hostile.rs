@@ -8,6 +8,7 @@ use std::{
 };
 
 use e2e::service::PATIENCE;
+use support::Answer;
 
 /// The largest body that the service reads.
 pub(super) const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -53,31 +54,8 @@ pub(super) fn exchange(address: &str, path: &str, headers: &[(&str, &str)], body
         answer.extend_from_slice(&piece[..count]);
     }
     sending.join().expect("it only writes");
-    read(&answer).unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&answer)))
-}
-
-fn read(answer: &[u8]) -> Option<(u16, String)> {
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
-    let head = str::from_utf8(&answer[..end]).ok()?;
-    let status = head.split(' ').nth(1)?.parse().ok()?;
-    let body = &answer[end + 4..];
-    let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
-    let body = if is_chunked { unchunked(body)? } else { body.to_vec() };
-    Some((status, String::from_utf8(body).ok()?))
-}
-
-fn unchunked(mut body: &[u8]) -> Option<Vec<u8>> {
-    let mut whole = Vec::new();
-    loop {
-        let end = body.windows(2).position(|window| window == b"\r\n")?;
-        let length = usize::from_str_radix(str::from_utf8(&body[..end]).ok()?, 16).ok()?;
-        let rest = &body[end + 2..];
-        if length == 0 {
-            return Some(whole);
-        }
-        whole.extend_from_slice(rest.get(..length)?);
-        body = rest.get(length + 2..)?;
-    }
+    let answer = Answer::read(&answer).unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&answer)));
+    (answer.status, String::from_utf8(answer.body).expect("answers are text"))
 }
 
 /// Asks for a WebSocket and reads the answer to that, nothing more.

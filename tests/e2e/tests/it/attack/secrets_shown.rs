@@ -85,7 +85,7 @@ fn no_answer_shows_the_header_that_a_download_was_given() {
         &[("Authorization", &bearer)],
         Some(&get),
     );
-    answers.push(String::from_utf8_lossy(&answer.expect("it answers").bytes).into_owned());
+    answers.push(answer.expect("it answers").text());
     for secret in SECRETS {
         let told: Vec<_> = answers.iter().filter(|answer| answer.contains(secret)).collect();
         assert!(told.is_empty(), "{secret}: {told:?}");

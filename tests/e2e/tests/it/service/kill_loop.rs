@@ -1,15 +1,20 @@
-//! A service whose processes are killed again and again under load keeps everything that it acknowledged.
+//! A service whose processes are killed, or whose disk loses power, again and again under load keeps everything that it
+//! acknowledged.
 
-pub(crate) mod model;
-pub(crate) mod worker;
+mod facts;
+mod model;
+mod worker;
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use e2e::{
-    Home, Service,
+    Home, PowerDisk, Service,
     service::{Daemon, wait_until},
     setting,
 };
@@ -18,7 +23,8 @@ use serde_json::Value;
 use support::{Content, Origin, Resource, behaviour};
 
 use self::{
-    model::{Model, Random},
+    facts::{FACT_CHANGES, Facts},
+    model::{Counts, Random, TASK_CHANGES},
     worker::{Client, Worker},
 };
 
@@ -42,6 +48,9 @@ const RECOVERY: Duration = Duration::from_secs(10);
 /// Clients of each kind.
 const CLIENTS: usize = 2;
 
+/// How many times as many kills there may be until both sides of each moment have been met.
+const AT_MOST: u64 = 6;
+
 /// Who is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
@@ -52,22 +61,37 @@ enum Victim {
 
 #[test]
 fn nothing_acknowledged_is_lost_when_processes_are_killed_under_load() {
+    keeps_what_was_acknowledged(&Home::new(), None, setting::kills());
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_disk_loses_power_under_load() {
+    let mut disk = PowerDisk::new(512);
+    let home = Home::on(&disk.path());
+    keeps_what_was_acknowledged(&home, Some(&mut disk), setting::cuts());
+}
+
+/// With a disk, which `home` is on, it loses power just before both processes are killed.
+fn keeps_what_was_acknowledged(home: &Home, mut disk: Option<&mut PowerDisk>, kills: u64) {
     let origin = origin();
-    let home = Home::new();
     let mut random = Random::new(0x5eed);
     let mut workers: Vec<_> = (0..2 * CLIENTS)
         .map(|number| Worker::new(number, random.next(), origin.url("")))
         .collect();
+    let mut facts = Facts::new(random.next());
     let mut service = home.serve();
     let (mut recoveries, mut starts) = (Vec::new(), Vec::new());
-    for kill in 0..setting::kills() {
+    let mut kill = 0;
+    while kill < kills || (!missing(&workers, &facts).is_empty() && kill < AT_MOST * kills) {
+        kill += 1;
         let victim = match random.next() % 4 {
+            _ if disk.is_some() => Victim::Both,
             0 => Victim::Agent,
             1 => Victim::Both,
             _ => Victim::Daemon,
         };
         let before = home.daemon().expect("a daemon runs");
-        let stop = AtomicBool::new(false);
+        let (stop, doubts) = (AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
         std::thread::scope(|scope| {
             for (number, worker) in workers.iter_mut().enumerate() {
                 let client = if number < CLIENTS {
@@ -75,10 +99,17 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed_under_load() {
                 } else {
                     Client::rpc(&service)
                 };
+                let client = client.doubting(&doubts);
                 scope.spawn(|| worker.work(client, &stop));
             }
+            let rpc = service.rpc();
+            scope.spawn(|| facts.work(rpc, &stop, &doubts));
             let enough = origin.bytes_sent() + random.next() % MOST_BETWEEN_KILLS;
             origin.wait_for_bytes(enough, LOAD_TIME.mul_f64(random.fraction()));
+            if let Some(disk) = &mut disk {
+                doubts.store(true, Ordering::Release);
+                disk.cut();
+            }
             if victim != Victim::Daemon {
                 service.signal(Signal::KILL);
             }
@@ -86,13 +117,16 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed_under_load() {
                 before.kill();
             }
             if victim == Victim::Daemon {
-                recoveries.push(recovery(&home, &service, &before));
+                recoveries.push(recovery(home, &service, &before));
             }
             stop.store(true, Ordering::Release);
         });
         if victim != Victim::Daemon {
             let began = Instant::now();
             drop(service);
+            if let Some(disk) = &mut disk {
+                disk.restart();
+            }
             service = home.serve();
             service.wait_until_ready();
             starts.push(began.elapsed());
@@ -104,26 +138,39 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed_under_load() {
             "kill {kill}: {victim:?}, {before:?}, {after:?}"
         );
         check(
-            &home,
+            home,
             &service,
             &mut workers,
+            &mut facts,
             &format!("after kill {kill} ({victim:?})"),
         );
     }
-    let finished = finish(&home, service, &mut workers);
-    let sum = |count: fn(&Model) -> u64| workers.iter().map(|worker| count(&worker.model)).sum::<u64>();
+    let finished = finish(home, service, &mut workers);
     println!(
-        "{} kills; after the daemon's: back {}; after the agent's or both: {}; {} changes acknowledged, {} cut off, \
-         {finished} files verified at the end",
-        setting::kills(),
+        "{kill} kills; after the daemon's: back {}; after the agent's or both: {}; {finished} files verified at the end\n\
+         {:#?}",
         told(&mut recoveries),
         told(&mut starts),
-        sum(|model| model.acknowledged),
-        sum(|model| model.cut_off),
+        counts(&workers, &facts),
     );
+    let missing = missing(&workers, &facts);
+    assert!(missing.is_empty(), "of these, something did not occur: {missing:?}");
 }
 
-pub(crate) fn origin() -> Origin {
+fn counts(workers: &[Worker], facts: &Facts) -> Counts {
+    let mut counts = facts.counts.clone();
+    for worker in workers {
+        counts.add(&worker.model.counts);
+    }
+    counts
+}
+
+/// The kinds of changes that were never acknowledged, or only ever cut off before or after they were done.
+fn missing(workers: &[Worker], facts: &Facts) -> Vec<(&'static str, model::Count)> {
+    counts(workers, facts).missing(&[&TASK_CHANGES[..], &FACT_CHANGES].concat())
+}
+
+fn origin() -> Origin {
     let resource = |(number, length): (usize, &u64)| {
         let content = content(number, *length);
         Resource::new(&format!("/{number}"), content).with(behaviour::paced(PACE))
@@ -155,8 +202,9 @@ fn tasks(service: &Service) -> Vec<Value> {
 }
 
 /// Everything that was acknowledged is there; what was not is there or not, but whole.
-pub(crate) fn check(home: &Home, service: &Service, workers: &mut [Worker], when: &str) {
+fn check(home: &Home, service: &Service, workers: &mut [Worker], facts: &mut Facts, when: &str) {
     let mut tasks = tasks(service);
+    facts.check(&mut service.rpc(), &mut tasks, when);
     for worker in workers.iter_mut() {
         worker.model.check(&mut tasks, when);
     }
@@ -169,27 +217,25 @@ pub(crate) fn check(home: &Home, service: &Service, workers: &mut [Worker], when
 /// A completed task's file is byte-identical. Gives its name.
 fn verify(home: &Home, task: &Value) -> String {
     let url = task["url"].as_str().expect("tasks have URLs");
-    let number: usize = url
-        .rsplit('/')
-        .next()
-        .expect("URLs have paths")
-        .parse()
-        .expect("paths are numbers");
-    let name = task["fileName"]
-        .as_str()
-        .expect("completed tasks have names")
-        .to_owned();
-    let difference = content(number, FILES[number]).difference(&home.downloads().join(&name));
+    let name = task["fileName"].as_str().expect("completed tasks have names");
+    verify_file(home, url, name, task);
+    name.to_owned()
+}
+
+fn verify_file(home: &Home, url: &str, name: &str, of: &dyn std::fmt::Debug) {
+    let number = url.rsplit('/').next().expect("URLs have paths");
+    let number: usize = number.parse().expect("paths are numbers");
+    let difference = content(number, FILES[number]).difference(&home.downloads().join(name));
     assert!(
         matches!(difference, Ok(None)),
-        "{difference:?} of {task:#}\namong {:?}",
+        "{difference:?} of {of:#?}\namong {:?}",
         names_in(home)
     );
-    name
 }
 
 /// Lets every download end and compares all of them; no file of no task is left. Gives how many there were.
-pub(crate) fn finish(home: &Home, service: Service, workers: &mut [Worker]) -> usize {
+fn finish(home: &Home, service: Service, workers: &mut [Worker]) -> usize {
+    Facts::end(&mut service.rpc());
     service.call("PUT", "/api/v1/tasks/continue", None);
     wait_until("every download ends", || {
         let tasks = tasks(&service);
@@ -199,11 +245,15 @@ pub(crate) fn finish(home: &Home, service: Service, workers: &mut [Worker]) -> u
     });
     let tasks = tasks(&service);
     let mut wanted: Vec<_> = tasks.iter().map(|task| verify(home, task)).collect();
-    wanted.extend(
-        workers
-            .iter_mut()
-            .flat_map(|worker| std::mem::take(&mut worker.model.kept)),
-    );
+    for kept in workers
+        .iter_mut()
+        .flat_map(|worker| std::mem::take(&mut worker.model.kept))
+    {
+        if kept.is_certain {
+            verify_file(home, &kept.url, &kept.name, &kept);
+        }
+        wanted.push(kept.name);
+    }
     let left_over: Vec<_> = names_in(home)
         .into_iter()
         .filter(|name| !wanted.contains(name))

@@ -20,8 +20,11 @@ const PLUGIN: &str = "open-directory@svc";
 /// Installations that are left alone, to learn how long one takes.
 const MEASURED: u32 = 3;
 
-/// The last kill comes so much later than an installation usually takes.
+/// The last kill comes so much later than an installation usually takes; in each further sweep as much later again.
 const BEYOND: f64 = 1.1;
+
+/// Sweeps until both versions have been found.
+const SWEEPS: u64 = 6;
 
 #[test]
 fn an_installation_that_is_killed_at_any_moment_leaves_the_old_or_the_new_version_whole() {
@@ -49,10 +52,11 @@ fn an_installation_that_is_killed_at_any_moment_leaves_the_old_or_the_new_versio
     }
     let mut installed = version_of(&service);
     let (mut olds, mut news) = (0, 0);
-    for kill in 0..setting::kills() {
+    let (mut kill, kills) = (0, setting::kills());
+    while kill < kills || ((olds == 0 || news == 0) && kill < SWEEPS * kills) {
         let (version, archive) = next();
-        #[expect(clippy::cast_precision_loss, reason = "there are some hundred kills")]
-        let moment = usual.mul_f64(BEYOND * kill as f64 / setting::kills() as f64);
+        let moment = moment(usual, BEYOND, kill, kills);
+        kill += 1;
         let daemon = home.daemon().expect("a daemon runs");
         let url = service.url();
         let uploading = thread::spawn(move || guest::upload(&url, &archive));
@@ -77,10 +81,21 @@ fn an_installation_that_is_killed_at_any_moment_leaves_the_old_or_the_new_versio
     }
     assert_eq!(service.terminate().code, Some(0));
     println!(
-        "{} kills over {:?} of an installation: {olds} times the old version, {news} times the new one",
-        setting::kills(),
+        "{kill} kills over {:?} of an installation: {olds} times the old version, {news} times the new one",
         usual.mul_f64(BEYOND),
     );
+    assert!(
+        olds > 0 && news > 0,
+        "{olds} old and {news} new versions: one side was never met"
+    );
+}
+
+/// When to kill: sweeps from the beginning of something that usually takes this long to `beyond` times its end, `each`
+/// kills a sweep; the next sweep goes as far again.
+#[expect(clippy::cast_precision_loss, reason = "there are some hundred kills")]
+pub(super) fn moment(usual: Duration, beyond: f64, kill: u64, each: u64) -> Duration {
+    let sweep = (kill / each + 1) as f64;
+    usual.mul_f64(beyond * sweep * (kill % each) as f64 / each as f64)
 }
 
 /// The service, started again after its daemon was killed.

@@ -55,10 +55,10 @@ impl Told {
     /// Sends a request; its answer is kept, whatever it is.
     fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Value {
         let answer = http::ask(self.service.address(), method, path, headers, body).expect("it answers");
-        let text = String::from_utf8_lossy(&answer.bytes).into_owned();
+        let text = answer.text();
         self.keep(
             &format!("{method} {} {}", path.split('?').next().expect("a path"), answer.status),
-            &format!("{:?} {text}", answer.headers),
+            &format!("{:?} {text}", answer.raw.head),
         );
         answer.body
     }

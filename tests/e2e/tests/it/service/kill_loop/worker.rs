@@ -17,7 +17,7 @@ use super::{
 const MOST_TASKS: usize = 10;
 
 /// A client of the service.
-pub(crate) struct Client {
+pub(super) struct Client {
     dialect: Dialect,
     /// Whether answers that come from now on prove nothing.
     doubts: Arc<AtomicBool>,
@@ -46,11 +46,11 @@ enum Outcome {
 }
 
 impl Client {
-    pub(crate) fn rest(service: &Service) -> Self {
+    pub(super) fn rest(service: &Service) -> Self {
         Self::new(Dialect::Rest(service.address().to_owned()))
     }
 
-    pub(crate) fn rpc(service: &Service) -> Self {
+    pub(super) fn rpc(service: &Service) -> Self {
         Self::new(Dialect::Rpc(Box::new(service.rpc())))
     }
 
@@ -62,7 +62,7 @@ impl Client {
     }
 
     /// Answers that come once `doubts` is set prove nothing.
-    pub(crate) fn doubting(self, doubts: &Arc<AtomicBool>) -> Self {
+    pub(super) fn doubting(self, doubts: &Arc<AtomicBool>) -> Self {
         Self {
             doubts: Arc::clone(doubts),
             ..self
@@ -105,8 +105,8 @@ impl Dialect {
 }
 
 /// A client's memory, which outlives the service's processes.
-pub(crate) struct Worker {
-    pub(crate) model: Model,
+pub(super) struct Worker {
+    pub(super) model: Model,
     number: usize,
     random: Random,
     origin: String,
@@ -114,7 +114,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(number: usize, seed: u64, origin: String) -> Self {
+    pub(super) fn new(number: usize, seed: u64, origin: String) -> Self {
         Self {
             model: Model::default(),
             number,
@@ -125,15 +125,8 @@ impl Worker {
     }
 
     /// Changes tasks until it is told to stop or the service is gone.
-    pub(crate) fn work(&mut self, mut client: Client, stop: &AtomicBool) {
-        while !stop.load(Ordering::Acquire) {
-            let is_cut_off = self.step(&mut client);
-            if is_cut_off {
-                self.model.cut_off += 1;
-                return;
-            }
-            self.model.acknowledged += 1;
-        }
+    pub(super) fn work(&mut self, mut client: Client, stop: &AtomicBool) {
+        while !stop.load(Ordering::Acquire) && !self.step(&mut client) {}
     }
 
     /// One change. Whether it was cut off.
@@ -174,6 +167,8 @@ impl Worker {
             name: May::be(name.clone()),
             is_paused: May::be(is_paused),
             is_there: May::be(true),
+            is_complete: false,
+            leaves_file: false,
         };
         let outcome = client.carry_out(&Change {
             rest: ("POST", "/api/v1/tasks".to_owned(), Some(request.clone())),
@@ -183,6 +178,7 @@ impl Worker {
             Outcome::Done(created) => {
                 let id = created["taskId"].as_str().expect("a created task has an id").to_owned();
                 self.model.tasks.insert(id, known);
+                self.model.counts.acknowledged("create");
                 false
             }
             Outcome::Refused => panic!("{name} could not be created"),
@@ -203,7 +199,7 @@ impl Worker {
             rest: ("PUT", format!("/api/v1/tasks/{id}/{verb}"), None),
             rpc: (method, json!({"taskIds": [id, id, "no such task"]})),
         });
-        self.changed(&outcome, id, |known, is_certain| {
+        self.changed("pause or continue", &outcome, id, |known, is_certain| {
             known.is_paused.become_(pauses, is_certain);
         })
     }
@@ -218,7 +214,7 @@ impl Worker {
             ),
             rpc: ("daemon.task.rename", json!({"taskId": id, "fileName": name})),
         });
-        self.changed(&outcome, id, |known, is_certain| {
+        self.changed("rename", &outcome, id, |known, is_certain| {
             known.name.become_(name, is_certain);
         })
     }
@@ -236,23 +232,30 @@ impl Worker {
                 json!({"taskId": id, "deleteFiles": deletes_files}),
             ),
         });
-        if !deletes_files {
-            let name = self.model.tasks[id].name.now().clone();
-            self.model.kept.push(name);
-        }
-        self.changed(&outcome, id, |known, is_certain| {
+        self.changed("delete", &outcome, id, |known, is_certain| {
+            known.leaves_file = !deletes_files;
             known.is_there.become_(false, is_certain);
         })
     }
 
     /// Notes a change of a task. Whether it was cut off.
-    fn changed(&mut self, outcome: &Outcome, id: &str, change: impl FnOnce(&mut Known, bool)) -> bool {
+    fn changed(
+        &mut self,
+        kind: &'static str,
+        outcome: &Outcome,
+        id: &str,
+        change: impl FnOnce(&mut Known, bool),
+    ) -> bool {
         let known = self.model.tasks.get_mut(id).expect("only known tasks are changed");
         match outcome {
-            Outcome::Done(_) => change(known, true),
+            Outcome::Done(_) => {
+                change(known, true);
+                self.model.counts.acknowledged(kind);
+            }
             Outcome::Refused => {}
             Outcome::CutOff => {
                 change(known, false);
+                self.model.cut_off = Some(kind);
                 return true;
             }
         }

@@ -1,4 +1,4 @@
-//! Measures an agent with many tasks and readers: `cargo run --release -p agent --example load -- 100000 1000 100`
+//! Measures an agent with many tasks and readers: `cargo run --release -p agent --example agent_load -- 100000 1000 100`
 //! (tasks, connected readers, and how many of those fetch everything and receive every event). Daemon, agent and
 //! readers are separate processes, so that the figures are the agent's alone.
 

@@ -1,4 +1,4 @@
-//! How much memory and time a daemon needs for many tasks: `cargo run --release -p daemon --example load -- 100000`.
+//! How much memory and time a daemon needs for many tasks: `cargo run --release -p daemon --example daemon_load -- 100000`.
 
 #![expect(
     clippy::print_stdout,
@@ -16,30 +16,14 @@ use std::{
 use daemon::{Config, Daemon};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
+use support::transport::FakeTransport;
 use tokio_tungstenite::{
     client_async_with_config,
     tungstenite::{Message, client::IntoClientRequest as _, protocol::WebSocketConfig},
 };
-use transfer::{Job, Outcome, RunFuture, Transport};
 
 /// Tasks of one call; its frame stays below the limit.
 const BATCH: usize = 5000;
-
-#[derive(Debug)]
-struct Waiting;
-
-impl Transport for Waiting {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["fake"]
-    }
-
-    fn run(&self, job: Job) -> RunFuture {
-        Box::pin(async move {
-            job.stop.cancelled().await;
-            Outcome::Stopped
-        })
-    }
-}
 
 fn resident_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -61,7 +45,7 @@ async fn main() {
     let start = || {
         Daemon::start(
             Config::new(root.path().join("data"), root.path().join("files")),
-            vec![Arc::new(Waiting)],
+            vec![Arc::new(FakeTransport::idle(&["fake"]))],
         )
     };
     let daemon = start().await.unwrap();

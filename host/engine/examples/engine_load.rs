@@ -1,32 +1,16 @@
-//! Prints how long the engine takes with many tasks: `cargo run --release -p engine --example load [directory]`.
+//! Prints how long the engine takes with many tasks: `cargo run --release -p engine --example engine_load [directory]`.
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use engine::{Config, Engine, MIGRATIONS, QueueId, TaskSpec};
 use store::{DataDir, Store, Vault};
-use transfer::{Job, Outcome, RunFuture, SafeUrl, Transport};
+use support::transport::FakeTransport;
+use transfer::SafeUrl;
 
 const TASKS: usize = 100_000;
 const SINGLE: usize = 20_000;
 const CALLERS: usize = 16;
-
-/// A transport whose runs wait until they are stopped.
-#[derive(Debug)]
-struct Still;
-
-impl Transport for Still {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["http"]
-    }
-
-    fn run(&self, job: Job) -> RunFuture {
-        Box::pin(async move {
-            job.stop.cancelled().await;
-            Outcome::Stopped
-        })
-    }
-}
 
 #[tokio::main]
 async fn main() {
@@ -92,9 +76,14 @@ async fn open(root: &std::path::Path) -> (Engine, Store, DataDir) {
     let data = DataDir::lock(root).expect("the directory is free");
     let store = Store::open(data.join("db"), &[MIGRATIONS]).expect("the database opens");
     let vault = Arc::new(Vault::open(&data).expect("the vault opens"));
-    let engine = Engine::start(Config::new(root), store.clone(), vault, vec![Arc::new(Still)])
-        .await
-        .expect("it starts");
+    let engine = Engine::start(
+        Config::new(root),
+        store.clone(),
+        vault,
+        vec![Arc::new(FakeTransport::idle(&["http"]))],
+    )
+    .await
+    .expect("it starts");
     (engine, store, data)
 }
 

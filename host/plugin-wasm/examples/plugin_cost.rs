@@ -1,4 +1,4 @@
-//! Measures what plugins cost, without any network: `cargo run --release --example measure -p plugin-wasm -- GUEST`,
+//! Measures what plugins cost, without any network: `cargo run --release --example plugin_cost -p plugin-wasm -- GUEST`,
 //! where GUEST is `open_directory.wasm` as cargo has built it. Also shows how an executable is its own compiler.
 
 #![expect(clippy::print_stdout, reason = "it is there to print")]

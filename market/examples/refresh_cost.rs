@@ -1,6 +1,6 @@
-//! What a refresh costs: `cargo run --release --example measure -p market`. One process makes a source of 10,000
-//! versions, another one is its client, so that the figures of memory are the client's alone. With the name of a
-//! folder, the source is left there, once as it was and once with news, and its key is told.
+//! What a refresh costs: `cargo run --release --example refresh_cost -p market`. One process makes a source of 10,000
+//! versions, another one is its client, so that the figures of memory are the client's alone. With the name of a folder,
+//! the source is left there, once as it was and once with news, and its key is told.
 
 use std::{
     collections::BTreeMap,
@@ -15,12 +15,12 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use market::{
-    Author, Digest, Entry, Folder, Identity, Origin, Plugin, PublicKey, Reading, Role, SourceState, VerifiedPackage,
+    Digest, Folder, Identity, Origin, PublicKey, Reading, Role, SourceState, VerifiedPackage,
     fetch::{self, Source},
     merge, path,
     record::{
-        self, FileRecord, IndexRecord, NumberRecord, RevocationsRecord, RoleRecord, RolesRecord, RootRecord, SPEC,
-        SourceRecord, TimestampRecord,
+        self, AuthorRecord, EntryRecord, FileRecord, IndexRecord, KeyText, NumberRecord, PluginRecord,
+        RevocationsRecord, RoleRecord, RolesRecord, RootRecord, SPEC, SourceRecord, TimestampRecord,
     },
     signature::{Compact, Purpose},
 };
@@ -88,13 +88,13 @@ fn publish(folder: &Path) -> Result<PublicKey, Failed> {
     Ok(key)
 }
 
-fn plugin(number: u32, key: PublicKey, versions: Vec<Entry>) -> Plugin {
-    Plugin {
+fn plugin(number: u32, key: PublicKey, versions: Vec<EntryRecord>) -> PluginRecord {
+    PluginRecord {
         name: format!("Plugin {number}"),
         description: "Downloads the files behind the links of a site, and lists what is in its folders.".to_owned(),
         homepage: Some(format!("https://plugin-{number}.example.org/")),
         tags: vec!["video".to_owned(), "files".to_owned()],
-        author: Author {
+        author: AuthorRecord {
             name: "An author".to_owned(),
             key,
             rotations: Vec::new(),
@@ -103,7 +103,7 @@ fn plugin(number: u32, key: PublicKey, versions: Vec<Entry>) -> Plugin {
     }
 }
 
-fn entry(pair: &KeyPair, identity: &Identity, number: u32, now: Timestamp) -> Result<Entry, Failed> {
+fn entry(pair: &KeyPair, identity: &Identity, number: u32, now: Timestamp) -> Result<EntryRecord, Failed> {
     let version = Version::new(1, number.into(), 0);
     let bytes = package(identity, &version);
     let sha256 = Digest::of(&bytes);
@@ -115,7 +115,7 @@ fn entry(pair: &KeyPair, identity: &Identity, number: u32, now: Timestamp) -> Re
     let permissions = serde_json::json!({
         "hosts": ["https://api.example.org", "https://*.cdn.example.org"], "cookies": "jar", "storageKb": 256
     });
-    Ok(Entry {
+    Ok(EntryRecord {
         seq: number.into(),
         sha256,
         size: bytes.len() as u64,
@@ -155,10 +155,13 @@ fn write_source(
         fs::write(folder.join(path::document(role, seq)), body)?;
         let signature = sign(pair, body, Purpose::Document { role, seq, sha256 })?;
         fs::write(folder.join(path::signatures(role, seq)), signature)?;
-        Ok(FileRecord::of(seq, body))
+        let size = body.len() as u64;
+        Ok(FileRecord { seq, sha256, size })
     };
     let role = || RoleRecord {
-        keys: vec![pair.pk.to_base64().parse().expect("minisign writes its keys so")],
+        keys: vec![KeyText(
+            pair.pk.to_base64().parse().expect("minisign writes its keys so"),
+        )],
         threshold: 1,
     };
     let root = RootRecord {
@@ -166,7 +169,7 @@ fn write_source(
         seq: 1,
         expires,
         source: SourceRecord {
-            id: "measure".parse().expect("it is an id"),
+            id: "measure".to_owned(),
             name: "Measure".to_owned(),
         },
         roles: RolesRecord {
