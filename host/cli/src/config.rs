@@ -1,8 +1,8 @@
 //! `svc config`: stored settings of the client commands, and, below `server`, the settings of the service.
 
-use std::{io::Read as _, path::PathBuf};
+use std::{collections::BTreeMap, fmt::Display, io::Read as _, path::PathBuf};
 
-use command::{Exit, UsageError, environment::Environment, print_json, print_lines};
+use command::{Exit, UsageError, environment::Environment};
 use engine::Settings;
 use protocol::{ConfigPatch, ConfigSnapshot, ErrorCode, Method};
 use serde_json::json;
@@ -11,9 +11,8 @@ use crate::{
     service::{
         Client, RemoteError, ServiceArgs,
         file::{ClientFile, Key},
-        print_done,
     },
-    table::{Align, Table},
+    table,
 };
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -109,17 +108,13 @@ pub(crate) async fn run(args: &ConfigArgs, environment: &Environment) -> anyhow:
         }
         ConfigCommand::List => {
             let file = ClientFile::read()?;
-            let values = Key::ALL
-                .into_iter()
-                .filter_map(|key| Some((key.name(), file.shown(key)?)));
-            if args.service.json {
-                return print_json(&values.collect::<std::collections::BTreeMap<_, _>>());
-            }
-            print_lines(values.map(|(key, value)| format!("{key} = {value}")))
+            let shown = |key: Key| Some((key.name(), file.shown(key)?));
+            let values: BTreeMap<_, _> = Key::ALL.into_iter().filter_map(shown).collect();
+            args.service.print(&values, || assignments(&values))
         }
         ConfigCommand::Path => {
             let path: PathBuf = ClientFile::path()?;
-            print_done(&args.service, &path, &path.display().to_string())
+            args.service.print_done(&path, &path.display().to_string())
         }
         ConfigCommand::Server(command) => server(args, command, environment).await,
     }
@@ -128,7 +123,7 @@ pub(crate) async fn run(args: &ConfigArgs, environment: &Environment) -> anyhow:
 fn get(args: &ConfigArgs, key: Key) -> anyhow::Result<Exit> {
     let value = ClientFile::read()?.shown(key);
     let value = value.ok_or_else(|| unknown("value", key.name()))?;
-    print_done(&args.service, &value, &value)
+    args.service.print_done(&value, &value)
 }
 
 fn unknown(what: &'static str, name: &str) -> RemoteError {
@@ -145,7 +140,7 @@ fn change(
     change(&mut file)?;
     file.write()?;
     let path = ClientFile::path()?;
-    print_done(&args.service, &json!({ "savedIn": path }), sentence)
+    args.service.print_done(&json!({ "savedIn": path }), sentence)
 }
 
 /// Reads a value from standard input.
@@ -156,25 +151,17 @@ pub fn read_value() -> anyhow::Result<String> {
 }
 
 async fn server(args: &ConfigArgs, command: &ServerCommand, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     match command {
         ServerCommand::List => {
             let config: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
-            if args.service.json {
-                return print_json(&config);
-            }
-            let mut table = Table::new([("KEY", Align::Left), ("VALUE", Align::Left)]);
-            config
-                .values
-                .into_iter()
-                .for_each(|(key, value)| table.push([key, value]));
-            print_lines(table.lines())
+            let rows = config.values.iter().map(|(key, value)| [key.clone(), value.clone()]);
+            args.service.print(&config, || table::lines(["KEY", "VALUE"], rows))
         }
         ServerCommand::Get { key } => {
             let mut config: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
             let value = config.values.remove(key).ok_or_else(|| unknown("setting", key))?;
-            print_done(&args.service, &value, &value)
+            args.service.print_done(&value, &value)
         }
         ServerCommand::Set { pairs } => patch(args, &mut client, pairs).await,
         ServerCommand::Unset { keys } => {
@@ -188,7 +175,7 @@ async fn server(args: &ConfigArgs, command: &ServerCommand, environment: &Enviro
 }
 
 /// Changes settings. After a conflict with another client, retries once with the current settings.
-async fn patch(args: &ConfigArgs, client: &mut Client<'_>, pairs: &[(String, String)]) -> anyhow::Result<Exit> {
+async fn patch(args: &ConfigArgs, client: &mut Client, pairs: &[(String, String)]) -> anyhow::Result<Exit> {
     let mut was_tried = false;
     let changed: ConfigSnapshot = loop {
         let now: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
@@ -203,12 +190,12 @@ async fn patch(args: &ConfigArgs, client: &mut Client<'_>, pairs: &[(String, Str
             outcome => break outcome?,
         }
     };
-    let values = pairs
-        .iter()
-        .filter_map(|(key, _)| Some((key, changed.values.get(key)?)));
-    if args.service.json {
-        let values: std::collections::BTreeMap<_, _> = values.collect();
-        return print_json(&json!({ "revision": changed.revision, "values": values }));
-    }
-    print_lines(values.map(|(key, value)| format!("{key} = {value}")))
+    let value = |(key, _): &(String, String)| Some((key.clone(), changed.values.get(key)?.clone()));
+    let values: BTreeMap<_, _> = pairs.iter().filter_map(value).collect();
+    let record = json!({ "revision": changed.revision, "values": values });
+    args.service.print(&record, || assignments(&values))
+}
+
+fn assignments<K: Display>(values: &BTreeMap<K, String>) -> Vec<String> {
+    values.iter().map(|(key, value)| format!("{key} = {value}")).collect()
 }

@@ -1,13 +1,10 @@
 //! `svc plugin preview`: the files that a plugin lists for a source URL.
 
-use command::{Exit, environment::Environment, print_json, print_lines};
+use command::{Exit, environment::Environment};
 use protocol::{Method, PreviewItemDto, ResolvePreviewRequest, ResolvePreviewResponse};
 use transfer::ByteCount;
 
-use crate::{
-    service::{Client, ServiceArgs},
-    table::{Align, Table},
-};
+use crate::{service::ServiceArgs, table};
 
 #[derive(Debug, clap::Args)]
 pub struct PreviewArgs {
@@ -20,18 +17,13 @@ pub struct PreviewArgs {
 
 /// An empty or missing list is a result, not a failure.
 pub(crate) async fn run(args: &PreviewArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let request = ResolvePreviewRequest {
         url: args.link.clone(),
         ..ResolvePreviewRequest::default()
     };
     let found: ResolvePreviewResponse = client.call(Method::GroupResolvePreview, &request).await?;
-    if args.service.json {
-        print_json(&found)
-    } else {
-        print_lines(lines(&found))
-    }
+    args.service.print(&found, || lines(&found))
 }
 
 fn lines(found: &ResolvePreviewResponse) -> Vec<String> {
@@ -44,8 +36,7 @@ fn lines(found: &ResolvePreviewResponse) -> Vec<String> {
     if found.items.is_empty() {
         return vec![found.message.clone()];
     }
-    let mut table = Table::new([("SIZE", Align::Right), ("FILE", Align::Left)]);
-    for item in &found.items {
+    let row = |item: &PreviewItemDto| {
         let PreviewItemDto { name, path, size, .. } = item;
         let size = if *size == 0 {
             "?".to_owned()
@@ -57,10 +48,11 @@ fn lines(found: &ResolvePreviewResponse) -> Vec<String> {
         } else {
             format!("{path}/")
         };
-        table.push([size, format!("{folder}{name}")]);
-    }
+        [size, format!("{folder}{name}")]
+    };
     let first = format!("{plugin} lists {} files: {}", found.items.len(), found.name);
-    std::iter::once(first).chain(table.lines()).collect()
+    let table = table::lines([">SIZE", "FILE"], found.items.iter().map(row));
+    std::iter::once(first).chain(table).collect()
 }
 
 #[cfg(test)]

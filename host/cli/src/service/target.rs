@@ -73,7 +73,7 @@ pub struct ServiceArgs {
 }
 
 /// A service, and how to reach it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Target {
     /// The address to connect to.
     pub address: Address,
@@ -127,6 +127,20 @@ impl ServiceArgs {
             slow_timeout: asked.unwrap_or(SLOW_TIMEOUT),
             data_dir,
         })
+    }
+
+    /// Prints a result: as JSON, or as lines for people.
+    pub(crate) fn print(&self, record: &impl Serialize, lines: impl FnOnce() -> Vec<String>) -> anyhow::Result<Exit> {
+        if self.json {
+            print_json(record)
+        } else {
+            print_lines(lines())
+        }
+    }
+
+    /// Prints what was done: as JSON, or as a sentence.
+    pub(crate) fn print_done(&self, record: &impl Serialize, sentence: &str) -> anyhow::Result<Exit> {
+        self.print(record, || vec![sentence.to_owned()])
     }
 
     /// The explicitly given key.
@@ -253,14 +267,5 @@ impl Target {
                 limit,
             })
         })
-    }
-}
-
-/// Prints a result, as JSON or as a sentence.
-pub(crate) fn print_done(args: &ServiceArgs, record: &impl Serialize, sentence: &str) -> anyhow::Result<Exit> {
-    if args.json {
-        print_json(record)
-    } else {
-        print_lines([sentence])
     }
 }

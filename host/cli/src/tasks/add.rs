@@ -18,19 +18,18 @@ use transfer::{ByteCount, OnConflict};
 
 use self::progress::ProgressObserver;
 use super::find;
-use crate::service::{Client, ServiceArgs, attend::attend, print_done};
+use crate::service::{Client, ServiceArgs, attend::attend};
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  svc add https://host/disk.iso                    the service downloads it to where its downloads go
+  svc add https://host/disk.iso                    into the service's download directory
   svc add -d /srv/films --queue night https://host/a.mkv https://host/b.mkv
   svc add -i list.txt --paused
-  svc add --wait https://host/disk.iso             and stay until it is there; Ctrl-C leaves the service at it";
+  svc add --wait https://host/disk.iso             and wait until it is complete";
 
 /// [`EXAMPLES`], and notes for scripts.
 pub(crate) fn long_help() -> String {
-    const JSON: &str =
-        "With --json the ids are printed as {\"taskIds\": […]}, in the order of the input. With --json and
---wait the lines are those of svc get --json.";
+    const JSON: &str = "With --json the ids are printed as {\"taskIds\": […]}, in the order of the input. With --json \
+and --wait the lines are those of svc get --json.";
     format!("{EXAMPLES}\n\n{JSON}\n\n{}", command::exit::help())
 }
 
@@ -51,23 +50,23 @@ pub struct AddArgs {
     task: TaskArgs,
     #[command(flatten)]
     request: RequestArgs,
-    /// Do not start; "svc resume" or the queue does
+    /// Do not start; "svc resume" or its queue does
     #[arg(long, help_heading = "Task")]
     paused: bool,
-    /// Stay until all are there or have failed; Ctrl-C leaves the service at it
+    /// Wait until all have completed or failed; Ctrl-C ends the waiting, not the downloads
     #[arg(long, conflicts_with = "paused", help_heading = "Output")]
     wait: bool,
     #[command(flatten)]
     service: ServiceArgs,
 }
 
-/// How the service does it.
+/// How the service downloads it.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Task")]
 struct TaskArgs {
     /// Directory to save in, where the service runs [default: the queue's or the service's own]
     ///
-    /// A relative one is seen from here.
+    /// A relative path starts at the current directory of this command.
     #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
     /// Queue, by its name or id
@@ -94,7 +93,6 @@ struct TaskArgs {
 }
 
 pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
     let pattern = pattern(args)?;
     let wanted = Wanted::new(
         args.urls.clone(),
@@ -103,7 +101,7 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
         pattern,
         Schemes::Undecided,
     )?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let queue = match &args.task.queue {
         Some(name) => find::queue(&mut client, name).await?.queue_id,
         None => String::new(),
@@ -137,12 +135,12 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
         };
         let entered: Vec<_> = ids.into_iter().zip(urls).collect();
         let mut progress = ProgressObserver::new(&entered, render::screen(&output, environment));
-        let end = attend(&target, client, &mut progress).await?;
+        let end = attend(client, &mut progress).await?;
         return progress.end(end);
     }
     match &ids[..] {
         _ if args.service.json => print_json(&json!({ "taskIds": ids })),
-        [id] => print_done(&args.service, id, &format!("added {id}")),
+        [id] => args.service.print_done(id, &format!("added {id}")),
         several => print_lines(several.iter().zip(urls).map(|(id, url)| format!("added {id} {url}"))),
     }
 }
@@ -175,7 +173,7 @@ fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
 }
 
 /// Creates the tasks in batches that fit into a frame. A failure names the tasks that were created before.
-async fn create(client: &mut Client<'_>, requests: Vec<CreateTaskRequest>) -> anyhow::Result<CreatedTasks> {
+async fn create(client: &mut Client, requests: Vec<CreateTaskRequest>) -> anyhow::Result<CreatedTasks> {
     let mut all = CreatedTasks::default();
     for requests in chunks(requests)? {
         let created: Result<CreatedTasks, _> = client

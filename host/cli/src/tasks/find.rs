@@ -1,27 +1,23 @@
 //! Finds tasks and queues by the names that users type.
 
 use command::UsageError;
-use protocol::{Method, QueueDto};
-use serde::Deserialize;
+use protocol::{FindTasksParams, FoundTasks, Method, QueueDto};
 
 use crate::{
-    ids::Known,
+    ids::{self, Known},
     service::{Client, RemoteError},
 };
 
-pub(crate) async fn known(client: &mut Client<'_>) -> anyhow::Result<Known> {
-    /// The only member that is deserialized; a service may have a hundred thousand tasks.
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Named {
-        task_id: String,
-    }
-    let tasks: Vec<Named> = client.ask(Method::TaskList).await?;
-    Ok(Known::new("task", tasks.into_iter().map(|task| task.task_id)))
+/// The complete ids of the named tasks. Fails for an ambiguous beginning, else with all that are unknown.
+pub(crate) async fn tasks(client: &mut Client, given: &[String]) -> anyhow::Result<Vec<String>> {
+    // The service looks: it may have a hundred thousand tasks.
+    let prefixes = given.iter().map(|text| ids::normal(text)).collect();
+    let FoundTasks { task_ids } = client.call(Method::FindTasks, &FindTasksParams { prefixes }).await?;
+    Known::new("task", task_ids).find(given)
 }
 
 /// Finds a queue by id, name, or unique prefix of an id.
-pub(crate) async fn queue(client: &mut Client<'_>, text: &str) -> anyhow::Result<QueueDto> {
+pub(crate) async fn queue(client: &mut Client, text: &str) -> anyhow::Result<QueueDto> {
     let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
     pick(queues, text)
 }

@@ -1,6 +1,10 @@
 //! `svc queue`: lists and changes queues.
 
-use command::{Exit, amount, environment::Environment, print_json, print_lines};
+use command::{
+    Exit,
+    amount::{self, counted},
+    environment::Environment,
+};
 use protocol::{Method, MoveTaskParams, OkResult, QueueDto, QueueFields, QueueIdParams, UpdateQueueParams};
 use serde::Serialize;
 use serde_json::json;
@@ -8,8 +12,8 @@ use serde_json::json;
 use super::find;
 use crate::{
     ids::{self, Known},
-    service::{Client, ServiceArgs, print_done},
-    table::{Align, Table},
+    service::{Client, ServiceArgs},
+    table,
 };
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -116,8 +120,7 @@ impl FieldArgs {
 }
 
 pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let service = &args.service;
     match args.command.as_ref().unwrap_or(&QueueCommand::List) {
         QueueCommand::List => list(&mut client, service).await,
@@ -131,7 +134,7 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
             let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
             let made = queues.into_iter().rfind(|queue| queue.name == fields.name);
             let sentence = format!("made queue {}", fields.name);
-            print_done(service, &made, &sentence)
+            service.print_done(&made, &sentence)
         }
         QueueCommand::Update { queue, name, fields } => {
             let queue = find::queue(&mut client, queue).await?;
@@ -151,26 +154,21 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
         QueueCommand::Stop(one) => act(&mut client, service, Method::QueueStop, one, "stopped queue").await,
         QueueCommand::Move { ids, to } => {
             let queue = find::queue(&mut client, to).await?;
-            let ids = find::known(&mut client).await?.find(ids)?;
+            let ids = find::tasks(&mut client, ids).await?;
             for task_id in &ids {
                 let (task_id, queue_id) = (task_id.clone(), queue.queue_id.clone());
                 let _: OkResult = client
                     .call(Method::QueueMoveTask, &MoveTaskParams { task_id, queue_id })
                     .await?;
             }
-            let plural = if ids.len() == 1 { "" } else { "s" };
-            let sentence = format!("moved {} task{plural} to {}", ids.len(), queue.name);
-            print_done(
-                service,
-                &json!({ "taskIds": ids, "queueId": queue.queue_id }),
-                &sentence,
-            )
+            let sentence = format!("moved {} to {}", counted(ids.len(), "task"), queue.name);
+            service.print_done(&json!({ "taskIds": ids, "queueId": queue.queue_id }), &sentence)
         }
     }
 }
 
 async fn act(
-    client: &mut Client<'_>,
+    client: &mut Client,
     service: &ServiceArgs,
     method: Method,
     one: &OneArgs,
@@ -181,7 +179,7 @@ async fn act(
 }
 
 async fn done(
-    client: &mut Client<'_>,
+    client: &mut Client,
     service: &ServiceArgs,
     method: Method,
     params: &impl Serialize,
@@ -189,7 +187,7 @@ async fn done(
     name: &str,
 ) -> anyhow::Result<Exit> {
     let answered: OkResult = client.call(method, params).await?;
-    print_done(service, &answered, &format!("{what} {name}"))
+    service.print_done(&answered, &format!("{what} {name}"))
 }
 
 fn update(queue: QueueDto, name: Option<String>, fields: &FieldArgs) -> UpdateQueueParams {
@@ -215,21 +213,10 @@ fn update(queue: QueueDto, name: Option<String>, fields: &FieldArgs) -> UpdateQu
     }
 }
 
-async fn list(client: &mut Client<'_>, service: &ServiceArgs) -> anyhow::Result<Exit> {
+async fn list(client: &mut Client, service: &ServiceArgs) -> anyhow::Result<Exit> {
     let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
-    if service.json {
-        return print_json(&queues);
-    }
     let shown = Known::new("queue", queues.iter().map(|queue| queue.queue_id.clone())).shown_chars();
-    let mut table = Table::new([
-        ("ID", Align::Left),
-        ("NAME", Align::Left),
-        ("STATE", Align::Left),
-        ("LIMIT", Align::Right),
-        ("TASKS", Align::Right),
-        ("DIRECTORY", Align::Left),
-    ]);
-    for queue in &queues {
+    let row = |queue: &QueueDto| {
         let state = if queue.is_running { "running" } else { "stopped" };
         let limit = match queue.speed_limit_kbps {
             0 => "none".to_owned(),
@@ -239,31 +226,22 @@ async fn list(client: &mut Client<'_>, service: &ServiceArgs) -> anyhow::Result<
             0 => "any".to_owned(),
             count => count.to_string(),
         };
-        let id = ids::shorten(&queue.queue_id, shown).to_owned();
-        table.push([
-            id,
+        [
+            ids::shorten(&queue.queue_id, shown).to_owned(),
             queue.name.clone(),
             state.to_owned(),
             limit,
             at_once,
             queue.default_save_dir.clone(),
-        ]);
-    }
-    print_lines(table.lines())
+        ]
+    };
+    let head = ["ID", "NAME", "STATE", ">LIMIT", ">TASKS", "DIRECTORY"];
+    service.print(&queues, || table::lines(head, queues.iter().map(row)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn queue(id: &str, name: &str) -> QueueDto {
-        QueueDto {
-            queue_id: id.into(),
-            name: name.into(),
-            speed_limit_kbps: 7,
-            ..QueueDto::default()
-        }
-    }
 
     #[test]
     fn an_update_keeps_what_was_not_named() {
@@ -275,7 +253,12 @@ mod tests {
             segments: None,
             user_agent: None,
         };
-        let params = update(queue("main", "Default"), None, &fields);
+        let queue = QueueDto {
+            name: "Default".into(),
+            speed_limit_kbps: 7,
+            ..QueueDto::default()
+        };
+        let params = update(queue, None, &fields);
         assert_eq!((params.name.as_str(), params.speed_limit_kbps), ("Default", 7));
         assert_eq!((params.upload_limit_kbps, params.max_concurrent), (1, 3));
     }

@@ -149,6 +149,8 @@ methods! {
         GatewayPatch = "agent.gateway.patch",
         GatewayRevealToken = "agent.gateway.revealToken",
         PreferencesPatch = "agent.preferences.patch",
+        FindTasks = "agent.task.find",
+        ShowRun = "agent.task.run",
         CaptureSubmit = "agent.capture.submit",
         CaptureList = "agent.capture.list",
         CaptureResolve = "agent.capture.resolve",
