@@ -44,5 +44,6 @@ pub use link::connect::{ByteStream, Connect, ConnectError, Found};
 pub use settings::{
     config::{Config, DEFAULT_PORT, Edition, PresetKey},
     file::{DirectoryError, Holder, Stored, holder, stored},
+    switches::fresh_switches,
 };
 pub use surface::{mcp::mcp_tools, routes::openapi};

@@ -1,5 +1,7 @@
 //! Resolves ids and unique prefixes of them. Pure.
 
+use std::collections::HashSet;
+
 use command::UsageError;
 
 use crate::service::RemoteError;
@@ -24,6 +26,7 @@ impl Known {
     pub(crate) fn new(what: &'static str, ids: impl IntoIterator<Item = String>) -> Self {
         let mut sorted: Vec<_> = ids.into_iter().collect();
         sorted.sort_unstable();
+        sorted.dedup();
         Self { what, sorted }
     }
 
@@ -32,7 +35,7 @@ impl Known {
         let mut found: Vec<String> = Vec::new();
         let mut unknown = Vec::new();
         for text in given {
-            let wanted = text.trim().to_ascii_lowercase();
+            let wanted = normal(text);
             match self.matches(&wanted) {
                 [] => unknown.push(text.clone()),
                 [id, ..] if *id == wanted => found.push(id.clone()),
@@ -46,8 +49,7 @@ impl Known {
                 several => {
                     let named: Vec<_> = several.iter().take(NAMED_MATCHES).map(String::as_str).collect();
                     let problem = format!(
-                        "{} {}s begin so, such as {}; write more of it",
-                        several.len(),
+                        "several {}s begin so, such as {}; write more of it",
                         self.what,
                         named.join(", ")
                     );
@@ -59,7 +61,7 @@ impl Known {
             let (what, names) = (self.what, unknown);
             return Err(RemoteError::Unknown { what, names }.into());
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         found.retain(|id| seen.insert(id.clone()));
         Ok(found)
     }
@@ -81,6 +83,33 @@ impl Known {
         let rest = &self.sorted[begin..];
         &rest[..rest.partition_point(|id| id.starts_with(prefix))]
     }
+}
+
+/// The id of what a user names by its id, its name, or the first characters of its id.
+pub(crate) fn named<'n>(
+    what: &'static str,
+    all: impl Iterator<Item = (&'n str, &'n str)> + Clone,
+    text: &str,
+) -> anyhow::Result<String> {
+    if all.clone().any(|(id, _)| id == text) {
+        return Ok(text.to_owned());
+    }
+    let same: Vec<_> = all.clone().filter(|(_, name)| *name == text).collect();
+    match same[..] {
+        [] => Ok(Known::new(what, all.map(|(id, _)| id.to_owned()))
+            .find(&[text.to_owned()])?
+            .remove(0)),
+        [(id, _)] => Ok(id.to_owned()),
+        _ => {
+            let problem = format!("{} {what}s have that name; write the id of one", same.len());
+            Err(UsageError::new(text, problem).into())
+        }
+    }
+}
+
+/// An id as services write it.
+pub(crate) fn normal(text: &str) -> String {
+    text.trim().to_ascii_lowercase()
 }
 
 /// The part of an id that a table shows.
@@ -117,7 +146,10 @@ mod tests {
     fn what_is_not_clear_is_refused_with_the_reason() {
         let ambiguous = find(&["0a1b"]).unwrap_err();
         assert!(
-            ambiguous.is::<UsageError>() && ambiguous.to_string().contains("2 tasks"),
+            ambiguous.is::<UsageError>()
+                && ambiguous
+                    .to_string()
+                    .contains("several tasks begin so, such as 0a1b2c3d-1, 0a1b2c3e-2"),
             "{ambiguous}"
         );
         let short = find(&["fff"]).unwrap_err();

@@ -9,20 +9,23 @@
 //! - `logs`
 //! - `doctor`
 //! - `aria2`, `plugin`, `setup`, `tasks`
-//! - `config`, `ping`
+//! - `config`, `key`, `ping`, `site`
 //! - `ids`: beginnings of ids
 //! - `service`: which service, which key, and the connection
-//! - `table`
+//! - `secret`, `table`
 
 mod aria2;
 mod config;
 mod doctor;
 mod ids;
+mod key;
 mod logs;
 mod ping;
 mod plugin;
+mod secret;
 mod service;
 mod setup;
+mod site;
 mod table;
 mod tasks;
 
@@ -37,43 +40,63 @@ pub use service::{Address, Client, Observer, RemoteError, ServiceArgs, Target, a
 /// A command for a service.
 #[derive(Debug, clap::Subcommand)]
 pub enum ClientCommand {
-    /// Ask whether a service answers; needs no access key
+    /// Check that a service answers; needs no access key
     #[command(after_help = ping::PING_EXAMPLES)]
     Ping(ping::PingArgs),
-    /// Show what a service is and what it does now
+    /// Show the version of a service, and what it does now
     Info(ping::InfoArgs),
     /// Set the first access key of a new service
     #[command(after_help = setup::EXAMPLES)]
     Setup(setup::SetupArgs),
-    /// Hand downloads to the service
+    /// Add downloads to the service
     #[command(after_help = tasks::add::EXAMPLES, after_long_help = tasks::add::long_help())]
     Add(Box<tasks::add::AddArgs>),
     /// List tasks
     #[command(visible_alias = "ls", after_help = tasks::list::LIST_EXAMPLES)]
     List(tasks::list::ListArgs),
-    /// Show one task in full, with what happened to it
+    /// Show one task with its history
     #[command(visible_alias = "stat")]
     Status(tasks::list::StatusArgs),
     /// Pause tasks
     Pause(tasks::list::IdsArgs),
     /// Resume tasks that are paused or have failed
     Resume(tasks::list::IdsArgs),
-    /// Remove tasks; finished files stay unless --files is given
+    /// Remove tasks; completed files stay unless --files is given
     Rm(tasks::list::RemoveArgs),
     /// Pause all tasks
     PauseAll(tasks::list::AllArgs),
     /// Resume all paused tasks
     ResumeAll(tasks::list::AllArgs),
-    /// List and change queues
+    /// Rename a task and its file
+    #[command(after_help = tasks::change::RENAME_EXAMPLES)]
+    Rename(tasks::change::RenameArgs),
+    /// Replace the URL of a task, and keep what it downloaded
+    #[command(visible_alias = "url", after_help = tasks::change::CHANGE_URL_EXAMPLES)]
+    ChangeUrl(tasks::change::ChangeUrlArgs),
+    /// Limit the rate of a task
+    #[command(after_help = tasks::change::LIMIT_EXAMPLES)]
+    Limit(tasks::change::LimitArgs),
+    /// Look now whether the files of completed tasks are still there
+    Rescan(tasks::list::AllArgs),
+    /// List and change queues: limits, schedules, order of tasks
     #[command(after_help = tasks::queue::EXAMPLES)]
     Queue(tasks::queue::QueueArgs),
-    /// Answer for downloads that browsers handed over
+    /// List, pause, continue and remove groups of tasks
+    #[command(after_help = tasks::group::EXAMPLES)]
+    Group(tasks::group::GroupArgs),
+    /// List, store and remove logins of sites
+    #[command(after_help = site::EXAMPLES)]
+    Site(site::SiteArgs),
+    /// Show or change the access key of the service
+    #[command(after_help = key::EXAMPLES)]
+    Key(key::KeyArgs),
+    /// Accept or reject downloads that browsers handed over
     #[command(after_help = tasks::capture::EXAMPLES)]
     Capture(tasks::capture::CaptureArgs),
-    /// Follow what the service does
+    /// Follow tasks as they change
     #[command(after_help = tasks::watch::HELP)]
     Watch(tasks::watch::WatchArgs),
-    /// What these commands remember, and the service's own settings
+    /// Settings of these commands, and of the service (config server)
     #[command(after_help = config::EXAMPLES)]
     Config(config::ConfigArgs),
 }
@@ -81,16 +104,16 @@ pub enum ClientCommand {
 /// A command about the service of this machine as a whole, or about another program beside it.
 #[derive(Debug, clap::Subcommand)]
 pub enum MaintenanceCommand {
-    /// Take over the downloads of another program
+    /// Add the unfinished downloads of another program
     #[command(subcommand)]
     Import(aria2::import::ImportCommand),
-    /// Print what there is to download for another program
+    /// Print the unfinished downloads in another program's format
     #[command(subcommand)]
     Export(aria2::export::ExportCommand),
-    /// Look for what keeps the service from working
+    /// Diagnose problems of the service
     #[command(after_help = doctor::HELP)]
     Doctor(doctor::DoctorArgs),
-    /// Hand what the service logged to somebody who looks for a cause
+    /// Export the logs of the service for a bug report
     #[command(subcommand)]
     Logs(logs::LogsCommand),
 }
@@ -104,7 +127,7 @@ fn block_on(work: Work<'_>) -> anyhow::Result<Exit> {
 
 /// Executes a client command.
 pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result<Exit> {
-    use tasks::{add, capture, list, queue, watch};
+    use tasks::{add, capture, change, group, list, queue, watch};
     block_on(match command {
         ClientCommand::Ping(args) => Box::pin(ping::ping(args, environment)),
         ClientCommand::Info(args) => Box::pin(ping::info(args, environment)),
@@ -117,7 +140,14 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Rm(args) => Box::pin(list::remove(args, environment)),
         ClientCommand::PauseAll(args) => Box::pin(list::pause_all(args, environment)),
         ClientCommand::ResumeAll(args) => Box::pin(list::resume_all(args, environment)),
+        ClientCommand::Rename(args) => Box::pin(change::rename(args, environment)),
+        ClientCommand::ChangeUrl(args) => Box::pin(change::change_url(args, environment)),
+        ClientCommand::Limit(args) => Box::pin(change::limit(args, environment)),
+        ClientCommand::Rescan(args) => Box::pin(change::rescan(args, environment)),
         ClientCommand::Queue(args) => Box::pin(queue::run(args, environment)),
+        ClientCommand::Group(args) => Box::pin(group::run(args, environment)),
+        ClientCommand::Site(args) => Box::pin(site::run(args, environment)),
+        ClientCommand::Key(args) => Box::pin(key::run(args, environment)),
         ClientCommand::Capture(args) => Box::pin(capture::run(args, environment)),
         ClientCommand::Watch(args) => Box::pin(watch::run(args, environment)),
         ClientCommand::Config(args) => Box::pin(config::run(args, environment)),
@@ -143,4 +173,38 @@ pub fn run_plugin(command: PluginCommand, environment: &Environment) -> anyhow::
 /// Executes a command about plugin sources.
 pub fn run_market(command: MarketCommand, environment: &Environment) -> anyhow::Result<Exit> {
     block_on(Box::pin(plugin::market::run(command, environment)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Subcommand as _;
+
+    use super::*;
+
+    /// The widest line that clap leaves as it is.
+    const WIDTH: usize = 100;
+
+    fn check(command: &clap::Command) {
+        for help in [command.get_after_help(), command.get_after_long_help()]
+            .into_iter()
+            .flatten()
+        {
+            let text = help.to_string();
+            // Prose is wrapped by clap; an example that is wrapped cannot be copied.
+            let wide = text
+                .lines()
+                .find(|line| line.starts_with("  ") && line.chars().count() > WIDTH);
+            assert_eq!(wide, None, "{}", command.get_name());
+        }
+        command.get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn examples_fit_into_a_line() {
+        let command = clap::Command::new("svc");
+        let command = MaintenanceCommand::augment_subcommands(ClientCommand::augment_subcommands(command));
+        check(&MarketCommand::augment_subcommands(PluginCommand::augment_subcommands(
+            command,
+        )));
+    }
 }

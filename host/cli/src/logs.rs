@@ -5,7 +5,7 @@ mod bundle;
 use std::{fs::OpenOptions, io::Write as _, path::PathBuf};
 
 use anyhow::Context as _;
-use command::{Exit, environment::Environment, log, print_json, print_lines};
+use command::{Exit, environment::Environment, log};
 use protocol::Method;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,12 +20,12 @@ pub(crate) const EXAMPLES: &str = "Examples:
   svc logs export                                  writes svc-logs-….zip and says where
   svc logs export -o - | ssh …                     to standard output
 
-In it are the log files, what \"svc doctor\" finds, versions, settings and the kinds of failures. Passwords, keys, cookies
-and what URLs carry behind a question mark are not: they are nowhere in the logs.";
+The archive has the log files, the findings of \"svc doctor\", versions, settings and the kinds of failures. It has no \
+passwords, keys, cookies or queries of URLs: they are never logged.";
 
 #[derive(Debug, clap::Subcommand)]
 pub enum LogsCommand {
-    /// Write what is needed to look for a cause into one archive
+    /// Write logs, settings and versions, without secrets, into one archive
     #[command(after_help = EXAMPLES)]
     Export(ExportArgs),
 }
@@ -117,8 +117,6 @@ fn write(args: &ExportArgs, archive: &[u8]) -> anyhow::Result<Exit> {
     });
     written.with_context(|| format!("cannot write {}", path.display()))?;
     let path = path.canonicalize().unwrap_or(path);
-    if args.service.json {
-        return print_json(&json!({ "path": path, "bytes": archive.len() }));
-    }
-    print_lines([format!("wrote {}", path.display())])
+    let record = json!({ "path": path, "bytes": archive.len() });
+    args.service.print_done(&record, &format!("wrote {}", path.display()))
 }

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use ::http::{Method, StatusCode};
-use command::{Exit, amount, environment::Environment, print_json, print_lines};
+use command::{Exit, amount, environment::Environment};
 use protocol::{DiagnosticsResult, RuntimeStats};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::service::{Client, RemoteError, ServiceArgs, Target, http, print_done};
+use crate::service::{RemoteError, ServiceArgs, Target, http};
 
 pub(crate) const PING_EXAMPLES: &str = "Examples:
   svc ping                                         the service on this machine
@@ -72,31 +72,27 @@ pub(crate) async fn ping(args: &PingArgs, environment: &Environment) -> anyhow::
         "Svc {} at {} answers in {milliseconds} ms",
         pong.version, target.address
     );
-    print_done(&args.service, &record, &sentence)
+    args.service.print_done(&record, &sentence)
 }
 
 pub(crate) async fn info(args: &InfoArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let stats: RuntimeStats = client.ask(protocol::Method::RuntimeStats).await?;
     let about: DiagnosticsResult = client.ask(protocol::Method::DiagnosticsDescribe).await?;
-    if args.service.json {
-        let record = json!({
-            "url": target.address.to_string(),
-            "version": client.version,
-            "daemon": about,
-            "stats": stats,
-        });
-        return print_json(&record);
-    }
+    let record = json!({
+        "url": client.target.address.to_string(),
+        "version": client.version,
+        "daemon": about,
+        "stats": stats,
+    });
     let free = stats
         .disk_free_bytes
         .map_or_else(|| "unknown".to_owned(), amount::bytes);
     let up = amount::duration(std::time::Duration::from_secs(about.uptime_secs));
-    print_lines([
+    let lines = vec![
         format!(
             "Service    Svc {} at {}, daemon {} up for {up}",
-            client.version, target.address, about.version
+            client.version, client.target.address, about.version
         ),
         format!(
             "Tasks      {}: {} active, {} waiting",
@@ -105,5 +101,6 @@ pub(crate) async fn info(args: &InfoArgs, environment: &Environment) -> anyhow::
         format!("Queues     {}", about.queues),
         format!("Receiving  {}", amount::rate(stats.total_download_bps)),
         format!("Saves in   {} ({free} free)", stats.save_dir),
-    ])
+    ];
+    args.service.print(&record, || lines)
 }

@@ -17,5 +17,4 @@ pub use address::Address;
 pub use attend::Observer;
 pub use client::Client;
 pub use error::RemoteError;
-pub(crate) use target::print_done;
 pub use target::{ServiceArgs, Target};

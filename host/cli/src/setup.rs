@@ -2,7 +2,7 @@
 
 use ::http::Method;
 use agent::AccessKey;
-use command::{Exit, UsageError, environment::Environment, print_json, print_lines};
+use command::{Exit, UsageError, environment::Environment};
 use protocol::agent::{GatewayPatch, GatewayStatusDto};
 use serde::Deserialize;
 use serde_json::json;
@@ -10,18 +10,19 @@ use serde_json::json;
 use crate::service::{Client, RemoteError, ServiceArgs, Target, file::ClientFile, http};
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  svc setup                                        make a key, show it once, and remember it for the next commands;
-                                                   on a desktop, programs other than your own svc commands need it then
+  svc setup                                        generate a key, and show it once
   svc setup --token-file key.txt                   set this key
-  svc setup --url http://nas:17800 --code ABCDE-FGHIJ
-                                                   from another machine: the code is shown where the service was started";
+  svc setup --url http://nas:17800 --code ABCDE-FGHIJ   from another machine
+
+The code is printed by the service when it starts. The commands of this user remember the key. On a desktop, all other \
+programs need it from then on.";
 
 #[derive(Debug, clap::Args)]
 pub struct SetupArgs {
-    /// Set-up code that the service showed at its start; needed from another machine
+    /// Set-up code that the service printed at its start; needed from another machine
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
-    /// Do not remember the key for the next commands
+    /// Do not store the key for later commands
     #[arg(long)]
     no_save: bool,
     #[command(flatten)]
@@ -124,18 +125,16 @@ fn refusal(target: &Target, status: ::http::StatusCode, message: String) -> Remo
 fn print_result(args: &SetupArgs, target: &Target, way: &Way, made_up: Option<&AccessKey>) -> anyhow::Result<Exit> {
     let is_saved = matches!(way, Way::Server) && !args.no_save;
     let saved = is_saved.then(ClientFile::path).transpose()?;
-    if args.service.json {
-        return print_json(&json!({
-            "url": target.address.to_string(),
-            "token": made_up.map(AccessKey::expose),
-            "savedIn": saved,
-        }));
-    }
+    let record = json!({
+        "url": target.address.to_string(),
+        "token": made_up.map(AccessKey::expose),
+        "savedIn": saved,
+    });
     let mut lines = vec![format!("The service at {} has its access key now.", target.address)];
     lines.extend(made_up.map(|key| format!("Access key: {}", key.expose())));
     lines.extend(saved.map(|path| format!("The commands of svc find it in {}.", path.display())));
     if matches!(way, Way::Desktop) {
         lines.push("Other programs need it from now on; your own svc commands on this machine do not.".to_owned());
     }
-    print_lines(lines)
+    args.service.print(&record, || lines)
 }

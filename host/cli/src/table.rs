@@ -2,54 +2,31 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
-    Left,
-    Right,
-}
-
-/// Rows with a header.
-#[derive(Debug)]
-pub(crate) struct Table<const COLUMNS: usize> {
-    head: [(&'static str, Align); COLUMNS],
-    rows: Vec<[String; COLUMNS]>,
-}
-
-impl<const COLUMNS: usize> Table<COLUMNS> {
-    pub(crate) fn new(head: [(&'static str, Align); COLUMNS]) -> Self {
-        Self { head, rows: Vec::new() }
-    }
-
-    pub(crate) fn push(&mut self, row: [String; COLUMNS]) {
-        self.rows.push(row);
-    }
-
-    /// The lines, header first.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
-            let cells = self.rows.iter().map(|row| row[column].width());
-            cells.max().unwrap_or(0).max(self.head[column].0.width())
-        });
-        let head = self.head.map(|(name, _)| name.to_owned());
-        std::iter::once(&head)
-            .chain(&self.rows)
-            .map(|row| self.line(row, &widths))
-            .collect()
-    }
-
-    fn line(&self, row: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
+/// The lines of a table, header first. A heading that begins with `>` aligns its column to the right.
+pub(crate) fn lines<const COLUMNS: usize>(
+    head: [&str; COLUMNS],
+    rows: impl IntoIterator<Item = [String; COLUMNS]>,
+) -> Vec<String> {
+    let is_right = head.map(|name| name.starts_with('>'));
+    let head = head.map(|name| name.trim_start_matches('>').to_owned());
+    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
+    let widths: [usize; COLUMNS] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0));
+    let line = |row: &[String; COLUMNS]| {
         let mut line = String::new();
-        for ((cell, width), (_, align)) in row.iter().zip(widths).zip(&self.head) {
+        for ((cell, width), is_right) in row.iter().zip(widths).zip(is_right) {
             let padding = " ".repeat(width - cell.width());
-            let (before, after) = match align {
-                Align::Left => ("", padding.as_str()),
-                Align::Right => (padding.as_str(), ""),
+            let (before, after) = if is_right {
+                (padding.as_str(), "")
+            } else {
+                ("", padding.as_str())
             };
             line.extend([before, cell, after, "  "]);
         }
         line.truncate(line.trim_end().len());
         line
-    }
+    };
+    rows.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -58,9 +35,8 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_what_is_in_them() {
-        let mut table = Table::new([("ID", Align::Left), ("SIZE", Align::Right), ("NAME", Align::Left)]);
-        table.push(["a1".into(), "1.0 KiB".into(), "電影.mkv".into()]);
-        table.push(["b".into(), String::new(), String::new()]);
-        assert_eq!(table.lines(), ["ID     SIZE  NAME", "a1  1.0 KiB  電影.mkv", "b"]);
+        let rows = [["a1", "1.0 KiB", "電影.mkv"], ["b", "", ""]].map(|row| row.map(str::to_owned));
+        let lines = lines(["ID", ">SIZE", "NAME"], rows);
+        assert_eq!(lines, ["ID     SIZE  NAME", "a1  1.0 KiB  電影.mkv", "b"]);
     }
 }

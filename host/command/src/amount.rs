@@ -95,6 +95,11 @@ pub fn percent(done: u64, total: u64) -> u8 {
     u8::try_from((u128::from(done) * 100 / u128::from(total)).min(100)).unwrap_or(100)
 }
 
+/// A number of things: "1 task", "2 tasks".
+pub fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -78,8 +78,8 @@ pub use record::site::{SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest
 pub use record::task::{
     ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,
     CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
-    DeleteTasksParams, GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody, SegmentDto, SpeedLimitParams,
-    Stranger, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus,
+    DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody,
+    SegmentDto, SpeedLimitParams, Stranger, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus,
 };
 pub use snapshot::{DaemonSnapshot, SnapshotBody, SnapshotResult};
 

@@ -69,7 +69,7 @@ pub(super) async fn run(args: DevArgs, environment: &Environment) -> anyhow::Res
         bench.folder.display()
     ));
     tokio::select! {
-        ended = attend(&target, client, &mut bench) => ended.map(|_| Exit::Success),
+        ended = attend(client, &mut bench) => ended.map(|_| Exit::Success),
         never = tail::follow(&target, &installed.identity) => match never {},
     }
 }

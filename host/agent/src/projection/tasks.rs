@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use protocol::{EventBody, QueueDto, RuntimeStats, TaskIdParams, TaskRuntimeDto, TaskStatus};
+use protocol::{EventBody, FoundTasks, QueueDto, RuntimeStats, TaskIdParams, TaskRuntimeDto, TaskStatus};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -303,6 +303,16 @@ impl Projection {
         Some(String::from_utf8(text).expect("a task is packed as text"))
     }
 
+    /// The last progress of a task's run, if it runs.
+    pub(crate) fn run(&self, id: &str) -> Option<Arc<TaskRuntimeDto>> {
+        self.runtime.get(id).map(|sample| Arc::clone(&sample.record))
+    }
+
+    /// The ids of all tasks, in no order.
+    pub(crate) fn ids(&self) -> Vec<Arc<str>> {
+        self.places.keys().cloned().collect()
+    }
+
     /// All tasks with their places, oldest first.
     pub(crate) fn placed(&self) -> impl Iterator<Item = (u64, Arc<Task>)> + use<> {
         self.list.clone().before(u64::MAX)
@@ -444,6 +454,19 @@ type Runtime = BTreeMap<String, Arc<Sample>>;
 fn write(task: &Task, runtime: &Runtime, text: &mut Vec<u8>) {
     let live = runtime.get(&*task.id).map(|sample| sample.live());
     task.packed.write(live, text);
+}
+
+/// The ids that begin with one of `prefixes`, at most [`FoundTasks::MAX_PER_PREFIX`] for each.
+pub(crate) fn beginning_with(prefixes: &[String], mut ids: Vec<Arc<str>>) -> FoundTasks {
+    // Once sorted, thousands of prefixes are found among a hundred thousand ids without a scan for each.
+    ids.sort_unstable();
+    let found = prefixes.iter().flat_map(|prefix| {
+        let from = ids.partition_point(|id| **id < **prefix);
+        let matching = ids[from..].iter().take_while(move |id| id.starts_with(prefix.as_str()));
+        matching.take(FoundTasks::MAX_PER_PREFIX)
+    });
+    let task_ids = found.map(ToString::to_string).collect();
+    FoundTasks { task_ids }
 }
 
 /// A long JSON text of many tasks, serialized in pieces while it is sent, as of the moment when it was created.
@@ -603,5 +626,18 @@ mod tests {
         let projection = projection();
         let read: DaemonSnapshot = serde_json::from_str(&projection.snapshot(String::new(), "]}").into_text()).unwrap();
         assert_eq!(read.tasks.len(), 4);
+    }
+
+    #[test]
+    fn tasks_are_found_by_the_beginning_of_their_ids() {
+        let ids: Vec<Arc<str>> = ["beef-1", "ab-1", "ab-2", "a-1", "a-2", "a-3", "a-4", "a-5", "a-6"]
+            .map(Arc::from)
+            .into();
+        let find = |prefixes: &[&str]| {
+            let prefixes: Vec<_> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
+            beginning_with(&prefixes, ids.clone()).task_ids
+        };
+        assert_eq!(find(&["beef", "ab-2", "c"]), ["beef-1", "ab-2"]);
+        assert_eq!(find(&["a-"]), ["a-1", "a-2", "a-3", "a-4", "a-5"]);
     }
 }

@@ -10,8 +10,8 @@ use axum::{
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use hyper::upgrade::Upgraded;
 use protocol::{
-    CaptureResolveParams, CaptureSubmitParams, ErrorCode, HelloParams, HelloResult, Id, Method, OkResult,
-    PROTOCOL_VERSION, Reply, Request, Role, RpcError, SLOW_LANE, TaskIdParams,
+    CaptureResolveParams, CaptureSubmitParams, ErrorCode, FindTasksParams, HelloParams, HelloResult, Id, Method,
+    OkResult, PROTOCOL_VERSION, Reply, Request, Role, RpcError, SLOW_LANE, TaskIdParams,
     agent::{GatewayPatch, PreferencesPatch, PreferencesPatched, RevealedToken},
     close,
 };
@@ -25,7 +25,7 @@ use crate::{
     problem::ResultMessage,
     projection::{
         hub::{Hub, Reader},
-        tasks::Listing,
+        tasks::{Listing, Projection, beginning_with},
     },
     settings::file::ChangeError,
     surface::{
@@ -328,6 +328,7 @@ impl Connection {
                 self.key = changed.key_digest();
                 raw(&changed.status(listening))
             }
+            Method::PreferencesGet => raw(&vault.settings().preferences),
             Method::PreferencesPatch => {
                 let patch: PreferencesPatch = request.params()?;
                 let changed = settings.change(move |now| Ok(now.preferring(patch)?)).await;
@@ -340,6 +341,14 @@ impl Connection {
             Method::CaptureSubmit => {
                 let CaptureSubmitParams { request, silent } = request.params()?;
                 raw(&takeover::submit(&self.app, request, silent).await?)
+            }
+            Method::FindTasks => {
+                let FindTasksParams { prefixes } = request.params()?;
+                raw(&beginning_with(&prefixes, self.known()?.with_tasks(Projection::ids)))
+            }
+            Method::ShowRun => {
+                let TaskIdParams { task_id } = request.params()?;
+                raw(&self.known()?.with_tasks(|daemon| daemon.run(&task_id)))
             }
             Method::CaptureList => raw(&self.app.pending.list()),
             Method::CaptureResolve => {

@@ -7,17 +7,17 @@ use aria2::{
 use command::{Exit, environment::Environment, print_bytes};
 use protocol::{CreateTaskRequest, ErrorCode, Method, TaskDto, TaskIdParams, TaskStatus};
 
-use crate::service::{Client, RemoteError, ServiceArgs};
+use crate::service::{RemoteError, ServiceArgs};
 
 const EXAMPLES: &str = "Examples:
   svc export aria2 > session.txt
-  svc import aria2 session.txt --url http://nas:17800      what this service has to do, that one does
+  svc import aria2 session.txt --url http://nas:17800   moves them to another service
   aria2c --input-file session.txt
 
-Downloads that are not complete are in it, with their GIDs. Passwords, cookies and headers are not: the service keeps them
-to itself.";
+The list has every download that is not complete, with its GID, but no passwords, cookies or headers: a service never \
+shows those.";
 
-/// For whom.
+/// The format.
 #[derive(Debug, clap::Subcommand)]
 pub enum ExportCommand {
     /// As a session file of aria2
@@ -37,8 +37,7 @@ pub(crate) async fn run(command: &ExportCommand, environment: &Environment) -> a
 }
 
 async fn aria2(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let tasks = client.snapshot().await?.daemon.tasks;
     let mut list = String::new();
     for task in tasks.into_iter().filter(|task| task.status != TaskStatus::Completed) {

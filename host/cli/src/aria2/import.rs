@@ -15,15 +15,15 @@ use protocol::{CreatedTask, ErrorCode, Method, RuntimeStats};
 use serde_json::json;
 use transfer::SafeUrl;
 
-use crate::service::{Client, RemoteError, ServiceArgs};
+use crate::service::{RemoteError, ServiceArgs};
 
 const EXAMPLES: &str = "Examples:
   svc import aria2 ~/.aria2/session.txt            what aria2c --save-session wrote
   svc import aria2 --conf ~/.aria2/aria2.conf ~/.aria2/session.txt
 
-End aria2c before. What was taken once is not taken again: run it as often as you like.";
+Stop aria2c first. A download that was added by an earlier import is not added again.";
 
-/// Whose downloads.
+/// The format.
 #[derive(Debug, clap::Subcommand)]
 pub enum ImportCommand {
     /// Those of an aria2 session or input file
@@ -58,11 +58,10 @@ pub(crate) async fn run(command: &ImportCommand, environment: &Environment) -> a
 }
 
 async fn aria2(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
     let mut report = Report::default();
     let usual = usual(args.conf.as_deref(), &mut report)?;
     let entries = files::list(&read(&args.list)?);
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let stats: RuntimeStats = client.ask(Method::RuntimeStats).await?;
     for entry in entries {
         let title = entry.uris.first().map_or("", String::as_str);

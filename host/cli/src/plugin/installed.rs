@@ -12,7 +12,7 @@ use plugin_host::Permission;
 use protocol::{
     ChoosePluginHostParams, DisabledReason, InstallPluginFileParams, InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult,
     PendingVersionDto, PluginCallDto, PluginDto, PluginJournalDto, PluginParams, PluginRequestDto,
-    SetPluginEnabledParams, SetPluginPinnedParams, UpdatePluginSettingsParams,
+    SetPluginEnabledParams, SetPluginPinnedParams, SettingFieldDto, UpdatePluginSettingsParams,
 };
 use serde::Serialize;
 use transfer::ByteCount;
@@ -21,8 +21,8 @@ use super::preview::{self, PreviewArgs};
 use crate::{
     config,
     ids::Known,
-    service::{Client, RemoteError, ServiceArgs, http, print_done},
-    table::{Align, Table},
+    service::{Client, RemoteError, ServiceArgs, http},
+    table,
 };
 
 /// A command about the plugins of a service.
@@ -33,20 +33,20 @@ pub enum PluginCommand {
     List(ListArgs),
     /// Install a plugin, or another version of one
     Install(InstallArgs),
-    /// Let a plugin be called
+    /// Enable a plugin
     Enable(OneArgs),
-    /// Keep a plugin from being called
+    /// Disable a plugin: it is not called until it is enabled
     Disable(OneArgs),
-    /// Show what a plugin asks for, or agree to it
+    /// Show the permissions that a plugin asks for, or grant them
     Consent(ConsentArgs),
     /// Show the files that a plugin lists behind a URL; nothing is downloaded
     Preview(PreviewArgs),
-    /// Let a plugin reach a host that it can do without, or do not
+    /// Allow or forbid a plugin an optional host
     Allow(AllowArgs),
-    /// Show what a plugin did, wrote and asked for
+    /// Show a plugin's calls, requests and log lines
     #[command(visible_alias = "journal")]
     Log(OneArgs),
-    /// Go back to the version before
+    /// Restore the previous version of a plugin
     Rollback(OneArgs),
     /// Remove a plugin with its settings
     Rm(OneArgs),
@@ -71,7 +71,7 @@ pub struct InstallArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct OneArgs {
-    /// The plugin
+    /// Name of the plugin, as "svc plugin list" shows it
     plugin: String,
     #[command(flatten)]
     service: ServiceArgs,
@@ -81,7 +81,7 @@ pub struct OneArgs {
 pub struct ConsentArgs {
     #[command(flatten)]
     which: OneArgs,
-    /// What was shown and is agreed to; without it, what the plugin asks for is shown
+    /// The digest that was shown with the permissions; without it, they are shown
     digest: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub struct AllowArgs {
     /// Only for its next call
     #[arg(long)]
     once: bool,
-    /// Never, and do not ask again
+    /// Forbid it, and do not ask again
     #[arg(long, conflicts_with = "once")]
     never: bool,
 }
@@ -103,7 +103,7 @@ pub struct AllowArgs {
 pub struct SettingsArgs {
     #[command(flatten)]
     which: OneArgs,
-    /// What to change, all of it or nothing; KEY= is the default again, KEY=- is read from standard input
+    /// Settings to change, all or none; KEY= restores the default, KEY=- reads from standard input
     #[arg(value_name = "KEY=VALUE", value_parser = config::parse_pair)]
     pairs: Vec<(String, String)>,
 }
@@ -168,16 +168,15 @@ async fn act<P: Serialize>(
     params: impl FnOnce(String) -> P,
     what: &str,
 ) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let PluginDto { identity, .. } = find(&mut client, &args.plugin).await?;
     let sentence = format!("{what} {identity}");
     let answered: OkResult = client.call(method, &params(identity)).await?;
-    print_done(&args.service, &answered, &sentence)
+    args.service.print_done(&answered, &sentence)
 }
 
 /// Finds a plugin by name or unique prefix.
-async fn find(client: &mut Client<'_>, text: &str) -> anyhow::Result<PluginDto> {
+async fn find(client: &mut Client, text: &str) -> anyhow::Result<PluginDto> {
     let plugins: Vec<PluginDto> = client.ask(Method::PluginList).await?;
     let known = Known::new("plugin", plugins.iter().map(|plugin| plugin.identity.clone()));
     let identity = known.find(&[text.to_owned()])?.remove(0);
@@ -186,29 +185,19 @@ async fn find(client: &mut Client<'_>, text: &str) -> anyhow::Result<PluginDto> 
 }
 
 async fn list(service: &ServiceArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = service.connect(environment).await?;
     let plugins: Vec<PluginDto> = client.ask(Method::PluginList).await?;
-    if service.json {
-        return print_json(&plugins);
-    }
-    let mut table = Table::new([
-        ("PLUGIN", Align::Left),
-        ("VERSION", Align::Left),
-        ("STATE", Align::Left),
-        ("FOR", Align::Left),
-        ("NAME", Align::Left),
-    ]);
-    for plugin in &plugins {
-        table.push([
+    let row = |plugin: &PluginDto| {
+        [
             plugin.identity.clone(),
             plugin.version.clone(),
             state(plugin),
             plugin.capabilities.join(", "),
             plugin.name.clone(),
-        ]);
-    }
-    print_lines(table.lines())
+        ]
+    };
+    let head = ["PLUGIN", "VERSION", "STATE", "FOR", "NAME"];
+    service.print(&plugins, || table::lines(head, plugins.iter().map(row)))
 }
 
 /// The state of a plugin, and what it waits for.
@@ -253,14 +242,10 @@ async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Resul
 }
 
 async fn log(args: &OneArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let PluginDto { identity, .. } = find(&mut client, &args.plugin).await?;
     let journal: PluginJournalDto = client.call(Method::PluginJournal, &PluginParams { identity }).await?;
-    if args.service.json {
-        return print_json(&journal);
-    }
-    print_lines(log_lines(&journal))
+    args.service.print(&journal, || log_lines(&journal))
 }
 
 /// All journal entries, in chronological order.
@@ -378,15 +363,10 @@ pub(crate) fn words(permission: &str) -> String {
 
 async fn consent(args: &ConsentArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let service = &args.which.service;
-    let target = service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = service.connect(environment).await?;
     let plugin = find(&mut client, &args.which.plugin).await?;
     let Some(digest) = &args.digest else {
-        return if service.json {
-            print_json(&plugin.pending)
-        } else {
-            print_lines(requested_permissions(&plugin))
-        };
+        return service.print(&plugin.pending, || requested_permissions(&plugin));
     };
     let sentence = format!("{} may do what it asked for", plugin.identity);
     let params = SetPluginEnabledParams {
@@ -396,14 +376,13 @@ async fn consent(args: &ConsentArgs, environment: &Environment) -> anyhow::Resul
         consent: Some(digest.clone()),
     };
     let answered: OkResult = client.call(Method::PluginSetEnabled, &params).await?;
-    print_done(service, &answered, &sentence)
+    service.print_done(&answered, &sentence)
 }
 
 async fn settings(args: &SettingsArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let service = &args.which.service;
     let entries = entries(&args.pairs)?;
-    let target = service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = service.connect(environment).await?;
     let plugin = find(&mut client, &args.which.plugin).await?;
     if entries.is_empty() {
         return show_settings(service, &plugin);
@@ -412,7 +391,7 @@ async fn settings(args: &SettingsArgs, environment: &Environment) -> anyhow::Res
     let identity = plugin.identity;
     let params = UpdatePluginSettingsParams { identity, entries };
     let answered: OkResult = client.call(Method::PluginUpdateSettings, &params).await?;
-    print_done(service, &answered, &sentence)
+    service.print_done(&answered, &sentence)
 }
 
 /// The values to set; one may come from standard input, which other users of the machine cannot see.
@@ -435,19 +414,13 @@ fn entries(pairs: &[(String, String)]) -> anyhow::Result<BTreeMap<String, String
 }
 
 fn show_settings(service: &ServiceArgs, plugin: &PluginDto) -> anyhow::Result<Exit> {
-    if service.json {
-        return print_json(&plugin.settings_values);
-    }
-    let mut table = Table::new([("KEY", Align::Left), ("VALUE", Align::Left), ("TITLE", Align::Left)]);
-    for field in &plugin.settings {
-        let value = plugin.settings_values.get(&field.key);
-        table.push([
-            field.key.clone(),
-            value.cloned().unwrap_or_default(),
-            field.title.clone(),
-        ]);
-    }
-    print_lines(table.lines())
+    let row = |field: &SettingFieldDto| {
+        let value = plugin.settings_values.get(&field.key).cloned();
+        [field.key.clone(), value.unwrap_or_default(), field.title.clone()]
+    };
+    service.print(&plugin.settings_values, || {
+        table::lines(["KEY", "VALUE", "TITLE"], plugin.settings.iter().map(row))
+    })
 }
 
 #[cfg(test)]

@@ -4,33 +4,30 @@ mod ask;
 mod install;
 mod source;
 
-use command::{Exit, environment::Environment, print_json, print_lines};
+use command::{Exit, environment::Environment};
 use protocol::{MarketEntryDto, MarketInstalledDto, Method, RevocationDto};
 
 use super::installed;
-use crate::{
-    service::{Client, ServiceArgs},
-    table::{Align, Table},
-};
+use crate::{service::ServiceArgs, table};
 
 /// A command for the users of sources.
 #[derive(Debug, clap::Subcommand)]
 pub enum MarketCommand {
-    /// List the plugins that can be installed
+    /// List available plugins
     #[command(visible_alias = "ls")]
     List(ListArgs),
-    /// List those whose names, descriptions or tags have all of these words
+    /// Search names, descriptions and tags of available plugins
     Search(SearchArgs),
-    /// Install plugins, once what they may do is agreed to
+    /// Install plugins, after showing their permissions
     #[command(after_help = install::EXAMPLES)]
     Install(install::InstallArgs),
-    /// Take newer versions of installed plugins, all or these
+    /// Update installed plugins: all, or those named
     Update(install::UpdateArgs),
-    /// Go back to the version of a plugin before, and keep it there
+    /// Restore the previous version of a plugin, and pin it
     Rollback(installed::OneArgs),
-    /// Keep a plugin at its version
+    /// Pin a plugin to its version
     Pin(installed::OneArgs),
-    /// Let a plugin be updated again
+    /// Allow updates of a pinned plugin
     Unpin(installed::OneArgs),
     /// List, add, remove and refresh the sources of a service
     #[command(after_help = source::EXAMPLES)]
@@ -39,7 +36,7 @@ pub enum MarketCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// Only what is installed and has a newer version
+    /// Only installed plugins with a newer version
     #[arg(long)]
     updates: bool,
     #[command(flatten)]
@@ -79,33 +76,26 @@ async fn list(
     is_wanted: impl Fn(&MarketEntryDto) -> bool,
     environment: &Environment,
 ) -> anyhow::Result<Exit> {
-    let target = service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = service.connect(environment).await?;
     let mut entries: Vec<MarketEntryDto> = client.ask(Method::PluginMarketList).await?;
     entries.retain(is_wanted);
-    if service.json {
-        return print_json(&entries);
-    }
-    let mut table = Table::new([
-        ("PLUGIN", Align::Left),
-        ("VERSION", Align::Left),
-        ("INSTALLED", Align::Left),
-        ("SOURCE", Align::Left),
-        ("STATE", Align::Left),
-        ("NAME", Align::Left),
-    ]);
-    for entry in &entries {
+    service.print(&entries, || lines(&entries))
+}
+
+fn lines(entries: &[MarketEntryDto]) -> Vec<String> {
+    let row = |entry: &MarketEntryDto| {
         let installed = entry.installed.as_ref().map(|installed| installed.version.clone());
-        table.push([
+        [
             entry.plugin_id.clone(),
             entry.version.clone(),
             installed.unwrap_or_default(),
             entry.source.clone(),
             state(entry),
             entry.name.clone(),
-        ]);
-    }
-    print_lines(table.lines())
+        ]
+    };
+    let head = ["PLUGIN", "VERSION", "INSTALLED", "SOURCE", "STATE", "NAME"];
+    table::lines(head, entries.iter().map(row))
 }
 
 fn has_words(entry: &MarketEntryDto, words: &[String]) -> bool {

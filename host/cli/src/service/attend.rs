@@ -8,7 +8,7 @@ use protocol::{DaemonEvent, EventBody, agent::AgentSnapshot};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::{
-    Client, RemoteError, Target,
+    Client, RemoteError,
     follow::{Follow, Meaning, Update, read},
 };
 
@@ -53,12 +53,12 @@ pub enum End {
 }
 
 /// Forwards the service's events to `observer`.
-pub async fn attend(target: &Target, client: Client<'_>, observer: &mut dyn Observer) -> anyhow::Result<End> {
+pub async fn attend(client: Client, observer: &mut dyn Observer) -> anyhow::Result<End> {
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
     let period = observer.interval().unwrap_or(QUIET_INTERVAL);
     let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut follow = Follow::new(target, client);
+    let mut follow = Follow::new(client);
     loop {
         let mut next = pin!(follow.next());
         let update = loop {

@@ -1,7 +1,8 @@
 //! A connection to a service's `/rpc`: upgrade, handshake, sequential calls, and events in order.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use command::environment::Environment;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
@@ -23,7 +24,7 @@ use tokio_tungstenite::{
 use transfer::ByteCount;
 
 use super::{
-    RemoteError, Target,
+    RemoteError, ServiceArgs, Target,
     dial::{Stream, dial},
     http::{CLIENT, bearer, message},
 };
@@ -33,8 +34,8 @@ const PING_EVERY: Duration = Duration::from_secs(25);
 const PING_TIME: Duration = Duration::from_secs(10);
 
 /// An established connection.
-pub struct Client<'a> {
-    target: &'a Target,
+pub struct Client {
+    pub(crate) target: Arc<Target>,
     socket: WebSocketStream<Stream>,
     calls: Calls,
     /// The version of the service.
@@ -46,7 +47,7 @@ pub struct Client<'a> {
     is_being_checked: bool,
 }
 
-impl std::fmt::Debug for Client<'_> {
+impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client")
             .field("target", &self.target)
@@ -70,26 +71,33 @@ struct Body {
 #[derive(Serialize)]
 struct Nothing {}
 
-impl<'a> Client<'a> {
+impl ServiceArgs {
+    /// Connects to the service that the options select.
+    pub(crate) async fn connect(&self, environment: &Environment) -> anyhow::Result<Client> {
+        Ok(Client::connect(&self.target(environment)?).await?)
+    }
+}
+
+impl Client {
     /// Connects and performs the handshake.
-    pub async fn connect(target: &'a Target) -> Result<Self, RemoteError> {
-        target.in_time(Self::open(target)).await
+    pub async fn connect(target: &Target) -> Result<Self, RemoteError> {
+        target.in_time(Self::open(Arc::new(target.clone()))).await
     }
 
-    async fn open(target: &'a Target) -> Result<Self, RemoteError> {
+    async fn open(target: Arc<Target>) -> Result<Self, RemoteError> {
         let address = &target.address;
         let stream = dial(address, &target.trust).await?;
         let mut request = format!("ws://{}{}", address.authority(), address.path("/rpc"))
             .into_client_request()
             .expect("an address has a host and a path that fit into a request");
         let headers = request.headers_mut();
-        headers.insert(header::AUTHORIZATION, bearer(target)?);
+        headers.insert(header::AUTHORIZATION, bearer(&target)?);
         headers.insert(header::USER_AGENT, HeaderValue::from_static(CLIENT));
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_REPLY_BYTES))
             .max_frame_size(Some(MAX_REPLY_BYTES));
         let upgraded = client_async_with_config(request, stream, Some(config)).await;
-        let (socket, _) = upgraded.map_err(|error| not_upgraded(target, error))?;
+        let (socket, _) = upgraded.map_err(|error| not_upgraded(&target, error))?;
         let mut client = Self {
             target,
             socket,
@@ -123,7 +131,7 @@ impl<'a> Client<'a> {
         method: Method,
         params: &impl Serialize,
     ) -> Result<R, RemoteError> {
-        let target = self.target;
+        let target = Arc::clone(&self.target);
         target.in_time_for(method, self.exchange(method, params)).await
     }
 

@@ -1,6 +1,6 @@
 //! Follows a service across reconnects: a snapshot, then events, and another snapshot after missed events.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use protocol::{DaemonEvent, EventBody, agent::AgentSnapshot};
 
@@ -27,18 +27,18 @@ pub(crate) enum Update {
     Quit,
 }
 
-pub(crate) struct Follow<'a> {
-    target: &'a Target,
-    client: Option<Client<'a>>,
+pub(crate) struct Follow {
+    target: Arc<Target>,
+    client: Option<Client>,
     has_snapshot: bool,
     pauses: Pauses,
     pause: Option<Duration>,
 }
 
-impl<'a> Follow<'a> {
-    pub(crate) fn new(target: &'a Target, client: Client<'a>) -> Self {
+impl Follow {
+    pub(crate) fn new(client: Client) -> Self {
         Self {
-            target,
+            target: Arc::clone(&client.target),
             client: Some(client),
             has_snapshot: false,
             pauses: Pauses::default(),
@@ -70,7 +70,7 @@ impl<'a> Follow<'a> {
             if let Some(pause) = self.pause.take() {
                 tokio::time::sleep(pause).await;
             }
-            self.client = Some(Client::connect(self.target).await?);
+            self.client = Some(Client::connect(&self.target).await?);
             self.has_snapshot = false;
             return Ok(None);
         };

@@ -1,36 +1,42 @@
 //! `svc add`: adds downloads to a service, and optionally waits for them.
 
+mod pick;
 mod progress;
 mod request;
 
 use std::path::PathBuf;
 
-use command::{Exit, UsageError, amount, environment::Environment, print_json, print_lines};
+use command::{
+    Exit, UsageError,
+    amount::{self, counted},
+    environment::Environment,
+    print_json, print_lines,
+};
 use engine::{ProxyChoice, TaskSpec};
 use get::{
     args::{self, Conflict, OutputArgs, RequestArgs, SourceArgs},
     render, request as parts,
     wanted::{Schemes, Wanted},
 };
-use protocol::{CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_BYTES, Method};
+use protocol::{CreateGroupResponse, CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_BYTES, Method};
 use serde_json::json;
 use transfer::{ByteCount, OnConflict};
 
-use self::progress::ProgressObserver;
+use self::{pick::PickArgs, progress::ProgressObserver};
 use super::find;
-use crate::service::{Client, ServiceArgs, attend::attend, print_done};
+use crate::service::{Client, ServiceArgs, attend::attend};
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  svc add https://host/disk.iso                    the service downloads it to where its downloads go
+  svc add https://host/disk.iso                    into the service's download directory
   svc add -d /srv/films --queue night https://host/a.mkv https://host/b.mkv
   svc add -i list.txt --paused
-  svc add --wait https://host/disk.iso             and stay until it is there; Ctrl-C leaves the service at it";
+  svc add https://host/pub/ --pick '*.iso'         some files of a folder; see svc plugin preview
+  svc add --wait https://host/disk.iso             and wait until it is complete";
 
 /// [`EXAMPLES`], and notes for scripts.
 pub(crate) fn long_help() -> String {
-    const JSON: &str =
-        "With --json the ids are printed as {\"taskIds\": […]}, in the order of the input. With --json and
---wait the lines are those of svc get --json.";
+    const JSON: &str = "With --json the ids are printed as {\"taskIds\": […]}, in the order of the input. With --json \
+and --wait the lines are those of svc get --json.";
     format!("{EXAMPLES}\n\n{JSON}\n\n{}", command::exit::help())
 }
 
@@ -48,26 +54,28 @@ pub struct AddArgs {
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
+    pick: PickArgs,
+    #[command(flatten)]
     task: TaskArgs,
     #[command(flatten)]
     request: RequestArgs,
-    /// Do not start; "svc resume" or the queue does
+    /// Do not start; "svc resume" or its queue does
     #[arg(long, help_heading = "Task")]
     paused: bool,
-    /// Stay until all are there or have failed; Ctrl-C leaves the service at it
+    /// Wait until all have completed or failed; Ctrl-C ends the waiting, not the downloads
     #[arg(long, conflicts_with = "paused", help_heading = "Output")]
     wait: bool,
     #[command(flatten)]
     service: ServiceArgs,
 }
 
-/// How the service does it.
+/// How the service downloads it.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Task")]
 struct TaskArgs {
     /// Directory to save in, where the service runs [default: the queue's or the service's own]
     ///
-    /// A relative one is seen from here.
+    /// A relative path starts at the current directory of this command.
     #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
     /// Queue, by its name or id
@@ -79,6 +87,15 @@ struct TaskArgs {
     /// Segments per file, 0 for the queue's or the service's number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = args::segments())]
     segments: u16,
+    /// Connections per file at most [default: the service's number]
+    #[arg(short = 'x', long, visible_alias = "max-connection-per-server", value_name = "N", value_parser = args::max_connections())]
+    max_connections: Option<u16>,
+    /// Do not split into parts smaller than this, such as 4M
+    #[arg(short = 'k', long, visible_alias = "min-split-size", value_name = "SIZE", value_parser = args::parse_min_split)]
+    min_split: Option<u64>,
+    /// Whether files get the server's modification time [default: the service's setting]
+    #[arg(long, visible_alias = "remote-time", value_name = "BOOLEAN", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    server_time: Option<bool>,
     /// Bytes per second for each, such as 2.5M; 0 for no limit
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
     limit: u64,
@@ -94,7 +111,6 @@ struct TaskArgs {
 }
 
 pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
     let pattern = pattern(args)?;
     let wanted = Wanted::new(
         args.urls.clone(),
@@ -103,7 +119,7 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
         pattern,
         Schemes::Undecided,
     )?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let queue = match &args.task.queue {
         Some(name) => find::queue(&mut client, name).await?.queue_id,
         None => String::new(),
@@ -118,6 +134,9 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
         })
     });
     let requests: Vec<_> = requests.collect::<Result<_, UsageError>>()?;
+    if !args.pick.pick.is_empty() {
+        return add_picked(args, &mut client, requests).await;
+    }
     let urls: Vec<_> = requests
         .iter()
         .map(|request| super::list::safe_url(&request.url))
@@ -137,14 +156,31 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
         };
         let entered: Vec<_> = ids.into_iter().zip(urls).collect();
         let mut progress = ProgressObserver::new(&entered, render::screen(&output, environment));
-        let end = attend(&target, client, &mut progress).await?;
+        let end = attend(client, &mut progress).await?;
         return progress.end(end);
     }
     match &ids[..] {
         _ if args.service.json => print_json(&json!({ "taskIds": ids })),
-        [id] => print_done(&args.service, id, &format!("added {id}")),
+        [id] => args.service.print_done(id, &format!("added {id}")),
         several => print_lines(several.iter().zip(urls).map(|(id, url)| format!("added {id} {url}"))),
     }
+}
+
+/// Adds the picked files of the list that a plugin has of the only URL.
+async fn add_picked(args: &AddArgs, client: &mut Client, requests: Vec<CreateTaskRequest>) -> anyhow::Result<Exit> {
+    let [request] = <[_; 1]>::try_from(requests)
+        .map_err(|_| UsageError::new("--pick", "goes with one URL, because every list has its own numbers"))?;
+    let found = client
+        .call(Method::GroupResolvePreview, &pick::preview(&request))
+        .await?;
+    let group = pick::group(&args.pick, request, found)?;
+    let made: CreateGroupResponse = client.call(Method::GroupCreate, &group).await?;
+    let sentence = format!(
+        "added {} as group {}",
+        counted(made.task_ids.len(), "file"),
+        made.group_id
+    );
+    args.service.print_done(&made, &sentence)
 }
 
 /// Settings that all tasks share, beside sources and requests.
@@ -166,6 +202,9 @@ fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
         save_dir,
         proxy,
         segments: task.segments,
+        max_connections: task.max_connections,
+        min_split_bytes: task.min_split,
+        use_server_time: task.server_time,
         ignore_tls_errors: task.insecure,
         start_paused: args.paused,
         speed_limit_bytes: task.limit,
@@ -175,7 +214,7 @@ fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
 }
 
 /// Creates the tasks in batches that fit into a frame. A failure names the tasks that were created before.
-async fn create(client: &mut Client<'_>, requests: Vec<CreateTaskRequest>) -> anyhow::Result<CreatedTasks> {
+async fn create(client: &mut Client, requests: Vec<CreateTaskRequest>) -> anyhow::Result<CreatedTasks> {
     let mut all = CreatedTasks::default();
     for requests in chunks(requests)? {
         let created: Result<CreatedTasks, _> = client

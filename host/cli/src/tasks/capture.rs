@@ -1,22 +1,27 @@
 //! `svc capture`: decides about downloads that browsers handed over to a desktop.
 
-use command::{Exit, UsageError, amount, environment::Environment, print_json, print_lines};
+use command::{
+    Exit, UsageError,
+    amount::{self, counted},
+    environment::Environment,
+};
 use protocol::{CaptureResolveParams, CaptureResolved, DownloadRequest, Method, PendingCaptureDto};
 use serde_json::json;
 
 use crate::{
     ids::{self, Known},
-    service::{Client, ServiceArgs, print_done},
-    table::{Align, Table},
+    service::{Client, ServiceArgs},
+    table,
 };
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  svc capture                                      what waits; for an hour, then it is forgotten
+  svc capture                                      what waits; for an hour, then it is dropped
   svc capture accept 3f2a
   svc capture accept 3f2a --out name.iso --dir ~/Images
   svc capture reject --all
 
-Nothing waits on a server, which takes everything, nor on a desktop that was told not to ask.";
+A server adds such downloads at once, and so does a desktop with silent takeover: \
+svc config server set silent_download_enabled=true";
 
 #[derive(Debug, clap::Args)]
 pub struct CaptureArgs {
@@ -28,10 +33,10 @@ pub struct CaptureArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum CaptureCommand {
-    /// List downloads that wait
+    /// List waiting downloads
     #[command(visible_alias = "ls")]
     List,
-    /// Make tasks of downloads that wait
+    /// Add waiting downloads as tasks
     Accept {
         #[command(flatten)]
         which: WhichArgs,
@@ -42,7 +47,7 @@ enum CaptureCommand {
         #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
         dir: Option<String>,
     },
-    /// Forget downloads that wait
+    /// Drop waiting downloads
     Reject {
         #[command(flatten)]
         which: WhichArgs,
@@ -52,21 +57,19 @@ enum CaptureCommand {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct WhichArgs {
-    /// The downloads
+    /// Ids of the downloads
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Everything that waits
+    /// All that wait
     #[arg(long)]
     all: bool,
 }
 
 pub(crate) async fn run(args: &CaptureArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let waiting: Vec<PendingCaptureDto> = client.ask(Method::CaptureList).await?;
     match args.command.as_ref().unwrap_or(&CaptureCommand::List) {
-        CaptureCommand::List if args.service.json => print_json(&waiting),
-        CaptureCommand::List => print_lines(lines(&waiting)),
+        CaptureCommand::List => args.service.print(&waiting, || lines(&waiting)),
         CaptureCommand::Accept { which, out, dir } => {
             let ids = which.find(&waiting)?;
             if out.is_some() && ids.len() > 1 {
@@ -86,11 +89,8 @@ pub(crate) async fn run(args: &CaptureArgs, environment: &Environment) -> anyhow
                 counted(made.len(), "task"),
                 counted(ids.len(), "download")
             );
-            print_done(
-                &args.service,
-                &json!({ "transactionIds": ids, "taskIds": made }),
-                &sentence,
-            )
+            args.service
+                .print_done(&json!({ "transactionIds": ids, "taskIds": made }), &sentence)
         }
         CaptureCommand::Reject { which } => {
             let ids = which.find(&waiting)?;
@@ -98,13 +98,13 @@ pub(crate) async fn run(args: &CaptureArgs, environment: &Environment) -> anyhow
                 resolve(&mut client, id, false, None).await?;
             }
             let sentence = format!("rejected {}", counted(ids.len(), "download"));
-            print_done(&args.service, &json!({ "transactionIds": ids }), &sentence)
+            args.service.print_done(&json!({ "transactionIds": ids }), &sentence)
         }
     }
 }
 
 async fn resolve(
-    client: &mut Client<'_>,
+    client: &mut Client,
     id: &str,
     accepted: bool,
     request: Option<DownloadRequest>,
@@ -128,10 +128,6 @@ impl WhichArgs {
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// The request of a download: its URL, with method and body unless it is a plain `GET`.
 fn request_text(capture: &PendingCaptureDto) -> String {
     let url = capture.url.replace('\n', " ");
@@ -142,25 +138,18 @@ fn request_text(capture: &PendingCaptureDto) -> String {
 
 fn lines(waiting: &[PendingCaptureDto]) -> Vec<String> {
     let shown = Known::new("download", waiting.iter().map(|capture| capture.transaction_id.clone())).shown_chars();
-    let mut table = Table::new([
-        ("ID", Align::Left),
-        ("SIZE", Align::Right),
-        ("NAME", Align::Left),
-        ("FROM", Align::Left),
-        ("URL", Align::Left),
-    ]);
-    for capture in waiting {
+    let row = |capture: &PendingCaptureDto| {
         let size = match capture.file_size {
             0 => "unknown".to_owned(),
             bytes => amount::bytes(bytes),
         };
-        table.push([
+        [
             ids::shorten(&capture.transaction_id, shown).to_owned(),
             size,
             capture.file_name.clone(),
             capture.referrer.clone(),
             request_text(capture),
-        ]);
-    }
-    table.lines()
+        ]
+    };
+    table::lines(["ID", ">SIZE", "NAME", "FROM", "URL"], waiting.iter().map(row))
 }

@@ -1,57 +1,41 @@
 //! Finds tasks and queues by the names that users type.
 
-use command::UsageError;
-use protocol::{Method, QueueDto};
-use serde::Deserialize;
+use protocol::{FindTasksParams, FoundTasks, Method, QueueDto};
 
 use crate::{
-    ids::Known,
-    service::{Client, RemoteError},
+    ids::{self, Known},
+    service::Client,
 };
 
-pub(crate) async fn known(client: &mut Client<'_>) -> anyhow::Result<Known> {
-    /// The only member that is deserialized; a service may have a hundred thousand tasks.
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Named {
-        task_id: String,
-    }
-    let tasks: Vec<Named> = client.ask(Method::TaskList).await?;
-    Ok(Known::new("task", tasks.into_iter().map(|task| task.task_id)))
+/// The complete ids of the named tasks. Fails for an ambiguous beginning, else with all that are unknown.
+pub(crate) async fn tasks(client: &mut Client, given: &[String]) -> anyhow::Result<Vec<String>> {
+    // The service looks: it may have a hundred thousand tasks.
+    let prefixes = given.iter().map(|text| ids::normal(text)).collect();
+    let FoundTasks { task_ids } = client.call(Method::FindTasks, &FindTasksParams { prefixes }).await?;
+    Known::new("task", task_ids).find(given)
 }
 
 /// Finds a queue by id, name, or unique prefix of an id.
-pub(crate) async fn queue(client: &mut Client<'_>, text: &str) -> anyhow::Result<QueueDto> {
+pub(crate) async fn queue(client: &mut Client, text: &str) -> anyhow::Result<QueueDto> {
     let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
     pick(queues, text)
 }
 
 fn pick(queues: Vec<QueueDto>, text: &str) -> anyhow::Result<QueueDto> {
-    let named: Vec<_> = queues
+    let names = queues
         .iter()
-        .filter(|queue| queue.name == text && queue.queue_id != text)
-        .collect();
-    let is_id = queues.iter().any(|queue| queue.queue_id == text);
-    let id = match named[..] {
-        [queue] if !is_id => queue.queue_id.clone(),
-        [_, _, ..] if !is_id => {
-            let problem = format!("{} queues have that name; write the id of one", named.len());
-            return Err(UsageError::new(text, problem).into());
-        }
-        _ => Known::new("queue", queues.iter().map(|queue| queue.queue_id.clone()))
-            .find(&[text.to_owned()])?
-            .remove(0),
-    };
+        .map(|queue| (queue.queue_id.as_str(), queue.name.as_str()));
+    let id = ids::named("queue", names, text)?;
     let found = queues.into_iter().find(|queue| queue.queue_id == id);
-    found.ok_or_else(|| {
-        let names = vec![text.to_owned()];
-        RemoteError::Unknown { what: "queue", names }.into()
-    })
+    Ok(found.expect("the id is one of theirs"))
 }
 
 #[cfg(test)]
 mod tests {
+    use command::UsageError;
+
     use super::*;
+    use crate::service::RemoteError;
 
     fn queue(id: &str, name: &str) -> QueueDto {
         QueueDto {

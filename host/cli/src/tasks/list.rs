@@ -1,6 +1,10 @@
 //! Commands about tasks: list, status, pause, resume, rm.
 
-use command::{Exit, amount, environment::Environment, print_json, print_lines};
+use command::{
+    Exit,
+    amount::{self, counted},
+    environment::Environment,
+};
 use jiff::{Timestamp, tz::TimeZone};
 use protocol::{
     ActivityPage, ActivityParams, DeleteTasksParams, Method, OkResult, QueueDto, TaskDto, TaskIdParams, TaskIdsParams,
@@ -12,19 +16,16 @@ use transfer::SafeUrl;
 use super::find;
 use crate::{
     ids::{self, Known},
-    service::{Client, ServiceArgs, print_done},
-    table::{Align, Table},
+    service::ServiceArgs,
+    table,
 };
 
 pub(crate) const LIST_EXAMPLES: &str = "Examples:
-  svc list --status downloading,pending            what is under way or waits
+  svc list --status downloading,pending            what runs or waits
   svc list --queue later --limit 20                the newest 20 of a queue
   svc list --json | jq -r '.[].url'
 
-Wherever a command takes an id, the first characters of it are enough, as long as no other id begins so.";
-
-/// The length of a UUID.
-const WHOLE_ID_CHARS: usize = 36;
+Wherever a command takes an id, its first characters are enough (four or more, if no other id begins with them).";
 
 /// History entries shown by `status`: one page.
 const HISTORY: u32 = 200;
@@ -63,7 +64,7 @@ pub struct IdsArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RemoveArgs {
-    /// Delete the finished files, too, if the tasks made them
+    /// Delete the completed files, too, if the tasks made them
     #[arg(long)]
     files: bool,
     #[command(flatten)]
@@ -73,7 +74,7 @@ pub struct RemoveArgs {
 #[derive(Debug, clap::Args)]
 pub struct AllArgs {
     #[command(flatten)]
-    service: ServiceArgs,
+    pub(super) service: ServiceArgs,
 }
 
 fn parse_status(text: &str) -> Result<TaskStatus, String> {
@@ -83,8 +84,7 @@ fn parse_status(text: &str) -> Result<TaskStatus, String> {
 }
 
 pub(crate) async fn list(args: &ListArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.service.connect(environment).await?;
     let queue = match &args.queue {
         Some(name) => Some(find::queue(&mut client, name).await?.queue_id),
         None => None,
@@ -97,28 +97,22 @@ pub(crate) async fn list(args: &ListArgs, environment: &Environment) -> anyhow::
     });
     let surplus = daemon.tasks.len().saturating_sub(args.limit.unwrap_or(usize::MAX));
     daemon.tasks.drain(..surplus);
-    if args.service.json {
-        return print_json(&daemon.tasks);
-    }
-    let queue_name = |id: &str| {
-        let queue = daemon.queues.iter().find(|queue| queue.queue_id == id);
-        queue.map_or(id, |queue| &queue.name).to_owned()
-    };
-    let mut table = Table::new([
-        ("ID", Align::Left),
-        ("STATUS", Align::Left),
-        ("DONE", Align::Right),
-        ("SIZE", Align::Right),
-        ("RATE", Align::Right),
-        ("QUEUE", Align::Left),
-        ("NAME", Align::Left),
-    ]);
-    for task in &daemon.tasks {
+    let shown_chars = all.shown_chars();
+    let row = |task: &TaskDto| {
         let [status, done, size, rate] = figures(task, daemon.task_runtime.get(&task.task_id));
-        let id = ids::shorten(&task.task_id, all.shown_chars()).to_owned();
-        table.push([id, status, done, size, rate, queue_name(&task.queue_id), title(task)]);
-    }
-    print_lines(table.lines())
+        let id = ids::shorten(&task.task_id, shown_chars).to_owned();
+        let queue = queue_name(&daemon.queues, task);
+        [id, status, done, size, rate, queue, title(task)]
+    };
+    let head = ["ID", "STATUS", ">DONE", ">SIZE", ">RATE", "QUEUE", "NAME"];
+    args.service
+        .print(&daemon.tasks, || table::lines(head, daemon.tasks.iter().map(row)))
+}
+
+/// The name of a task's queue, or the id of one that was deleted.
+fn queue_name(queues: &[QueueDto], task: &TaskDto) -> String {
+    let queue = queues.iter().find(|queue| queue.queue_id == task.queue_id);
+    queue.map_or(&task.queue_id, |queue| &queue.name).clone()
 }
 
 /// Whether the task has an active run, so that its figures are current.
@@ -155,67 +149,38 @@ pub(crate) fn safe_url(text: &str) -> String {
     SafeUrl::parse(text).map_or_else(|_| "(a source that is no URL)".to_owned(), |url| url.to_string())
 }
 
-/// A task with its context.
-struct Looked {
-    task: TaskDto,
-    /// Present while it is being downloaded.
-    run: Option<TaskRuntimeDto>,
-    /// The name of its queue, or the id if the queue was deleted.
-    queue: String,
-}
-
-/// Finds a task. A complete id is queried alone, because a service may have a hundred thousand tasks; a prefix, and the
-/// progress of a run, require the snapshot.
-async fn look(client: &mut Client<'_>, id: &str) -> anyhow::Result<Looked> {
-    let params = TaskIdParams {
-        task_id: id.trim().to_ascii_lowercase(),
-    };
-    let queue_name = |queues: Vec<QueueDto>, task: &TaskDto| {
-        let queue = queues.into_iter().find(|queue| queue.queue_id == task.queue_id);
-        queue.map_or_else(|| task.queue_id.clone(), |queue| queue.name)
-    };
-    if params.task_id.len() >= WHOLE_ID_CHARS
-        && let Ok(task) = client.call::<TaskDto>(Method::TaskGet, &params).await
-        && !is_moving(&task)
-    {
-        let queue = queue_name(client.ask(Method::QueueList).await?, &task);
-        return Ok(Looked { task, run: None, queue });
-    }
-    let AgentSnapshot { mut daemon, .. } = client.snapshot().await?;
-    let ids = Known::new("task", daemon.tasks.iter().map(|task| task.task_id.clone()));
-    let id = ids.find(&[id.to_owned()])?.remove(0);
-    let found = daemon.tasks.iter().position(|task| task.task_id == id);
-    let task = daemon.tasks.swap_remove(found.expect("the id is one of theirs"));
-    let run = daemon.task_runtime.remove(&id).filter(|_| is_moving(&task));
-    let queue = queue_name(daemon.queues, &task);
-    Ok(Looked { task, run, queue })
-}
-
 pub(crate) async fn status(args: &StatusArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
-    let Looked { task, run, queue } = look(&mut client, &args.id).await?;
+    let mut client = args.service.connect(environment).await?;
+    let task_id = find::tasks(&mut client, std::slice::from_ref(&args.id))
+        .await?
+        .remove(0);
+    let params = TaskIdParams { task_id };
+    let task: TaskDto = client.call(Method::TaskGet, &params).await?;
+    let run: Option<TaskRuntimeDto> = if is_moving(&task) {
+        client.call(Method::ShowRun, &params).await?
+    } else {
+        None
+    };
+    let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
     let params = ActivityParams {
-        task_id: task.task_id.clone(),
+        task_id: params.task_id,
         before_id: None,
         after_id: None,
         limit: Some(HISTORY),
     };
     let history: ActivityPage = client.call(Method::TaskActivity, &params).await?;
-    if args.service.json {
-        return print_json(&json!({ "task": task, "runtime": run, "activity": history.items }));
-    }
-    let mut lines = facts(&task, run.as_ref(), &queue);
-    if !history.items.is_empty() {
-        lines.push("History".to_owned());
-    }
-    lines.extend(history.items.iter().map(|entry| {
-        let at = Timestamp::from_millisecond(entry.timestamp_ms)
-            .map(local)
-            .unwrap_or_default();
-        format!("  {at}  {}", entry.message)
-    }));
-    print_lines(lines)
+    let record = json!({ "task": task, "runtime": run, "activity": history.items });
+    args.service.print(&record, || {
+        let mut lines = facts(&task, run.as_ref(), &queue_name(&queues, &task));
+        lines.extend((!history.items.is_empty()).then(|| "History".to_owned()));
+        lines.extend(history.items.iter().map(|entry| {
+            let at = Timestamp::from_millisecond(entry.timestamp_ms)
+                .map(local)
+                .unwrap_or_default();
+            format!("  {at}  {}", entry.message)
+        }));
+        lines
+    })
 }
 
 fn facts(task: &TaskDto, run: Option<&TaskRuntimeDto>, queue: &str) -> Vec<String> {
@@ -302,17 +267,12 @@ async fn change(
     done: &str,
     call: impl FnOnce(Vec<String>) -> (Method, serde_json::Value),
 ) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
-    let ids = find::known(&mut client).await?.find(&args.ids)?;
+    let mut client = args.service.connect(environment).await?;
+    let ids = find::tasks(&mut client, &args.ids).await?;
     let (method, params) = call(ids.clone());
     let _: OkResult = client.call(method, &params).await?;
-    let plural = if ids.len() == 1 { "" } else { "s" };
-    print_done(
-        &args.service,
-        &json!({ "taskIds": ids }),
-        &format!("{done} {} task{plural}", ids.len()),
-    )
+    let sentence = format!("{done} {}", counted(ids.len(), "task"));
+    args.service.print_done(&json!({ "taskIds": ids }), &sentence)
 }
 
 pub(crate) async fn pause_all(args: &AllArgs, environment: &Environment) -> anyhow::Result<Exit> {
@@ -324,9 +284,8 @@ pub(crate) async fn resume_all(args: &AllArgs, environment: &Environment) -> any
 }
 
 async fn change_all(args: &AllArgs, environment: &Environment, method: Method, done: &str) -> anyhow::Result<Exit> {
-    let target = args.service.target(environment)?;
-    let answered: OkResult = Client::connect(&target).await?.ask(method).await?;
-    print_done(&args.service, &answered, done)
+    let answered: OkResult = args.service.connect(environment).await?.ask(method).await?;
+    args.service.print_done(&answered, done)
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(super) async fn call(
             let entries: Vec<_> = offers.into_iter().map(|offer| entry(offer, updates_itself)).collect();
             read(&entries)
         }
-        Method::PluginMarketInstall => install(&market, request.params()?).await,
+        Method::PluginMarketInstall => install(plugins, &market, request.params()?).await,
         Method::PluginMarketRefresh => {
             let params: MarketRefreshRequest = request.params()?;
             sources(market.refresh(params.source.as_deref()).await.refused()?, wrote)
@@ -55,14 +55,24 @@ pub(super) async fn call(
     }
 }
 
-async fn install(market: &Market, params: MarketInstallRequest) -> Result<Answer, RpcError> {
+async fn install(plugins: &Plugins, market: &Market, params: MarketInstallRequest) -> Result<Answer, RpcError> {
     let plugin: Identity = identity(&params.plugin_id)
         .map_err(|_| not_in_market(format!("no source has the plugin {}", params.plugin_id)))?;
     let version = params.version.filter(|version| !version.is_empty());
     let version = version.map(|version| version.parse()).transpose();
     let version = version.map_err(|_| invalid("version", "version must be a semantic version"))?;
     let source = params.source.filter(|source| !source.is_empty());
-    wrote(&installed(&market.install(plugin, version, source).await.refused()?))
+    let mut done = market.install(plugin, version, source).await.refused()?;
+    if let Some(agreed) = params.agreed
+        && let Some(pending) = plugins.get(&done.identity).and_then(|summary| summary.pending)
+        && Some(pending.digest) == done.pending_consent
+        && !pending.has_other_author
+        && pending.added.iter().all(|asked| agreed.contains(&asked.to_string()))
+    {
+        plugins.consent(done.identity.clone(), pending.digest).await.refused()?;
+        done.pending_consent = None;
+    }
+    wrote(&installed(&done))
 }
 
 fn not_in_market(message: String) -> RpcError {

@@ -121,6 +121,10 @@ pub struct MarketInstallRequest {
     /// From which source; must be said if several have the plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The permissions that the user was shown and agrees to. The version runs at once if it asks for no others and its
+    /// author is the one of the version before; else it waits for consent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<Vec<String>>,
 }
 
 /// Params of `daemon.plugin.marketRefresh`: looks for news now.

@@ -315,6 +315,26 @@ pub struct TaskIdsParams {
     pub task_ids: Vec<String>,
 }
 
+/// Params of `agent.task.find`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindTasksParams {
+    /// Ids, or their first characters.
+    pub prefixes: Vec<String>,
+}
+
+/// Result of `agent.task.find`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundTasks {
+    /// The ids that begin so, at most [`FoundTasks::MAX_PER_PREFIX`] for each prefix.
+    pub task_ids: Vec<String>,
+}
+
+impl FoundTasks {
+    /// More than one tells that a prefix is ambiguous; the rest are examples for the user.
+    pub const MAX_PER_PREFIX: usize = 5;
+}
+
 /// Params of `daemon.task.delete`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteTaskParams {

@@ -22,8 +22,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
   svc market install acme@acme --expect 1.2.0 --yes
                                                    for scripts: fails if another version is there
 
-The newest version that fits is installed. --yes agrees to what it asks for, and to an author who
-is another one than before; without it, and where nobody can be asked, nothing is installed.";
+The newest version that this service can run is installed. --yes grants its permissions, also if its author is not that \
+of the installed version. Without --yes and without a terminal to ask on, nothing is installed.";
 
 #[derive(Debug, clap::Args)]
 pub struct InstallArgs {
@@ -33,7 +33,7 @@ pub struct InstallArgs {
     /// The source to install from
     #[arg(long)]
     source: Option<String>,
-    /// The version that is expected; another one is not installed
+    /// Install only if the newest version is this one
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub struct UpdateArgs {
 
 #[derive(Debug, clap::Args)]
 struct HowArgs {
-    /// Agree to what plugins ask for, without a question
+    /// Grant the permissions without asking
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
@@ -59,8 +59,7 @@ struct HowArgs {
 }
 
 pub(crate) async fn install(args: &InstallArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.how.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.how.service.connect(environment).await?;
     let mut entries: Vec<MarketEntryDto> = client.ask(Method::PluginMarketList).await?;
     entries.retain(|entry| args.source.as_ref().is_none_or(|source| entry.source == *source));
     let wanted = find(&entries, &args.plugins)?;
@@ -75,8 +74,7 @@ pub(crate) async fn install(args: &InstallArgs, environment: &Environment) -> an
 }
 
 pub(crate) async fn update(args: &UpdateArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let target = args.how.service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = args.how.service.connect(environment).await?;
     let mut entries: Vec<MarketEntryDto> = client.ask(Method::PluginMarketList).await?;
     entries.retain(|entry| entry.installed.is_some());
     let is_named = !args.plugins.is_empty();
@@ -121,14 +119,14 @@ fn find(entries: &[MarketEntryDto], given: &[String]) -> anyhow::Result<Vec<Mark
 }
 
 /// Installs several plugins in sequence.
-struct Installer<'c, 't> {
-    client: &'c mut Client<'t>,
+struct Installer<'c> {
+    client: &'c mut Client,
     how: &'c HowArgs,
     installed: Vec<InstalledPlugin>,
 }
 
-impl<'c, 't> Installer<'c, 't> {
-    fn new(client: &'c mut Client<'t>, how: &'c HowArgs) -> Self {
+impl<'c> Installer<'c> {
+    fn new(client: &'c mut Client, how: &'c HowArgs) -> Self {
         let installed = Vec::new();
         Self { client, how, installed }
     }
@@ -141,6 +139,7 @@ impl<'c, 't> Installer<'c, 't> {
             plugin_id: entry.plugin_id.clone(),
             version: Some(entry.version.clone()),
             source: Some(entry.source.clone()),
+            agreed: Some(entry.permissions.clone()),
         };
         let mut installed: InstalledPlugin = self.client.call(Method::PluginMarketInstall, &request).await?;
         self.print(format!("installed {} {}", installed.identity, installed.version))?;
@@ -151,7 +150,7 @@ impl<'c, 't> Installer<'c, 't> {
         Ok(())
     }
 
-    /// Grants the requested permissions if they are those that were shown; otherwise asks the user again.
+    /// Grants what the service did not grant at once, because it is more than was shown or the author is another one.
     async fn agree(&mut self, entry: &MarketEntryDto) -> anyhow::Result<bool> {
         let plugins: Vec<PluginDto> = self.client.ask(Method::PluginList).await?;
         let found = plugins.into_iter().find(|plugin| plugin.identity == entry.plugin_id);

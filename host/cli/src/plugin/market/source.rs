@@ -1,6 +1,6 @@
 //! `svc market sources`: the sources of a service's plugins.
 
-use command::{Exit, environment::Environment, print_json, print_lines};
+use command::{Exit, environment::Environment, print_lines};
 use protocol::{
     MarketRefreshRequest, MarketSourceAddRequest, MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, Method,
     OkResult,
@@ -8,19 +8,19 @@ use protocol::{
 
 use super::ask::confirm;
 use crate::{
-    service::{Client, ServiceArgs, print_done},
-    table::{Align, Table},
+    service::{Client, ServiceArgs},
+    table,
 };
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  svc market sources                               where plugins come from, and how that is
+  svc market sources                               all sources, and their state
   svc market sources add 'svc://market?url=https://plugins.example.org/&key=RW…'
   svc market sources remove example
-  svc market sources refresh                       ask for news now
+  svc market sources refresh                       look for news now
+  svc market sources add LINK --fingerprint '0123 4567 …'   for scripts
 
-A link comes from whoever maintains the source. Its fingerprint is shown before anything is added:
-compare it with what the maintainer tells elsewhere. Scripts give the fingerprint that they know:
-  svc market sources add LINK --fingerprint '0123 4567 …'";
+The maintainer of a source publishes its link. The fingerprint of its key is shown before it is added: compare it with \
+the one that the maintainer publishes elsewhere.";
 
 #[derive(Debug, clap::Args)]
 pub struct SourcesArgs {
@@ -32,24 +32,24 @@ pub struct SourcesArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum SourcesCommand {
-    /// List sources; so does no command at all
+    /// List sources (the default)
     #[command(visible_alias = "ls")]
     List,
     /// Add a source
     Add {
         /// Its link, `svc://market?url=…&key=…`
         link: String,
-        /// The fingerprint that the maintainer tells; without it, that of the link is shown and asked about
+        /// The fingerprint of its key, as published; without it, the fingerprint is shown for you to confirm
         #[arg(long, value_name = "DIGITS")]
         fingerprint: Option<String>,
     },
-    /// Forget a source that no plugin came from
+    /// Remove a source that no installed plugin came from
     #[command(visible_alias = "rm")]
     Remove {
         /// The source, as the list names it
         source: String,
     },
-    /// Ask sources for news now
+    /// Look for news now
     Refresh {
         /// The source; all of them if none is named
         source: Option<String>,
@@ -58,19 +58,18 @@ enum SourcesCommand {
 
 pub(crate) async fn run(args: &SourcesArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let service = &args.service;
-    let target = service.target(environment)?;
-    let mut client = Client::connect(&target).await?;
+    let mut client = service.connect(environment).await?;
     match &args.command {
         None | Some(SourcesCommand::List) => {
-            let sources = client.ask(Method::PluginMarketSourceList).await?;
-            print_result(service, sources)
+            let sources: Vec<MarketSourceDto> = client.ask(Method::PluginMarketSourceList).await?;
+            service.print(&sources, || lines(&sources))
         }
         Some(SourcesCommand::Refresh { source }) => {
             let source = source.clone();
-            let sources = client
+            let sources: Vec<MarketSourceDto> = client
                 .call(Method::PluginMarketRefresh, &MarketRefreshRequest { source })
                 .await?;
-            print_result(service, sources)
+            service.print(&sources, || lines(&sources))
         }
         Some(SourcesCommand::Add { link, fingerprint }) => add(service, link, fingerprint.clone(), &mut client).await,
         Some(SourcesCommand::Remove { source }) => {
@@ -78,7 +77,7 @@ pub(crate) async fn run(args: &SourcesArgs, environment: &Environment) -> anyhow
             let sentence = format!("forgot {source}");
             let params = MarketSourceParams { source };
             let answered: OkResult = client.call(Method::PluginMarketSourceRemove, &params).await?;
-            print_done(service, &answered, &sentence)
+            service.print_done(&answered, &sentence)
         }
     }
 }
@@ -87,7 +86,7 @@ async fn add(
     service: &ServiceArgs,
     link: &str,
     fingerprint: Option<String>,
-    client: &mut Client<'_>,
+    client: &mut Client,
 ) -> anyhow::Result<Exit> {
     let mut request = MarketSourceAddRequest {
         link: link.to_owned(),
@@ -109,32 +108,23 @@ async fn add(
     let added: MarketSourceAddResponse = client.call(Method::PluginMarketSourceAdd, &request).await?;
     let source = added.source.clone().unwrap_or_default();
     let sentence = format!("added {}: {}, {} plugins", source.id, source.name, source.plugins);
-    print_done(service, &added, &sentence)
+    service.print_done(&added, &sentence)
 }
 
-fn print_result(service: &ServiceArgs, sources: Vec<MarketSourceDto>) -> anyhow::Result<Exit> {
-    if service.json {
-        return print_json(&sources);
-    }
-    let mut table = Table::new([
-        ("SOURCE", Align::Left),
-        ("STATE", Align::Left),
-        ("PLUGINS", Align::Right),
-        ("URL", Align::Left),
-        ("FINGERPRINT", Align::Left),
-    ]);
-    for source in sources {
+fn lines(sources: &[MarketSourceDto]) -> Vec<String> {
+    let row = |source: &MarketSourceDto| {
         let state = match &source.error {
             Some(error) => format!("{}: {error}", source.status),
-            None => source.status,
+            None => source.status.clone(),
         };
-        table.push([
-            source.id,
+        [
+            source.id.clone(),
             state,
             source.plugins.to_string(),
-            source.url,
-            source.fingerprint,
-        ]);
-    }
-    print_lines(table.lines())
+            source.url.clone(),
+            source.fingerprint.clone(),
+        ]
+    };
+    let head = ["SOURCE", "STATE", ">PLUGINS", "URL", "FINGERPRINT"];
+    table::lines(head, sources.iter().map(row))
 }

@@ -1,23 +1,21 @@
 //! JSON lines of events, for scripts.
 
 use std::{
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     time::Duration,
 };
 
 use protocol::{DaemonEvent, EventBody, TaskDto, agent::AgentSnapshot};
 use serde::Serialize;
 
-use super::view::View;
+use super::{sink::Sink, view::View};
 use crate::service::{Observer, RemoteError};
 
 /// Writes events as received, and changes of the connection.
 #[derive(Debug)]
 pub(crate) struct Events<W: Write> {
-    out: BufWriter<W>,
+    out: Sink<W>,
     view: View,
-    /// The first write error; afterwards nothing is written.
-    failure: Option<io::Error>,
 }
 
 /// Lines about the connection, which are not events of the service.
@@ -36,17 +34,14 @@ enum Line<'a> {
 impl<W: Write> Events<W> {
     pub(crate) fn new(out: W, view: View) -> Self {
         Self {
-            out: BufWriter::new(out),
+            out: Sink::new(out),
             view,
-            failure: None,
         }
     }
 
     fn write(&mut self, line: &impl Serialize) {
-        if self.failure.is_none() {
-            let written = serde_json::to_writer(&mut self.out, line).map_err(io::Error::from);
-            self.failure = written.and_then(|()| self.out.write_all(b"\n")).err();
-        }
+        self.out
+            .line(&serde_json::to_vec(line).expect("events and tasks are JSON"));
     }
 }
 
@@ -100,10 +95,7 @@ impl<W: Write> Observer for Events<W> {
     fn look(&mut self) {}
 
     fn flush(&mut self) -> io::Result<()> {
-        match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => self.out.flush(),
-        }
+        self.out.flush()
     }
 
     fn is_done(&self) -> bool {
@@ -128,7 +120,7 @@ mod tests {
             events.event(&received, &DaemonEvent::read(&received).unwrap());
         }
         events.flush().unwrap();
-        let text = String::from_utf8(events.out.into_inner().unwrap()).unwrap();
+        let text = String::from_utf8(events.out.into_inner()).unwrap();
         let lines: Vec<_> = text.lines().collect();
         let expected = [
             r#"{"type":"snapshot","data":{"tasks":[]}}"#,

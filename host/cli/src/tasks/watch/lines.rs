@@ -2,14 +2,14 @@
 
 use std::{
     collections::HashMap,
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     time::Duration,
 };
 
 use command::terminal::printable;
 use protocol::{DaemonEvent, EventBody, TaskDto, TaskStatus, agent::AgentSnapshot};
 
-use super::view::View;
+use super::{sink::Sink, view::View};
 use crate::{
     service::{Observer, RemoteError},
     tasks::list::{figures, title},
@@ -20,27 +20,23 @@ const INTERVAL: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Lines<W: Write> {
-    out: BufWriter<W>,
+    out: Sink<W>,
     view: View,
     /// The last written status of each task.
     last_written: HashMap<String, TaskStatus>,
-    failure: Option<io::Error>,
 }
 
 impl<W: Write> Lines<W> {
     pub(crate) fn new(out: W, view: View) -> Self {
         Self {
-            out: BufWriter::new(out),
+            out: Sink::new(out),
             view,
             last_written: HashMap::new(),
-            failure: None,
         }
     }
 
     fn line(&mut self, line: &str) {
-        if self.failure.is_none() {
-            self.failure = writeln!(self.out, "{}", printable(line)).err();
-        }
+        self.out.line(printable(line).as_bytes());
     }
 
     /// Writes a line for each task whose status has changed.
@@ -110,10 +106,7 @@ impl<W: Write> Observer for Lines<W> {
                     .iter()
                     .filter(|id| self.last_written.remove(*id).is_some())
                 {
-                    let line = format!("{id} removed");
-                    if self.failure.is_none() {
-                        self.failure = writeln!(self.out, "{line}").err();
-                    }
+                    self.out.line(format!("{id} removed").as_bytes());
                 }
                 self.write_changes();
             }
@@ -142,10 +135,7 @@ impl<W: Write> Observer for Lines<W> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => self.out.flush(),
-        }
+        self.out.flush()
     }
 
     fn is_done(&self) -> bool {

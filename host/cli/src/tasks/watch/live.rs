@@ -7,13 +7,13 @@ use command::{
     terminal::{self, fit, printable},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use protocol::{DaemonEvent, EventBody, agent::AgentSnapshot};
+use protocol::{DaemonEvent, EventBody, TaskDto, agent::AgentSnapshot};
 
 use super::view::View;
 use crate::{
     ids::{self, Known},
     service::{Observer, RemoteError},
-    table::{Align, Table},
+    table,
     tasks::list::{figures, title},
 };
 
@@ -48,21 +48,14 @@ impl Live {
     fn text(&self, (columns, rows): (usize, usize)) -> String {
         let tasks = self.view.in_order();
         let shown_chars = Known::new("task", self.view.tasks.keys().cloned()).shown_chars();
-        let mut table = Table::new([
-            ("ID", Align::Left),
-            ("STATUS", Align::Left),
-            ("DONE", Align::Right),
-            ("SIZE", Align::Right),
-            ("RATE", Align::Right),
-            ("NAME", Align::Left),
-        ]);
         let room = rows.saturating_sub(OTHER_ROWS).max(1);
-        for task in tasks.iter().take(room) {
+        let row = |task: &&TaskDto| {
             let [status, done, size, rate] = figures(task, self.view.runs.get(&task.task_id));
             let id = ids::shorten(&task.task_id, shown_chars).to_owned();
-            table.push([id, status, done, size, rate, printable(&title(task)).into_owned()]);
-        }
-        let mut lines = table.lines();
+            [id, status, done, size, rate, printable(&title(task)).into_owned()]
+        };
+        let head = ["ID", "STATUS", ">DONE", ">SIZE", ">RATE", "NAME"];
+        let mut lines = table::lines(head, tasks.iter().take(room).map(row));
         let rate = self.view.runs.values().map(|run| run.download_bps).sum();
         let hidden = match tasks.len().saturating_sub(room) {
             0 => String::new(),
@@ -124,7 +117,7 @@ impl Observer for Live {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{DaemonSnapshot, TaskDto};
+    use protocol::DaemonSnapshot;
 
     use super::*;
 

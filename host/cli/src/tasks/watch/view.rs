@@ -111,18 +111,22 @@ mod tests {
         DaemonEvent::TaskChanged(Box::new(task(id, status)))
     }
 
-    #[test]
-    fn without_a_choice_what_is_unfinished_is_watched_and_what_moves_comes_first() {
-        let mut view = View::new(Vec::new());
-        let tasks = vec![
-            task("a", TaskStatus::Paused),
-            task("b", TaskStatus::Completed),
-            task("c", TaskStatus::Pending),
-        ];
+    fn replace(view: &mut View, tasks: Vec<TaskDto>) {
         view.replace(&DaemonSnapshot {
             tasks,
             ..DaemonSnapshot::default()
         });
+    }
+
+    #[test]
+    fn without_a_choice_what_is_unfinished_is_watched_and_what_moves_comes_first() {
+        let mut view = View::new(Vec::new());
+        let statuses = [
+            ("a", TaskStatus::Paused),
+            ("b", TaskStatus::Completed),
+            ("c", TaskStatus::Pending),
+        ];
+        replace(&mut view, statuses.map(|(id, status)| task(id, status)).into());
         let order = |view: &View| -> Vec<String> { view.in_order().iter().map(|task| task.task_id.clone()).collect() };
         assert_eq!(order(&view), ["c", "a"]);
         view.apply(&changed("d", TaskStatus::Downloading));
@@ -137,15 +141,8 @@ mod tests {
     fn a_choice_is_done_when_all_of_it_has_ended() {
         let mut view = View::new(vec!["a".into(), "b".into()]);
         assert!(!view.is_done());
-        let tasks = vec![
-            task("a", TaskStatus::Completed),
-            task("b", TaskStatus::Pending),
-            task("c", TaskStatus::Pending),
-        ];
-        view.replace(&DaemonSnapshot {
-            tasks,
-            ..DaemonSnapshot::default()
-        });
+        let tasks = vec![task("a", TaskStatus::Completed), task("b", TaskStatus::Pending)];
+        replace(&mut view, [tasks, vec![task("c", TaskStatus::Pending)]].concat());
         assert!(!view.is_done() && view.tasks.len() == 2);
         view.apply(&changed("b", TaskStatus::Error));
         assert!(view.is_done());
