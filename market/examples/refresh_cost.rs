@@ -1,6 +1,6 @@
 //! What a refresh costs: `cargo run --release --example refresh_cost -p market`. One process makes a source of 10,000
-//! versions, another one is its client, so that the figures of memory are the client's alone. With the name of a folder,
-//! the source is left there, once as it was and once with news, and its key is told.
+//! versions, another one is its client, so that the figures of memory are the client's alone. With the name of a
+//! folder, the source is left there, once as it was and once with news, and its key is told.
 
 use std::{
     collections::BTreeMap,
@@ -15,12 +15,12 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use market::{
-    Digest, Folder, Identity, Origin, PublicKey, Reading, Role, SourceState, VerifiedPackage,
+    Author, Digest, Entry, Folder, Identity, Origin, Plugin, PublicKey, Reading, Role, SourceState, VerifiedPackage,
     fetch::{self, Source},
     merge, path,
     record::{
-        self, AuthorRecord, EntryRecord, FileRecord, IndexRecord, KeyText, NumberRecord, PluginRecord,
-        RevocationsRecord, RoleRecord, RolesRecord, RootRecord, SPEC, SourceRecord, TimestampRecord,
+        self, FileRecord, IndexRecord, NumberRecord, RevocationsRecord, RoleRecord, RolesRecord, RootRecord, SPEC,
+        SourceRecord, TimestampRecord,
     },
     signature::{Compact, Purpose},
 };
@@ -88,13 +88,13 @@ fn publish(folder: &Path) -> Result<PublicKey, Failed> {
     Ok(key)
 }
 
-fn plugin(number: u32, key: PublicKey, versions: Vec<EntryRecord>) -> PluginRecord {
-    PluginRecord {
+fn plugin(number: u32, key: PublicKey, versions: Vec<Entry>) -> Plugin {
+    Plugin {
         name: format!("Plugin {number}"),
         description: "Downloads the files behind the links of a site, and lists what is in its folders.".to_owned(),
         homepage: Some(format!("https://plugin-{number}.example.org/")),
         tags: vec!["video".to_owned(), "files".to_owned()],
-        author: AuthorRecord {
+        author: Author {
             name: "An author".to_owned(),
             key,
             rotations: Vec::new(),
@@ -103,7 +103,7 @@ fn plugin(number: u32, key: PublicKey, versions: Vec<EntryRecord>) -> PluginReco
     }
 }
 
-fn entry(pair: &KeyPair, identity: &Identity, number: u32, now: Timestamp) -> Result<EntryRecord, Failed> {
+fn entry(pair: &KeyPair, identity: &Identity, number: u32, now: Timestamp) -> Result<Entry, Failed> {
     let version = Version::new(1, number.into(), 0);
     let bytes = package(identity, &version);
     let sha256 = Digest::of(&bytes);
@@ -115,7 +115,7 @@ fn entry(pair: &KeyPair, identity: &Identity, number: u32, now: Timestamp) -> Re
     let permissions = serde_json::json!({
         "hosts": ["https://api.example.org", "https://*.cdn.example.org"], "cookies": "jar", "storageKb": 256
     });
-    Ok(EntryRecord {
+    Ok(Entry {
         seq: number.into(),
         sha256,
         size: bytes.len() as u64,
@@ -155,13 +155,10 @@ fn write_source(
         fs::write(folder.join(path::document(role, seq)), body)?;
         let signature = sign(pair, body, Purpose::Document { role, seq, sha256 })?;
         fs::write(folder.join(path::signatures(role, seq)), signature)?;
-        let size = body.len() as u64;
-        Ok(FileRecord { seq, sha256, size })
+        Ok(FileRecord::of(seq, body))
     };
     let role = || RoleRecord {
-        keys: vec![KeyText(
-            pair.pk.to_base64().parse().expect("minisign writes its keys so"),
-        )],
+        keys: vec![pair.pk.to_base64().parse().expect("minisign writes its keys so")],
         threshold: 1,
     };
     let root = RootRecord {
@@ -169,7 +166,7 @@ fn write_source(
         seq: 1,
         expires,
         source: SourceRecord {
-            id: "measure".to_owned(),
+            id: "measure".parse().expect("it is an id"),
             name: "Measure".to_owned(),
         },
         roles: RolesRecord {

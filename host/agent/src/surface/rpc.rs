@@ -328,7 +328,7 @@ impl Connection {
                 self.key = changed.key_digest();
                 raw(&changed.status(listening))
             }
-            Method::PreferencesGet => raw(&vault.settings().preferences),
+            Method::PreferencesGet => raw(&settings.current().preferences),
             Method::PreferencesPatch => {
                 let patch: PreferencesPatch = request.params()?;
                 let changed = settings.change(move |now| Ok(now.preferring(patch)?)).await;
