@@ -48,7 +48,7 @@ pub(super) async fn call(app: App, tool: Tool, arguments: Map<String, Value>) ->
 }
 
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Failed> {
-    protocol::from_value(Value::Object(arguments)).map_err(|misfit| Failed(format!("invalid arguments: {misfit}")))
+    protocol::from_value(&Value::Object(arguments)).map_err(|misfit| Failed(format!("invalid arguments: {misfit}")))
 }
 
 async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Value, Failed> {
