@@ -142,7 +142,7 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
                 Method::QueueUpdate,
                 &params,
                 "changed queue",
-                &params.name,
+                &params.fields.name,
             )
             .await
         }
@@ -202,16 +202,9 @@ fn update(queue: QueueDto, name: Option<String>, fields: &FieldArgs) -> UpdateQu
         default_segments: queue.default_segments,
         default_user_agent: queue.default_user_agent,
     };
-    let next = fields.change(now);
     UpdateQueueParams {
         queue_id: queue.queue_id,
-        name: next.name,
-        speed_limit_kbps: next.speed_limit_kbps,
-        upload_limit_kbps: next.upload_limit_kbps,
-        max_concurrent: next.max_concurrent,
-        default_save_dir: next.default_save_dir,
-        default_segments: next.default_segments,
-        default_user_agent: next.default_user_agent,
+        fields: fields.change(now),
     }
 }
 
@@ -275,7 +268,7 @@ mod tests {
             segments: None,
             user_agent: None,
         };
-        let params = update(queue("main", "Default"), None, &fields);
+        let params = update(queue("main", "Default"), None, &fields).fields;
         assert_eq!((params.name.as_str(), params.speed_limit_kbps), ("Default", 7));
         assert_eq!((params.upload_limit_kbps, params.max_concurrent), (1, 3));
     }
