@@ -231,7 +231,7 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
         return Err(RpcError::internal("a request is an object"));
     };
     fields.extend(change);
-    let request: CreateTaskRequest = protocol::from_value(Value::Object(fields))
+    let request: CreateTaskRequest = protocol::from_value(&Value::Object(fields))
         .map_err(|misfit| RpcError::invalid_params(format!("change: {misfit}")))?;
     let mut after = spec(request, None)?;
     for url in &mut after.urls {

@@ -38,12 +38,12 @@ pub(crate) fn shown_text(text: String) -> String {
 }
 
 pub(crate) fn task(task: &Task) -> TaskDto {
-    let spec = task.spec();
+    let options = task.options();
     let failure = task.failure();
     TaskDto {
         task_id: task.id.to_string(),
         url: shown(task.url()),
-        mirrors: spec.urls.iter().skip(1).map(shown).collect(),
+        mirrors: task.urls()[1..].iter().map(shown).collect(),
         file_name: task.file_name(),
         save_dir: task.save_dir.display().to_string(),
         status: status(task.status()),
@@ -54,19 +54,19 @@ pub(crate) fn task(task: &Task) -> TaskDto {
             .map(|failure| failure.kind.code().to_owned())
             .unwrap_or_default(),
         created_at: seconds(task.created_at),
-        proxy_url: match &spec.proxy {
+        proxy_url: match &options.proxy {
             ProxyChoice::Settings => String::new(),
             ProxyChoice::Direct => "direct".to_owned(),
             // Printed without user and password.
             ProxyChoice::Through(url) => url.to_string(),
         },
         queue_id: task.queue.to_string(),
-        checksum: spec.checksum.map(|checksum| checksum.to_string()).unwrap_or_default(),
-        ignore_tls_errors: spec.ignore_tls_errors,
+        checksum: options.checksum.as_ref().map(ToString::to_string).unwrap_or_default(),
+        ignore_tls_errors: options.ignore_tls_errors,
         file_missing: task.file_missing,
         completed_at: task.completed_at.map(seconds).unwrap_or_default(),
-        referrer: spec.request.referrer,
-        created_by: spec.created_by.map(String::from).unwrap_or_default(),
+        referrer: options.request.referrer.clone(),
+        created_by: options.created_by.as_deref().unwrap_or_default().to_owned(),
         group_id: task.group.map(|group| group.to_string()).unwrap_or_default(),
         queue_order: task.queue_order,
         seed_ratio_limit_milli: INHERIT,

@@ -31,26 +31,26 @@ pub struct ServiceEventParams<E = EventBody> {
     pub epoch: String,
     /// One more than the event before it.
     pub sequence: u64,
-    /// What happened.
+    /// The event.
     pub event: ServiceEvent<E>,
 }
 
 /// An event and its sender.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServiceEvent<E = EventBody> {
-    /// Who.
+    /// The sender.
     pub service: Service,
-    /// What.
+    /// The event.
     pub event: E,
 }
 
 /// An event whose data is still text, so that it can be passed on as it is and new kinds do no harm.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EventBody {
-    /// Which kind.
+    /// The kind.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What belongs to it.
+    /// The data, as JSON.
     #[serde(default = "null")]
     pub data: Box<RawValue>,
 }
@@ -67,7 +67,7 @@ pub enum DaemonEvent {
     SnapshotReplaced(Box<DaemonSnapshot>),
     /// A task is new or changed.
     TaskChanged(Box<TaskDto>),
-    /// One call changed several tasks: all of them as they are now.
+    /// One call changed several tasks. Many tasks are split into several events.
     TasksSnapshot(TasksSnapshot),
     /// A task was deleted.
     TaskDeleted {
@@ -77,7 +77,7 @@ pub enum DaemonEvent {
     },
     /// Progress of a run.
     TaskRuntimeChanged(Box<TaskRuntimeDto>),
-    /// A task's history grew.
+    /// A new entry in a task's history.
     TaskActivityAdded(ActivityEntry),
     /// All queues.
     QueuesChanged(Vec<QueueDto>),
@@ -98,7 +98,7 @@ pub enum DaemonEvent {
     Unknown(String),
 }
 
-/// The tasks of one call, as they are after it.
+/// Tasks that one call changed, with their new state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TasksSnapshot {

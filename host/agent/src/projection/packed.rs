@@ -4,17 +4,12 @@
 //! after the other.
 
 use std::{
-    borrow::Cow,
     collections::HashMap,
-    fmt, str,
+    str,
     sync::{Arc, OnceLock},
 };
 
 use admission::json::string_end;
-use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
-};
 use serde_json::value::RawValue;
 
 /// Interned values per name. A member with more distinct values (an id, a URL) rarely repeats.
@@ -157,8 +152,8 @@ pub(crate) struct Packer {
     numbers: HashMap<Arc<str>, usize>,
     /// Number of interned values, by the name's number.
     values: HashMap<usize, usize>,
-    /// Buffer for the member that is being packed.
-    space: Vec<u8>,
+    /// The strings of the last object. The next one has most of them in the same places, which saves parsing them.
+    last: Vec<usize>,
 }
 
 impl Default for Packer {
@@ -167,7 +162,7 @@ impl Default for Packer {
             strings: Arc::new(StringTable::new()),
             numbers: HashMap::new(),
             values: HashMap::new(),
-            space: Vec::new(),
+            last: Vec::new(),
         };
         packer.add("", 0, true);
         packer
@@ -175,49 +170,59 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// Packs an object and visits its members. `json` must be an object.
+    /// Packs an object and visits its members. `json` must be an object without whitespace, as `serde_json` writes it.
     pub(crate) fn pack(
         &mut self,
         json: &str,
-        mut show: impl FnMut(&str, &RawValue) -> Result<(), serde_json::Error>,
+        mut show: impl FnMut(&str, &str) -> Result<(), serde_json::Error>,
     ) -> Result<Packed, serde_json::Error> {
-        let Members(members) = serde_json::from_str(json)?;
         let mut packed = Vec::with_capacity(json.len() / 4);
-        let mut space = std::mem::take(&mut self.space);
-        for (name, value) in members {
-            show(&name, value)?;
-            space.clear();
-            serde_json::to_writer(&mut space, &*name)?;
-            space.push(b':');
-            let name_bytes = space.len();
-            space.extend_from_slice(value.get().as_bytes());
-            let member = str::from_utf8(&space).expect("names and values are text");
-            self.put(member, name_bytes, &mut packed);
+        let mut rest = json.strip_prefix('{').ok_or_else(malformed)?;
+        let mut place = 0;
+        while rest != "}" {
+            let next = if place == 0 { Some(rest) } else { rest.strip_prefix(',') };
+            let text = next.ok_or_else(malformed)?;
+            let (name_bytes, bytes) = if let Some((number, string)) = self.expected(place, text) {
+                put_number(&mut packed, number);
+                (string.name_bytes, string.text.len())
+            } else {
+                let (name_bytes, bytes) = measure(text)?;
+                let number = self.put(&text[..bytes], name_bytes, &mut packed);
+                self.last.resize(self.last.len().max(place + 1), NO_NAME);
+                self.last[place] = number;
+                (name_bytes, bytes)
+            };
+            show(&text[1..name_bytes - 2], &text[name_bytes..bytes])?;
+            rest = &text[bytes..];
+            place += 1;
         }
-        self.space = space;
         Ok(Packed {
             bytes: packed.as_slice().into(),
             strings: Arc::clone(&self.strings),
         })
     }
 
-    fn put(&mut self, member: &str, name_bytes: usize, packed: &mut Vec<u8>) {
+    /// The string that the last object had in this place, if `text` begins with it.
+    fn expected(&self, place: usize, text: &str) -> Option<(usize, &Interned)> {
+        let number = *self.last.get(place)?;
+        let string = self.strings.get(number).filter(|string| !string.is_open)?;
+        let ends = text.strip_prefix(&*string.text)?.starts_with([',', '}']);
+        ends.then_some((number, string))
+    }
+
+    /// Packs a member; returns the number of its string.
+    fn put(&mut self, member: &str, name_bytes: usize, packed: &mut Vec<u8>) -> usize {
         let is_short = member.len() - name_bytes <= MAX_VALUE_BYTES;
-        if is_short && let Some(number) = self.numbers.get(member) {
-            return put_number(packed, *number);
+        let known = self.numbers.get(member).copied().filter(|_| is_short);
+        let name = known.unwrap_or_else(|| self.name(&member[..name_bytes]));
+        let shared = known.or_else(|| is_short.then(|| self.share(name, member, name_bytes)).flatten());
+        put_number(packed, shared.unwrap_or(name));
+        if shared.is_none() {
+            let own = if name == NO_NAME { member } else { &member[name_bytes..] };
+            put_number(packed, own.len());
+            packed.extend_from_slice(own.as_bytes());
         }
-        let number = self.name(&member[..name_bytes]);
-        if is_short && let Some(shared) = self.share(number, member, name_bytes) {
-            return put_number(packed, shared);
-        }
-        let own = if number == NO_NAME {
-            member
-        } else {
-            &member[name_bytes..]
-        };
-        put_number(packed, number);
-        put_number(packed, own.len());
-        packed.extend_from_slice(own.as_bytes());
+        shared.unwrap_or(name)
     }
 
     fn name(&mut self, name: &str) -> usize {
@@ -280,30 +285,20 @@ fn take_number(packed: &mut &[u8]) -> Option<usize> {
     Some(bytes.iter().rev().fold(0, add))
 }
 
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::with_capacity(map.size_hint().unwrap_or(40));
-                while let Some(member) = map.next_entry::<Cow<'_, str>, _>()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(InOrder)
+/// Bytes of the name with its colon, and of the whole member, at the beginning of `text`.
+fn measure(text: &str) -> Result<(usize, usize), serde_json::Error> {
+    let end = text.starts_with('"').then(|| string_end(text.as_bytes())).flatten();
+    let name_bytes = end.ok_or_else(malformed)? + 2;
+    if !text[name_bytes - 1..].starts_with(':') {
+        return Err(malformed());
     }
+    let mut values = serde_json::Deserializer::from_str(&text[name_bytes..]).into_iter::<&RawValue>();
+    values.next().ok_or_else(malformed)??;
+    Ok((name_bytes, name_bytes + values.byte_offset()))
+}
+
+fn malformed() -> serde_json::Error {
+    serde::de::Error::custom("a task is a JSON object without whitespace")
 }
 
 #[cfg(test)]
@@ -334,7 +329,22 @@ mod tests {
             let packed = pack(&mut packer, json).unwrap();
             assert_eq!(unpacked(&packed), json);
         }
-        assert!(pack(&mut packer, "[]").is_err() && pack(&mut packer, "{").is_err());
+        for bad in [
+            "[]",
+            "{",
+            "}",
+            "",
+            "{,}",
+            "{\"a\":1,}",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1",
+            "{\"a\":1]",
+            "{\"a\":1x}",
+            "{a:1}",
+        ] {
+            assert!(pack(&mut packer, bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

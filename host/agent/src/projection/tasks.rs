@@ -45,17 +45,16 @@ struct Index {
 
 impl Index {
     /// Parses a member of a task.
-    fn take(&mut self, name: &str, value: &RawValue) -> Result<(), serde_json::Error> {
-        let seconds =
-            |value: &RawValue| serde_json::from_str::<&str>(value.get()).map(|text| text.parse().unwrap_or(0));
+    fn take(&mut self, name: &str, value: &str) -> Result<(), serde_json::Error> {
+        let seconds = |value| serde_json::from_str::<&str>(value).map(|text| text.parse().unwrap_or(0));
         match name {
-            "taskId" => self.task_id = Some(serde_json::from_str(value.get())?),
-            "queueId" => self.queue_id = serde_json::from_str(value.get())?,
-            "groupId" => self.group_id = serde_json::from_str(value.get())?,
-            "status" => self.status = Some(serde_json::from_str(value.get())?),
+            "taskId" => self.task_id = Some(serde_json::from_str(value)?),
+            "queueId" => self.queue_id = serde_json::from_str(value)?,
+            "groupId" => self.group_id = serde_json::from_str(value)?,
+            "status" => self.status = Some(serde_json::from_str(value)?),
             "createdAt" => self.created_at = seconds(value)?,
             "completedAt" => self.completed_at = seconds(value)?,
-            "queueOrder" => self.queue_order = serde_json::from_str(value.get())?,
+            "queueOrder" => self.queue_order = serde_json::from_str(value)?,
             _ => {}
         }
         Ok(())

@@ -187,7 +187,7 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
                 Method::QueueUpdate,
                 &params,
                 "changed queue",
-                &params.name,
+                &params.fields.name,
             )
             .await
         }
@@ -297,16 +297,9 @@ fn update(queue: QueueDto, name: Option<String>, fields: &FieldArgs) -> UpdateQu
         default_segments: queue.default_segments,
         default_user_agent: queue.default_user_agent,
     };
-    let next = fields.change(now);
     UpdateQueueParams {
         queue_id: queue.queue_id,
-        name: next.name,
-        speed_limit_kbps: next.speed_limit_kbps,
-        upload_limit_kbps: next.upload_limit_kbps,
-        max_concurrent: next.max_concurrent,
-        default_save_dir: next.default_save_dir,
-        default_segments: next.default_segments,
-        default_user_agent: next.default_user_agent,
+        fields: fields.change(now),
     }
 }
 

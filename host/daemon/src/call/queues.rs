@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use engine::{Days, GroupId, GroupSpec, QueueId, QueueSpec, Schedule};
 use protocol::{
     BoostParams, CreateGroupResponse, CreateGroupTasksParams, ErrorCode, GroupDeleteParams, GroupIdParams, Method,
-    MoveTaskParams, QueueFields, QueueIdParams, ReorderParams, Request, RpcError, ScheduleParams, UpdateQueueParams,
+    MoveTaskParams, QueueFields, QueueIdParams, ReorderParams, Request, RpcError, ScheduleParams,
 };
 
 use crate::{
@@ -29,10 +29,7 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
             read(&queues.iter().map(|queue| view::queue(queue)).collect::<Vec<_>>())
         }
         Method::QueueCreate => finish(engine.queue_create(spec(request.params()?)?).await.map(drop)),
-        Method::QueueUpdate => {
-            let (queue, fields) = request.params::<UpdateQueueParams>()?.split();
-            finish(engine.queue_update(queue_id(&queue)?, spec(fields)?).await)
-        }
+        Method::QueueUpdate => finish(engine.queue_update(one(request)?, spec(request.params()?)?).await),
         Method::QueueDelete => finish(engine.queue_delete(one(request)?).await),
         Method::QueueStart => finish(engine.queue_start(one(request)?).await),
         Method::QueueStop => finish(engine.queue_stop(one(request)?).await),

@@ -19,7 +19,7 @@ use protocol::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    sync::{Semaphore, mpsc},
+    sync::{Semaphore, mpsc, oneshot},
     time::timeout,
 };
 use tokio_tungstenite::{
@@ -200,12 +200,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     async fn serve_calls(&mut self, outgoing: &mpsc::Sender<Outgoing>, stop: &CancellationToken) {
         let slow = Arc::new(Semaphore::new(SLOW_LANE));
         let mut calls = Calls::new();
+        // A set of futures yields to the runtime whenever it has polled as many as it has. With one call in flight that
+        // is every time, and each yield wakes another thread. So the set has one more, which is pending until the end.
+        let (open, ended) = oneshot::channel::<()>();
+        calls.push(ended.map(|_| None).boxed());
         loop {
-            let is_full = calls.len() >= MAX_IN_FLIGHT;
+            let is_full = calls.len() > MAX_IN_FLIGHT;
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                Some(done) = calls.next(), if !calls.is_empty() => {
+                Some(done) = calls.next() => {
                     let Some(done) = done else { continue };
                     if outgoing.send(done).await.is_err() {
                         break;
@@ -223,6 +227,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 },
             }
         }
+        drop(open);
         // Calls in flight still take effect; only their replies may be lost.
         while let Some(done) = calls.next().await {
             if let Some(done) = done {

@@ -30,8 +30,11 @@ use crate::{
 /// Engine events that are handled in a row before requests and timers have their turn.
 const MAX_ROUND: usize = 256;
 
-/// Events with this many tasks are encoded while they are sent; as text they would take about 200 KiB.
-const STREAM_FROM: usize = 256;
+/// The most tasks of one event. More are published as several events: a reader handles one while the next is encoded.
+const MAX_PUBLISHED: usize = 256;
+
+/// Events with this many tasks are encoded while they are sent; as text they would take about 100 KiB.
+const STREAM_FROM: usize = 128;
 
 /// Batches of this size write no history: it would be the same line that many times.
 const MAX_RECORDED: usize = 256;
@@ -276,16 +279,17 @@ impl Worker {
     }
 
     fn publish_tasks(&mut self, tasks: &Arc<[Arc<Task>]>) {
-        match &tasks[..] {
-            [] => return,
-            [task] => self.publish(&DaemonEvent::TaskChanged(Box::new(view::task(task)))),
-            _ if tasks.len() < STREAM_FROM => {
-                self.publish(&DaemonEvent::TasksSnapshot(TasksSnapshot {
-                    tasks: tasks.iter().map(|task| view::task(task)).collect(),
-                    deleted_task_ids: Vec::new(),
-                }));
+        for some in tasks.chunks(MAX_PUBLISHED) {
+            match some {
+                [task] => self.publish(&DaemonEvent::TaskChanged(Box::new(view::task(task)))),
+                _ if some.len() < STREAM_FROM => {
+                    self.publish(&DaemonEvent::TasksSnapshot(TasksSnapshot {
+                        tasks: some.iter().map(|task| view::task(task)).collect(),
+                        deleted_task_ids: Vec::new(),
+                    }));
+                }
+                _ => self.publish_streamed(some.into()),
             }
-            _ => self.publish_streamed(Arc::clone(tasks)),
         }
         let is_recorded = tasks.len() <= MAX_RECORDED;
         for task in tasks.iter() {

@@ -97,11 +97,11 @@ async fn a_write_is_answered_after_its_events() {
 }
 
 #[tokio::test]
-async fn a_batch_is_one_event_with_all_its_tasks() {
+async fn a_batch_is_told_of_in_order_and_in_few_events() {
     let world = World::new().await;
     let mut client = world.memory_client().await;
-    // Above the number from which on events are streamed, and below it.
-    for count in [300, 5] {
+    // Above the most tasks of one event, above the number from which on events are streamed, and below it.
+    for (count, events) in [(300, 2), (200, 1), (5, 1)] {
         let (_, _) = client.snapshot().await;
         client.events.clear();
         let tasks: Vec<_> = (0..count)
@@ -111,11 +111,20 @@ async fn a_batch_is_one_event_with_all_its_tasks() {
             .call(Method::TaskCreateMany, json!({"requests": tasks}))
             .await
             .unwrap();
-        let told = client.until("tasksSnapshot", |_| true).await;
-        assert_eq!(told["tasks"].as_array().unwrap().len(), count);
-        assert_eq!(told["deletedTaskIds"], json!([]));
+        let mut told = Vec::new();
+        for _ in 0..events {
+            let event = client.until("tasksSnapshot", |_| true).await;
+            assert_eq!(event["deletedTaskIds"], json!([]));
+            told.extend(
+                event["tasks"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|task| task["taskId"].clone()),
+            );
+        }
         let mut ids = made["taskIds"].as_array().unwrap().clone();
-        assert_eq!(ids.len(), count);
+        assert_eq!((ids.len(), &told), (count, &ids));
         ids.push(ids[0].clone());
         ids.push(json!("no-such-task"));
         let gone = client

@@ -3,7 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use transfer::{Checksum, Failure, FileName, Landing, SafeUrl, Stage};
@@ -277,6 +277,18 @@ impl Task {
         &self.asked.urls[0]
     }
 
+    /// All its URLs.
+    pub fn urls(&self) -> &[SafeUrl] {
+        &self.asked.urls
+    }
+
+    /// Its specification without what the task has as methods or fields of its own: URLs, name, segments, directory,
+    /// queue and group. Most tasks have none and share the defaults.
+    pub fn options(&self) -> &TaskSpec {
+        static DEFAULTS: LazyLock<TaskSpec> = LazyLock::new(TaskSpec::default);
+        self.asked.rare.as_deref().unwrap_or(&DEFAULTS)
+    }
+
     /// Behind which resolver its bytes are.
     pub fn resolution(&self) -> Option<&Resolution> {
         self.asked.resolution()
@@ -302,7 +314,6 @@ impl Task {
 
     /// Its specification, with the directory, queue and group that it has now.
     pub fn spec(&self) -> TaskSpec {
-        let rare = self.asked.rare.as_deref().cloned().unwrap_or_default();
         TaskSpec {
             urls: self.asked.urls.to_vec(),
             file_name: self.asked.file_name.clone(),
@@ -310,7 +321,7 @@ impl Task {
             save_dir: Some(self.save_dir.to_path_buf()),
             queue: Some(self.queue),
             group: self.group,
-            ..rare
+            ..self.options().clone()
         }
     }
 

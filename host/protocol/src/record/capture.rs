@@ -7,38 +7,38 @@ use utoipa::ToSchema;
 
 use crate::record::task::RequestBody;
 
-/// A download as a browser hands it over. Only `url` must be there; `null` is as good as nothing.
+/// A download that a browser submits. Only `url` is required; `null` counts as missing.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DownloadRequest {
-    /// The source, or several with a line each.
+    /// The URL, or several separated by line breaks.
     #[serde(deserialize_with = "or_default")]
     #[schema(required, example = "https://example.com/file.zip")]
     pub url: String,
-    /// The file's name; empty takes it from the server or the URL.
+    /// The file name; empty: the server's, else the URL's.
     #[serde(deserialize_with = "or_default")]
     pub filename: String,
-    /// The directory; empty is the default one.
+    /// The directory; empty: the default one.
     #[serde(deserialize_with = "or_default")]
     pub save_dir: String,
-    /// The page that it was found on.
+    /// The URL of the page that contains the link.
     #[serde(deserialize_with = "or_default")]
     pub referrer: String,
-    /// A `Cookie` value.
+    /// The `Cookie` header.
     #[serde(deserialize_with = "or_default")]
     pub cookies: String,
-    /// The headers that the browser sent or would send.
+    /// The headers of the browser's request.
     pub headers: Option<BTreeMap<String, String>>,
-    /// What the browser knows of its size, to be shown; -1 is unknown. What the server says is what counts.
+    /// The size according to the browser, for display only; -1: unknown.
     #[serde(deserialize_with = "size")]
     pub file_size: Option<i64>,
-    /// What the browser knows of its type.
+    /// The media type according to the browser.
     pub mime_type: Option<String>,
-    /// The method; none is GET.
+    /// The HTTP method; `null`: GET.
     pub method: Option<String>,
-    /// The body of the request.
+    /// The body of the HTTP request.
     pub body: Option<RequestBody>,
-    /// A separate audio track.
+    /// The URL of a separate audio track.
     pub audio_url: Option<String>,
 }
 
@@ -63,20 +63,20 @@ impl fmt::Debug for DownloadRequest {
 pub struct CaptureSubmitParams {
     /// The download.
     pub request: DownloadRequest,
-    /// Whether to make the task without asking; none is as the user set it.
+    /// Whether to create the task without asking the user; `null`: as in the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<bool>,
 }
 
-/// What became of a download that was handed over.
+/// The outcome of a submitted download.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CaptureResult {
-    /// It is these tasks now.
+    /// These tasks were created.
     TaskIds(Vec<String>),
-    /// It waits for its user's word under these names.
+    /// The user is asked; these are the ids of the pending captures.
     TransactionIds(Vec<String>),
-    /// Handing over is switched off.
+    /// Captures are disabled in the settings.
     Ignored(bool),
 }
 
@@ -84,11 +84,11 @@ pub enum CaptureResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaptureResolveParams {
-    /// Which download.
+    /// The id of the pending capture.
     pub transaction_id: String,
-    /// Whether it is wanted.
+    /// Whether the user accepts the download.
     pub accepted: bool,
-    /// What the user changed: where it goes, its name, which of its URLs. What is empty stays as it was.
+    /// The user's changes to directory, file name and selected URLs. Empty fields change nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<DownloadRequest>,
 }
@@ -97,43 +97,43 @@ pub struct CaptureResolveParams {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaptureResolved {
-    /// Whether it is a task now.
+    /// Whether a task was created.
     #[serde(default)]
     pub accepted: bool,
-    /// The task, or the first of several.
+    /// The id of the task, or of the first of several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// All of them.
+    /// The ids of all created tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub task_ids: Vec<String>,
 }
 
-/// A download that waits for its user's word. No value of a cookie or header is in it.
+/// A download that waits for the user's decision. Contains no values of cookies and headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PendingCaptureDto {
-    /// Its name.
+    /// The id of the pending capture.
     pub transaction_id: String,
-    /// Its URLs, a line each.
+    /// The URLs, separated by line breaks.
     pub url: String,
-    /// The name that the browser would give its file.
+    /// The file name that the browser suggests.
     pub file_name: String,
-    /// When it was handed over: Unix milliseconds.
+    /// The time of submission in Unix milliseconds.
     pub created_at_unix_ms: u64,
-    /// What the browser knows of its size; 0 is unknown.
+    /// The size according to the browser; 0: unknown.
     pub file_size: u64,
-    /// The page that it was found on.
+    /// The URL of the page that contains the link.
     pub referrer: String,
-    /// Where it would go; empty is the default directory.
+    /// The directory; empty: the default one.
     pub save_dir: String,
-    /// Whether it came with cookies.
+    /// Whether it was submitted with cookies.
     pub has_cookies: bool,
-    /// The names of the headers that it came with.
+    /// The names of the submitted headers.
     pub header_names: Vec<String>,
-    /// The method; empty is GET.
+    /// The HTTP method; empty: GET.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub method: String,
-    /// The beginning of the request's body, as text; empty is none.
+    /// The beginning of the request's body as text; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
 }

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// All keys and their values.
+/// The settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigSnapshot {
-    /// Grows with every change.
+    /// Increases with every change.
     pub revision: u64,
-    /// The values. A stored password shows as `***`.
+    /// The values by key. A saved password is shown as `***`.
     pub values: BTreeMap<String, String>,
 }
 
-/// Params of `daemon.config.patch`: all of it or nothing.
+/// Params of `daemon.config.patch`. All keys are changed, or none if one is invalid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigPatch {
     /// The revision that the change is based on.
     pub expected_revision: u64,
-    /// The keys that change. A password of `***` stays as it is.
+    /// The new values by key. A password of `***` is not changed.
     #[serde(default)]
     pub values: BTreeMap<String, String>,
     /// The keys that go back to their defaults.
@@ -37,7 +37,7 @@ pub struct ProxyTestParams {
     pub host: String,
     /// The port, as text.
     pub port: String,
-    /// The user; empty is none.
+    /// The user name; empty: none.
     pub username: String,
     /// The password.
     pub password: String,
@@ -47,7 +47,7 @@ pub struct ProxyTestParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProxyTestResult {
-    /// How long the proxy took.
+    /// Milliseconds until the proxy's response.
     pub latency_ms: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct ProxyTestResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnPolicyResult {
-    /// Hosts whose limit of connections was learned.
+    /// Number of hosts whose limit of connections was learned.
     pub domain_count: u64,
 }
 
@@ -63,7 +63,7 @@ pub struct ConnPolicyResult {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemProxyResult {
-    /// Whether the system names one.
+    /// Whether the system has a proxy configured.
     pub detected: bool,
     /// `http`, `https`, `socks4` or `socks5`.
     pub proxy_type: String,
@@ -71,6 +71,6 @@ pub struct SystemProxyResult {
     pub host: String,
     /// The port, as text.
     pub port: String,
-    /// Hosts to reach directly.
+    /// Hosts that are connected to directly.
     pub no_list: String,
 }

@@ -10,15 +10,15 @@ use crate::{record::plugin::GroupItemDto, record::task::CreateTaskRequest};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GroupDto {
-    /// Its id.
+    /// The group's id.
     pub group_id: String,
-    /// Its name.
+    /// The group's name.
     pub name: String,
-    /// Where its tasks came from.
+    /// The URL that its tasks were created from.
     pub source_url: String,
-    /// Where its tasks go.
+    /// The directory of its tasks.
     pub save_dir: String,
-    /// When it was made: Unix seconds.
+    /// The time of creation in Unix seconds.
     pub created_at: String,
 }
 
@@ -26,31 +26,31 @@ pub struct GroupDto {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CreateGroupRequest {
-    /// What the preview was made of.
+    /// The URL of the preview.
     pub source_url: String,
     /// The group's name.
     pub group_name: String,
-    /// Where its tasks go.
+    /// The directory of its tasks.
     pub save_dir: String,
     /// The queue of its tasks.
     pub queue_id: String,
     /// Segments of its tasks.
     pub segments: i64,
-    /// A `Cookie` value.
+    /// The `Cookie` header.
     pub cookies: String,
-    /// The `Referer`.
+    /// The `Referer` header.
     pub referrer: String,
-    /// The `User-Agent`.
+    /// The `User-Agent` header.
     pub user_agent: String,
     /// The proxy.
     pub proxy_url: String,
     /// Extra request headers.
     pub extra_headers: BTreeMap<String, String>,
-    /// Accept any certificate.
+    /// Accept any TLS certificate.
     pub ignore_tls_errors: bool,
-    /// Stored paused.
+    /// Create the tasks paused.
     pub start_paused: bool,
-    /// The chosen items; not empty.
+    /// The selected items; at least one.
     #[schema(required)]
     pub items: Vec<GroupItemDto>,
 }
@@ -72,12 +72,12 @@ pub struct CreateGroupResponse {
 pub struct CreateGroupTasksParams {
     /// The group's name.
     pub group_name: String,
-    /// Where its tasks came from.
+    /// The URL that its tasks were created from.
     #[serde(default)]
     pub source_url: String,
-    /// Where its tasks go that name no directory.
+    /// The directory of tasks without a directory of their own.
     #[serde(default)]
     pub save_dir: String,
-    /// Its tasks; not empty.
+    /// The tasks; at least one.
     pub requests: Vec<CreateTaskRequest>,
 }

@@ -3,108 +3,108 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A plugin that a source offers: the newest version that can be installed here, else the newest that there is.
+/// A plugin offered by a market source: the newest version that this host can install, else the newest one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MarketEntryDto {
     /// `name@author`.
     pub plugin_id: String,
-    /// Which version.
+    /// The version.
     pub version: String,
-    /// Its number at the source; 0 if it came with the service.
+    /// The sequence number of the version at the source; 0 for bundled plugins.
     pub sequence: u64,
-    /// `sha256:` and the digest of its package.
+    /// The digest of the package, as `sha256:hex`.
     pub content_hash: String,
-    /// The oldest host that it runs on; empty if any will do.
+    /// The minimum version of the host; empty: any.
     pub min_app_version: String,
-    /// Its name for people.
+    /// The display name.
     pub name: String,
-    /// What it does.
+    /// The description.
     pub description: String,
-    /// Who made it.
+    /// The author's name.
     pub author: String,
-    /// Where more is to be read.
+    /// The URL of the home page.
     pub homepage: String,
-    /// Where its package is: paths of the source, or https URLs.
+    /// Locations of the package: paths relative to the source, or https URLs.
     pub mirrors: Vec<String>,
-    /// When it was added, as RFC 3339; empty if it came with the service.
+    /// The time of publication (RFC 3339); empty for bundled plugins.
     pub publish_time: String,
-    /// Why nobody shall install it any more; empty if it can be installed.
+    /// Why this version was withdrawn; empty if it can be installed.
     pub yanked: String,
-    /// Words to find it by.
+    /// Search keywords.
     pub tags: Vec<String>,
-    /// What it asks for.
+    /// The permissions that it requests.
     pub permissions: Vec<String>,
-    /// Which source offers it: `bundled` is the service itself.
+    /// The id of the source; `bundled` for plugins that are part of the service.
     pub source: String,
-    /// The fingerprint of the key that its author signs with; none if it came with the service.
+    /// The fingerprint of the author's signing key; `null` for bundled plugins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
-    /// What is installed of it.
+    /// The installed version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed: Option<MarketInstalledDto>,
-    /// Whether this version would replace the installed one, perhaps once the user agrees to what it asks for.
+    /// Whether this version is an update of the installed one. It may need the user's consent to new permissions.
     pub update_available: bool,
-    /// When it replaces the installed one by itself, in milliseconds since the Unix epoch, unless it asks for more.
+    /// The time of the automatic update in Unix milliseconds. Updates that request more permissions are not automatic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updates_at_ms: Option<i64>,
-    /// Whether newer news may be kept from us: nothing is installed then.
+    /// Whether the index has expired, so that newer entries may be missing. Nothing is installed from it then.
     pub stale: bool,
-    /// That the installed version, or else this one, is revoked.
+    /// The revocation of the installed version, or of this one if none is installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<RevocationDto>,
 }
 
-/// What is installed of a plugin that the market has.
+/// The installed version of a plugin of the market.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MarketInstalledDto {
-    /// The version that runs, or that waits for consent if none runs.
+    /// The active version, or the one that waits for consent if none is active.
     pub version: String,
-    /// Whether it is only replaced when the user says so.
+    /// Whether automatic updates are off for this plugin.
     pub pinned: bool,
 }
 
-/// A version must not be used any more.
+/// The revocation of a version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RevocationDto {
-    /// `deprecated`: something better is there; `vulnerable`: it is not installed any more; `malicious`: it does not run.
+    /// `deprecated`: there is a replacement; `vulnerable`: cannot be installed; `malicious`: is not run.
     pub level: String,
-    /// Why, for people.
+    /// The reason, as text for users.
     pub reason: String,
 }
 
-/// Where plugins come from.
+/// A market source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MarketSourceDto {
-    /// What it calls itself, for ever; `bundled` is the service itself.
+    /// The permanent id of the source; `bundled` for the plugins that are part of the service.
     pub id: String,
-    /// Its name for people.
+    /// The display name.
     pub name: String,
-    /// Where it is, without a login; empty if it came with the service.
+    /// The URL without user name and password; empty for bundled plugins.
     pub url: String,
-    /// The fingerprint of the key with which it was added; empty if it came with the service.
+    /// The fingerprint of the key that the user accepted; empty for bundled plugins.
     pub fingerprint: String,
-    /// `fresh`; `failing`: the last refresh failed, and what is known still counts; `stale`: it counts no more, nothing is
-    /// installed or updated from it.
+    /// `fresh`; `failing`: the last refresh failed, the index is still valid; `stale`: the index has expired, and
+    /// nothing is installed or updated from it.
     pub status: String,
-    /// How many plugins it offers.
+    /// The number of plugins.
     pub plugins: u32,
-    /// When it was added, in milliseconds since the Unix epoch.
+    /// The time when the user added it, in Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added_at_ms: Option<i64>,
-    /// When it was last believed.
+    /// The time of the last successful refresh in Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refreshed_at_ms: Option<i64>,
-    /// Until when what is known counts.
+    /// The expiry of the index in Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_until_ms: Option<i64>,
-    /// Why the last refresh failed, for people.
+    /// Why the last refresh failed, as text for users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The same for programs: `marketUnreachable`, `marketIndexInvalid` or `marketIndexRollback`.
+    /// The code of that failure: `marketUnreachable`, `marketIndexInvalid` or `marketIndexRollback`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_reason: Option<String>,
 }
@@ -115,10 +115,10 @@ pub struct MarketSourceDto {
 pub struct MarketInstallRequest {
     /// `name@author`.
     pub plugin_id: String,
-    /// The version that the user was shown; another one is not installed.
+    /// The version to install; the call fails if the source offers another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// From which source; must be said if several have the plugin.
+    /// The id of the source; required if several offer the plugin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The permissions that the user was shown and agrees to. The version runs at once if it asks for no others and its
@@ -127,35 +127,35 @@ pub struct MarketInstallRequest {
     pub agreed: Option<Vec<String>>,
 }
 
-/// Params of `daemon.plugin.marketRefresh`: looks for news now.
+/// Params of `daemon.plugin.marketRefresh`: fetches the indexes now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MarketRefreshRequest {
-    /// At which source; at all of them if none is named.
+    /// The id of the source; `null`: all sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// Params of `daemon.plugin.marketSourceAdd`. Without the fingerprint nothing is added and the answer shows it.
+/// Params of `daemon.plugin.marketSourceAdd`. Without the fingerprint nothing is added; the answer contains it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MarketSourceAddRequest {
     /// `svc://market?url=…&key=…`.
     pub link: String,
-    /// The fingerprint that the user was shown and believes.
+    /// The fingerprint that the user has confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
 
-/// What a link to a source says, and the source once it is added.
+/// The content of a link to a market source, and the source once it was added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MarketSourceAddResponse {
-    /// Where the source is, without a login.
+    /// The URL of the source, without user name and password.
     pub url: String,
-    /// The fingerprint of its key, for the user to compare with what the source's maintainer tells.
+    /// The fingerprint of its key. Users compare it with the one that the maintainer publishes.
     pub fingerprint: String,
-    /// The source; none while the user has not said that the fingerprint is right.
+    /// The source; `null` if the call had no fingerprint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<MarketSourceDto>,
 }
@@ -163,7 +163,7 @@ pub struct MarketSourceAddResponse {
 /// Params of `daemon.plugin.marketSourceRemove`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarketSourceParams {
-    /// Which source.
+    /// The id of the source.
     pub source: String,
 }
 
@@ -172,13 +172,13 @@ pub struct MarketSourceParams {
 pub struct SetPluginPinnedParams {
     /// `name@author`.
     pub identity: String,
-    /// Whether it is only replaced when the user says so.
+    /// Whether automatic updates are off for this plugin.
     pub pinned: bool,
 }
 
-/// Whether a plugin is only replaced when the user says so.
+/// The body of a request to switch automatic updates of a plugin off or on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SetPluginPinnedRequest {
-    /// Whether.
+    /// Whether automatic updates are off.
     pub pinned: bool,
 }

@@ -7,90 +7,90 @@ use utoipa::ToSchema;
 
 use crate::RevocationDto;
 
-/// Why a plugin is not called although it is installed.
+/// Why an installed plugin is disabled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DisabledReason {
-    /// It is called, or waits for consent.
+    /// It is enabled, or waits for consent.
     #[default]
     None,
-    /// The user switched it off.
+    /// The user disabled it.
     Manual,
-    /// It failed too often.
+    /// It failed too often in a row.
     CircuitBreaker,
-    /// Its source says that it is malicious.
+    /// Its market source revoked it as malicious.
     Revoked,
 }
 
-/// A plugin as clients see it. No field can hold a credential.
+/// An installed plugin. Contains no credentials.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(clippy::struct_excessive_bools, reason = "they are the wire's")]
 pub struct PluginDto {
     /// `name@author`.
     pub identity: String,
-    /// Its name for people.
+    /// The display name.
     pub name: String,
-    /// Its version; empty if nothing of it could be read.
+    /// The version; empty if the manifest could not be read.
     pub version: String,
-    /// What it does.
+    /// The description.
     pub description: String,
-    /// Where more is to be read.
+    /// The URL of the home page.
     pub homepage: String,
-    /// Whether it is called.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// Whether it runs from its author's folder.
+    /// Whether it is loaded from a development folder.
     pub dev_mode: bool,
     /// `None`, `Manual`, `CircuitBreaker` after too many faults, or `Revoked`.
     #[schema(value_type = String, default = "")]
     pub disabled_reason: DisabledReason,
-    /// What can be set.
+    /// The definitions of its settings.
     pub settings: Vec<SettingFieldDto>,
-    /// What is set, defaults included, secrets excluded.
+    /// The values of its settings, with defaults and without secrets.
     pub settings_values: BTreeMap<String, String>,
-    /// What its code can do, as its imports show.
+    /// Its permissions, derived from the imports of its code.
     pub permissions: Vec<String>,
-    /// Hosts that it can do without, and what the user chose about each.
+    /// Optional hosts, with the user's choice for each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub optional_hosts: Vec<OptionalHostDto>,
-    /// Whether one can log in through it.
+    /// Whether it supports logging in to its site.
     pub auth_supported: bool,
-    /// Feeds that it can read.
+    /// The feed formats that it reads.
     pub subscription_provider_ids: Vec<String>,
     /// `Loaded`; `Loading`, after which it is `Loaded` or `Failed`; `PendingConsent`; or `Revoked`.
     pub load_status: String,
-    /// Why it is not loaded.
+    /// Why loading failed.
     pub load_error: String,
-    /// SHA-256 of the code that runs, in hexadecimal; empty if none does.
+    /// SHA-256 of the active code in hexadecimal; empty if none is active.
     pub code_digest: String,
-    /// Why the present state of its author's folder does not run; what ran before goes on.
+    /// Why the current content of the development folder could not be loaded. The previous version stays active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dev_error: Option<DevErrorDto>,
     /// A version that waits for consent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<PendingVersionDto>,
-    /// What it is for: `resolver`, `preview`, …
+    /// Its roles: `resolver`, `preview`, …
     pub capabilities: Vec<String>,
-    /// `file`, `development`, `bundled`, or the market source it came from.
+    /// Its origin: `file`, `development`, `bundled`, or the id of a market source.
     pub source: String,
-    /// The fingerprint of the key of the author who signed it.
+    /// The fingerprint of the author's signing key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
-    /// Whether it is only replaced when the user says so.
+    /// Whether automatic updates are off for this plugin.
     pub pinned: bool,
-    /// The version that can be gone back to.
+    /// The previous version, if a rollback is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_version: Option<String>,
-    /// That its market warns of the version that runs, or has stopped it.
+    /// The revocation of the active version, if its market source revoked it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<RevocationDto>,
 }
 
-/// A host that a plugin can do without.
+/// An optional host of a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OptionalHostDto {
-    /// Which: `https://name` or `https://*.name`.
+    /// The host: `https://name` or `https://*.name`.
     pub host: String,
-    /// `always` or `never`; empty while nothing is chosen, which is as `never`.
+    /// `always` or `never`; empty before the user has chosen, with the effect of `never`.
     pub choice: String,
 }
 
@@ -99,120 +99,120 @@ pub struct OptionalHostDto {
 pub struct ChoosePluginHostParams {
     /// `name@author`.
     pub identity: String,
-    /// The host, as the plugin asks for it.
+    /// The host, as in the manifest.
     pub host: String,
     /// `once`, `always` or `never`.
     pub choice: String,
 }
 
-/// Whether a plugin may reach a host that it can do without.
+/// The user's choice about an optional host of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChoosePluginHostRequest {
-    /// The host, as the plugin asks for it.
+    /// The host, as in the manifest.
     pub host: String,
-    /// `once`, for its next call; `always`; or `never`.
+    /// `once` (for its next call), `always` or `never`.
     pub choice: String,
 }
 
 /// Params of `daemon.plugin.installFile`: a ZIP on the service's own machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstallPluginFileParams {
-    /// The file; absolute.
+    /// The absolute path of the file.
     pub path: String,
 }
 
-/// What a plugin did since the service started, as far as it is kept; the oldest first.
+/// The journal of a plugin since the start of the service, oldest entries first. Its length is limited.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PluginJournalDto {
-    /// What happened to it, its calls among that.
+    /// Events and calls.
     pub events: Vec<PluginEventDto>,
-    /// What it wrote.
+    /// Log lines.
     pub lines: Vec<PluginLineDto>,
-    /// The requests that it sent.
+    /// Requests that it sent.
     pub requests: Vec<PluginRequestDto>,
 }
 
-/// Something that happened to a plugin.
+/// An event in the journal of a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginEventDto {
-    /// When, in milliseconds since the Unix epoch.
+    /// The time in Unix milliseconds.
     pub at_ms: i64,
     /// `installed`, `loaded`, `called`, `denied`, …
     pub event: String,
-    /// More of it, for people.
+    /// Details, as text for users.
     pub detail: String,
-    /// What a call took, if it is one.
+    /// The cost of a call; `null` for other events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<PluginCallDto>,
 }
 
-/// What a call of a plugin took.
+/// The cost of a call of a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginCallDto {
-    /// Names the call in lines and requests.
+    /// The number of the call in log lines and requests.
     pub id: u64,
     /// `resolve`, `more`, `linkFor` or `preview`.
     pub action: String,
     /// `ok`, or the code of its failure.
     pub code: String,
-    /// Until its instance was there.
+    /// Time to create the instance.
     pub instantiate_micros: u64,
-    /// How long it computed.
+    /// Processor time.
     pub cpu_ms: u64,
-    /// From start to end.
+    /// Total time.
     pub wall_ms: u64,
     /// Requests that it sent.
     pub requests: u32,
-    /// Bytes that came in.
+    /// Bytes received.
     pub received_bytes: u64,
-    /// The most memory it had.
+    /// Peak memory.
     pub peak_memory_bytes: u64,
-    /// Lines that were too many to be kept.
+    /// Log lines that were dropped because there were too many.
     pub lost_lines: u32,
 }
 
-/// A line that a plugin wrote.
+/// A log line of a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginLineDto {
-    /// When, in milliseconds since the Unix epoch.
+    /// The time in Unix milliseconds.
     pub at_ms: i64,
-    /// In which call.
+    /// The number of the call.
     pub call: u64,
     /// `trace`, `debug`, `info`, `warn` or `error`.
     pub level: String,
-    /// What, with control characters escaped.
+    /// The message, with control characters escaped.
     pub text: String,
 }
 
-/// A request that a plugin sent: neither query nor fields nor body are told.
+/// A request that a plugin sent, without query, headers and body.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginRequestDto {
-    /// When the answer was there, in milliseconds since the Unix epoch.
+    /// The time of the response in Unix milliseconds.
     pub at_ms: i64,
-    /// In which call.
+    /// The number of the call.
     pub call: u64,
     /// The method.
     pub method: String,
-    /// Scheme, host and path.
+    /// The URL's scheme, host and path.
     pub address: String,
-    /// The status of the answer; none if there was no answer.
+    /// The status of the response; `null` without one.
     pub status: Option<u16>,
-    /// Bytes of the answer.
+    /// Bytes of the response.
     pub received_bytes: u64,
-    /// How long it took.
+    /// Duration of the request.
     pub elapsed_ms: u64,
 }
 
-/// Where loading an author's folder failed.
+/// Why a development folder could not be loaded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DevErrorDto {
-    /// The step.
+    /// The step that failed.
     pub step: String,
-    /// What is wrong.
+    /// The reason, as text for users.
     pub message: String,
 }
 
@@ -220,51 +220,51 @@ pub struct DevErrorDto {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingVersionDto {
-    /// Which one.
+    /// The version.
     pub version: String,
-    /// What it could do that is not allowed yet.
+    /// The permissions that the user has not granted yet.
     pub added: Vec<String>,
-    /// The fingerprint of the key of the author who signed it.
+    /// The fingerprint of the author's signing key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
-    /// Whether it may be another author's than the version that runs. Who agrees gives this author what was given to that
-    /// one, secrets among it.
+    /// Whether it may be by another author than the active version. With the consent, the new author gets all grants
+    /// and secrets of the plugin.
     #[serde(default)]
     pub author_changed: bool,
-    /// The author's folder that the plugin is to run from, whatever will be in it. Who agrees gives it what was given to the
-    /// plugin until now, secrets among it, and all that it will ask for.
+    /// The development folder to load the plugin from. With the consent, any future content of the folder gets all
+    /// grants and secrets of the plugin, and every permission that it will request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// Names all of that, for the consent.
+    /// The digest of all of these; the consent must repeat it.
     pub digest: String,
 }
 
-/// A value that can be set.
+/// The definition of a setting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SettingFieldDto {
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// Its name for people.
+    /// The display name.
     pub title: String,
-    /// What it does.
+    /// The description.
     pub description: String,
     /// `string`, `number` or `boolean`.
     #[serde(rename = "type")]
     pub value_type: String,
     /// `text`, `password`, `textarea`, `select`, `toggle`, `number` or `folder`.
     pub widget: String,
-    /// The values to choose from.
+    /// The choices of a `select`.
     pub options: Vec<SettingOptionDto>,
-    /// The value while none is set.
+    /// The default value.
     pub default: Option<String>,
-    /// Whether it needs a value.
+    /// Whether a value is required.
     pub required: bool,
-    /// The least number.
+    /// The minimum of a number.
     pub min: Option<f64>,
-    /// The largest number.
+    /// The maximum of a number.
     pub max: Option<f64>,
-    /// What a text must match.
+    /// The regular expression that a text must match.
     pub pattern: Option<String>,
     /// Not used; clients expect it.
     pub helper_script: Option<String>,
@@ -272,33 +272,33 @@ pub struct SettingFieldDto {
     pub helper_label: Option<String>,
 }
 
-/// A value to choose.
+/// A choice of a setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SettingOptionDto {
     /// The value.
     pub value: String,
-    /// Its name for people.
+    /// The display name.
     pub label: String,
 }
 
-/// What an installation did.
+/// The result of an installation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstalledPlugin {
-    /// Which plugin it is.
+    /// The plugin.
     pub identity: String,
-    /// Which version.
+    /// The version.
     #[serde(default)]
     pub version: String,
-    /// Programs that it would use and that are not there.
+    /// Programs that it uses and that are not installed.
     pub missing_components: Vec<String>,
-    /// Names what the user has to agree to before this version runs.
+    /// The digest of the permissions that the user must agree to before this version becomes active.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_consent: Option<String>,
-    /// Where it came from: `file`, `development`, `bundled`, or a market source.
+    /// Its origin: `file`, `development`, `bundled`, or the id of a market source.
     #[serde(default)]
     pub source: String,
-    /// The fingerprint of the key of the author who signed it.
+    /// The fingerprint of the author's signing key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
 }
@@ -311,11 +311,11 @@ pub struct InstallPluginParams {
     pub blob_id: String,
 }
 
-/// A plugin's folder on this machine, to be used in place.
+/// A development folder on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallPluginDevRequest {
-    /// The folder; absolute.
+    /// The absolute path of the folder.
     pub dir_path: String,
 }
 
@@ -331,29 +331,29 @@ pub struct PluginParams {
 pub struct SetPluginEnabledParams {
     /// `name@author`.
     pub identity: String,
-    /// Whether it is called from now on.
+    /// Whether to enable it.
     pub enabled: bool,
-    /// The digest of the permissions that the user was shown and agrees to, if any are asked for.
+    /// The digest of the permissions that the user agrees to; required if it requests any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consent: Option<String>,
 }
 
-/// Whether a plugin is called from now on.
+/// The body of a request to enable or disable a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SetPluginEnabledRequest {
-    /// Whether.
+    /// Whether to enable it.
     pub enabled: bool,
-    /// The digest of the permissions that the user was shown and agrees to, if any are asked for.
+    /// The digest of the permissions that the user agrees to; required if it requests any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consent: Option<String>,
 }
 
-/// Params of `daemon.plugin.updateSettings`: all are set or none.
+/// Params of `daemon.plugin.updateSettings`. All values are set, or none if one is invalid.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdatePluginSettingsParams {
     /// `name@author`.
     pub identity: String,
-    /// The values by key; an empty one goes back to the default.
+    /// The values by key; an empty one restores the default.
     pub entries: BTreeMap<String, String>,
 }
 
@@ -366,18 +366,18 @@ impl std::fmt::Debug for UpdatePluginSettingsParams {
     }
 }
 
-/// What is behind a URL? Nothing is stored.
+/// A request to list the files that a URL leads to. Nothing is stored.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResolvePreviewRequest {
     /// The URL.
     #[schema(required, example = "https://example.com/folder")]
     pub url: String,
-    /// A `Cookie` value.
+    /// The `Cookie` header.
     pub cookies: String,
-    /// The `Referer`.
+    /// The `Referer` header.
     pub referrer: String,
-    /// The `User-Agent`.
+    /// The `User-Agent` header.
     pub user_agent: String,
     /// Extra request headers.
     pub extra_headers: BTreeMap<String, String>,
@@ -390,55 +390,55 @@ impl std::fmt::Debug for ResolvePreviewRequest {
     }
 }
 
-/// What is behind a URL. Neither items nor an error: no plugin has a list of it, and `message` says what becomes of it.
+/// The files that a URL leads to. Without items and error no plugin lists it; `message` says how it is downloaded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResolvePreviewResponse {
-    /// What it is as a whole.
+    /// The title of the list.
     pub name: String,
     /// The URL.
     pub source_url: String,
-    /// The plugin whose URL it is; empty if no plugin claims it.
+    /// The plugin that claims the URL; empty if none does.
     pub plugin: String,
-    /// Why there is no list, for people.
+    /// Why there is no list, as text for users.
     pub error: String,
-    /// What becomes of the URL without a list, for people: a plugin's file, or a plain file because no plugin claims it.
+    /// If there is no list and no error: how the URL would be downloaded, as text for users.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Whether there might be one if the user allowed the plugin another host: one of `grantableHosts`.
+    /// Whether the plugin failed because it may not reach one of `grantableHosts`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub grantable: bool,
-    /// The hosts that the plugin was refused and that the user could allow.
+    /// Hosts that the plugin was denied and that the user can allow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grantable_hosts: Vec<String>,
     /// The files.
     pub items: Vec<PreviewItemDto>,
 }
 
-/// A file behind a URL.
+/// A file of a preview.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PreviewItemDto {
-    /// The plugin's name for it.
+    /// The plugin's id for it.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// Its directory within the list.
+    /// The directory, relative to the list.
     pub path: String,
-    /// Its size in bytes; 0 is unknown.
+    /// The size in bytes; 0: unknown.
     pub size: u64,
-    /// Qualities and formats.
+    /// The available qualities and formats.
     pub variants: Vec<PreviewVariantDto>,
 }
 
 /// A quality or format of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PreviewVariantDto {
-    /// The plugin's name for it.
+    /// The plugin's id for it.
     pub id: String,
-    /// Its name for people.
+    /// The display name.
     pub label: String,
-    /// Its size in bytes; 0 is unknown.
+    /// The size in bytes; 0: unknown.
     pub size: u64,
 }
 
@@ -448,10 +448,10 @@ pub struct PreviewVariantDto {
 pub struct GroupItemDto {
     /// `id` or `id@variant` of the preview's item.
     pub resolver_item: String,
-    /// The name of its file.
+    /// The file name.
     pub file_name: String,
-    /// Its directory below the group's.
+    /// The directory, relative to the group's.
     pub rel_path: String,
-    /// Its size in bytes; 0 is unknown.
+    /// The size in bytes; 0: unknown.
     pub size: u64,
 }

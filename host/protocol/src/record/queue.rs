@@ -10,29 +10,29 @@ pub struct QueueDto {
     pub queue_id: String,
     /// Its name.
     pub name: String,
-    /// KiB per second received; 0 is no limit.
+    /// Download limit in KiB per second; 0: none.
     pub speed_limit_kbps: u64,
-    /// KiB per second sent; 0 is no limit.
+    /// Upload limit in KiB per second; 0: none.
     pub upload_limit_kbps: u64,
-    /// Tasks at once; 0 is the global limit only.
+    /// Maximum number of running tasks; 0: only the global limit applies.
     pub max_concurrent: u32,
-    /// Where its tasks go; empty is the global directory.
+    /// Directory of its tasks; empty: the global one.
     pub default_save_dir: String,
     /// Its place.
     pub position: u32,
-    /// Segments of its tasks; 0 is the global number.
+    /// Segments of its tasks; 0: as in the settings.
     pub default_segments: u16,
-    /// User agent of its tasks; empty is the global one.
+    /// `User-Agent` of its tasks; empty: as in the settings.
     pub default_user_agent: String,
-    /// Whether it starts tasks.
+    /// Whether the queue is running: a stopped queue starts no tasks.
     pub is_running: bool,
-    /// Whether the schedule acts.
+    /// Whether the schedule is enabled.
     pub schedule_enabled: bool,
-    /// `HH:MM`; empty is never.
+    /// Local time as `HH:MM`; empty: never.
     pub schedule_start: String,
-    /// `HH:MM`; empty is never.
+    /// Local time as `HH:MM`; empty: never.
     pub schedule_stop: String,
-    /// Bit 0 is Monday; 127 is every day.
+    /// Days as bits, bit 0 for Monday; 127: every day.
     pub schedule_days: u8,
 }
 
@@ -42,69 +42,35 @@ pub struct QueueDto {
 pub struct QueueFields {
     /// Its name.
     pub name: String,
-    /// KiB per second received; 0 is no limit.
+    /// Download limit in KiB per second; 0: none.
     #[serde(default)]
     pub speed_limit_kbps: u64,
-    /// KiB per second sent; 0 is no limit.
+    /// Upload limit in KiB per second; 0: none.
     #[serde(default)]
     pub upload_limit_kbps: u64,
-    /// Tasks at once; 0 is the global limit only.
+    /// Maximum number of running tasks; 0: only the global limit applies.
     #[serde(default)]
     pub max_concurrent: u32,
-    /// Where its tasks go; empty is the global directory.
+    /// Directory of its tasks; empty: the global one.
     #[serde(default)]
     pub default_save_dir: String,
-    /// Segments of its tasks; 0 is the global number.
+    /// Segments of its tasks; 0: as in the settings.
     #[serde(default)]
     pub default_segments: u16,
-    /// User agent of its tasks; empty is the global one.
+    /// `User-Agent` of its tasks; empty: as in the settings.
     #[serde(default)]
     pub default_user_agent: String,
 }
 
-/// Params of `daemon.queue.update`: all of [`QueueFields`]; what is missing takes its default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Params of `daemon.queue.update`. The daemon reads its two halves, so that an error names the field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateQueueParams {
     /// The queue.
-    #[serde(alias = "id")]
     pub queue_id: String,
-    /// Its name.
-    pub name: String,
-    /// KiB per second received; 0 is no limit.
-    #[serde(default)]
-    pub speed_limit_kbps: u64,
-    /// KiB per second sent; 0 is no limit.
-    #[serde(default)]
-    pub upload_limit_kbps: u64,
-    /// Tasks at once; 0 is the global limit only.
-    #[serde(default)]
-    pub max_concurrent: u32,
-    /// Where its tasks go; empty is the global directory.
-    #[serde(default)]
-    pub default_save_dir: String,
-    /// Segments of its tasks; 0 is the global number.
-    #[serde(default)]
-    pub default_segments: u16,
-    /// User agent of its tasks; empty is the global one.
-    #[serde(default)]
-    pub default_user_agent: String,
-}
-
-impl UpdateQueueParams {
-    /// Which queue, and what it becomes.
-    pub fn split(self) -> (String, QueueFields) {
-        let fields = QueueFields {
-            name: self.name,
-            speed_limit_kbps: self.speed_limit_kbps,
-            upload_limit_kbps: self.upload_limit_kbps,
-            max_concurrent: self.max_concurrent,
-            default_save_dir: self.default_save_dir,
-            default_segments: self.default_segments,
-            default_user_agent: self.default_user_agent,
-        };
-        (self.queue_id, fields)
-    }
+    /// All of them; what is missing takes its default.
+    #[serde(flatten)]
+    pub fields: QueueFields,
 }
 
 /// Names a queue.
@@ -122,15 +88,15 @@ pub struct ScheduleParams {
     /// The queue.
     #[serde(alias = "id")]
     pub queue_id: String,
-    /// Whether the schedule acts.
+    /// Whether the schedule is enabled.
     pub enabled: bool,
-    /// `HH:MM`; empty is never.
+    /// Local time as `HH:MM`; empty: never.
     #[serde(default)]
     pub start_time: String,
-    /// `HH:MM`; empty is never.
+    /// Local time as `HH:MM`; empty: never.
     #[serde(default)]
     pub stop_time: String,
-    /// Bit 0 is Monday; 0 is every day.
+    /// Days as bits, bit 0 for Monday; 0: every day.
     #[serde(default)]
     pub days: u8,
 }
@@ -153,7 +119,7 @@ pub struct MoveTaskParams {
     /// The task.
     #[serde(alias = "id")]
     pub task_id: String,
-    /// The queue; empty is the default one.
+    /// The queue; empty: the default queue.
     #[serde(default)]
     pub queue_id: String,
 }

@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuntimeStats {
-    /// Tasks that prepare or download.
+    /// Tasks in the states preparing and downloading.
     pub active_tasks: u64,
-    /// Tasks that wait.
+    /// Tasks in the state pending.
     pub pending_tasks: u64,
-    /// Bytes per second received.
+    /// Download speed in bytes per second.
     pub total_download_bps: u64,
-    /// Bytes per second sent.
+    /// Upload speed in bytes per second.
     pub total_upload_bps: u64,
-    /// Free bytes where new files go.
+    /// Free bytes in the default directory.
     pub disk_free_bytes: Option<u64>,
-    /// Where new files go.
+    /// The default directory.
     pub save_dir: String,
 }
 
@@ -24,7 +24,7 @@ pub struct RuntimeStats {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FsListParams {
-    /// The directory; empty is where new files go.
+    /// The directory; empty: the default directory.
     pub path: String,
 }
 
@@ -34,15 +34,15 @@ pub struct FsListParams {
 pub struct FsListResult {
     /// The directory that was listed.
     pub path: String,
-    /// The directory above; none at the root.
+    /// The parent directory; `null` at the root.
     pub parent: Option<String>,
-    /// Its sub-directories, by name.
+    /// The subdirectories, sorted by name.
     pub entries: Vec<FsEntry>,
-    /// Whether there are more than are listed.
+    /// Whether the list is incomplete because there are too many.
     pub truncated: bool,
 }
 
-/// A sub-directory.
+/// A subdirectory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsEntry {
     /// Its name.
@@ -55,11 +55,11 @@ pub struct FsEntry {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiagnosticsResult {
-    /// Which service.
+    /// The name of the service.
     pub service: String,
-    /// Of which version.
+    /// The version of the service.
     pub version: String,
-    /// Names this start of it.
+    /// Identifies this start of the service.
     pub instance_id: String,
     /// Seconds since it started.
     pub uptime_secs: u64,
@@ -71,20 +71,20 @@ pub struct DiagnosticsResult {
     pub groups: u64,
     /// Revision of the configuration.
     pub config_revision: u64,
-    /// Where logs are; empty if they go to standard error.
+    /// The directory of the log files; empty if logs go to standard error.
     pub log_dir: String,
-    /// Connections open now.
+    /// Open connections.
     pub connections: u64,
-    /// Calls of plugins since it started.
+    /// Calls of plugins since the start.
     #[serde(default)]
     pub plugin_calls: u64,
-    /// How many of them gave nothing.
+    /// Calls of plugins that failed.
     #[serde(default)]
     pub plugin_faults: u64,
-    /// How long they took together.
+    /// Total duration of these calls.
     #[serde(default)]
     pub plugin_call_ms: u64,
-    /// Memory of its process; none where the system does not say.
+    /// Resident memory of the process; `null` if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_bytes: Option<u64>,
     /// Helper programs.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A site that has credentials; never the password.
+/// A site with saved credentials, without the password.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SiteAuthEntryDto {
     /// `scheme://host[:port]`.
@@ -10,7 +10,7 @@ pub struct SiteAuthEntryDto {
     /// The user name.
     #[serde(default)]
     pub username: String,
-    /// The user name, as existing clients know it.
+    /// The user name again, under the name that existing clients read.
     pub user: String,
 }
 

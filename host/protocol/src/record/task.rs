@@ -1,78 +1,77 @@
-//! Tasks: how they are asked for, and what is told of them.
+//! Tasks: requests to create them, and their state.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// What is asked for when a task is made. Only `url` must be there.
+/// The options of a new task. Only `url` is required.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of one request")]
 pub struct CreateTaskRequest {
-    /// The source.
+    /// The URL to download.
     #[schema(required, example = "https://example.com/file.zip")]
     pub url: String,
-    /// Further sources of the same bytes.
+    /// Further URLs of the same file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mirrors: Vec<String>,
-    /// The file's name; empty takes it from the server or the URL.
+    /// The file name; empty: the server's, else the URL's.
     pub file_name: String,
-    /// The directory; empty is the queue's or the default one.
+    /// The directory; empty: the queue's, else the default one.
     pub save_dir: String,
-    /// Segments; 0 is automatic.
+    /// Segments that are downloaded in parallel; 0 chooses automatically.
     pub segments: i64,
-    /// A `Cookie` value.
+    /// The `Cookie` header.
     pub cookies: String,
-    /// The `Referer`.
+    /// The `Referer` header.
     pub referrer: String,
-    /// The `User-Agent`; empty is the queue's or the global one.
+    /// The `User-Agent` header; empty: the queue's, else the global one.
     pub user_agent: String,
-    /// The proxy; empty is the global one.
+    /// The proxy's URL, or `direct`; empty: as in the settings.
     pub proxy_url: String,
-    /// The queue; empty is the default one.
+    /// The id of the queue; empty: the default queue.
     pub queue_id: String,
-    /// `algo=hex`; empty is none.
+    /// The expected checksum, as `algorithm=hex`; empty: none.
     pub checksum: String,
-    /// Accept any certificate.
+    /// Accept any TLS certificate.
     pub ignore_tls_errors: bool,
     /// Extra request headers.
     pub headers: Option<BTreeMap<String, String>>,
-    /// A torrent file in base64.
+    /// A torrent file in base64. Not supported by this version.
     pub torrent_b64: Option<String>,
-    /// The method; none is GET.
+    /// The HTTP method; `null`: GET.
     pub method: Option<String>,
-    /// The body of the request.
+    /// The body of the HTTP request.
     pub body: Option<RequestBody>,
-    /// A separate audio track.
+    /// The URL of a separate audio track. Not supported by this version.
     pub audio_url: Option<String>,
-    /// Stored paused; the queue or the user starts it.
+    /// Create the task paused.
     pub start_paused: bool,
-    /// HTTP Basic user; empty is none.
+    /// User name for HTTP authentication; empty: none.
     pub http_user: String,
-    /// HTTP Basic password.
+    /// Password for HTTP authentication.
     pub http_password: String,
-    /// Store the pair for this site.
+    /// Save user name and password for further requests to this site.
     pub save_site_auth: bool,
-    /// Bytes per second at most; 0 is no limit.
+    /// The speed limit in bytes per second; 0: none.
     #[serde(skip_serializing_if = "is_zero")]
     pub speed_limit_bytes: u64,
-    /// `rename`, `overwrite` or `skip` if the name is taken; empty is the setting.
+    /// If the file exists already: `rename`, `overwrite` or `skip`; empty: as in the settings.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file_exists_behavior: String,
-    /// Connections of a run at most, 1 to 128; none is the setting.
+    /// The maximum number of connections, 1 to 128; `null`: as in the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u16>,
-    /// A segment is never split finer than this; none is the usual.
+    /// The smallest segment in bytes; `null`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_split_bytes: Option<u64>,
-    /// Failed attempts in a row, without progress between them, before the task fails for good; 0 never gives up, none is
-    /// the usual.
+    /// Failed attempts without progress between them after which the task fails; 0: never; `null`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tries: Option<u32>,
-    /// Seconds between two attempts at least; none is the usual.
+    /// The minimum number of seconds between two attempts; `null`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_wait_secs: Option<u32>,
-    /// Give the file the server's time; none is the setting.
+    /// Set the file's modification time to the server's `Last-Modified`; `null`: as in the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub use_server_time: Option<bool>,
 }
@@ -89,28 +88,28 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A request's body.
+/// The body of an HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind")]
 pub enum RequestBody {
-    /// `multipart/form-data` fields, each with its values.
+    /// `multipart/form-data`.
     #[serde(rename = "formData")]
     FormData {
-        /// The fields.
+        /// The values of each field.
         fields: BTreeMap<String, Vec<String>>,
     },
     /// `application/x-www-form-urlencoded`, already encoded.
     #[serde(rename = "urlencoded")]
     UrlEncoded {
-        /// The text.
+        /// The encoded text.
         raw: String,
     },
-    /// Bytes.
+    /// Arbitrary bytes.
     #[serde(rename = "raw", rename_all = "camelCase")]
     Raw {
         /// The bytes in base64.
         bytes_b64: String,
-        /// Their media type.
+        /// The `Content-Type`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content_type: Option<String>,
     },
@@ -120,18 +119,18 @@ pub enum RequestBody {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[repr(u8)]
 pub enum TaskStatus {
-    /// Waits for its turn.
+    /// Waits for a slot of its queue, or for a retry.
     #[default]
     Pending = 0,
-    /// Moves bytes.
+    /// Downloads.
     Downloading = 1,
-    /// Stands still.
+    /// Paused by a user or its queue.
     Paused = 2,
-    /// Has its file.
+    /// The file is complete.
     Completed = 3,
-    /// Gave up.
+    /// Failed; a user can resume it.
     Error = 4,
-    /// Finds out what the source is.
+    /// Resolves or probes the source.
     Preparing = 5,
 }
 
@@ -184,102 +183,102 @@ impl<'de> Deserialize<'de> for TaskStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TaskDto {
-    /// Its id.
+    /// The task's id, a UUID.
     pub task_id: String,
-    /// Its source.
+    /// The URL, without user name and password.
     pub url: String,
-    /// Further sources of the same bytes.
+    /// Further URLs of the same file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mirrors: Vec<String>,
-    /// Its file's name, as far as known.
+    /// The file name; until the server was asked, derived from the URL.
     pub file_name: String,
-    /// Its file's directory.
+    /// The directory of the file.
     pub save_dir: String,
-    /// Its state: 0 pending, 1 downloading, 2 paused, 3 completed, 4 error, 5 preparing.
+    /// 0: pending, 1: downloading, 2: paused, 3: completed, 4: error, 5: preparing.
     #[schema(value_type = u8)]
     pub status: TaskStatus,
     /// Bytes of the file on disk.
     pub downloaded_bytes: u64,
-    /// The file's size; 0 is unknown.
+    /// The size of the file in bytes; 0: unknown.
     pub total_bytes: u64,
-    /// Why it failed, or what it waits out; else empty.
+    /// Why it failed, or which failure it will retry after; else empty.
     pub error_message: String,
-    /// The same as a stable name in kebab-case; else empty.
+    /// The kind of that failure, a stable name in kebab-case; else empty.
     pub error_kind: String,
-    /// When it was made: Unix seconds.
+    /// The time of creation in Unix seconds.
     pub created_at: String,
-    /// Its own proxy; empty is the global one. Without user and password.
+    /// The task's own proxy, without user name and password; empty: as in the settings.
     pub proxy_url: String,
-    /// Its queue.
+    /// The id of its queue.
     pub queue_id: String,
-    /// `algo=hex`; empty is none.
+    /// The expected checksum, as `algorithm=hex`; empty: none.
     pub checksum: String,
-    /// Accepts any certificate.
+    /// Whether any TLS certificate is accepted.
     pub ignore_tls_errors: bool,
-    /// Its finished file was not there when last looked.
+    /// Whether the finished file was missing at the last check.
     pub file_missing: bool,
-    /// When it was completed: Unix seconds; empty is not yet.
+    /// The time of completion in Unix seconds; empty before.
     pub completed_at: String,
-    /// The `Referer`.
+    /// The `Referer` header.
     pub referrer: String,
-    /// Its group; empty is none.
+    /// The id of its group; empty: none.
     pub group_id: String,
-    /// The feed it came from; empty is none.
+    /// The id of the feed that created it; empty: none.
     pub rss_source_id: String,
-    /// The browser extension that made it without an access key, as its `Origin`; empty is anybody else.
+    /// The `Origin` of the browser extension that created it without an access key; else empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub created_by: String,
-    /// What to show as its source; empty is `url`.
+    /// The URL to show instead of `url`; empty: `url`.
     pub origin_url: String,
-    /// Which route it took.
+    /// Reserved; empty.
     pub auto_route: String,
-    /// Its place in its queue; 0 is by age.
+    /// The position in the queue, from 1; tasks with 0 follow, oldest first.
     pub queue_order: u32,
-    /// Bytes sent.
+    /// Bytes uploaded. Always 0 without torrents, like all fields of seeding.
     pub uploaded_bytes: u64,
-    /// Bytes sent when it was completed.
+    /// Bytes that were uploaded before completion.
     pub uploaded_at_completion: u64,
-    /// 0 is not seeding.
+    /// 0: not seeding.
     pub seeding_status: u8,
-    /// More about it.
+    /// Details about seeding.
     pub seeding_message: String,
-    /// How long it was seeded.
+    /// Seconds of seeding.
     pub seeding_time_secs: u64,
-    /// -2 is the global limit.
+    /// The task's own limit; -2: as in the settings.
     pub seed_ratio_limit_milli: i64,
-    /// -2 is the global limit.
+    /// The task's own limit; -2: as in the settings.
     pub seed_post_ratio_limit_milli: i64,
-    /// -2 is the global limit.
+    /// The task's own limit; -2: as in the settings.
     pub seed_time_limit_minutes: i64,
-    /// -2 is the global limit.
+    /// The task's own limit; -2: as in the settings.
     pub seed_inactive_time_limit_minutes: i64,
 }
 
-/// How a run is doing.
+/// Progress of a running task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TaskRuntimeDto {
-    /// Whose run.
+    /// The id of the task.
     pub task_id: String,
-    /// When it was sampled: Unix milliseconds.
+    /// The time of the sample in Unix milliseconds.
     pub sampled_at_ms: i64,
-    /// Grows with every sample of this daemon.
+    /// Increases with every sample since the start of the daemon.
     pub sample_sequence: u64,
     /// Connections in use.
     pub active_transfers: Option<u32>,
     /// Peers connected.
     pub connected_peers: Option<u32>,
-    /// The most connections it may use.
+    /// The maximum number of connections.
     pub parallelism_limit: Option<u32>,
     /// Bytes of the file on disk.
     pub downloaded_bytes: u64,
-    /// The file's size; 0 is unknown.
+    /// The size of the file in bytes; 0: unknown.
     pub total_bytes: u64,
-    /// Receiving rate, smoothed.
+    /// Download speed in bytes per second, smoothed.
     pub download_bps: u64,
-    /// Sending rate, smoothed.
+    /// Upload speed in bytes per second, smoothed.
     pub upload_bps: u64,
-    /// The segments, in order; empty for one stream.
+    /// The segments in order; empty if there is only one.
     pub segments: Vec<SegmentDto>,
 }
 
@@ -287,7 +286,7 @@ pub struct TaskRuntimeDto {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SegmentDto {
-    /// Its place.
+    /// Its position, from 0.
     pub index: u32,
     /// First byte.
     pub start_byte: u64,
@@ -295,7 +294,7 @@ pub struct SegmentDto {
     pub end_byte: u64,
     /// Bytes of it on disk.
     pub downloaded_bytes: u64,
-    /// Whether a connection fills it now.
+    /// Whether a connection is downloading it.
     pub active: Option<bool>,
 }
 
@@ -361,43 +360,44 @@ pub struct DeleteTasksParams {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTaskParams {
-    /// What is asked for.
+    /// The options of the task.
     pub request: CreateTaskRequest,
     /// A torrent file that was uploaded before; excludes `request.torrentB64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub torrent_blob_id: Option<String>,
-    /// Nobody is there to answer questions.
+    /// Whether no user is present to answer questions.
     #[serde(default)]
     pub unattended: bool,
-    /// The size somebody promised.
+    /// The size of the file according to the page or program that supplied the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint_file_size: Option<i64>,
-    /// The id the task shall have; a UUID. With one, the same call again is a `conflict` and not a second task.
+    /// The id of the new task, a UUID. A repeated call then fails with `conflict` instead of creating a second task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// Who gave the URLs, if it was not the user.
+    /// The origin of the URLs, if it was not the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stranger: Option<Stranger>,
 }
 
-/// Somebody else than the user, a web page for example. URLs of theirs lead to public addresses, and to one host more.
+/// An origin of URLs other than the user, for example a web page. Its URLs may lead only to public addresses and to
+/// `userHost`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Stranger {
-    /// The host that the user gave on the way to the URLs; empty is none. Nothing that the stranger sends sets it.
+    /// The host of the URL that the user entered, which led to these; empty: none. Never taken from the page itself.
     pub user_host: String,
-    /// The browser extension that made the task without an access key, as its `Origin`; empty is none. It may see and
-    /// change the task.
+    /// The `Origin` of the browser extension that creates the task without an access key; empty: none. The extension
+    /// may see and change the task.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub created_by: String,
 }
 
-/// Params of `daemon.task.createMany`: all or none are made.
+/// Params of `daemon.task.createMany`. All tasks are created, or none if one is invalid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateTasksParams {
-    /// What is asked for, in order.
+    /// The options of each task.
     pub requests: Vec<CreateTaskRequest>,
-    /// Who gave the URLs, if it was not the user.
+    /// The origin of the URLs, if it was not the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stranger: Option<Stranger>,
 }
@@ -408,7 +408,7 @@ pub struct CreateTasksParams {
 pub struct CreatedTask {
     /// The task.
     pub task_id: String,
-    /// What its user should know, for people: that a plugin waits which would know the URL. Empty if there is nothing.
+    /// A hint as text for users, for example that a plugin for the URL waits for consent; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -419,7 +419,7 @@ pub struct CreatedTask {
 pub struct CreatedTasks {
     /// The tasks.
     pub task_ids: Vec<String>,
-    /// What their user should know, as in [`CreatedTask`]; each once.
+    /// Hints as in [`CreatedTask`], without duplicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
 }
@@ -505,21 +505,21 @@ pub struct ActivityParams {
     pub limit: Option<u32>,
 }
 
-/// Something that happened to a task.
+/// An entry in the history of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActivityEntry {
-    /// Grows.
+    /// Increases with every entry.
     pub id: i64,
     /// The task.
     pub task_id: String,
-    /// When: Unix milliseconds.
+    /// The time in Unix milliseconds.
     pub timestamp_ms: i64,
     /// `status`, `notice`, `retry` or `skipped`; newer kinds may follow.
     pub kind: String,
-    /// What people read.
+    /// The message, as text for users.
     pub message: String,
-    /// The task's state then, if it changed.
+    /// The new state, if it changed.
     pub status: Option<TaskStatus>,
 }
 
@@ -529,7 +529,7 @@ pub struct ActivityEntry {
 pub struct ActivityPage {
     /// The entries.
     pub items: Vec<ActivityEntry>,
-    /// Whether there are more in the direction that was asked for.
+    /// Whether there are more entries in the requested direction.
     pub has_more: bool,
 }
 
@@ -556,7 +556,7 @@ pub struct GroupDeleteParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlobResult {
-    /// Names the bytes, once, for a few minutes.
+    /// The id of the uploaded bytes. It is valid for a few minutes and can be used once.
     pub blob_id: String,
 }
 
