@@ -2,7 +2,10 @@
 
 mod aria2;
 mod document;
+mod file;
+mod journal;
 mod market;
+mod mcp;
 mod playlist;
 mod response;
 mod socket;
@@ -23,7 +26,13 @@ pub const TARGETS: &[(&str, Ready)] = &[
     ("metalink", aria2::metalink),
     ("socket", socket::socket),
     ("takeover", takeover::batch),
+    ("mcp", mcp::message),
     ("response", response::response),
+    ("proxy", response::proxy),
+    ("journal", journal::journal),
+    ("cookies", file::cookies),
+    ("aria2-conf", file::conf),
+    ("session", file::session),
     ("market", market::documents),
     ("signature", market::signatures),
     ("manifest", document::manifest),

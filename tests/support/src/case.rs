@@ -53,14 +53,25 @@ pub struct Scene {
     pub url: String,
     /// What the file may be: one of these as a whole.
     pub truths: Vec<Content>,
-    /// The name the file must get, if there is only one right name.
-    pub file_name: Option<&'static str>,
+    /// The name the file must get.
+    pub file_name: String,
     /// Options that the downloader is given.
     pub options: Vec<String>,
     /// Whether the downloader trusts the first origin's authority.
     pub trusts_authority: bool,
     /// Something that must hold at the origins after the run.
     pub check: Option<Check>,
+    pub(crate) meets: Meets,
+}
+
+/// How much of what the origins do wrong a downloader meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meets {
+    All,
+    /// It gives up before it has met the rest.
+    Some,
+    /// All, if it was told to use several connections; else perhaps.
+    AllInSegments,
 }
 
 impl Scene {
@@ -86,16 +97,54 @@ impl Scene {
             url: origins[0].url(path),
             origins,
             truths: vec![truth],
-            file_name: None,
+            file_name: "data.bin".to_owned(),
             options: Vec::new(),
             trusts_authority: false,
             check: None,
+            meets: Meets::All,
         }
     }
 
-    pub(crate) fn named(self, file_name: &'static str) -> Self {
+    /// A downloader gives up before it has met everything.
+    pub(crate) fn meets_some(self) -> Self {
         Self {
-            file_name: Some(file_name),
+            meets: Meets::Some,
+            ..self
+        }
+    }
+
+    /// Only a downloader that was told to use several connections is sure to meet it.
+    pub(crate) fn in_segments(self) -> Self {
+        Self {
+            meets: Meets::AllInSegments,
+            ..self
+        }
+    }
+
+    /// What the origins would have done and a downloader never came to, if the case needs that. A downloader that never
+    /// met what a case is about has not shown anything. `is_segmented`: it was told to use several connections.
+    pub fn not_met(&self, is_segmented: bool) -> Option<String> {
+        if self
+            .origins
+            .first()
+            .is_some_and(|origin| origin.max_connections_seen() == 0)
+        {
+            return Some("nobody came".to_owned());
+        }
+        self.origins.iter().find_map(|origin| {
+            let (met, all) = origin.behaviours_met();
+            let needed = match self.meets {
+                Meets::All => all,
+                Meets::AllInSegments if is_segmented => all,
+                Meets::AllInSegments | Meets::Some => all.min(1),
+            };
+            (met < needed).then(|| format!("{:?} were never met", origin.behaviours_not_met()))
+        })
+    }
+
+    pub(crate) fn named(self, file_name: impl Into<String>) -> Self {
+        Self {
+            file_name: file_name.into(),
             ..self
         }
     }

@@ -1,6 +1,7 @@
 //! An HTTP/1.1 server on loopback that serves resources and keeps a record of every request.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Condvar, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -24,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Origin {
     server: Server,
     log: Arc<Log>,
+    /// The path of each resource, and how many behaviours it has.
+    behaviours: Vec<(String, usize)>,
     scheme: &'static str,
     authority_pem: Option<String>,
 }
@@ -45,10 +48,15 @@ impl Origin {
     fn listen(resources: Vec<Resource>, tls: Option<Arc<ServerConfig>>) -> Self {
         let log = Arc::<Log>::default();
         let for_connections = Arc::clone(&log);
+        let behaviours = resources
+            .iter()
+            .map(|resource| (resource.path().to_owned(), resource.behaviours()))
+            .collect();
         let server = Server::start(move |accepted| serve(accepted, &resources, &for_connections, tls.as_ref()));
         Self {
             server,
             log,
+            behaviours,
             scheme: "http",
             authority_pem: None,
         }
@@ -72,6 +80,22 @@ impl Origin {
     /// Every request so far, in order.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.log.requests).clone()
+    }
+
+    /// Behaviours and the number of those that a client has met so far: what they had changed about an answer went out.
+    pub fn behaviours_met(&self) -> (usize, usize) {
+        let all = self.behaviours.iter().map(|(_, count)| count).sum();
+        (lock(&self.log.met).len(), all)
+    }
+
+    /// Behaviours that no client has met yet, as path and number.
+    pub fn behaviours_not_met(&self) -> Vec<String> {
+        let met = lock(&self.log.met);
+        let all = self.behaviours.iter();
+        let all = all.flat_map(|(path, count)| (0..*count).map(move |index| (path.clone(), index)));
+        all.filter(|one| !met.contains(one))
+            .map(|(path, index)| format!("behaviour {index} of {path}"))
+            .collect()
     }
 
     /// Waits until there have been `n` requests, and gives them.
@@ -116,12 +140,17 @@ struct Log {
     requests: Mutex<Vec<Request>>,
     grown: Condvar,
     tally: Arc<Tally>,
+    met: Mutex<BTreeSet<(String, usize)>>,
 }
 
 impl Log {
     fn record(&self, request: &Request) {
         lock(&self.requests).push(request.clone());
         self.grown.notify_all();
+    }
+
+    fn meet(&self, path: &str, acted: &[usize]) {
+        lock(&self.met).extend(acted.iter().map(|index| (path.to_owned(), *index)));
     }
 
     fn served(&self, path: &str) -> u64 {
@@ -146,7 +175,7 @@ fn serve(accepted: Accepted, resources: &[Resource], log: &Log, tls: Option<&Arc
         log.record(&request);
         let Some(resource) = resources.iter().find(|resource| resource.path() == request.path()) else {
             let reply = Reply::text(404, "text/plain", "there is no such file\n");
-            if wire.send(&request, &reply, &stop).is_err() {
+            if wire.send(&request, &reply, &stop, &|| ()).is_err() {
                 return;
             }
             continue;
@@ -160,9 +189,10 @@ fn serve(accepted: Accepted, resources: &[Resource], log: &Log, tls: Option<&Arc
             served,
             active: entered.active,
         };
-        let reply = resource.reply(&request, visit);
+        let (reply, acted) = resource.reply(&request, visit);
         nth_on_connection += 1;
-        let Ok(ended) = wire.send(&request, &reply, &stop) else {
+        let meet = || log.meet(resource.path(), &acted);
+        let Ok(ended) = wire.send(&request, &reply, &stop, &meet) else {
             return;
         };
         drop(entered);

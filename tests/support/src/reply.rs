@@ -109,7 +109,7 @@ pub enum Pace {
 }
 
 /// An answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// Sent before everything else, such as interim responses.
     pub preface: Vec<u8>,

@@ -142,7 +142,12 @@ impl Resource {
         }
     }
 
-    pub(crate) fn reply(&self, request: &Request, visit: Visit) -> Reply {
+    pub(crate) fn behaviours(&self) -> usize {
+        self.behaviours.len()
+    }
+
+    /// The answer, and which of the behaviours have changed it.
+    pub(crate) fn reply(&self, request: &Request, visit: Visit) -> (Reply, Vec<usize>) {
         let exchange = Exchange {
             request: request.clone(),
             visit,
@@ -153,8 +158,11 @@ impl Resource {
         } else {
             Reply::text(405, "text/plain", "this method is not for this file\n")
         };
-        for behaviour in &self.behaviours {
+        let mut acted = Vec::new();
+        for (index, behaviour) in self.behaviours.iter().enumerate() {
+            let before = reply.clone();
             behaviour(&exchange, &mut reply);
+            acted.extend((reply != before).then_some(index));
         }
         if request
             .header("connection")
@@ -163,7 +171,7 @@ impl Resource {
         {
             reply.end = End::Close;
         }
-        reply
+        (reply, acted)
     }
 }
 

@@ -47,10 +47,14 @@ impl Wire {
         }
     }
 
-    /// Sends `reply` to `request`. An error means that the peer left early.
-    pub(crate) fn send(&mut self, request: &Request, reply: &Reply, stop: &Stop) -> io::Result<End> {
+    /// Sends `reply` to `request`. An error means that the peer left early. `meet` is called before what is special about
+    /// the reply goes out: its cut or its epilogue, if it has one, or else its head.
+    pub(crate) fn send(&mut self, request: &Request, reply: &Reply, stop: &Stop, meet: &dyn Fn()) -> io::Result<End> {
         if let Pace::BytesPerSecond(_) = reply.pace {
             rustix::net::sockopt::set_socket_send_buffer_size(self.socket(), PACED_SEND_BUFFER_BYTES)?;
+        }
+        if reply.cut.is_none() && reply.epilogue.is_empty() {
+            meet();
         }
         self.write_all(&reply.preface)?;
         self.send_head(reply, stop)?;
@@ -63,11 +67,15 @@ impl Wire {
             request,
             reply,
             stop,
+            meet,
             sent: 0,
             started: Instant::now(),
         };
         if let Some(end) = body.send()? {
             return Ok(end);
+        }
+        if !reply.epilogue.is_empty() {
+            meet();
         }
         self.write_all(&reply.epilogue)?;
         Ok(reply.end)
@@ -165,6 +173,7 @@ struct BodySender<'a> {
     request: &'a Request,
     reply: &'a Reply,
     stop: &'a Stop,
+    meet: &'a dyn Fn(),
     sent: u64,
     started: Instant,
 }
@@ -201,10 +210,9 @@ impl BodySender<'_> {
     }
 
     fn is_cut(&self) -> Option<End> {
-        self.reply
-            .cut
-            .filter(|(after, _)| self.sent >= *after)
-            .map(|(_, end)| end)
+        let (_, end) = self.reply.cut.filter(|(after, _)| self.sent >= *after)?;
+        (self.meet)();
+        Some(end)
     }
 
     fn next_len(&self, left: u64) -> u64 {

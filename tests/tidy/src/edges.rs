@@ -129,6 +129,8 @@ const EDGES: &[(&str, &[&str])] = &[
         "fuzz",
         &[
             "agent",
+            "aria2",
+            "command",
             "daemon",
             "engine",
             "market",

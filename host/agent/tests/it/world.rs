@@ -216,6 +216,27 @@ impl World {
         answer
     }
 
+    /// Asks for a WebSocket; the status of the answer.
+    pub(crate) async fn upgrade(&self, path: &str, headers: &[(&str, &str)]) -> u16 {
+        let mut stream = TcpStream::connect(self.address()).await.unwrap();
+        let mut lines = vec![
+            format!("GET {path} HTTP/1.1"),
+            "Connection: Upgrade".to_owned(),
+            "Upgrade: websocket".to_owned(),
+            "Sec-WebSocket-Version: 13".to_owned(),
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==".to_owned(),
+        ];
+        lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+        lines.push("\r\n".to_owned());
+        stream.write_all(lines.join("\r\n").as_bytes()).await.unwrap();
+        let mut begun = Begun {
+            stream,
+            read: Vec::new(),
+        };
+        begun.wait_for_its_head().await;
+        Answer::read(&begun.read).unwrap().status
+    }
+
     /// Sends a request with the key, without reading the response.
     pub(crate) async fn begin(&self, line: &str) -> Begun {
         let mut stream = TcpStream::connect(self.address()).await.unwrap();

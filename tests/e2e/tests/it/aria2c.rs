@@ -6,6 +6,7 @@
 mod transcript;
 
 use std::{
+    fmt::Write as _,
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -180,7 +181,8 @@ fn the_same_lines_end_with_the_same_codes_files_and_messages() {
         });
         // Versions are each program's own.
         if *line != ["--version"] {
-            page += &format!("\n$ aria2c {}\n{}", line.join(" "), difference(&theirs, &ours));
+            let differs = difference(&theirs, &ours);
+            write!(page, "\n$ aria2c {}\n{differs}", line.join(" ")).unwrap();
         }
     }
     if setting::updates_expected() {

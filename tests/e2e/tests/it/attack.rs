@@ -4,6 +4,7 @@
 mod addresses;
 mod crowd;
 mod dev_plugins;
+mod harm;
 mod hostile;
 mod keyless;
 mod lockout;

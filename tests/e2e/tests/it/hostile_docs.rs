@@ -20,9 +20,25 @@ fn the_page_says_what_the_table_says() {
     );
 }
 
+/// The number in the README is that of the table.
+#[test]
+fn the_readme_counts_them() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let link = "](host/docs/hostile-origins.md)";
+    let before = readme.split(link).next().expect("the README links to the page");
+    let text = before.rsplit('[').next().expect("links have texts");
+    let number = text.split(' ').next().expect("the text begins with the number");
+    assert_eq!(number, count().to_string(), "in the README: [{text}{link}");
+}
+
+fn count() -> usize {
+    support::themes().iter().map(|(_, cases)| cases.len()).sum()
+}
+
 fn page() -> String {
     let themes = support::themes();
-    let count: usize = themes.iter().map(|(_, cases)| cases.len()).sum();
+    let count = count();
     let mut page = format!(
         "# Hostile origins\n\n\
          <!-- Generated from the table in `tests/support`; `UPDATE_EXPECT=1` rewrites it. -->\n\n\

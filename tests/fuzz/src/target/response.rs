@@ -1,4 +1,5 @@
-//! What a server answers a download with, from the first byte of the head to the end of the body.
+//! What a server answers a download with, from the first byte of the head to the end of the body, and what a proxy says
+//! before that.
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -21,22 +22,52 @@ const SILENCE: Duration = Duration::from_millis(300);
 /// How often the server answers before it says nothing more: a first request, and some that it may cause.
 const ANSWERS: usize = 8;
 
-/// Every answer of the server.
-pub(super) fn response() -> Target {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.expect("a runtime needs nothing but descriptors");
-    Box::new(move |data| runtime.block_on(download(data)))
+/// Who writes the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    /// The server, through a proxy that passes it on.
+    Server,
+    /// A proxy that is asked for a tunnel to a server with TLS.
+    Tunnel,
+    /// A SOCKS proxy.
+    Socks,
 }
 
-async fn download(data: &[u8]) {
+/// Every answer of the server.
+pub(super) fn response() -> Target {
+    let runtime = runtime();
+    Box::new(move |data| runtime.block_on(download(Writer::Server, data)))
+}
+
+/// Every answer of a proxy: the first byte says of which kind.
+pub(super) fn proxy() -> Target {
+    let runtime = runtime();
+    Box::new(move |data| {
+        let (&kind, data) = data.split_first().unwrap_or((&0, &[]));
+        let writer = if kind % 2 == 0 { Writer::Tunnel } else { Writer::Socks };
+        runtime.block_on(download(writer, data));
+    })
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime needs nothing but descriptors")
+}
+
+async fn download(writer: Writer, data: &[u8]) {
     let directory = tempfile::tempdir().expect("there is room for temporary files");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
     let listener = listener.expect("the loopback can be listened on");
     let port = listener.local_addr().expect("it listens").port();
     let url = |text: String| SafeUrl::parse(&text).expect("it is a URL");
-    let mut source = Source::new(url("http://example.org/file".to_owned()));
+    let (scheme, proxy) = match writer {
+        Writer::Server => ("http", "http"),
+        Writer::Tunnel => ("https", "http"),
+        Writer::Socks => ("http", "socks5"),
+    };
+    let mut source = Source::new(url(format!("{scheme}://example.org/file")));
     // Whoever it is sent to, it comes here.
-    source.proxy = Some(url(format!("http://127.0.0.1:{port}")));
+    source.proxy = Some(url(format!("{proxy}://127.0.0.1:{port}")));
     let (reporter, reports) = Reporter::new();
     drop(reports);
     let job = Job {
@@ -71,7 +102,7 @@ async fn download(data: &[u8]) {
     let transport = Arc::new(HttpTransport::new(config).expect("there is no certificate to read"));
     let outcome = tokio::select! {
         outcome = transport.run(job) => outcome,
-        () = answer(&listener, data) => unreachable!("it answers for ever"),
+        () = answer(&listener, writer, data) => unreachable!("it answers for ever"),
     };
     if let Outcome::Finished(finished) = outcome {
         let size = std::fs::metadata(&finished.path)
@@ -87,12 +118,14 @@ async fn download(data: &[u8]) {
 }
 
 /// Answers the first requests with `data`, and all later ones with nothing.
-async fn answer(listener: &TcpListener, data: &[u8]) {
+async fn answer(listener: &TcpListener, writer: Writer, data: &[u8]) {
     for number in 0.. {
         let Ok((mut stream, _)) = listener.accept().await else {
             continue;
         };
-        if number < ANSWERS && asked(&mut stream).await {
+        // A SOCKS proxy is greeted in a few bytes, which all of its answers may follow.
+        let is_asked = writer == Writer::Socks || asked(&mut stream).await;
+        if number < ANSWERS && is_asked {
             let _gone = stream.write_all(data).await;
         }
     }

@@ -17,34 +17,34 @@ fn escaping() -> Vec<Case> {
             "name-traversal",
             "Suggests a name that climbs out of the directory.",
             Identical,
-            || suggested(b"attachment; filename=\"../../../escaped.bin\""),
+            || suggested(b"attachment; filename=\"../../../escaped.bin\"").named("escaped.bin"),
         ),
         Case::new(
             "name-traversal-encoded",
             "Suggests a name that climbs, percent-encoded.",
             Identical,
-            || suggested(b"attachment; filename*=UTF-8''..%2F..%2Fescaped.bin"),
+            || suggested(b"attachment; filename*=UTF-8''..%2F..%2Fescaped.bin").named("escaped.bin"),
         ),
         Case::new(
             "name-traversal-backslashes",
             "Suggests a name that climbs with backslashes.",
             Identical,
-            || suggested(b"attachment; filename=\"..\\\\..\\\\escaped.bin\""),
+            || suggested(b"attachment; filename=\"..\\\\..\\\\escaped.bin\"").named("escaped.bin"),
         ),
         Case::new("name-absolute", "Suggests an absolute path.", Identical, || {
-            suggested(b"attachment; filename=\"/tmp/escaped.bin\"")
+            suggested(b"attachment; filename=\"/tmp/escaped.bin\"").named("escaped.bin")
         }),
         Case::new(
             "name-with-drive",
             "Suggests a path with a drive letter.",
             Identical,
-            || suggested(b"attachment; filename=\"C:\\\\Windows\\\\escaped.bin\""),
+            || suggested(b"attachment; filename=\"C:\\\\Windows\\\\escaped.bin\"").named("escaped.bin"),
         ),
         Case::new(
             "name-with-nul",
             "Suggests a name with a percent-encoded NUL.",
             Identical,
-            || suggested(b"attachment; filename*=UTF-8''a%00b.bin"),
+            || suggested(b"attachment; filename*=UTF-8''a%00b.bin").named("a_b.bin"),
         ),
     ]
 }
@@ -61,7 +61,7 @@ fn unusable() -> Vec<Case> {
             "name-control-characters",
             "Suggests a name with terminal control sequences.",
             Identical,
-            || suggested(b"attachment; filename*=UTF-8''%1B%5B31mred%07.bin"),
+            || suggested(b"attachment; filename*=UTF-8''%1B%5B31mred%07.bin").named("_[31mred_.bin"),
         ),
         Case::new(
             "name-direction-override",
@@ -86,13 +86,15 @@ fn unusable() -> Vec<Case> {
                         reply.set("Content-Disposition", format!("attachment; filename=\"{name}.bin\""));
                     })
                 })
+                // As much of it as leaves room for a number and the endings of part files.
+                .named("n".repeat(196) + ".bin")
             },
         ),
         Case::new(
             "name-of-a-part-file",
             "Suggests a name that part files have.",
             Identical,
-            || suggested(b"attachment; filename=\"data.svcpart\""),
+            || suggested(b"attachment; filename=\"data.svcpart\"").named("data.svcpart_"),
         ),
         Case::new("name-hidden", "Suggests a name that hides the file.", Identical, || {
             suggested(b"attachment; filename=\".bashrc\"").named("bashrc")
@@ -106,16 +108,16 @@ fn encoded() -> Vec<Case> {
             suggested("attachment; filename=\"übergrößen.bin\"".as_bytes()).named("übergrößen.bin")
         }),
         Case::new("name-raw-gbk", "Suggests a name in raw GBK.", Identical, || {
-            suggested(b"attachment; filename=\"\xcf\xc2\xd4\xd8.bin\"")
+            suggested(b"attachment; filename=\"\xcf\xc2\xd4\xd8.bin\"").named("下载.bin")
         }),
         Case::new(
             "name-raw-shift-jis",
             "Suggests a name in raw Shift-JIS.",
             Identical,
-            || suggested(b"attachment; filename=\"\x83_\x83E\x83\x93.bin\""),
+            || suggested(b"attachment; filename=\"\x83_\x83E\x83\x93.bin\"").named("ダウン.bin"),
         ),
         Case::new("name-raw-latin-1", "Suggests a name in raw Latin-1.", Identical, || {
-            suggested(b"attachment; filename=\"caf\xe9.bin\"")
+            suggested(b"attachment; filename=\"caf\xe9.bin\"").named("café.bin")
         }),
         Case::new(
             "name-extended",
@@ -130,7 +132,7 @@ fn encoded() -> Vec<Case> {
             "name-extended-broken",
             "Suggests an extended name with broken percent-encoding beside a plain one.",
             Identical,
-            || suggested(b"attachment; filename*=UTF-8''a%zz%4; filename=\"plain.bin\""),
+            || suggested(b"attachment; filename*=UTF-8''a%zz%4; filename=\"plain.bin\"").named("a%zz%4"),
         ),
         Case::new(
             "name-escaped-quotes",
@@ -142,7 +144,7 @@ fn encoded() -> Vec<Case> {
             "name-unterminated",
             "Suggests a name whose quote never ends.",
             Identical,
-            || suggested(b"attachment; filename=\"open.bin"),
+            || suggested(b"attachment; filename=\"open.bin").named("open.bin"),
         ),
         Case::new(
             "name-header-garbage",
@@ -164,13 +166,14 @@ fn urls() -> Vec<Case> {
                     content(),
                     vec![Resource::new("/files/..%2F..%2Fescaped.bin", content())],
                 )
+                .named("_.._escaped.bin")
             },
         ),
         Case::new(
             "url-name-missing",
             "Has its file at a URL that ends in a slash.",
             Identical,
-            || Scene::new(content(), vec![Resource::new("/", content())]),
+            || Scene::new(content(), vec![Resource::new("/", content())]).named("download.bin"),
         ),
     ]
 }

@@ -2,7 +2,7 @@
 
 use super::{FILE_BYTES, KIB, PATH, content};
 use crate::{
-    behaviour::{basic_auth, cookie_gate, cut, paced, redirect, status, when},
+    behaviour::{cookie_gate, cut, paced, redirect, status, when},
     case::{Case, Expect::Error, Expect::Identical, Expect::IdenticalOrError, Scene},
     content::Content,
     origin::Origin,
@@ -33,16 +33,10 @@ fn many() -> Vec<Case> {
             },
         ),
         Case::new(
-            "redirect-to-itself",
-            "Redirects to the same URL for ever.",
-            Error(&["too-many-redirects"]),
-            || Scene::new(content(), vec![hop(START, START)]),
-        ),
-        Case::new(
             "redirect-fifty",
             "Redirects fifty times.",
             Error(&["too-many-redirects"]),
-            || hops(50),
+            || hops(50).meets_some(),
         ),
         Case::new("redirect-five", "Redirects five times.", Identical, || hops(5)),
     ]
@@ -144,14 +138,12 @@ fn elsewhere() -> Vec<Case> {
     vec![
         Case::new(
             "redirect-takes-no-credentials-along",
-            "Asks for a password and redirects to another origin, which must not see it, nor the cookies.",
+            "Redirects to another origin, which must see neither the password nor the cookies that the first one was sent.",
             Identical,
             || {
                 let other = Origin::start(vec![Resource::new(PATH, content())]);
                 let to_other = redirect(302, &other.url(PATH));
-                let start = Resource::new(START, content())
-                    .with(to_other)
-                    .with(basic_auth("me", "secret"));
+                let start = Resource::new(START, content()).with(to_other);
                 let options = [
                     "--http-user",
                     "me",
@@ -232,6 +224,7 @@ fn gates() -> Vec<Case> {
                         signed.with(when(|x| x.visit.nth == 0, cut(700 * KIB, End::Close))),
                     ],
                 )
+                .named("signed")
             },
         ),
     ]
@@ -255,6 +248,15 @@ fn redirected(location: &str) -> Scene {
 }
 
 fn kept_secret(origins: &[Origin]) -> Result<(), String> {
+    let is_sent = |name| {
+        origins[0]
+            .requests()
+            .iter()
+            .any(|request| request.header(name).is_some())
+    };
+    if !is_sent("authorization") || !is_sent("cookie") {
+        return Err("the first origin was not sent what the other one must not see".to_owned());
+    }
     let leaked = origins[1].requests().into_iter().find_map(|request| {
         ["authorization", "cookie"]
             .into_iter()

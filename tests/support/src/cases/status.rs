@@ -54,9 +54,6 @@ fn once() -> Vec<Case> {
         Case::new("status-500-once", "Answers 500 once.", Identical, || {
             once_then_honest(500)
         }),
-        Case::new("status-502-once", "Answers 502 once.", Identical, || {
-            once_then_honest(502)
-        }),
         Case::new(
             "status-503-once",
             "Answers 503 once and asks to wait a second.",
@@ -291,4 +288,5 @@ fn archive(misserve: impl FnOnce(Resource) -> Resource) -> Scene {
             Resource::new(ARCHIVE, content()).media_type("application/zip"),
         )],
     )
+    .named("archive.zip")
 }

@@ -1,6 +1,6 @@
 //! What a run of `aria2c` did and said, without what differs from run to run: times, ids, speeds, places.
 
-use std::{fs, path::Path, process::Output};
+use std::{fmt::Write as _, fs, path::Path, process::Output};
 
 use super::content;
 use crate::place::Place;
@@ -95,10 +95,10 @@ pub(super) fn difference(first: &[String], second: &[String]) -> String {
         if i < first.len() && j < second.len() && first[i] == second[j] {
             (i, j) = (i + 1, j + 1);
         } else if j == second.len() || (i < first.len() && rest[i + 1][j] >= rest[i][j + 1]) {
-            text += &format!("- {}\n", first[i]);
+            writeln!(text, "- {}", first[i]).expect("writing to a string");
             i += 1;
         } else {
-            text += &format!("+ {}\n", second[j]);
+            writeln!(text, "+ {}", second[j]).expect("writing to a string");
             j += 1;
         }
     }
