@@ -30,16 +30,24 @@ use crate::plugins;
     propagate_version = true
 )]
 #[command(after_long_help = exit::help())]
-struct Cli {
+struct Cli<C: Subcommand> {
     #[command(subcommand)]
-    command: Command,
+    command: C,
+}
+
+/// The command that other programs call for each file. It is parsed without the descriptions of all others, which take
+/// longer to build than a small file to download.
+#[derive(Debug, Subcommand)]
+enum Download {
+    /// Download files and wait until they are there
+    #[command(after_help = get::EXAMPLES, after_long_help = get::long_help())]
+    Get(Box<get::GetArgs>),
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Download files and wait until they are there
-    #[command(after_help = get::EXAMPLES, after_long_help = get::long_help())]
-    Get(Box<get::GetArgs>),
+    #[command(flatten)]
+    Download(Download),
     /// Run the service as a server, for this machine and others
     #[command(after_help = serve::SERVE_HELP)]
     Serve(serve::ServeArgs),
@@ -75,11 +83,19 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|command| command == aria2c::NAME) {
         return aria2c::main(arguments.split_off(2), &Environment::read());
     }
-    let exit = match Cli::try_parse_from(arguments) {
-        Ok(cli) => run(cli.command, &Environment::read()).unwrap_or_else(|error| report(&error)),
+    let exit = match parse(arguments) {
+        Ok(command) => run(command, &Environment::read()).unwrap_or_else(|error| report(&error)),
         Err(refusal) => refuse(&refusal),
     };
     ExitCode::from(exit.code())
+}
+
+fn parse(arguments: Vec<OsString>) -> Result<Command, clap::Error> {
+    if arguments.get(1).is_some_and(|command| command == "get") {
+        Cli::try_parse_from(arguments).map(|cli| Command::Download(cli.command))
+    } else {
+        Cli::try_parse_from(arguments).map(|cli| cli.command)
+    }
 }
 
 /// Maps `svc --server` and `svc agent --server` to `svc serve`, and `aria2c` to `svc aria2c`.
@@ -104,7 +120,7 @@ fn normalized(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
 
 fn run(command: Command, environment: &Environment) -> anyhow::Result<Exit> {
     match command {
-        Command::Get(args) => get::run(*args, environment),
+        Command::Download(Download::Get(args)) => get::run(*args, environment),
         Command::Serve(args) => serve::serve(args, environment),
         Command::Agent(args) => serve::agent(args, environment),
         Command::Daemon(args) => daemon::run(args, environment),
@@ -113,8 +129,8 @@ fn run(command: Command, environment: &Environment) -> anyhow::Result<Exit> {
         Command::Market(command) => sources::run(command, environment),
         Command::Maintenance(command) => cli::run_maintenance(&command, environment),
         Command::Aria2c(_) => unreachable!("it is carried out before arguments are read"),
-        Command::Completions(args) => completions::run(&args, Cli::command()),
-        Command::Man(args) => man::run(&args, Cli::command()),
+        Command::Completions(args) => completions::run(&args, Cli::<Command>::command()),
+        Command::Man(args) => man::run(&args, Cli::<Command>::command()),
     }
 }
 

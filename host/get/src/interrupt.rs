@@ -62,7 +62,7 @@ fn exit_at_once() {
 #[cfg(test)]
 mod tests {
     use std::{
-        io::{BufRead as _, BufReader},
+        io::{BufRead as _, BufReader, Write as _},
         process::{Command, Stdio},
     };
 
@@ -75,14 +75,14 @@ mod tests {
 
     #[test]
     fn a_second_request_ends_the_process_while_its_main_thread_is_blocked() {
-        if std::env::var_os(BLOCKED).is_some() {
+        if std::env::vars().any(|(name, _)| name == BLOCKED) {
             let _receiving = Interrupt::listen(Duration::from_mins(1)).unwrap();
-            println!("\n{BLOCKED}");
-            thread::sleep(Duration::from_mins(1));
+            writeln!(io::stdout(), "\n{BLOCKED}").unwrap();
+            thread::park_timeout(Duration::from_mins(1));
         }
         let test = "interrupt::tests::a_second_request_ends_the_process_while_its_main_thread_is_blocked";
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--nocapture", test])
+            .args(["--exact", test])
             .env(BLOCKED, "1")
             .stdout(Stdio::piped())
             .spawn()
@@ -92,7 +92,7 @@ mod tests {
         let ended = loop {
             // Two at once may count as one.
             kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-            thread::sleep(Duration::from_millis(50));
+            thread::park_timeout(Duration::from_millis(50));
             if let Some(ended) = child.try_wait().unwrap() {
                 break ended;
             }

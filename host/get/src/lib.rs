@@ -31,7 +31,7 @@ pub mod wanted;
 
 use std::sync::Arc;
 
-use command::{Exit, UsageError, descriptors, environment::Environment, log};
+use command::{Exit, UsageError, descriptors, environment::Environment, log, memory};
 use tokio::runtime::{Builder, LocalOptions};
 use transfer::{Lanes, Transport as _};
 use transfer_http::HttpTransport;
@@ -65,9 +65,13 @@ pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let transport = HttpTransport::new(plan::transport_config(&args.connection))
         .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
     let plan = plan::Plan::new(args, transport.schemes())?;
+    memory::release_code();
     // One thread for the engine and the transfers: most of the cost of a small file would be the wakeups between two.
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
-    runtime.block_on(drive::drive(&plan, Arc::new(transport.on(Lanes::here())), screen))
+    let exit = runtime.block_on(drive::drive(&plan, Arc::new(transport.on(Lanes::here())), screen));
+    // A disk that hangs does not keep the process.
+    runtime.shutdown_background();
+    exit
 }

@@ -51,6 +51,7 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     let endpoint = std::fs::read(places.data.join(ENDPOINT_FILE)).context("cannot read back the endpoint")?;
     print_bytes(&[&endpoint, &b"\n"[..]].concat())?;
     memory::release_free();
+    memory::release_code();
     tokio::select! {
         () = daemon.asked_to_stop() => {}
         () = stop.next() => {}

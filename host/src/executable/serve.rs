@@ -158,6 +158,7 @@ async fn welcome(
     }
     print_bytes(greeting::text(agent, edition, places).as_bytes())?;
     memory::release_free();
+    memory::release_code();
     Ok(Some(sibling.refused().await))
 }
 

@@ -2,14 +2,33 @@
 
 use super::*;
 
+fn refusal(arguments: &[&str]) -> clap::Error {
+    parse(arguments.iter().map(OsString::from).collect()).unwrap_err()
+}
+
 #[test]
 fn the_command_line_is_consistent() {
-    Cli::command().debug_assert();
+    Cli::<Command>::command().debug_assert();
+}
+
+#[test]
+fn get_alone_is_the_get_among_all_commands() {
+    for arguments in [
+        &["svc", "get", "--help"][..],
+        &["svc", "get", "-h"],
+        &["svc", "get", "--version"],
+        &["svc", "get", "--fetch"],
+        &["svc", "get"],
+    ] {
+        let alone = Cli::<Download>::try_parse_from(arguments).unwrap_err();
+        let among_all = Cli::<Command>::try_parse_from(arguments).unwrap_err();
+        assert_eq!(alone.to_string(), among_all.to_string());
+    }
 }
 
 #[test]
 fn wrong_usage_is_distinguished_from_help() {
-    let exit = |arguments: &[&str]| refuse(&Cli::try_parse_from(arguments).unwrap_err());
+    let exit = |arguments: &[&str]| refuse(&refusal(arguments));
     assert_eq!(exit(&["svc", "--help"]), Exit::Success);
     assert_eq!(exit(&["svc", "get", "--help"]), Exit::Success);
     assert_eq!(exit(&["svc", "--version"]), Exit::Success);
@@ -34,9 +53,7 @@ fn a_number_out_of_range_names_the_option_and_the_limit() {
         ("--timeout", "0", "0.1"),
     ] {
         let argument = format!("{option}={value}");
-        let refusal = Cli::try_parse_from(["svc", "get", &argument, "http://a.test/"])
-            .unwrap_err()
-            .to_string();
+        let refusal = refusal(&["svc", "get", &argument, "http://a.test/"]).to_string();
         assert!(refusal.contains(option) && refusal.contains(limit), "{refusal}");
     }
 }

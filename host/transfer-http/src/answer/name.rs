@@ -20,7 +20,8 @@ pub(crate) fn of_response(head: &ResponseHead, requested: &SafeUrl, final_url: &
     {
         return name;
     }
-    let (requested, final_url) = (of_url(requested), of_url(final_url));
+    let requested = (requested != final_url).then(|| of_url(requested)).flatten();
+    let final_url = of_url(final_url);
     // After a redirect the URL often has a storage service's own name; the one with an extension is more likely the
     // real one.
     let has_extension =
