@@ -1,7 +1,7 @@
 //! Files and directories that only their owner may read, and locks that the operating system releases when a process
 //! ends.
 //!
-//! **Owns* how such a file is created (private from its first moment, not restricted afterwards), how it is replaced
+//! *Owns* how such a file is created (private from its first moment, not restricted afterwards), how it is replaced
 //! atomically, and the error that names the action and the path.
 //!
 //! *Never* knows what is in them.
@@ -12,7 +12,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A failed action on a path.
+/// A failed action on a file or folder. Crates carry it in their own errors with `#[error(transparent)]` and `#[from]`,
+/// so that a message names the action and the path in the same words everywhere.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {act} {}", path.display())]
 pub struct FileError {
@@ -27,10 +28,10 @@ pub struct FileError {
 
 impl FileError {
     /// Converts an [`io::Error`] of an action on `path`; for `map_err`.
-    pub fn at<'a>(act: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+    pub fn at(act: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self {
             act,
-            path: path.to_owned(),
+            path: path.as_ref().to_owned(),
             source,
         }
     }
@@ -57,12 +58,8 @@ pub fn make_directory(path: &Path) -> Result<(), FileError> {
 /// Replaces a file atomically by writing a temporary one and renaming it: after a crash, either the old or the new one
 /// is complete. Synced when this returns. Two processes must not do this with the same path at once.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let staged = path.with_extension("new");
-    if let Err(error) = fs::remove_file(&staged)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(FileError::at("remove", &staged)(error));
-    }
+    let staged = staged(path);
+    remove(&staged)?;
     let mut file = options()
         .write(true)
         .create_new(true)
@@ -71,13 +68,43 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     file.write_all(bytes)
         .and_then(|()| file.sync_all())
         .map_err(FileError::at("write", &staged))?;
-    fs::rename(&staged, path).map_err(FileError::at("name", path))?;
-    match path.parent() {
-        #[cfg(unix)]
-        Some(parent) => File::open(parent)
-            .and_then(|directory| directory.sync_all())
-            .map_err(FileError::at("sync the directory of", path)),
-        _ => Ok(()),
+    fs::rename(&staged, path).map_err(FileError::at("replace", path))?;
+    path.parent().map_or(Ok(()), sync_directory)
+}
+
+/// The temporary file of [`replace`].
+fn staged(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+/// Reads a file; `None` if it is missing.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    unless_missing(fs::read(path)).map_err(FileError::at("read", path))
+}
+
+/// Deletes a file; a missing one is no error.
+pub fn remove(path: &Path) -> Result<(), FileError> {
+    unless_missing(fs::remove_file(path)).map_err(FileError::at("remove", path))?;
+    Ok(())
+}
+
+/// Makes the names in a directory durable, where the system can: a synced file whose name is not durable is lost with
+/// the power.
+pub fn sync_directory(path: &Path) -> Result<(), FileError> {
+    if cfg!(unix) {
+        let synced = File::open(path).and_then(|directory| directory.sync_all());
+        synced.map_err(FileError::at("sync", path))?;
+    }
+    Ok(())
+}
+
+/// `None` if `result` says that there is nothing at the path.
+fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -105,10 +132,8 @@ pub fn lock(path: &Path) -> Result<Lock, FileError> {
 /// The file at `path` if a process has it locked, so that the caller can read which; `None` if it is unlocked or
 /// missing.
 pub fn held(path: &Path) -> Result<Option<File>, FileError> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(FileError::at("open", path)(error)),
+    let Some(file) = unless_missing(File::open(path)).map_err(FileError::at("open", path))? else {
+        return Ok(None);
     };
     match held_or(file, path, File::try_lock_shared)? {
         Lock::Ours(_) => Ok(None),
@@ -133,11 +158,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("deep/er/key.bin");
         make_directory(path.parent().unwrap()).unwrap();
-        fs::write(path.with_extension("new"), "half").unwrap();
+        fs::write(staged(&path), "half").unwrap();
         replace(&path, b"one").unwrap();
         replace(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
-        assert!(!path.with_extension("new").exists());
+        assert!(!staged(&path).exists());
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
@@ -145,6 +170,22 @@ mod tests {
             assert_eq!(mode(&path), 0o600);
             assert_eq!(mode(path.parent().unwrap()), 0o700);
         }
+    }
+
+    #[test]
+    fn a_missing_file_is_neither_read_nor_removed_and_any_other_failure_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("key.bin");
+        assert_eq!(read(&path).unwrap(), None);
+        remove(&path).unwrap();
+        fs::write(&path, "key").unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some(b"key".as_slice()));
+        remove(&path).unwrap();
+        assert!(!path.exists());
+        assert!(read(root.path()).is_err());
+        assert!(remove(root.path()).is_err());
+        sync_directory(root.path()).unwrap();
+        assert!(sync_directory(&path).is_err());
     }
 
     #[test]
