@@ -44,7 +44,6 @@ const PROBATION_CALLS: u32 = 20;
 pub struct Resolved {
     /// The plugin, which also resolves the listing's links.
     pub plugin: Identity,
-    /// The listing.
     pub listing: Listing,
 }
 
@@ -52,7 +51,6 @@ pub struct Resolved {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one at a time, taken apart where it arrives")]
 pub enum Previewed {
-    /// The files of the URL.
     List(Resolved),
     /// A plugin claims it but lists no files: it is one file.
     File(Identity),
@@ -319,8 +317,7 @@ impl Shared {
         };
         let (shared, plugin, called) = (Arc::clone(self), plugin.clone(), Arc::clone(called));
         self.tasks.spawn(async move {
-            let turn = shared.change_lock(&plugin);
-            let _turn = turn.lock().await;
+            let _turn = shared.turn(&plugin).await;
             let running = shared
                 .registry
                 .get(&plugin)
