@@ -5,52 +5,39 @@ wit_bindgen::generate!({
     world: "sdk-imports",
 });
 
+/// Generates what a world exports; its imports are those above.
+macro_rules! exports {
+    ($world:literal, $macro:literal, $module:literal) => {
+        wit_bindgen::generate!({
+            path: "wit",
+            world: $world,
+            pub_export_macro: true,
+            export_macro_name: $macro,
+            default_bindings_module: $module,
+            with: {
+                "svc:plugin/types@0.1.0": crate::bindings::svc::plugin::types,
+                "svc:plugin/env@0.1.0": crate::bindings::svc::plugin::env,
+                "svc:plugin/log@0.1.0": crate::bindings::svc::plugin::log,
+                "svc:plugin/http@0.1.0": crate::bindings::svc::plugin::http,
+                "svc:plugin/vault@0.1.0": crate::bindings::svc::plugin::vault,
+                "svc:plugin/vault-reveal@0.1.0": crate::bindings::svc::plugin::vault_reveal,
+                "svc:plugin/storage@0.1.0": crate::bindings::svc::plugin::storage,
+                "svc:plugin/text@0.1.0": crate::bindings::svc::plugin::text,
+                "svc:plugin/listing@0.1.0": crate::bindings::svc::plugin::listing,
+                "svc:plugin/login-ui@0.1.0": crate::bindings::svc::plugin::login_ui,
+                "svc:plugin/feed-sink@0.1.0": crate::bindings::svc::plugin::feed_sink,
+                "svc:plugin/workspace@0.1.0": crate::bindings::svc::plugin::workspace,
+            },
+        });
+    };
+}
+
 /// What a resolver exports.
 pub mod resolver {
-    wit_bindgen::generate!({
-        path: "wit",
-        world: "resolver-world",
-        pub_export_macro: true,
-        export_macro_name: "export_resolver",
-        default_bindings_module: "svc_plugin::bindings::resolver",
-        with: {
-            "svc:plugin/types@0.1.0": crate::bindings::svc::plugin::types,
-            "svc:plugin/env@0.1.0": crate::bindings::svc::plugin::env,
-            "svc:plugin/log@0.1.0": crate::bindings::svc::plugin::log,
-            "svc:plugin/http@0.1.0": crate::bindings::svc::plugin::http,
-            "svc:plugin/vault@0.1.0": crate::bindings::svc::plugin::vault,
-            "svc:plugin/vault-reveal@0.1.0": crate::bindings::svc::plugin::vault_reveal,
-            "svc:plugin/storage@0.1.0": crate::bindings::svc::plugin::storage,
-            "svc:plugin/text@0.1.0": crate::bindings::svc::plugin::text,
-            "svc:plugin/listing@0.1.0": crate::bindings::svc::plugin::listing,
-            "svc:plugin/login-ui@0.1.0": crate::bindings::svc::plugin::login_ui,
-            "svc:plugin/feed-sink@0.1.0": crate::bindings::svc::plugin::feed_sink,
-            "svc:plugin/workspace@0.1.0": crate::bindings::svc::plugin::workspace,
-        },
-    });
+    exports!("resolver-world", "export_resolver", "svc_plugin::bindings::resolver");
 }
 
 /// What a previewer exports.
 pub mod previewer {
-    wit_bindgen::generate!({
-        path: "wit",
-        world: "preview-world",
-        pub_export_macro: true,
-        export_macro_name: "export_previewer",
-        default_bindings_module: "svc_plugin::bindings::previewer",
-        with: {
-            "svc:plugin/types@0.1.0": crate::bindings::svc::plugin::types,
-            "svc:plugin/env@0.1.0": crate::bindings::svc::plugin::env,
-            "svc:plugin/log@0.1.0": crate::bindings::svc::plugin::log,
-            "svc:plugin/http@0.1.0": crate::bindings::svc::plugin::http,
-            "svc:plugin/vault@0.1.0": crate::bindings::svc::plugin::vault,
-            "svc:plugin/vault-reveal@0.1.0": crate::bindings::svc::plugin::vault_reveal,
-            "svc:plugin/storage@0.1.0": crate::bindings::svc::plugin::storage,
-            "svc:plugin/text@0.1.0": crate::bindings::svc::plugin::text,
-            "svc:plugin/listing@0.1.0": crate::bindings::svc::plugin::listing,
-            "svc:plugin/login-ui@0.1.0": crate::bindings::svc::plugin::login_ui,
-            "svc:plugin/feed-sink@0.1.0": crate::bindings::svc::plugin::feed_sink,
-            "svc:plugin/workspace@0.1.0": crate::bindings::svc::plugin::workspace,
-        },
-    });
+    exports!("preview-world", "export_previewer", "svc_plugin::bindings::previewer");
 }

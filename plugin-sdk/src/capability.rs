@@ -1,8 +1,8 @@
-//! What a plugin can be: one trait each. Everything that is optional has a default.
+//! The traits that plugins implement, one for each capability. Optional functions have defaults.
 
 use crate::{Error, Link, Listing, Result, text::Url};
 
-/// What a call is about.
+/// The arguments of a call.
 #[derive(Debug)]
 pub struct Call {
     url: Url,
@@ -20,7 +20,7 @@ impl Call {
         &self.url
     }
 
-    /// The password that the user gave for it.
+    /// The password that the user gave for the URL, if any.
     pub fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
@@ -74,15 +74,16 @@ pub trait Resolver {
         Err(Error::Unsupported("there is one page only".to_owned()))
     }
 
-    /// Says where a file is. Asked when its download begins, and again when the link has ended. Plugins that give every
-    /// entry its link need not answer.
+    /// Returns the link of a file. Called when its download starts, and again when the link has expired. Plugins that
+    /// give every entry its link need not implement it.
     fn link(call: &Call, entry: &str, variant: Option<&str>) -> Result<Link> {
         let _ = (call, entry, variant);
         Err(Error::Unsupported("entries come with their links".to_owned()))
     }
 }
 
-/// Takes a quick look at a URL, for the user who is about to add it: no links, half a second of work.
+/// Takes a quick look at a URL, for the user who is about to add it: no links, half a second of work. For resolvers that
+/// are slow: without this trait, previews show what [`Resolver::resolve`] lists, all pages of it.
 ///
 /// ```
 /// use svc_plugin::prelude::*;

@@ -1,10 +1,10 @@
-//! Facts around the call. `std::time` does not work in the sandbox; time comes from here.
+//! The environment of a call: clock, randomness, language, settings. `std::time` does not work in the sandbox.
 
 use std::{str::FromStr, time::Duration};
 
 use crate::{Result, host::env as host, settings};
 
-/// Milliseconds of the Unix epoch.
+/// The present time in milliseconds since the Unix epoch.
 pub fn now_ms() -> u64 {
     host::now_ms()
 }
@@ -27,17 +27,17 @@ pub fn locale() -> String {
     host::locale()
 }
 
-/// The version of the host, to be shown, not compared: use [`has_feature`] for that.
+/// The version of the host, for display; to find out what the host can do, use [`has_feature`].
 pub fn host_version() -> String {
     host::host_version()
 }
 
-/// Whether the host can do something that not every host can.
+/// Whether the host implements an optional feature.
 pub fn has_feature(name: &str) -> bool {
     host::has_feature(name)
 }
 
-/// How long the call may still take.
+/// The time that is left of the call's limit, waiting for sites included.
 pub fn time_left() -> Duration {
     Duration::from_millis(host::time_left_ms().into())
 }
@@ -47,7 +47,8 @@ pub fn setting(key: &str) -> Option<String> {
     host::setting(key)
 }
 
-/// A setting as what it is; `default` if the user has not set it.
+/// A setting, parsed; `default` if the user has not set it. A value that does not parse is
+/// [`Error::InvalidInput`](crate::Error::InvalidInput).
 ///
 /// ```
 /// let host = svc_plugin::test::Host::new().setting("depth", "3");

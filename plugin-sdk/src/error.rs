@@ -1,6 +1,6 @@
 //! What a plugin answers when it cannot do what it was asked. `?` makes one of everything that can fail.
 
-use crate::host::{http::HttpError, types::PluginError};
+use crate::host::http::HttpError;
 
 /// The result of a plugin's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -99,27 +99,6 @@ impl From<HttpError> for Error {
             HttpError::TooLarge(limit) => Self::Internal(format!("more than {limit} bytes")),
             HttpError::TooManyRequests => Self::Internal("too many requests in one call".to_owned()),
             HttpError::Invalid(reason) => Self::Internal(reason),
-        }
-    }
-}
-
-impl From<Error> for PluginError {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NotMatched => Self::NotMatched,
-            Error::InvalidInput(text) => Self::InvalidInput(text),
-            Error::LoginRequired(slot) => Self::LoginRequired(slot),
-            Error::CaptchaRequired(page) => Self::CaptchaRequired(page),
-            Error::NotFound(text) => Self::NotFound(text),
-            Error::Gone(text) => Self::Gone(text),
-            Error::Forbidden(text) => Self::Forbidden(text),
-            Error::RateLimited(seconds) => Self::RateLimited(seconds),
-            Error::Upstream(status) => Self::Upstream(status),
-            Error::Network(text) => Self::Network(text),
-            Error::Denied(host) => Self::Denied(host),
-            Error::Parse(text) => Self::Parse(text),
-            Error::Unsupported(text) => Self::Unsupported(text),
-            Error::Internal(text) => Self::Internal(text),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{marker::PhantomData, panic};
 
 use crate::{
-    Call, Listing, Preview, Resolver, Result,
+    Call, Error, Listing, Preview, Resolver, Result,
     bindings::{
         previewer::exports::svc::plugin::previewer,
         resolver::exports::svc::plugin::resolver,
@@ -40,6 +40,27 @@ fn run<R>(url: String, password: Option<String>, work: impl FnOnce(&Call) -> Res
     panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
     let call = Call::new(url, password)?;
     Ok(work(&call)?)
+}
+
+impl From<Error> for PluginError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotMatched => Self::NotMatched,
+            Error::InvalidInput(text) => Self::InvalidInput(text),
+            Error::LoginRequired(slot) => Self::LoginRequired(slot),
+            Error::CaptchaRequired(page) => Self::CaptchaRequired(page),
+            Error::NotFound(text) => Self::NotFound(text),
+            Error::Gone(text) => Self::Gone(text),
+            Error::Forbidden(text) => Self::Forbidden(text),
+            Error::RateLimited(seconds) => Self::RateLimited(seconds),
+            Error::Upstream(status) => Self::Upstream(status),
+            Error::Network(text) => Self::Network(text),
+            Error::Denied(host) => Self::Denied(host),
+            Error::Parse(text) => Self::Parse(text),
+            Error::Unsupported(text) => Self::Unsupported(text),
+            Error::Internal(text) => Self::Internal(text),
+        }
+    }
 }
 
 /// The randomness of the `getrandom` crate, for guests built with `--cfg getrandom_backend="custom"`.

@@ -34,7 +34,7 @@ pub fn send_all(requests: impl IntoIterator<Item = Request>) -> Vec<Result<Respo
     results.map(|result| Response(result?).successful()).collect()
 }
 
-/// A request that is being put together.
+/// A request before it is sent.
 #[derive(Debug)]
 #[must_use = "a request does nothing until it is sent"]
 pub struct Request(host::Request);
@@ -45,14 +45,14 @@ impl Request {
         Self(host::Request::new(method, url.as_ref()))
     }
 
-    /// Sets a field.
+    /// Sets a header field.
     pub fn header(self, name: &str, value: &str) -> Self {
         self.0.header(name, value);
         self
     }
 
-    /// Sets a field to a text with a secret in it, such as `Bearer {token}`: the host puts the secret in, and only for
-    /// hosts that the manifest binds it to. The plugin never sees it.
+    /// Sets a header field to a text with a secret in it, such as `Bearer {token}`: the host fills it in, and only
+    /// for hosts that the manifest binds it to. The plugin never sees it.
     ///
     /// ```
     /// use svc_plugin::{http, test};
@@ -72,19 +72,19 @@ impl Request {
         self
     }
 
-    /// Sends these bytes.
+    /// Sets the body to these bytes, without a content type.
     pub fn bytes(self, body: &[u8]) -> Self {
         self.0.body_bytes(body);
         self
     }
 
-    /// Sends this text.
+    /// Sets the body to this text, and its content type.
     pub fn text(self, body: &str, content_type: &str) -> Self {
         self.0.body_text(body, content_type);
         self
     }
 
-    /// Sends a form.
+    /// Sets the body to a form (`application/x-www-form-urlencoded`).
     pub fn form<'a>(self, fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let fields: Vec<_> = fields
             .into_iter()
@@ -94,20 +94,20 @@ impl Request {
         self
     }
 
-    /// Gives up after this time.
+    /// Fails with [`Error::Network`] after this time: 10 s unless set, 30 s at most.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.0
             .timeout_ms(u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX));
         self
     }
 
-    /// Takes no longer body.
+    /// Fails with [`Error::Internal`] if the body is longer; the host's own limit is 8 MiB.
     pub fn max_bytes(self, bytes: u32) -> Self {
         self.0.max_bytes(bytes);
         self
     }
 
-    /// Answers with a redirect instead of following it.
+    /// Returns a redirect as the response instead of following it.
     pub fn no_redirects(self) -> Self {
         self.0.redirects(host::Redirects::Manual);
         self
@@ -126,13 +126,13 @@ impl Request {
         self
     }
 
-    /// Asks for these bytes only; without `last`, for all from `first` on.
+    /// Requests the bytes from `first` to `last`, both included; without `last`, to the end.
     pub fn range(self, first: u64, last: Option<u64>) -> Self {
         self.0.range(first, last);
         self
     }
 
-    /// Lets the host answer the same request again from memory.
+    /// Lets the host answer later calls that send the same request from memory, for this time.
     pub fn cached(self, lifetime: Duration) -> Self {
         self.0
             .cache_seconds(u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX));
@@ -172,7 +172,7 @@ impl Response {
         self.0.status()
     }
 
-    /// Where redirects have led.
+    /// The URL that the response is from, after redirects.
     pub fn url(&self) -> String {
         self.0.final_url()
     }
@@ -213,7 +213,7 @@ impl Response {
         Ok(nodes.into_iter().map(Node::from).collect())
     }
 
-    /// What a group of a regular expression holds in each match; group 0 is the match.
+    /// The text of a group of a regular expression in each match; group 0 is the whole match.
     ///
     /// ```
     /// use svc_plugin::{http, test};
@@ -273,14 +273,14 @@ impl Response {
     }
 }
 
-/// How much of a body is read at once.
+/// How much of a body crosses into the sandbox at once: small beside a plugin's 64 MiB of memory.
 const PIECE_BYTES: u32 = 256 * 1024;
 
 fn missing(pointer: &str) -> Error {
     Error::Parse(format!("there is no {pointer}"))
 }
 
-/// A body that cannot be searched is one that has changed.
+/// A body that cannot be searched means that the site has changed, which the host counts.
 fn unreadable(error: HttpError) -> Error {
     match error {
         HttpError::Invalid(reason) => Error::Parse(reason),

@@ -25,10 +25,10 @@
 //! assert_eq!(listing.entries[0].link.as_ref().unwrap().url, "https://example.org/a.zip");
 //! ```
 //!
-//! *Owns* what authors see: the traits in [`capability`], requests in [`http`], results in [`listing`], the facts in
-//! [`mod@env`], and [`mod@test`], a host for tests that answers from pages they give it.
+//! *Owns* the interface for authors: the traits in [`capability`], requests in [`http`], results in [`listing`], the
+//! environment of a call in [`mod@env`], and [`mod@test`], a host for tests that answers from pages given by the test.
 //!
-//! *Never* does what a plugin could not do by the contract in `wit/`; that is all that it shares with the host.
+//! *Never* offers what the contract in `wit/` does not: that contract is all that it shares with the host.
 //!
 //! # Layers
 //!
@@ -37,12 +37,12 @@
 //! - `export`: what a component exports
 //! - `capability`: the traits that plugins implement
 //! - `http`, `listing`, `vault`: requests, results, sealed values
-//! - `env`, `log`, `storage`, `text`: facts, lines, memory, searching
+//! - `env`, `log`, `storage`, `text`: the call's environment, log lines, stored values, searching
 //! - `settings`: the settings as one value
 //! - `json`
 //! - `error`
 //! - `native`, `bindings`: the other side of the contract, natively and in the sandbox
-//! - `world`: what the host for tests knows
+//! - `world`: the state and the records of the host for tests
 //!
 //! Start reading at [`Resolver`]. What a plugin imports decides what its users are asked to allow: functions that are
 //! not called are not imported.

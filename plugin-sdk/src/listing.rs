@@ -1,4 +1,5 @@
-//! What a resolver hands out. Entries go to the host one by one, which checks and shows them while the plugin works.
+//! The result of a resolver. Entries are passed to the host one by one; it validates each as it arrives, and an invalid
+//! one ends the call.
 
 use std::time::Duration;
 
@@ -18,22 +19,23 @@ impl<'a> Listing<'a> {
         Self(listing)
     }
 
-    /// What it is called as a whole; files are put into a folder of this name.
+    /// Sets the title. Downloads of several files go into a folder of this name.
     pub fn title(&self, title: &str) {
         self.0.title(title);
     }
 
-    /// What it is about.
+    /// Sets a description, which previews show.
     pub fn description(&self, text: &str) {
         self.0.description(text);
     }
 
-    /// A picture of it.
+    /// Sets the URL of a picture, which previews show.
     pub fn cover(&self, url: &str) {
         self.0.cover(url);
     }
 
-    /// Adds a file. The host comes back with `id` when it wants its link.
+    /// Adds a file. Unless the entry gets a [`Link`], the host asks [`Resolver::link`](crate::Resolver::link) for it by
+    /// `id` when the download starts.
     pub fn add(&self, id: &str, name: &str) -> Entry {
         Entry(self.0.add(id, name))
     }
@@ -64,12 +66,13 @@ impl<'a> Listing<'a> {
         entry
     }
 
-    /// There is more; the host asks for it with this token.
+    /// Announces another page, which the host asks [`Resolver::more`](crate::Resolver::more) for with this token.
     pub fn next_page(&self, token: &str) {
         self.0.next_page(token);
     }
 
-    /// A password is needed.
+    /// Asks the user for a password, with this text. The host then calls again with
+    /// [`Call::password`](crate::Call::password).
     pub fn ask_password(&self, prompt: &str) {
         self.0.ask_password(prompt);
     }
@@ -80,68 +83,68 @@ impl<'a> Listing<'a> {
 pub struct Entry(host::Entry);
 
 impl Entry {
-    /// What sort of file it is.
+    /// Sets the kind; [`FileKind::File`] unless set.
     pub fn kind(&self, kind: FileKind) -> &Self {
         self.0.kind(kind);
         self
     }
 
-    /// The folder it belongs into, below the listing's own, with slashes.
+    /// Sets the folder, relative to that of the listing, with slashes between names; at most 8 deep.
     pub fn folder(&self, path: &str) -> &Self {
         self.0.dir(path);
         self
     }
 
-    /// Its length.
+    /// Sets the length in bytes.
     pub fn size(&self, bytes: u64) -> &Self {
         self.0.size(bytes);
         self
     }
 
-    /// When it was changed, in milliseconds of the Unix epoch.
+    /// Sets when the file was modified, in milliseconds since the Unix epoch.
     pub fn modified_ms(&self, time: u64) -> &Self {
         self.0.modified_ms(time);
         self
     }
 
-    /// Its digest in hexadecimal digits.
+    /// Adds a digest in hexadecimal digits; `algorithm` is `md5`, `sha1`, `sha256`, `sha512`, `crc32` or `blake3`.
     pub fn checksum(&self, algorithm: &str, hex: &str) -> &Self {
         self.0.checksum(algorithm, hex);
         self
     }
 
-    /// Its media type.
+    /// Sets the media type, such as `video/mp4`.
     pub fn media_type(&self, media_type: &str) -> &Self {
         self.0.media_type(media_type);
         self
     }
 
-    /// A small picture of it.
+    /// Sets the URL of a small picture of it.
     pub fn thumbnail(&self, url: &str) -> &Self {
         self.0.thumbnail(url);
         self
     }
 
-    /// How long it plays.
+    /// Sets how long it plays.
     pub fn duration(&self, duration: Duration) -> &Self {
         self.0
             .duration_ms(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
-    /// Leaves it out unless the user wants it.
+    /// Does not download it unless the user selects it.
     pub fn not_selected(&self) -> &Self {
         self.0.default_selected(false);
         self
     }
 
-    /// Adds a quality or format; of a higher `rank` the better.
+    /// Adds a quality or format of the file. The one of the highest `rank` is downloaded unless the user chooses.
     #[expect(clippy::return_self_not_must_use, reason = "it is in the listing already")]
     pub fn variant(&self, id: &str, label: &str, rank: i32) -> Self {
         Self(self.0.add_variant(id, label, rank))
     }
 
-    /// Says where it is now, so that nobody asks later. Not for links that expire soon.
+    /// Sets the link, so that the host need not ask for it later. Not for links that expire within minutes.
     pub fn link(&self, link: Link) -> &Self {
         self.0.link(link.0);
         self
@@ -159,56 +162,56 @@ impl Link {
         Self(host::Link::new(url.as_ref()))
     }
 
-    /// Another place of the same bytes.
+    /// Adds another URL of the same bytes.
     pub fn mirror(self, url: &str) -> Self {
         self.0.mirror(url);
         self
     }
 
-    /// A field to send along.
+    /// Adds a header field to send with the requests for the file.
     pub fn header(self, name: &str, value: &str) -> Self {
         self.0.header(name, value);
         self
     }
 
-    /// A field to send along, with a secret in it that the host puts there; see
+    /// Adds a header field with a secret in it, which the host fills in; see
     /// [`Request::secret_header`](crate::http::Request::secret_header).
     pub fn secret_header(self, name: &str, template: &str) -> Self {
         self.0.secret_header(name, template);
         self
     }
 
-    /// Whether the site can send parts of it.
+    /// Says whether the site answers range requests. Without them, the file is downloaded over one connection.
     pub fn ranges(self, is_supported: bool) -> Self {
         self.0.range_supported(is_supported);
         self
     }
 
-    /// It works once: nobody may try it out first.
+    /// The URL works once: the host sends one request, without a probe before it.
     pub fn single_use(self) -> Self {
         self.0.single_use(true);
         self
     }
 
-    /// It ends at this time (milliseconds of the Unix epoch); the host asks anew before.
+    /// The URL expires at this time (milliseconds since the Unix epoch); the host asks for a new link before.
     pub fn expires_ms(self, time: u64) -> Self {
         self.0.expires_ms(time);
         self
     }
 
-    /// It ends after this time.
+    /// The URL expires after this time.
     pub fn expires_in(self, duration: Duration) -> Self {
         let lifetime = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         self.expires_ms(crate::env::now_ms().saturating_add(lifetime))
     }
 
-    /// How many connections the site allows.
+    /// Sets how many connections the site allows at once.
     pub fn max_connections(self, count: u32) -> Self {
         self.0.max_connections(count);
         self
     }
 
-    /// The sound that belongs to these pictures.
+    /// Adds the link of the sound track, where a site has sound and pictures in two files.
     pub fn audio(self, audio: Self) -> Self {
         self.0.pair_audio(audio.0);
         self

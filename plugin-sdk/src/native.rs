@@ -10,41 +10,7 @@
 pub(crate) mod types {
     //! Shared values.
 
-    pub(crate) struct Node {
-        pub(crate) tag: String,
-        pub(crate) text: String,
-        pub(crate) html: String,
-        pub(crate) attrs: Vec<(String, String)>,
-    }
-
-    pub(crate) fn nodes(found: Vec<svc_plugin_text::Node>) -> Vec<Node> {
-        let node = |node: svc_plugin_text::Node| Node {
-            tag: node.tag,
-            text: node.text,
-            html: node.html,
-            attrs: node.attributes,
-        };
-        found.into_iter().map(node).collect()
-    }
-
-    #[derive(Debug)]
-    #[expect(dead_code, reason = "outside the sandbox, nobody but a failed test looks at it")]
-    pub(crate) enum PluginError {
-        NotMatched,
-        InvalidInput(String),
-        LoginRequired(Option<String>),
-        CaptchaRequired(String),
-        NotFound(String),
-        Gone(String),
-        Forbidden(String),
-        RateLimited(Option<u32>),
-        Upstream(u16),
-        Network(String),
-        Denied(String),
-        Parse(String),
-        Unsupported(String),
-        Internal(String),
-    }
+    pub(crate) use svc_plugin_text::Node;
 }
 
 pub(crate) mod env {
@@ -151,9 +117,7 @@ pub(crate) mod text {
 
     use svc_plugin_text as search;
 
-    use super::types::{Node, nodes};
-
-    pub(crate) use search::UrlParts;
+    pub(crate) use search::{Node, UrlParts};
 
     fn told<T>(result: Result<T, search::TextError>) -> Result<T, String> {
         result.map_err(|error| error.to_string())
@@ -172,7 +136,7 @@ pub(crate) mod text {
     }
 
     pub(crate) fn html_select(html: &str, css: &str) -> Result<Vec<Node>, String> {
-        told(search::select(html, css, &mut search::Work::default()).map(nodes))
+        told(search::select(html, css, &mut search::Work::default()))
     }
 
     pub(crate) fn base64_decode(text: &str) -> Result<Vec<u8>, String> {
@@ -195,7 +159,7 @@ pub(crate) mod http {
 
     use svc_plugin_text as search;
 
-    use super::types::{Node, nodes};
+    use super::types::Node;
     use crate::world::{self, with_host};
 
     #[derive(Debug)]
@@ -320,7 +284,7 @@ pub(crate) mod http {
         }
 
         pub(crate) fn select(&self, css: &str) -> Result<Vec<Node>, HttpError> {
-            told(search::select(&self.text()?, css, &mut search::Work::default())).map(nodes)
+            told(search::select(&self.text()?, css, &mut search::Work::default()))
         }
 
         pub(crate) fn json(&self, pointer: &str) -> Result<Option<String>, HttpError> {
@@ -369,17 +333,26 @@ pub(crate) mod listing {
     #[derive(Debug, Default)]
     pub(crate) struct Listing(pub(crate) Rc<RefCell<world::Listing>>);
 
+    /// Implements functions of the contract that each change the record behind a handle, which `change` gives to them.
+    macro_rules! setters {
+        ($(fn $name:ident($($argument:ident: $type:ty),*) |$record:ident| $change:expr;)*) => {
+            $(pub(crate) fn $name(&self, $($argument: $type),*) {
+                self.change(|$record| $change);
+            })*
+        };
+    }
+
     impl Listing {
-        pub(crate) fn title(&self, title: &str) {
-            self.0.borrow_mut().title = Some(title.to_owned());
+        setters! {
+            fn title(title: &str) |listing| listing.title = Some(title.to_owned());
+            fn description(text: &str) |listing| listing.description = Some(text.to_owned());
+            fn cover(url: &str) |listing| listing.cover = Some(url.to_owned());
+            fn next_page(token: &str) |listing| listing.next_page = Some(token.to_owned());
+            fn ask_password(prompt: &str) |listing| listing.password_prompt = Some(prompt.to_owned());
         }
 
-        pub(crate) fn description(&self, text: &str) {
-            self.0.borrow_mut().description = Some(text.to_owned());
-        }
-
-        pub(crate) fn cover(&self, url: &str) {
-            self.0.borrow_mut().cover = Some(url.to_owned());
+        fn change(&self, change: impl FnOnce(&mut world::Listing)) {
+            change(&mut self.0.borrow_mut());
         }
 
         pub(crate) fn add(&self, id: &str, name: &str) -> Entry {
@@ -391,14 +364,6 @@ pub(crate) mod listing {
                 variant: None,
             }
         }
-
-        pub(crate) fn next_page(&self, token: &str) {
-            self.0.borrow_mut().next_page = Some(token.to_owned());
-        }
-
-        pub(crate) fn ask_password(&self, prompt: &str) {
-            self.0.borrow_mut().password_prompt = Some(prompt.to_owned());
-        }
     }
 
     #[derive(Debug)]
@@ -409,6 +374,20 @@ pub(crate) mod listing {
     }
 
     impl Entry {
+        setters! {
+            fn kind(kind: FileKind) |entry| entry.kind = kind;
+            fn dir(folder: &str) |entry| folder.clone_into(&mut entry.folder);
+            fn size(bytes: u64) |entry| entry.size = Some(bytes);
+            fn modified_ms(time: u64) |entry| entry.modified_ms = Some(time);
+            fn checksum(algorithm: &str, hex: &str)
+                |entry| entry.checksums.push((algorithm.to_owned(), hex.to_owned()));
+            fn media_type(media_type: &str) |entry| entry.media_type = Some(media_type.to_owned());
+            fn thumbnail(url: &str) |entry| entry.thumbnail = Some(url.to_owned());
+            fn duration_ms(duration: u64) |entry| entry.duration_ms = Some(duration);
+            fn default_selected(is_selected: bool) |entry| entry.is_selected = is_selected;
+            fn link(link: Link) |entry| entry.link = Some(link.0.into_inner());
+        }
+
         fn change(&self, change: impl FnOnce(&mut world::Entry)) {
             let mut listing = self.listing.borrow_mut();
             let entry = &mut listing.entries[self.index];
@@ -416,42 +395,6 @@ pub(crate) mod listing {
                 Some(variant) => change(&mut entry.variants[variant]),
                 None => change(entry),
             }
-        }
-
-        pub(crate) fn kind(&self, kind: FileKind) {
-            self.change(|entry| entry.kind = Some(kind));
-        }
-
-        pub(crate) fn dir(&self, folder: &str) {
-            self.change(|entry| folder.clone_into(&mut entry.folder));
-        }
-
-        pub(crate) fn size(&self, bytes: u64) {
-            self.change(|entry| entry.size = Some(bytes));
-        }
-
-        pub(crate) fn modified_ms(&self, time: u64) {
-            self.change(|entry| entry.modified_ms = Some(time));
-        }
-
-        pub(crate) fn checksum(&self, algorithm: &str, hex: &str) {
-            self.change(|entry| entry.checksums.push((algorithm.to_owned(), hex.to_owned())));
-        }
-
-        pub(crate) fn media_type(&self, media_type: &str) {
-            self.change(|entry| entry.media_type = Some(media_type.to_owned()));
-        }
-
-        pub(crate) fn thumbnail(&self, url: &str) {
-            self.change(|entry| entry.thumbnail = Some(url.to_owned()));
-        }
-
-        pub(crate) fn duration_ms(&self, duration: u64) {
-            self.change(|entry| entry.duration_ms = Some(duration));
-        }
-
-        pub(crate) fn default_selected(&self, is_selected: bool) {
-            self.change(|entry| entry.is_selected = is_selected);
         }
 
         pub(crate) fn add_variant(&self, id: &str, label: &str, rank: i32) -> Self {
@@ -470,10 +413,6 @@ pub(crate) mod listing {
                 variant: Some(index),
             }
         }
-
-        pub(crate) fn link(&self, link: Link) {
-            self.change(|entry| entry.link = Some(link.0.into_inner()));
-        }
     }
 
     #[derive(Debug)]
@@ -484,63 +423,31 @@ pub(crate) mod listing {
             Self(RefCell::new(world::Link::new(url)))
         }
 
-        pub(crate) fn mirror(&self, url: &str) {
-            self.0.borrow_mut().mirrors.push(url.to_owned());
+        fn change(&self, change: impl FnOnce(&mut world::Link)) {
+            change(&mut self.0.borrow_mut());
         }
 
-        pub(crate) fn header(&self, name: &str, value: &str) {
-            let header = (name.to_owned(), value.to_owned());
-            self.0.borrow_mut().headers.push(header);
-        }
-
-        pub(crate) fn secret_header(&self, name: &str, template: &str) {
-            let header = (name.to_owned(), template.to_owned());
-            self.0.borrow_mut().secret_headers.push(header);
-        }
-
-        pub(crate) fn range_supported(&self, is_supported: bool) {
-            self.0.borrow_mut().supports_ranges = Some(is_supported);
-        }
-
-        pub(crate) fn single_use(&self, is_single_use: bool) {
-            self.0.borrow_mut().is_single_use = is_single_use;
-        }
-
-        pub(crate) fn expires_ms(&self, time: u64) {
-            self.0.borrow_mut().expires_ms = Some(time);
-        }
-
-        pub(crate) fn max_connections(&self, count: u32) {
-            self.0.borrow_mut().max_connections = Some(count);
-        }
-
-        pub(crate) fn pair_audio(&self, audio: Self) {
-            self.0.borrow_mut().audio = Some(Box::new(audio.0.into_inner()));
-        }
-
-        pub(crate) fn manifest(&self, kind: &str) {
-            self.0.borrow_mut().manifest = Some(kind.to_owned());
-        }
-
-        pub(crate) fn segment(&self, url: &str, part: Option<(u64, u64)>) {
-            let link = &mut *self.0.borrow_mut();
-            link.segments.push(world::Segment {
+        setters! {
+            fn mirror(url: &str) |link| link.mirrors.push(url.to_owned());
+            fn header(name: &str, value: &str) |link| link.headers.push((name.to_owned(), value.to_owned()));
+            fn secret_header(name: &str, template: &str)
+                |link| link.secret_headers.push((name.to_owned(), template.to_owned()));
+            fn range_supported(is_supported: bool) |link| link.supports_ranges = Some(is_supported);
+            fn single_use(is_single_use: bool) |link| link.is_single_use = is_single_use;
+            fn expires_ms(time: u64) |link| link.expires_ms = Some(time);
+            fn max_connections(count: u32) |link| link.max_connections = Some(count);
+            fn pair_audio(audio: Self) |link| link.audio = Some(Box::new(audio.0.into_inner()));
+            fn manifest(kind: &str) |link| link.manifest = Some(kind.to_owned());
+            fn segment(url: &str, part: Option<(u64, u64)>) |link| link.segments.push(world::Segment {
                 url: url.to_owned(),
                 part,
                 cipher: link.cipher.clone(),
             });
-        }
-
-        pub(crate) fn segment_key_at(&self, url: &str, iv: &[u8]) {
-            self.0.borrow_mut().cipher = Some(world::Cipher::KeyAt(url.to_owned(), iv.to_vec()));
-        }
-
-        pub(crate) fn segment_key(&self, key: &[u8], iv: &[u8]) {
-            self.0.borrow_mut().cipher = Some(world::Cipher::Key(key.to_vec(), iv.to_vec()));
-        }
-
-        pub(crate) fn no_segment_key(&self) {
-            self.0.borrow_mut().cipher = None;
+            fn segment_key_at(url: &str, iv: &[u8])
+                |link| link.cipher = Some(world::Cipher::KeyAt(url.to_owned(), iv.to_vec()));
+            fn segment_key(key: &[u8], iv: &[u8])
+                |link| link.cipher = Some(world::Cipher::Key(key.to_vec(), iv.to_vec()));
+            fn no_segment_key() |link| link.cipher = None;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a plugin remembers between calls: small values of its own, not for secrets.
+//! Small values that a plugin keeps between calls, in the user's database. Not for secrets.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ pub fn get(key: &str) -> Option<Vec<u8>> {
     host::get(key)
 }
 
-/// Sets a value, for ever or for a time.
+/// Stores a value, without end or for a time. Fails with [`Error::Internal`] if the plugin's quota is used up.
 pub fn set(key: &str, value: &[u8], lifetime: Option<Duration>) -> Result<()> {
     let seconds = lifetime.map(|lifetime| u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX));
     host::set(key, value, seconds).map_err(Error::Internal)
 }
 
-/// Forgets a value.
+/// Deletes a value; a missing one is no error.
 pub fn remove(key: &str) {
     host::remove(key);
 }
 
-/// The keys that begin with `prefix`.
+/// The keys that begin with `prefix`, in order.
 pub fn keys(prefix: &str) -> Vec<String> {
     host::keys(prefix)
 }

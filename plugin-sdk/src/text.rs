@@ -1,4 +1,4 @@
-//! Searching and decoding. The host does the work, so a plugin stays small.
+//! Searching and decoding. The host does the work, so a plugin stays small and cannot hang in it.
 
 use crate::{Error, Result, host};
 

@@ -1,9 +1,9 @@
-//! Secrets: what a plugin can use and never read. They are the user's secret settings; see
+//! Secrets that a plugin can use but never read. They are the user's secret settings; see
 //! [`Request::secret_header`](crate::http::Request::secret_header).
 
 use crate::host::vault as host;
 
-/// The secrets of a plugin that nobody logged into.
+/// The account of the plugin's own secrets, as opposed to those of a login.
 const NO_ACCOUNT: &str = "";
 
 /// Whether there is a secret of this name: a request cannot be sent with one that the user has not set.

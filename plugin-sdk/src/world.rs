@@ -5,7 +5,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use svc_plugin_fixture::{Asked, Tape};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use svc_plugin_fixture::{
+    Asked, Tape,
+    record::{self, as_object, is_set, is_unset},
+};
 use svc_plugin_text::join_url;
 
 /// The redirects that a request follows, as in the real host.
@@ -114,7 +119,8 @@ impl State {
 }
 
 /// What sort of thing an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it; the generated twin has none either")]
 pub enum FileKind {
     File,
@@ -193,7 +199,8 @@ pub struct Sent {
 }
 
 /// What a resolver handed out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Listing {
     /// What it is called.
     pub title: Option<String>,
@@ -210,16 +217,18 @@ pub struct Listing {
 }
 
 /// An entry, or a variant of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// What the plugin knows it by.
     pub id: String,
     /// Its name; the label of a variant.
     pub name: String,
     /// The rank of a variant.
+    #[serde(skip)]
     pub rank: i32,
     /// What sort of file it is.
-    pub kind: Option<FileKind>,
+    pub kind: FileKind,
     /// The folder it belongs into.
     pub folder: String,
     /// Its length.
@@ -227,6 +236,7 @@ pub struct Entry {
     /// When it was changed.
     pub modified_ms: Option<u64>,
     /// Algorithms and digests.
+    #[serde(serialize_with = "as_object")]
     pub checksums: Vec<(String, String)>,
     /// Its media type.
     pub media_type: Option<String>,
@@ -235,10 +245,12 @@ pub struct Entry {
     /// How long it plays.
     pub duration_ms: Option<u64>,
     /// Whether it is wanted unless the user says otherwise.
+    #[serde(rename = "selected", skip_serializing_if = "is_set")]
     pub is_selected: bool,
     /// Where it is.
     pub link: Option<Link>,
     /// Its qualities or formats.
+    #[serde(serialize_with = "as_variants")]
     pub variants: Vec<Entry>,
 }
 
@@ -249,7 +261,7 @@ impl Entry {
             id: id.to_owned(),
             name: name.to_owned(),
             rank: 0,
-            kind: None,
+            kind: FileKind::File,
             folder: String::new(),
             size: None,
             modified_ms: None,
@@ -265,19 +277,24 @@ impl Entry {
 }
 
 /// Where a file is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Link {
     /// The file.
     pub url: String,
     /// Other places of it.
     pub mirrors: Vec<String>,
     /// Fields to send along.
+    #[serde(serialize_with = "as_object")]
     pub headers: Vec<(String, String)>,
     /// Fields to send along with secrets in them, which stand there by their names.
+    #[serde(serialize_with = "as_object")]
     pub secret_headers: Vec<(String, String)>,
     /// Whether parts of it can be asked for.
+    #[serde(rename = "ranges")]
     pub supports_ranges: Option<bool>,
     /// Whether it works only once.
+    #[serde(rename = "singleUse", skip_serializing_if = "is_unset")]
     pub is_single_use: bool,
     /// When it ends.
     pub expires_ms: Option<u64>,
@@ -288,8 +305,10 @@ pub struct Link {
     /// What sort of description the URL leads to.
     pub manifest: Option<String>,
     /// What the file is joined from.
+    #[serde(serialize_with = "as_segments")]
     pub segments: Vec<Segment>,
     /// How the next segment is encrypted.
+    #[serde(skip)]
     pub(crate) cipher: Option<Cipher>,
 }
 
@@ -331,4 +350,24 @@ impl Link {
             cipher: None,
         }
     }
+}
+
+fn as_variants<S: Serializer>(variants: &[Entry], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(variants.iter().map(|variant| {
+        let mut value = json!(variant);
+        value["label"] = value["name"].take();
+        value["rank"] = variant.rank.into();
+        value
+    }))
+}
+
+fn as_segments<S: Serializer>(segments: &[Segment], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(segments.iter().map(|segment| -> Value {
+        let cipher = segment.cipher.as_ref().map(|cipher| match cipher {
+            Cipher::KeyAt(url, iv) => (record::Key::At(url), &iv[..]),
+            Cipher::Key(key, iv) => (record::Key::Bytes(key), &iv[..]),
+        });
+        let part = segment.part.map(|(first, length)| [first, first + length]);
+        record::segment(&segment.url, part, cipher)
+    }))
 }

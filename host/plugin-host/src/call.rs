@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use market::Identity;
-use plugin_package::Manifest;
+use plugin_package::{Manifest, manifest::Capabilities};
 use transfer::Secret;
 use url::Url;
 
@@ -44,7 +44,6 @@ const PROBATION_CALLS: u32 = 20;
 pub struct Resolved {
     /// The plugin, which also resolves the listing's links.
     pub plugin: Identity,
-    /// The listing.
     pub listing: Listing,
 }
 
@@ -52,7 +51,6 @@ pub struct Resolved {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one at a time, taken apart where it arrives")]
 pub enum Previewed {
-    /// The files of the URL.
     List(Resolved),
     /// A plugin claims it but lists no files: it is one file.
     File(Identity),
@@ -115,26 +113,34 @@ impl Plugins {
         self.0.call(plugin.clone(), ask, &given, call).await
     }
 
-    /// Previews a URL.
+    /// Previews a URL. Without a preview of its own, a plugin lists what it would resolve: all pages, all folders.
     pub async fn preview(&self, given: Given) -> Result<Previewed, CallError> {
-        let snapshot = self.0.registry.snapshot();
-        let gives_lists = |plugin: &Identity| {
-            let manifest = snapshot.plugins.get(plugin).and_then(|loaded| loaded.manifest.as_ref());
-            manifest.is_some_and(|manifest| {
-                let resolver = manifest.capabilities.resolver.as_ref();
-                manifest.capabilities.preview || resolver.is_some_and(|resolver| resolver.gives_lists)
-            })
+        let Some(plugin) = self.claim(&given.url) else {
+            return Ok(Previewed::Unclaimed);
         };
-        match self.claim(&given.url) {
-            None => return Ok(Previewed::Unclaimed),
-            Some(plugin) if !gives_lists(&plugin) => return Ok(Previewed::File(plugin)),
-            Some(_) => {}
+        let gives_lists = self.is_capable(&plugin, |capabilities| {
+            let resolver = capabilities.resolver.as_ref();
+            capabilities.preview || resolver.is_some_and(|resolver| resolver.gives_lists)
+        });
+        if !gives_lists {
+            return Ok(Previewed::File(plugin));
         }
         let listed = self.first_of(&given, |plugin| {
             let call = |guest, call| preview(guest, call).boxed();
             self.0.call(plugin, Ask::Preview, &given, call).boxed()
         });
-        Ok(listed.await?.map_or(Previewed::Unclaimed, Previewed::List))
+        let Some(mut resolved) = listed.await? else {
+            return Ok(Previewed::Unclaimed);
+        };
+        if !self.is_capable(&resolved.plugin, |capabilities| capabilities.preview) {
+            self.add_pages(&mut resolved, given).await?;
+        }
+        Ok(Previewed::List(resolved))
+    }
+
+    fn is_capable(&self, plugin: &Identity, is_so: impl FnOnce(&Capabilities) -> bool) -> bool {
+        let manifest = self.0.registry.get(plugin).and_then(|loaded| loaded.manifest.clone());
+        manifest.is_some_and(|manifest| is_so(&manifest.capabilities))
     }
 
     /// The answer of the first plugin that does not decline the URL.
@@ -319,8 +325,7 @@ impl Shared {
         };
         let (shared, plugin, called) = (Arc::clone(self), plugin.clone(), Arc::clone(called));
         self.tasks.spawn(async move {
-            let turn = shared.change_lock(&plugin);
-            let _turn = turn.lock().await;
+            let _turn = shared.turn(&plugin).await;
             let running = shared
                 .registry
                 .get(&plugin)

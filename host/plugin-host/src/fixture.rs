@@ -12,8 +12,10 @@ use std::{
 use bytes::Bytes;
 use market::Identity;
 use plugin_package::Manifest;
+use serde::Serialize;
 use serde_json::{Value, json};
 use store::{Store, Vault};
+use svc_plugin_fixture::record::result;
 pub use svc_plugin_fixture::{
     Asked, Call as FixtureCall, Exchange, Fixture, FixtureError, Input, Mismatch, Response, SCHEMA,
 };
@@ -34,7 +36,7 @@ use crate::{
     secret::{Redactor, Secrets},
 };
 
-mod result;
+mod expectation;
 mod unsendable;
 
 pub use unsendable::Unsendable;
@@ -53,30 +55,22 @@ const MAX_PLAYING: Duration = Duration::from_secs(10);
 pub struct Replayed {
     /// The differences; empty if the fixture passes.
     pub problems: Vec<String>,
-    /// The result of the call.
     pub found: Value,
-    /// Its resource usage.
     pub report: Report,
-    /// Its log lines.
     pub lines: Vec<Line>,
 }
 
 /// Why a fixture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The URL is invalid.
     #[error("not a URL: {0}")]
     Url(String),
-    /// The values do not fit the manifest's settings.
     #[error(transparent)]
     Setting(#[from] crate::error::InvalidSetting),
-    /// The recorded exchanges are incomplete.
     #[error(transparent)]
     Gap(#[from] Gap),
-    /// The plugin does not have the function.
     #[error("the plugin is no resolver")]
     Incapable,
-    /// The plugin's storage cannot be created.
     #[error("cannot make a memory for the plugin: {0}")]
     Memory(String),
 }
@@ -86,9 +80,7 @@ pub enum RecordError {
 pub struct Recorded {
     /// The call, with its result as the expectation.
     pub fixture: Fixture,
-    /// Its resource usage.
     pub report: Report,
-    /// Its log lines.
     pub lines: Vec<Line>,
 }
 
@@ -273,7 +265,7 @@ pub(crate) fn to_fixture(
     }
     let mut expect = match found.get("error") {
         Some(code) => json!({ "error": code }),
-        None => result::pattern(found),
+        None => expectation::pattern(found),
     };
     redactor.value(&mut expect);
     let clean = |text: String| redactor.text(&text);
@@ -402,33 +394,35 @@ fn all_hosts(grant: &Grant, manifest: &Manifest, given: &Given) -> Grants {
 
 /// Temporary storage for one call.
 async fn memory(plugin: &Identity) -> Result<(Store, Arc<Vault>), RecordError> {
-    let store = Store::in_memory(&[rows::MIGRATIONS]).map_err(|error| RecordError::Memory(error.to_string()))?;
-    let vault = Vault::ephemeral().map_err(|error| RecordError::Memory(error.to_string()))?;
+    fn failed(error: impl std::error::Error) -> RecordError {
+        RecordError::Memory(error.to_string())
+    }
+    let store = Store::in_memory(&[rows::MIGRATIONS]).map_err(failed)?;
+    let vault = Vault::ephemeral().map_err(failed)?;
     // Storage requires an installed plugin.
     let develop = lifecycle::Input::Develop(lifecycle::Folder {
         path: PathBuf::new(),
         version: semver::Version::new(0, 0, 0),
         needed: Permissions::default(),
     });
-    let (installed, _effects) =
-        lifecycle::apply(None, develop).map_err(|error| RecordError::Memory(error.to_string()))?;
+    let (installed, _effects) = lifecycle::apply(None, develop).map_err(failed)?;
     let plugin = plugin.clone();
     store
         .write(move |transaction| rows::save_installation(transaction, &plugin, installed.as_ref()))
         .await
-        .map_err(|error| RecordError::Memory(error.to_string()))?;
+        .map_err(failed)?;
     Ok((store, Arc::new(vault)))
 }
 
 /// Performs the call and returns its result in the format of fixtures.
 async fn answer(guest: Arc<dyn Guest>, call: Call, ask: Ask) -> (Value, Report) {
-    fn words<T>(called: Called<T>, words: impl FnOnce(&T) -> Value) -> (Value, Report) {
-        (called.result.as_ref().map_or_else(failed, words), called.report)
+    fn found<T: Serialize>(called: Called<T>) -> (Value, Report) {
+        (called.result.as_ref().map_or_else(failed, result), called.report)
     }
     match ask {
-        Ask::Resolve(password) => words(guest.resolve(call, password).await, result::listing),
-        Ask::More(token) => words(guest.more(call, token).await, result::listing),
-        Ask::LinkFor(entry, variant) => words(guest.link_for(call, entry, variant).await, result::link),
-        Ask::Preview => words(preview(guest, call).await, result::listing),
+        Ask::Resolve(password) => found(guest.resolve(call, password).await),
+        Ask::More(token) => found(guest.more(call, token).await),
+        Ask::LinkFor(entry, variant) => found(guest.link_for(call, entry, variant).await),
+        Ask::Preview => found(preview(guest, call).await),
     }
 }

@@ -13,8 +13,10 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use market::{Digest, PublicKey, SourceId};
 use plugin_package::HostPattern;
+use serde::{Deserialize, Serialize};
 
 use crate::{
+    as_text::{OptionalText, Text},
     error::Refusal,
     policy::grant::{Grant, HostChoice, Permissions},
     runtime::Event,
@@ -24,8 +26,8 @@ pub(crate) mod registry;
 pub(crate) mod rows;
 pub(crate) mod values;
 
-/// The state of an installed plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The state of an installed plugin, and the content of its row: a renamed field needs a migration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Installation {
     /// Where it came from.
     pub source: Source,
@@ -36,55 +38,57 @@ pub(crate) struct Installation {
     /// A version that waits for consent.
     pub staged: Option<Release>,
     /// The source of the staged version, if it differs from that of the running one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged_source: Option<Source>,
     /// A folder that waits for consent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<Folder>,
     /// Whether it may run.
     pub switch: Switch,
     /// The consents of the user. They are kept until the plugin is uninstalled, so that the previous version can always
     /// run again.
+    #[serde(flatten)]
     pub grant: Grant,
     /// No automatic updates: the user pinned it, or it was rolled back because the new version kept failing.
     pub is_pinned: bool,
 }
 
 /// An unpacked version.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Release {
     /// Digest of its package.
+    #[serde(with = "Text")]
     pub digest: Digest,
-    /// Its version.
+    #[serde(with = "Text")]
     pub version: semver::Version,
-    /// The permissions that it needs.
     pub needed: Permissions,
     /// When it was installed, in milliseconds since the Unix epoch.
     pub installed_ms: i64,
-    /// The author's key that signed it.
+    #[serde(default, with = "OptionalText", skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<PublicKey>,
     /// The version of the host in which its fixtures last passed.
+    #[serde(default, with = "OptionalText", skip_serializing_if = "Option::is_none")]
     pub proved_in: Option<semver::Version>,
 }
 
 /// An author's folder, as of the request to use it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Folder {
-    /// The path.
     pub path: PathBuf,
-    /// The version in it.
+    #[serde(with = "Text")]
     pub version: semver::Version,
-    /// The permissions that version needs.
     pub needed: Permissions,
 }
 
 /// Where a plugin came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// An archive from the user.
     File,
     /// The plugins bundled with the service.
     Bundled,
     /// A market source.
-    Market(SourceId),
+    Market(#[serde(with = "Text")] SourceId),
     /// The author's folder.
     Development(PathBuf),
 }
@@ -125,7 +129,7 @@ impl Source {
 }
 
 /// Whether user and breaker allow calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Switch {
     /// Calls are allowed.
     On,
@@ -161,20 +165,17 @@ pub(crate) enum Input {
     Develop(Folder),
     /// The user consents to what [`Installation::asked`] identified by this digest.
     Consent(Digest),
-    /// The user decides about an optional host.
     Choose(HostPattern, HostChoice),
     /// The fixtures of this package passed in this host version.
     FixturesPassed(Digest, semver::Version),
     /// The user or the breaker enables or disables it.
     Switch(Switch),
-    /// The user pins or unpins it.
     Pin(bool),
     /// Return to the previous version.
     RollBack {
         /// On request of the user; else because the new version keeps failing.
         by_user: bool,
     },
-    /// Remove it.
     Uninstall,
 }
 

@@ -21,9 +21,7 @@ pub use adopt::Adoption;
 /// Settings of the background updates.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Proxies for requests to sources.
     pub proxies: Proxies,
-    /// Whether updates are installed automatically.
     pub updates_itself: bool,
 }
 

@@ -4,13 +4,17 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{Arc, atomic::AtomicU64},
+    time::Duration,
 };
 
 use futures_util::future::join_all;
 use market::{Digest, Identity};
 use plugin_package::HostPattern;
 use store::{Store, Vault};
-use tokio::sync::RwLock;
+use tokio::{
+    sync::{RwLock, watch},
+    time::Instant,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -37,6 +41,10 @@ pub use summary::{Pending, PluginSummary};
 
 /// Limit of host choices per plugin, far above manual use.
 const MAX_CHOSEN_HOSTS: usize = 256;
+
+/// The least time between two reports of changes. A report makes subscribers copy the list of all plugins, and keep the
+/// copy for their own clients; without a pause, fifty plugins that load after a start make fifty copies.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Plugins {
     /// Opens the plugins of `store`, with their packages in `folder`. When this returns, the URL patterns of all
@@ -145,7 +153,10 @@ impl Plugins {
 
     /// Subscribes to changes of [`Plugins::list`]. Several changes may be reported as one.
     pub fn changes(&self) -> Changes {
-        Changes(self.0.registry.watch())
+        Changes {
+            snapshots: self.0.registry.watch(),
+            next_report: Instant::now(),
+        }
     }
 
     /// The journal of all plugins.
@@ -234,8 +245,7 @@ impl Plugins {
 
     async fn change(&self, plugin: Identity, input: Input) -> Result<(), CommandError> {
         self.run(|shared| async move {
-            let turn = shared.change_lock(&plugin);
-            let _turn = turn.lock().await;
+            let _turn = shared.turn(&plugin).await;
             shared.apply(&plugin, input).await
         })
         .await
@@ -258,12 +268,26 @@ impl Plugins {
 
 /// A subscription to changes of plugins.
 #[derive(Debug, Clone)]
-pub struct Changes(tokio::sync::watch::Receiver<Arc<Snapshot>>);
+pub struct Changes {
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    next_report: Instant,
+}
 
 impl Changes {
-    /// Waits for a change since the last call, or `false` when there will be none.
+    /// Waits for a change since the last report, and until [`REPORT_INTERVAL`] after that; `false` when there will be
+    /// none. Cancel-safe.
     pub async fn changed(&mut self) -> bool {
-        self.0.changed().await.is_ok()
+        tokio::time::sleep_until(self.next_report).await;
+        let is_open = self.snapshots.changed().await.is_ok();
+        self.next_report = Instant::now() + REPORT_INTERVAL;
+        is_open
+    }
+
+    /// Whether there was a change since the last report; [`Self::changed`] does not report it again.
+    pub fn take(&mut self) -> bool {
+        let is_changed = self.snapshots.has_changed().unwrap_or(false);
+        self.snapshots.mark_unchanged();
+        is_changed
     }
 }
 

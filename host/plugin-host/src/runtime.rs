@@ -59,20 +59,15 @@ pub trait Guest: Send + Sync + 'static {
 /// Code to load.
 #[derive(Debug, Clone)]
 pub struct Code {
-    /// The plugin, for messages.
     pub plugin: Identity,
-    /// What `bytes` are.
     pub language: Language,
-    /// The code.
     pub bytes: Bytes,
-    /// How much memory an instance may use.
     pub memory_bytes: u64,
 }
 
 /// Why code is not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// It is not WebAssembly, or uses features that are not accepted.
     #[error("{check}: {reason}")]
     Refused {
         /// Which check: `size`, `features`, `complexity`.
@@ -80,15 +75,8 @@ pub enum LoadError {
         /// What it found and what the limit is.
         reason: String,
     },
-    /// It imports an interface that this host does not have.
     #[error("interface {interface}: {reason}")]
-    Abi {
-        /// Which one.
-        interface: String,
-        /// What does not fit.
-        reason: String,
-    },
-    /// Compiling it took more than it may.
+    Abi { interface: String, reason: String },
     #[error("compiling took more than {0}")]
     CompileLimit(String),
     /// The runtime failed, which is not the plugin's fault.
@@ -101,19 +89,14 @@ pub enum LoadError {
 pub struct Call {
     /// Tells calls apart, in messages and logs.
     pub id: CallId,
-    /// The plugin.
     pub plugin: Identity,
-    /// The URL that it is about.
     pub given: Given,
-    /// Which hosts it may talk to.
     pub hosts: Grants,
     /// The values of its settings, without the secret ones.
     pub settings: Arc<BTreeMap<String, String>>,
     /// Secrets that it may use but not read, each bound to hosts.
     pub secrets: Secrets,
-    /// Its persistent storage.
     pub storage: Storage,
-    /// Receives its log lines.
     pub log: CallLog,
     /// Network and clock, live or recorded.
     pub world: World,
@@ -124,8 +107,6 @@ pub struct Call {
 /// The end of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Called<T> {
-    /// The result or fault.
     pub result: Result<T, PluginFault>,
-    /// Its resource usage.
     pub report: Report,
 }

@@ -58,41 +58,27 @@ pub struct Secrets {
 /// Why a secret was not used or stored. No message contains a value.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// There is no secret of this name.
     #[error("there is no secret {0}")]
     Unknown(String),
-    /// It may not be sent to this host.
     #[error("the secret {name} is not bound to {host}")]
-    NotBound {
-        /// Which one.
-        name: String,
-        /// The host.
-        host: String,
-    },
+    NotBound { name: String, host: String },
     /// A name that no secret can have, or that a setting has.
     #[error(
         "a captured secret has a name of 1 to {MAX_NAME_BYTES} letters, digits, _ and -, and not that of a setting"
     )]
     Name,
-    /// A value of invalid length.
     #[error("a captured secret has {MIN_VALUE_BYTES} B to {}, not {}", ByteCount(MAX_VALUE_BYTES as u64), ByteCount(*.0 as u64))]
     Value(usize),
-    /// A template that is too long, or has too many placeholders.
     #[error("a template has at most {} and {MAX_PLACES} places for secrets", ByteCount(MAX_TEMPLATE_BYTES as u64))]
     Template,
-    /// The limit of secrets is reached.
     #[error("a plugin keeps at most {MAX_SECRETS} captured secrets")]
     Full,
-    /// The database does not take it.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The database does not give it.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// It cannot be unsealed or sealed.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// It has content that no version writes.
     #[error("a sealed secret cannot be read")]
     Content,
 }

@@ -22,23 +22,16 @@ pub struct CallContext {
     pub settings: BTreeMap<String, String>,
     /// The user's language (BCP 47).
     pub locale: String,
-    /// The hosts that it may reach.
     pub grants: Grants,
     /// The user's cookies and headers for the task's own site.
     pub task: Option<TaskSite>,
-    /// Proxies for all requests of the call.
     pub proxies: Proxies,
     /// Secrets that it may send but not read.
     pub vault: Arc<dyn Vault>,
-    /// Its cookies and kept responses.
     pub profile: Arc<Profile>,
-    /// Its clock and randomness.
     pub ambient: Ambient,
-    /// The network, live or replayed.
     pub network: Arc<dyn Network>,
-    /// Persistent storage.
     pub storage: Arc<dyn Storage>,
-    /// Receives log lines and progress.
     pub log: Arc<dyn LogSink>,
 }
 
@@ -136,7 +129,6 @@ impl LogSink for Nowhere {
 /// Where a plugin's time and randomness come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ambient {
-    /// The machine's.
     System,
     /// Fixed, so that a recorded call can be replayed.
     Fixed {

@@ -14,10 +14,8 @@ pub const MAX_SCRIPT_BYTES: usize = 1024 * 1024;
 /// Why the runtime does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The engine cannot run on this machine.
     #[error("plugins cannot run on this machine: {0}")]
     Engine(String),
-    /// A thread could not be started.
     #[error("cannot start the thread that counts the time of plugins")]
     Thread(#[source] io::Error),
 }
@@ -25,27 +23,21 @@ pub enum StartError {
 /// Why a plugin was not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Its bytes are not a plugin's.
     #[error(transparent)]
     Screen(#[from] ScreenError),
     /// A core module, where only components are accepted, or one that does not match the contract.
     #[error("it is not a component: {0}")]
     NotComponent(String),
-    /// It is not a valid script, or its top level fails.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// It could not be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// It was built for another contract.
     #[error("it does not fit this host: {reason}")]
     Abi {
         /// The interface that does not fit, where one can be named.
         interface: Option<String>,
-        /// What is wrong with it.
         reason: String,
     },
-    /// Its trial run failed.
     #[error("it does not start")]
     TryOut(#[from] PluginFault),
     /// The host failed; the plugin is not to blame.
@@ -63,16 +55,12 @@ impl LoadError {
 /// Why a text is not a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// It is too long.
     #[error("it is longer than {}", ByteCount(MAX_SCRIPT_BYTES as u64))]
     TooLong,
-    /// It is no text.
     #[error("it is not UTF-8")]
     NotText,
-    /// It cannot be parsed, or its top level fails.
     #[error("{}", place(*line, *column, message))]
     Mistake {
-        /// What is wrong.
         message: String,
         /// In which line, from 1.
         line: Option<u32>,

@@ -25,11 +25,9 @@ pub(crate) enum FetchError {
     Denied(Denial),
     /// A secret may not be sent to the host.
     Secret(String),
-    /// The call's limit of requests is reached.
     TooManyRequests,
     /// The request or a redirect is invalid.
     Invalid(String),
-    /// The network failed.
     Network(NetworkError),
 }
 

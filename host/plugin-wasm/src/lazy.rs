@@ -24,13 +24,10 @@ use crate::{
 pub struct LazyConfig {
     /// The cache of compiled plugins, with the key that authenticates them.
     pub cache_folder: PathBuf,
-    /// How to start the compiler.
     pub compiler: CompilerCommand,
-    /// The host version that plugins see.
     pub host_version: String,
     /// The user's language (BCP 47).
     pub locale: String,
-    /// How plugins reach the network.
     pub internet: InternetConfig,
 }
 

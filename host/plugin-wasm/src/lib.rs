@@ -24,6 +24,11 @@
 //! - `engine`: configuration of the engine, and shared resources
 //! - `limits`, `outside`: the limits of a call; the storage, secrets and log that outlive it
 
+#![expect(
+    missing_docs,
+    reason = "fields and variants whose names or messages say what they are have no comment"
+)]
+
 mod call;
 mod capability;
 mod code;

@@ -175,22 +175,9 @@ pub struct LinkBuilder {
 
 impl LinkBuilder {
     pub(crate) fn new(url: &str, limits: &OutputLimits) -> Result<Self, PluginFault> {
-        let link = Link {
-            url: parse_url("link", url, limits)?,
-            mirrors: Vec::new(),
-            headers: Vec::new(),
-            secret_headers: Vec::new(),
-            supports_ranges: None,
-            is_single_use: false,
-            expires_ms: None,
-            max_connections: None,
-            audio: None,
-            manifest: None,
-            segments: Vec::new(),
-        };
         Ok(Self {
             bytes: url.len(),
-            link,
+            link: Link::new(parse_url("link", url, limits)?),
             cipher: None,
         })
     }

@@ -6,6 +6,7 @@ use plugin_host::{
     Exceeded, Link, Listing, LogLevel, PluginFault,
     runtime::{Called, Interface, Report},
 };
+use rustix::mm::{Advice, madvise};
 use wasmtime::{
     Store, UpdateDeadline,
     component::{Instance, InstancePre, Resource},
@@ -64,13 +65,23 @@ pub(crate) struct Guest {
     pub(crate) script: Option<scripting::GuestIndices>,
     pub(crate) hash: ContentHash,
     pub(crate) interface: Interface,
+    /// Whether its code is mapped from a file instead of copied.
+    pub(crate) is_mapped: bool,
 }
 
-impl fmt::Debug for Guest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guest")
-            .field("hash", &self.hash)
-            .finish_non_exhaustive()
+impl Guest {
+    /// Gives the memory of its code back. What a call runs is read from the file again.
+    #[expect(unsafe_code, reason = "the kernel is told to forget pages of a mapping")]
+    fn evict_code(&self) {
+        if !self.is_mapped {
+            return;
+        }
+        let code = self.pre.component().image_range();
+        let bytes = code.end.addr() - code.start.addr();
+        // SAFETY: the pages are those of the file, and nobody writes to them (the engine takes no code that has to be
+        // adapted to its place); whoever needs one gets it from there.
+        let advised = unsafe { madvise(code.start.cast_mut().cast(), bytes, Advice::LinuxDontNeed) };
+        advised.unwrap_or_else(|error| tracing::debug!(%error, "loaded code stays in memory"));
     }
 }
 
@@ -88,11 +99,8 @@ type Answer<T> = Result<T, PluginError>;
 /// The file of a listing to link.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// The URL that was resolved.
     pub url: &'a str,
-    /// The entry of its listing.
     pub entry_id: &'a str,
-    /// The variant of the entry.
     pub variant_id: Option<&'a str>,
 }
 
@@ -148,6 +156,11 @@ impl Loaded {
             .await;
         inner.interface.exports = script::exports(&functions??);
         Ok(Self(Arc::new(inner)))
+    }
+
+    /// Gives back the memory of the code that the trial run needed: an idle plugin keeps none.
+    pub(crate) fn evict_code(&self) {
+        self.0.guest.evict_code();
     }
 
     /// Names the plugin by its bytes.

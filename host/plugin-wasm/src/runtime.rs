@@ -3,7 +3,6 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use plugin_host::runtime::{Interface, Language};
-use rustix::mm::{Advice, madvise};
 use tokio::sync::{OnceCell, Semaphore};
 use wasmparser::Parser;
 use wasmtime::{
@@ -47,13 +46,10 @@ const ALL_MEMORY_BYTES: usize = 2 << 30;
 /// Configuration of a runtime.
 #[derive(Clone)]
 pub struct RuntimeConfig {
-    /// Where compiled plugins are kept.
     pub cache_folder: PathBuf,
     /// Authenticates cached code. It must be secret and must not change.
     pub cache_key: [u8; 32],
-    /// How to start the compiler.
     pub compiler: CompilerCommand,
-    /// The host version that plugins see.
     pub host_version: String,
 }
 
@@ -116,11 +112,17 @@ impl Runtime {
     /// Loads a plugin from its bytes. On the first load, it is compiled in a separate process.
     pub async fn load(&self, bytes: Vec<u8>, language: Language) -> Result<Loaded, LoadError> {
         let _turn = self.0.loading.acquire().await.expect("it is never closed");
-        let guest = match language {
-            Language::Component => self.guest(bytes, Form::Component).await?,
-            Language::CoreModule => self.guest(bytes, Form::CoreModule).await?,
-            Language::Script => return self.load_script(bytes).await,
+        let loaded = match language {
+            Language::Component => self.load_code(bytes, Form::Component).await?,
+            Language::CoreModule => self.load_code(bytes, Form::CoreModule).await?,
+            Language::Script => self.load_script(bytes).await?,
         };
+        loaded.evict_code();
+        Ok(loaded)
+    }
+
+    async fn load_code(&self, bytes: Vec<u8>, form: Form) -> Result<Loaded, LoadError> {
+        let guest = self.guest(bytes, form).await?;
         Loaded::of_component(self.0.machine.clone(), Arc::new(guest)).await
     }
 
@@ -136,22 +138,25 @@ impl Runtime {
 
     /// Compiles and links `bytes`.
     async fn guest(&self, bytes: Vec<u8>, form: Form) -> Result<Guest, LoadError> {
-        let shared = self.0.clone();
+        let runtime = self.clone();
+        // Cached code is linked in the same step: each step may run on another thread, whose allocator then keeps what
+        // the step needed besides its result.
         let (hash, found) = blocking(move || {
             let hash = ContentHash::of(&bytes);
             // Cached code was screened before it was compiled.
             let may_be_cached = form == Form::CoreModule || Parser::is_component(&bytes);
-            let found = match may_be_cached.then(|| shared.cache.load(hash)).flatten() {
-                Some(code) => Found::Code(code),
+            let found = match may_be_cached.then(|| runtime.0.cache.load(hash)).flatten() {
+                Some(code) => Found::Cached(runtime.link(&code, hash)?),
                 None => Found::Component(component(bytes, form)?),
             };
             Ok::<_, LoadError>((hash, found))
         })
         .await??;
-        let code = match found {
-            Found::Code(code) => code,
-            Found::Component(bytes) => self.compile(&bytes, hash).await?,
+        let bytes = match found {
+            Found::Cached(guest) => return Ok(guest),
+            Found::Component(bytes) => bytes,
         };
+        let code = self.compile(&bytes, hash).await?;
         let runtime = self.clone();
         blocking(move || runtime.link(&code, hash)).await?
     }
@@ -175,43 +180,31 @@ impl Runtime {
         .await
     }
 
-    /// The component that code is.
+    /// The component that code is, and whether it is mapped from its file.
     #[expect(
         unsafe_code,
         reason = "deserialised code is native code; this is what the compiler wrote, proved by the cache's tag"
     )]
-    fn component(&self, code: &Code) -> wasmtime::Result<Component> {
+    fn component(&self, code: &Code) -> wasmtime::Result<(Component, bool)> {
         let engine = &self.0.machine.engine;
         let file = match code {
             // SAFETY: they came out of our compiler's process just now, or the cache has checked their tag in memory.
-            Code::Bytes(bytes) => return unsafe { Component::deserialize(engine, bytes) },
+            Code::Bytes(bytes) => return Ok((unsafe { Component::deserialize(engine, bytes) }?, false)),
             Code::File(file) => file,
         };
         // SAFETY: the cache has checked the tag of this very file, which nobody changes.
         let mapped = unsafe { Component::deserialize_file(engine, Code::path(file)) };
-        if let Ok(component) = &mapped {
-            let code = component.image_range();
-            // SAFETY: the pages are those of the file, and nobody writes to them (the engine takes no code that has to be
-            // adapted to its place); whoever needs one gets it from there.
-            let advised = unsafe {
-                madvise(
-                    code.start.cast_mut().cast(),
-                    code.end.addr() - code.start.addr(),
-                    Advice::LinuxDontNeed,
-                )
-            };
-            advised.unwrap_or_else(|error| tracing::debug!(%error, "loaded code stays in memory"));
-        }
-        mapped.or_else(|error| {
+        mapped.map(|component| (component, true)).or_else(|error| {
             tracing::debug!(%error, "compiled code cannot run from its file; it is copied");
             // SAFETY: as above.
-            unsafe { Component::deserialize(engine, Code::copied(file)?) }
+            let copied = unsafe { Component::deserialize(engine, Code::copied(file)?) };
+            Ok((copied?, false))
         })
     }
 
     fn link(&self, code: &Code, hash: ContentHash) -> Result<Guest, LoadError> {
         let engine = &self.0.machine.engine;
-        let component = self.component(code).map_err(|error| LoadError::abi(None, &error))?;
+        let (component, is_mapped) = self.component(code).map_err(|error| LoadError::abi(None, &error))?;
         let interface = interface::of(engine, &component);
         let mut linker = self.0.linker.clone();
         later::add_to_linker(&mut linker, engine, &component).map_err(|error| LoadError::abi(None, &error))?;
@@ -227,6 +220,7 @@ impl Runtime {
             previewer,
             hash,
             interface,
+            is_mapped,
         })
     }
 }
@@ -234,15 +228,14 @@ impl Runtime {
 /// The accepted forms of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// A component.
     Component,
     /// A component, or a core module to be converted.
     CoreModule,
 }
 
-/// The code of a plugin before linking.
+/// A linked plugin, or one that is not compiled yet.
 enum Found {
-    Code(Code),
+    Cached(Guest),
     Component(Vec<u8>),
 }
 

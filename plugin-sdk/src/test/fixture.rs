@@ -2,11 +2,11 @@
 
 use std::{error::Error as _, fs, path::Path};
 
-use serde_json::{Map, Value, json};
-use svc_plugin_fixture::{Call as Function, Fixture, Response, Tape, mismatch};
+use serde_json::{Value, json};
+use svc_plugin_fixture::{Call as Function, Fixture, Response, Tape, mismatch, record::result};
 
-use super::{Cipher, Entry, Host, Link, Listing, Page, Segment, State};
-use crate::{Error, FileKind, Preview, Resolver, Result};
+use super::{Host, Link, Listing, Page, State};
+use crate::{Error, Preview, Resolver, Result};
 
 /// What [`plugin!`](crate::plugin) makes of a type: something that fixtures can be replayed against.
 pub trait Plugin {
@@ -54,16 +54,16 @@ impl Capabilities {
         Ok(match fixture.call {
             Function::Resolve => {
                 let listing = (resolver()?.resolve)(host, &input.url, input.password.as_deref())?;
-                listing_json(&listing)
+                result(&listing)
             }
-            Function::More => listing_json(&(resolver()?.more)(host, &input.url, &input.token)?),
+            Function::More => result(&(resolver()?.more)(host, &input.url, &input.token)?),
             Function::LinkFor => {
                 let link = (resolver()?.link)(host, &input.url, &input.entry, input.variant.as_deref())?;
-                link_json(&link)
+                result(&link)
             }
             Function::Preview => {
                 let preview = self.preview.ok_or_else(|| missing("Preview"))?;
-                listing_json(&preview(host, &input.url)?)
+                result(&preview(host, &input.url)?)
             }
         })
     }
@@ -144,105 +144,6 @@ impl From<&Response> for Page {
             body: response.body().to_vec(),
         }
     }
-}
-
-fn listing_json(listing: &Listing) -> Value {
-    object([
-        ("title", json!(listing.title)),
-        ("description", json!(listing.description)),
-        ("cover", json!(listing.cover)),
-        ("nextPage", json!(listing.next_page)),
-        ("passwordPrompt", json!(listing.password_prompt)),
-        ("entries", listing.entries.iter().map(entry_json).collect()),
-    ])
-}
-
-fn entry_json(entry: &Entry) -> Value {
-    let variant = |variant: &Entry| {
-        let mut value = entry_json(variant);
-        value["label"] = value["name"].take();
-        value["rank"] = variant.rank.into();
-        value
-    };
-    let variants: Vec<_> = entry.variants.iter().map(variant).collect();
-    object([
-        ("id", json!(entry.id)),
-        ("name", json!(entry.name)),
-        ("folder", json!(some(&entry.folder, entry.folder.is_empty()))),
-        ("size", json!(entry.size)),
-        ("kind", json!(kind(entry.kind.unwrap_or(FileKind::File)))),
-        ("modifiedMs", json!(entry.modified_ms)),
-        ("checksums", pairs(&entry.checksums)),
-        ("mediaType", json!(entry.media_type)),
-        ("durationMs", json!(entry.duration_ms)),
-        ("thumbnail", json!(entry.thumbnail)),
-        ("selected", json!((!entry.is_selected).then_some(false))),
-        ("link", json!(entry.link.as_ref().map(link_json))),
-        ("variants", json!(some(&variants, variants.is_empty()))),
-    ])
-}
-
-fn link_json(link: &Link) -> Value {
-    let segments: Vec<_> = link.segments.iter().map(segment_json).collect();
-    object([
-        ("url", json!(link.url)),
-        ("mirrors", json!(some(&link.mirrors, link.mirrors.is_empty()))),
-        ("headers", pairs(&link.headers)),
-        ("secretHeaders", pairs(&link.secret_headers)),
-        ("ranges", json!(link.supports_ranges)),
-        ("singleUse", json!(link.is_single_use.then_some(true))),
-        ("expiresMs", json!(link.expires_ms)),
-        ("maxConnections", json!(link.max_connections)),
-        ("audio", json!(link.audio.as_deref().map(link_json))),
-        ("manifest", json!(link.manifest)),
-        ("segments", json!(some(&segments, segments.is_empty()))),
-    ])
-}
-
-fn segment_json(segment: &Segment) -> Value {
-    let cipher = segment.cipher.as_ref().map(|cipher| match cipher {
-        Cipher::KeyAt(url, iv) => object([("keyUrl", json!(url)), ("iv", json!(hex(iv)))]),
-        Cipher::Key(key, iv) => object([("key", json!(hex(key))), ("iv", json!(hex(iv)))]),
-    });
-    object([
-        ("url", json!(segment.url)),
-        (
-            "part",
-            json!(segment.part.map(|(first, length)| [first, first + length])),
-        ),
-        ("cipher", json!(cipher)),
-    ])
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
-}
-
-fn kind(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::File => "file",
-        FileKind::Folder => "folder",
-        FileKind::VideoStream => "videoStream",
-        FileKind::AudioStream => "audioStream",
-        FileKind::Subtitle => "subtitle",
-        FileKind::Image => "image",
-    }
-}
-
-/// What is empty is not there.
-fn some<T>(value: T, is_empty: bool) -> Option<T> {
-    (!is_empty).then_some(value)
-}
-
-fn pairs(pairs: &[(String, String)]) -> Value {
-    let map: Map<_, _> = pairs.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-    json!(some(&map, map.is_empty()))
-}
-
-/// An object of what is known.
-fn object<const N: usize>(facts: [(&str, Value); N]) -> Value {
-    let known = facts.into_iter().filter(|(_, value)| !value.is_null());
-    known.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct Node {
     /// The markup in it.
     pub html: String,
     /// Its attributes in their order, entities decoded.
-    pub attributes: Vec<(String, String)>,
+    pub attrs: Vec<(String, String)>,
 }
 
 /// The elements of `html` that `css` selects, in the order of their start tags. An element without an end tag reaches
@@ -105,7 +105,7 @@ impl Outline {
             tag: found.tag.clone(),
             text: decoded(&text),
             html: markup.to_owned(),
-            attributes: found.attributes.clone(),
+            attrs: found.attributes.clone(),
         })
     }
 }
@@ -196,11 +196,11 @@ mod tests {
                     tag: "p".into(),
                     text: "1 < 2".into(),
                     html: "1 &lt; <i>2</i>".into(),
-                    attributes: vec![("class".into(), "b".into()), ("title".into(), "a & b".into())],
+                    attrs: vec![("class".into(), "b".into()), ("title".into(), "a & b".into())],
                 },
                 Node {
                     tag: "br".into(),
-                    attributes: vec![("class".into(), "b".into())],
+                    attrs: vec![("class".into(), "b".into())],
                     ..Node::default()
                 },
             ]

@@ -37,13 +37,9 @@ impl Resolver for OpenDirectory {
     }
 }
 
-impl Preview for OpenDirectory {
-    fn preview(call: &Call, out: &Listing<'_>) -> Result<()> {
-        list(call, 0, out)
-    }
-}
-
-svc_plugin::plugin!(OpenDirectory: Resolver, Preview);
+// Without a preview of its own, the host shows what is resolved: a list without its folders would not be what is
+// downloaded.
+svc_plugin::plugin!(OpenDirectory: Resolver);
 
 /// A folder that is to be read.
 struct Folder {

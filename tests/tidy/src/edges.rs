@@ -21,6 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "engine",
             "market",
             "plugin-package",
+            "private-files",
             "svc-plugin-fixture",
         ],
     ),

@@ -189,7 +189,7 @@ impl Worker {
                 let _nobody_waits = reply.send(());
             }
             Ask::PluginsChanged(reply) => {
-                if changed(&mut self.sources.plugins).now_or_never().is_some() {
+                if self.sources.plugins.as_mut().is_some_and(|(_, changes)| changes.take()) {
                     self.publish_plugins();
                 }
                 let _nobody_waits = reply.send(());

@@ -107,18 +107,26 @@ pub(crate) async fn whole(plugins: &Plugins, given: Given) -> Result<Option<Reso
     let Some(mut resolved) = plugins.resolve(given.clone(), None).await? else {
         return Ok(None);
     };
-    for _ in 1..MAX_PAGES {
-        let Some(token) = resolved.listing.next_page.take() else {
-            break;
-        };
-        if resolved.listing.entries.len() >= MAX_FILES {
-            break;
-        }
-        let page = plugins.more(&resolved.plugin, given.clone(), token).await?;
-        resolved.listing.entries.extend(page.entries);
-        resolved.listing.next_page = page.next_page;
-    }
+    plugins.add_pages(&mut resolved, given).await?;
     Ok(Some(resolved))
+}
+
+impl Plugins {
+    /// Adds the pages that follow the first one of a listing.
+    pub(super) async fn add_pages(&self, resolved: &mut Resolved, given: Given) -> Result<(), CallError> {
+        for _ in 1..MAX_PAGES {
+            let Some(token) = resolved.listing.next_page.take() else {
+                break;
+            };
+            if resolved.listing.entries.len() >= MAX_FILES {
+                break;
+            }
+            let page = self.more(&resolved.plugin, given.clone(), token).await?;
+            resolved.listing.entries.extend(page.entries);
+            resolved.listing.next_page = page.next_page;
+        }
+        Ok(())
+    }
 }
 
 /// A plugin that includes links in its listing need not implement `linkFor`.

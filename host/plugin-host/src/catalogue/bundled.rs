@@ -13,9 +13,7 @@ use crate::{error::CommandError, package::archive};
 pub struct Bundled {
     /// `name@author`.
     pub identity: &'static str,
-    /// Its version.
     pub version: &'static str,
-    /// The archive.
     pub zip: &'static [u8],
 }
 

@@ -12,81 +12,47 @@ use crate::error::{CommandError, chain};
 /// Why a command to the market was refused. What was installed before still works.
 #[derive(Debug, thiserror::Error)]
 pub enum MarketError {
-    /// No source has the plugin.
     #[error("no source has the plugin {0}")]
     NotInMarket(Identity),
-    /// There is no such source.
     #[error("there is no source {0}")]
     UnknownSource(String),
-    /// Several sources have the plugin; the user must choose one.
     #[error("several sources have the plugin {plugin}: {}; say which", sources.join(", "))]
-    Ambiguous {
-        /// Which plugin.
-        plugin: Identity,
-        /// The sources that have it.
-        sources: Vec<String>,
-    },
-    /// No version of it can be installed.
+    Ambiguous { plugin: Identity, sources: Vec<String> },
     #[error(transparent)]
     Unfit(#[from] Unfit),
-    /// The user was shown another version than the newest.
     #[error("the newest version is {newest}, not {asked}")]
     VersionChanged {
         /// What the user was shown.
         asked: Version,
-        /// What would be installed.
         newest: Version,
     },
-    /// A newer one is installed.
     #[error("version {offered} is older than what is installed; name it to go back to it")]
-    Older {
-        /// What the source offers.
-        offered: Version,
-    },
-    /// The state of the source has expired.
+    Older { offered: Version },
     #[error("nothing is installed from the source {id}: what is known of it is out of date{}", trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default())]
-    Stale {
-        /// Which source.
-        id: SourceId,
-        /// Why it is.
-        trouble: Option<Trouble>,
-    },
-    /// The source failed verification.
+    Stale { id: SourceId, trouble: Option<Trouble> },
     #[error(transparent)]
     Refresh(#[from] Trouble),
-    /// The package could not be downloaded.
     #[error("the package was not downloaded: {}", mirror_errors(.0))]
     Download(#[source] DownloadError),
-    /// It took too long.
     #[error("the package was not downloaded within {} s", .0.as_secs())]
     TooSlow(std::time::Duration),
-    /// The link is invalid.
     #[error(transparent)]
     Link(#[from] InvalidLink),
-    /// The user confirmed another key.
     #[error("the key of the link has another fingerprint: {0}")]
     Fingerprint(String),
-    /// The source exists already.
     #[error("the source {0} is there already")]
     SourceExists(String),
-    /// Its name is reserved.
     #[error("a source that calls itself {0} cannot be added: the name has a meaning here")]
     ReservedSource(SourceId),
-    /// The limit of sources is reached.
     #[error("there are {0} sources, which is the most")]
     TooManySources(usize),
-    /// Plugins came from it.
     #[error("plugins came from the source {source_name}: {}; uninstall them first", plugins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     SourceInUse {
-        /// Which source.
         source_name: String,
-        /// Which plugins.
         plugins: Vec<Identity>,
     },
-    /// It came with the service.
     #[error("the bundled source is part of the service")]
     BundledSource,
-    /// Plugins refuse.
     #[error(transparent)]
     Plugin(#[from] CommandError),
 }
@@ -124,7 +90,6 @@ impl MarketError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Trouble {
-    /// The kind.
     pub kind: TroubleKind,
     /// For the user.
     pub message: String,
@@ -135,7 +100,6 @@ pub struct Trouble {
 pub enum TroubleKind {
     /// It does not answer, or not in time.
     Unreachable,
-    /// Its answer failed verification.
     Invalid,
     /// Its index is older than one seen before.
     Rollback,

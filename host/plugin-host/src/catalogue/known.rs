@@ -36,11 +36,9 @@ pub(crate) const MAX_SOURCES: usize = 16;
 /// The state of a source.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownSource {
-    /// Its URL.
     pub(crate) url: Url,
     /// The root key with which the user added it.
     pub(crate) key: PublicKey,
-    /// Display name.
     pub(crate) name: String,
     pub(crate) added: Timestamp,
     /// When it was last refreshed successfully.
@@ -51,9 +49,7 @@ pub(crate) struct KnownSource {
     pub(crate) plugins: usize,
     /// Why the last refresh failed.
     pub(crate) trouble: Option<Trouble>,
-    /// The verified state.
     pub(crate) state: SourceState,
-    /// The parsed revocations.
     pub(crate) revocations: Arc<Revocations>,
     /// Serializes refreshes.
     pub(crate) turn: Arc<Mutex<()>>,
@@ -187,7 +183,6 @@ pub(crate) struct InstallRequest {
     pub(crate) plugin: Identity,
     /// The version that the user was shown.
     pub(crate) version: Option<Version>,
-    /// The source that the user named.
     pub(crate) source: Option<String>,
 }
 

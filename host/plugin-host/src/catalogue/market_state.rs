@@ -20,7 +20,6 @@ const DOWNLOADS: usize = 2;
 /// Configuration of the market.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// How sources are reached.
     pub origins: Arc<dyn Origins>,
     /// The plugins that came with the service. Trusted like the executable that contains them.
     pub bundled: &'static [Bundled],

@@ -23,21 +23,13 @@ use crate::{
 /// A plugin that a source offers: the newest version that can be installed, else the newest that there is.
 #[derive(Debug, Clone)]
 pub struct Offer {
-    /// Which plugin.
     pub identity: Identity,
-    /// The source that offers it.
     pub source: Source,
-    /// Display name.
     pub name: String,
-    /// Description.
     pub description: String,
-    /// Author.
     pub author: String,
-    /// Homepage.
     pub homepage: Option<String>,
-    /// Search terms.
     pub tags: Vec<String>,
-    /// The version.
     pub version: Version,
     /// Sequence number at the source.
     pub seq: u64,
@@ -45,9 +37,7 @@ pub struct Offer {
     pub digest: Digest,
     /// Paths or URLs of the package.
     pub mirrors: Vec<String>,
-    /// The oldest host that it runs on.
     pub min_host: Option<Version>,
-    /// The permissions that it asks for.
     pub permissions: Permissions,
     /// When it was published; `None` if bundled.
     pub published: Option<Timestamp>,
@@ -70,15 +60,12 @@ pub struct Offer {
 /// A source.
 #[derive(Debug, Clone)]
 pub struct SourceSummary {
-    /// Which one.
     pub source: Source,
-    /// Display name.
     pub name: String,
     /// Its URL and the key with which it was added; `None` if bundled.
     pub place: Option<(url::Url, PublicKey)>,
     /// Whether its state is valid, so that plugins can be installed from it.
     pub is_fresh: bool,
-    /// How many plugins it offers.
     pub plugins: usize,
     /// Timestamps; `None` if bundled.
     pub times: Option<Times>,
@@ -89,11 +76,9 @@ pub struct SourceSummary {
 /// Timestamps of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// When it was added.
     pub added: Timestamp,
     /// When it was last refreshed and verified.
     pub refreshed: Timestamp,
-    /// When its state expires.
     pub until: Timestamp,
 }
 

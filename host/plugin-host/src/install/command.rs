@@ -26,17 +26,13 @@ use crate::{
 /// The result of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// Which plugin it is.
     pub identity: Identity,
-    /// Which version.
     pub version: semver::Version,
     /// Digest of the permissions that need consent before this version runs.
     pub pending_consent: Option<Digest>,
     /// Keys of the manifest that this host does not know.
     pub unknown_keys: Vec<String>,
-    /// Where it came from.
     pub source: Source,
-    /// The author's key that signed it.
     pub signed_by: Option<PublicKey>,
 }
 
@@ -55,8 +51,7 @@ impl Shared {
         let (package, manifest, unknown_keys) = blocking(move || parse(&archive, reading)).await?;
         expected.check_manifest(&manifest, package.file(manifest::FILE, "manifest")?)?;
         let plugin = manifest.identity.clone();
-        let turn = self.change_lock(&plugin);
-        let _turn = turn.lock().await;
+        let _turn = self.turn(&plugin).await;
         let signed_by = self.check_signature(&package, &manifest, expected.package())?;
         let code = package.file(&manifest.entry, "entry")?.clone();
         let running = load::load_code(&*self.runtime, &manifest, manifest.language, code).await?;
@@ -119,8 +114,7 @@ impl Shared {
     pub(crate) async fn install_dev(self: Arc<Self>, folder: PathBuf) -> Result<Installed, CommandError> {
         let (manifest, running) = load::load_folder(&*self.runtime, &folder).await?;
         let plugin = manifest.identity.clone();
-        let turn = self.change_lock(&plugin);
-        let _turn = turn.lock().await;
+        let _turn = self.turn(&plugin).await;
         let source = Source::Development(folder.clone());
         let develop = Input::Develop(Folder {
             path: folder,
@@ -147,8 +141,7 @@ impl Shared {
         plugin: &Identity,
         batch: BTreeMap<String, String>,
     ) -> Result<(), CommandError> {
-        let turn = self.change_lock(plugin);
-        let _turn = turn.lock().await;
+        let _turn = self.turn(plugin).await;
         let loaded = self.registry.get(plugin).ok_or(Refusal::NotInstalled)?;
         let definitions = loaded.manifest.as_ref().map_or(&[][..], |manifest| &manifest.settings);
         let values = Arc::new(loaded.values.with(definitions, &batch)?);

@@ -23,18 +23,14 @@ pub(crate) struct Delivery {
 /// Whether the user requested an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InstallReason {
-    /// The user requested it.
     User,
-    /// An automatic update.
     Update,
 }
 
 /// Constraints on an archive.
 #[derive(Debug)]
 pub(crate) enum Expected {
-    /// Any plugin.
     Anything,
-    /// This plugin.
     Plugin(Identity),
     /// The plugin as listed in the source's index.
     Listed(Box<Listed>),

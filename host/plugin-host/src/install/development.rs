@@ -138,8 +138,7 @@ impl Shared {
         let loading = load::load_folder(&*self.runtime, folder)
             .await
             .map_err(|error| failure(&error));
-        let turn = self.change_lock(plugin);
-        let _turn = turn.lock().await;
+        let _turn = self.turn(plugin).await;
         let source = Source::Development(folder.to_owned());
         let Some(before) = self
             .registry

@@ -32,8 +32,7 @@ impl Shared {
             return;
         };
         let loaded = self.load_and_replay(&due.installation).await;
-        let turn = self.change_lock(plugin);
-        let _turn = turn.lock().await;
+        let _turn = self.turn(plugin).await;
         let now = self.registry.get(plugin).filter(is_loading);
         if let Some(now) = now.filter(|now| now.installation.runs_as(&due.installation)) {
             self.put_loaded(plugin, &now, loaded).await;

@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::AtomicU64};
 
 use market::Identity;
 use store::{Store, Vault};
-use tokio::sync::{Mutex, RwLock};
+use tokio::sync::{Mutex, OwnedMutexGuard, RwLock};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -67,8 +67,9 @@ impl Shared {
         self.tasks.spawn(self.stop.clone().run_until_cancelled_owned(work));
     }
 
-    pub(crate) fn change_lock(&self, plugin: &Identity) -> Arc<Mutex<()>> {
-        self.changes.of(plugin, Mutex::default)
+    /// Waits until the caller may change `plugin`, and keeps others from changing it until the guard is dropped.
+    pub(crate) async fn turn(&self, plugin: &Identity) -> OwnedMutexGuard<()> {
+        self.changes.of(plugin, Mutex::default).lock_owned().await
     }
 
     pub(crate) fn pass(&self, step: Step) -> Result<(), CommandError> {

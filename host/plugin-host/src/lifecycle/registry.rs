@@ -59,7 +59,6 @@ pub enum Idle {
 pub struct DevelopmentError {
     /// `read`, `manifest` or `load`.
     pub step: &'static str,
-    /// What is wrong.
     pub message: String,
 }
 

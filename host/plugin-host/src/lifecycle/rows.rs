@@ -7,13 +7,11 @@ use ::store::{
     sql::{self, Connection, Transaction},
 };
 use market::Identity;
-use serde::{Deserialize, Serialize};
 use transfer::Secret;
 
 use crate::{
     error::RowError,
-    lifecycle::{Folder, Installation, Release, Source, Switch, values::Values},
-    policy::grant::Grant,
+    lifecycle::{Installation, values::Values},
 };
 
 /// The migrations of the tables of plugins.
@@ -33,187 +31,6 @@ pub(crate) struct Rows {
     pub(crate) values: BTreeMap<Identity, Values>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct InstallationRecord {
-    source: SourceRecord,
-    active: Option<ReleaseRecord>,
-    previous: Option<ReleaseRecord>,
-    staged: Option<ReleaseRecord>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    staged_source: Option<SourceRecord>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    folder: Option<FolderRecord>,
-    switch: SwitchRecord,
-    allowed: Vec<String>,
-    optional: BTreeMap<String, bool>,
-    is_pinned: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-enum SourceRecord {
-    File,
-    Bundled,
-    Market(String),
-    Development(std::path::PathBuf),
-}
-
-#[derive(Serialize, Deserialize)]
-enum SwitchRecord {
-    On,
-    Off,
-    Tripped,
-}
-
-#[derive(Serialize, Deserialize)]
-struct ReleaseRecord {
-    digest: String,
-    version: String,
-    needed: Vec<String>,
-    installed_ms: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    signed_by: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    proved_in: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct FolderRecord {
-    path: std::path::PathBuf,
-    version: String,
-    needed: Vec<String>,
-}
-
-impl From<&Folder> for FolderRecord {
-    fn from(folder: &Folder) -> Self {
-        Self {
-            path: folder.path.clone(),
-            version: folder.version.to_string(),
-            needed: folder.needed.texts(),
-        }
-    }
-}
-
-impl FolderRecord {
-    fn into_folder(self) -> Result<Folder, String> {
-        Ok(Folder {
-            path: self.path,
-            version: parse(&self.version)?,
-            needed: parse_all(&self.needed)?,
-        })
-    }
-}
-
-impl From<&Source> for SourceRecord {
-    fn from(source: &Source) -> Self {
-        match source {
-            Source::File => Self::File,
-            Source::Bundled => Self::Bundled,
-            Source::Market(id) => Self::Market(id.to_string()),
-            Source::Development(path) => Self::Development(path.clone()),
-        }
-    }
-}
-
-impl SourceRecord {
-    fn into_source(self) -> Result<Source, String> {
-        Ok(match self {
-            Self::File => Source::File,
-            Self::Bundled => Source::Bundled,
-            Self::Market(id) => Source::Market(parse(&id)?),
-            Self::Development(path) => Source::Development(path),
-        })
-    }
-}
-
-impl From<&Release> for ReleaseRecord {
-    fn from(release: &Release) -> Self {
-        Self {
-            digest: release.digest.to_string(),
-            version: release.version.to_string(),
-            needed: release.needed.texts(),
-            installed_ms: release.installed_ms,
-            signed_by: release.signed_by.as_ref().map(ToString::to_string),
-            proved_in: release.proved_in.as_ref().map(ToString::to_string),
-        }
-    }
-}
-
-impl ReleaseRecord {
-    fn into_release(self) -> Result<Release, String> {
-        Ok(Release {
-            digest: parse(&self.digest)?,
-            version: parse(&self.version)?,
-            needed: parse_all(&self.needed)?,
-            installed_ms: self.installed_ms,
-            signed_by: self.signed_by.map(|key| parse(&key)).transpose()?,
-            proved_in: self.proved_in.map(|version| parse(&version)).transpose()?,
-        })
-    }
-}
-
-impl From<&Installation> for InstallationRecord {
-    fn from(installation: &Installation) -> Self {
-        let release = |release: &Option<Release>| release.as_ref().map(ReleaseRecord::from);
-        let optional = installation.grant.optional.iter();
-        Self {
-            source: (&installation.source).into(),
-            active: release(&installation.active),
-            previous: release(&installation.previous),
-            staged: release(&installation.staged),
-            staged_source: installation.staged_source.as_ref().map(SourceRecord::from),
-            folder: installation.folder.as_ref().map(FolderRecord::from),
-            switch: match installation.switch {
-                Switch::On => SwitchRecord::On,
-                Switch::Off => SwitchRecord::Off,
-                Switch::Tripped => SwitchRecord::Tripped,
-            },
-            allowed: installation.grant.allowed.texts(),
-            optional: optional.map(|(host, choice)| (host.to_string(), *choice)).collect(),
-            is_pinned: installation.is_pinned,
-        }
-    }
-}
-
-impl InstallationRecord {
-    fn into_installation(self) -> Result<Installation, String> {
-        let release = |record: Option<ReleaseRecord>| record.map(ReleaseRecord::into_release).transpose();
-        let optional = self
-            .optional
-            .into_iter()
-            .map(|(host, choice)| Ok((parse(&host)?, choice)));
-        Ok(Installation {
-            source: self.source.into_source()?,
-            active: release(self.active)?,
-            previous: release(self.previous)?,
-            staged: release(self.staged)?,
-            staged_source: self.staged_source.map(SourceRecord::into_source).transpose()?,
-            folder: self.folder.map(FolderRecord::into_folder).transpose()?,
-            switch: match self.switch {
-                SwitchRecord::On => Switch::On,
-                SwitchRecord::Off => Switch::Off,
-                SwitchRecord::Tripped => Switch::Tripped,
-            },
-            grant: Grant {
-                allowed: parse_all(&self.allowed)?,
-                optional: optional.collect::<Result<_, String>>()?,
-            },
-            is_pinned: self.is_pinned,
-        })
-    }
-}
-
-fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error| format!("{text:?}: {error}"))
-}
-
-fn parse_all<T, C>(texts: &[String]) -> Result<C, String>
-where
-    T: std::str::FromStr<Err: std::fmt::Display>,
-    C: FromIterator<T>,
-{
-    texts.iter().map(|text| parse(text)).collect()
-}
-
 /// Saves an installation. If it is `None`, settings and storage of the plugin are deleted, too.
 pub(crate) fn save_installation(
     transaction: &Transaction<'_>,
@@ -226,7 +43,7 @@ pub(crate) fn save_installation(
         }
         return Ok(());
     };
-    let record = serde_json::to_string(&InstallationRecord::from(installation)).map_err(refused)?;
+    let record = serde_json::to_string(installation).map_err(refused)?;
     transaction
         .prepare_cached("INSERT OR REPLACE INTO plugin (identity, record) VALUES (?1, ?2)")?
         .execute((plugin.as_str(), record))
@@ -300,8 +117,8 @@ fn parse_rows(
 
 fn parse_installation(plugin: &str, record: &str) -> Result<(Identity, Installation), String> {
     let identity = plugin.parse().map_err(|error| format!("{error}"))?;
-    let record: InstallationRecord = serde_json::from_str(record).map_err(|error| error.to_string())?;
-    Ok((identity, record.into_installation()?))
+    let installation = serde_json::from_str(record).map_err(|error| error.to_string())?;
+    Ok((identity, installation))
 }
 
 fn parse_values(plugin: &str, plain: &str, secret: Option<&[u8]>) -> Result<(Identity, Values), String> {
@@ -333,9 +150,12 @@ mod tests {
     fn a_row_of_version_1_is_read_and_written_as_it_was() {
         let (identity, installation) = parse_installation("acme@test", VERSION_1).unwrap();
         assert_eq!(identity.as_str(), "acme@test");
-        assert_eq!(installation.source, Source::Market("main".parse().unwrap()));
+        assert_eq!(
+            installation.source,
+            crate::lifecycle::Source::Market("main".parse().unwrap())
+        );
         assert_eq!(installation.active.as_ref().unwrap().version.to_string(), "1.2.3");
-        let written = serde_json::to_string(&InstallationRecord::from(&installation)).unwrap();
+        let written = serde_json::to_string(&installation).unwrap();
         assert_eq!(written, VERSION_1);
     }
 

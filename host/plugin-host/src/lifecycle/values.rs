@@ -14,7 +14,6 @@ use crate::error::InvalidSetting;
 pub(crate) struct Values {
     /// Values of settings that are not secret.
     pub plain: BTreeMap<String, String>,
-    /// Values of secret settings.
     pub secret: BTreeMap<String, Secret>,
 }
 

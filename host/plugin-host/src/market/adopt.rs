@@ -20,7 +20,6 @@ use crate::{
 /// The result of adopting a link.
 #[derive(Debug, Clone)]
 pub struct Adoption {
-    /// The link.
     pub link: Link,
     /// The source, if the user confirmed the fingerprint.
     pub source: Option<SourceSummary>,

@@ -11,6 +11,7 @@ use std::{
 use bytes::Bytes;
 use market::Digest;
 use plugin_package::Package;
+use private_files::{FileError, sync_directory};
 
 use crate::{
     error::{CommandError, DiskError},
@@ -25,11 +26,6 @@ const COMPLETE: &str = ".complete";
 pub(crate) struct Disk {
     root: PathBuf,
     faults: FaultPoints,
-}
-
-fn failed(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskError {
-    let path = path.to_owned();
-    move |source| DiskError::Io { act, path, source }
 }
 
 impl Disk {
@@ -58,29 +54,31 @@ impl Disk {
             let parents = path.ancestors().skip(1).take_while(|parent| *parent != self.root);
             folders.extend(parents);
             let parent = path.parent().unwrap_or(&folder);
-            fs::create_dir_all(parent).map_err(failed("make", parent))?;
+            fs::create_dir_all(parent).map_err(FileError::at("make", parent))?;
             self.write(path, bytes)?;
         }
         // The deepest first, so that no folder is durable before its content.
         for folder in folders.iter().rev() {
-            sync_folder(folder)?;
+            sync_directory(folder)?;
         }
         let lines = package
             .files
             .iter()
             .map(|(path, bytes)| format!("{} {path}\n", Digest::of(bytes)));
         self.write(&folder.join(COMPLETE), lines.collect::<String>().as_bytes())?;
-        sync_folder(&folder)?;
-        sync_folder(&self.root)
+        sync_directory(&folder)?;
+        Ok(sync_directory(&self.root)?)
     }
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-        self.faults.pass(Step::Materialise).map_err(failed("write", path))?;
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+        self.faults
+            .pass(Step::Materialise)
+            .map_err(FileError::at("write", path))?;
         let written = File::create(path).and_then(|mut file| {
             file.write_all(bytes)?;
             file.sync_all()
         });
-        written.map_err(failed("write", path))
+        written.map_err(FileError::at("write", path))
     }
 
     /// A file of a package, with its digest verified.
@@ -90,7 +88,7 @@ impl Disk {
         let Some(expected) = contents.get(path) else {
             return Err(DiskError::Damaged(full));
         };
-        let bytes = fs::read(&full).map_err(failed("read", &full))?;
+        let bytes = fs::read(&full).map_err(FileError::at("read", &full))?;
         let is_whole = Digest::of(&bytes) == *expected;
         is_whole.then(|| bytes.into()).ok_or(DiskError::Damaged(full))
     }
@@ -106,7 +104,7 @@ impl Disk {
     /// The files of a package and their digests.
     fn contents(&self, digest: Digest) -> Result<BTreeMap<String, Digest>, DiskError> {
         let path = self.folder(digest).join(COMPLETE);
-        let text = fs::read_to_string(&path).map_err(failed("read", &path))?;
+        let text = fs::read_to_string(&path).map_err(FileError::at("read", &path))?;
         let parse = |line: &str| {
             let (digest, path) = line.split_once(' ')?;
             Some((path.to_owned(), digest.parse().ok()?))
@@ -117,13 +115,15 @@ impl Disk {
 
     /// Deletes packages that are not in `used`, and incomplete ones.
     pub(crate) fn keep_only(&self, used: &BTreeSet<Digest>) -> Result<(), DiskError> {
-        fs::create_dir_all(&self.root).map_err(failed("make", &self.root))?;
-        for entry in fs::read_dir(&self.root).map_err(failed("list", &self.root))? {
-            let path = entry.map_err(failed("list", &self.root))?.path();
+        fs::create_dir_all(&self.root).map_err(FileError::at("make", &self.root))?;
+        for entry in fs::read_dir(&self.root).map_err(FileError::at("list", &self.root))? {
+            let path = entry.map_err(FileError::at("list", &self.root))?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
             let is_used = name.parse().is_ok_and(|digest| used.contains(&digest));
             if !is_used {
-                self.faults.pass(Step::Collect).map_err(failed("remove", &path))?;
+                self.faults
+                    .pass(Step::Collect)
+                    .map_err(FileError::at("remove", &path))?;
                 remove(&path)?;
             }
         }
@@ -132,25 +132,12 @@ impl Disk {
 }
 
 /// Deletes a folder, its marker first, so that an interrupted deletion leaves no valid package.
-fn remove(folder: &Path) -> Result<(), DiskError> {
-    let complete = folder.join(COMPLETE);
-    for result in [fs::remove_file(&complete), fs::remove_dir_all(folder)] {
-        match result {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove", folder)(error)),
-            _ => {}
-        }
+fn remove(folder: &Path) -> Result<(), FileError> {
+    private_files::remove(&folder.join(COMPLETE))?;
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(FileError::at("remove", folder)),
     }
-    Ok(())
-}
-
-/// Syncs the entries of a folder, where the system supports it.
-fn sync_folder(folder: &Path) -> Result<(), DiskError> {
-    if cfg!(unix) {
-        File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(failed("sync", folder))?;
-    }
-    Ok(())
 }
 
 /// Runs `work` on a thread that may block.

@@ -8,7 +8,6 @@ use std::io;
 pub(crate) enum Step {
     /// A file of the package is written.
     Materialise,
-    /// The rows are saved.
     Commit,
     /// The new version is activated.
     Activate,

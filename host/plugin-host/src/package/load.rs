@@ -8,6 +8,7 @@ use plugin_package::{
     Language, Manifest,
     manifest::{self, Reading},
 };
+use private_files::FileError;
 
 use crate::{
     error::{CommandError, chain},
@@ -111,12 +112,10 @@ pub(crate) fn language(manifest: &Manifest, code: &[u8]) -> Language {
 
 async fn read_file(folder: &Path, path: &str) -> Result<Bytes, CommandError> {
     let (folder, path) = (folder.to_owned(), path.to_owned());
-    blocking(move || match folder::read(&folder, Path::new(&path)) {
-        Ok(bytes) => Ok(bytes.into()),
-        Err(source) => Err(CommandError::Folder {
-            path: folder.join(path),
-            source,
-        }),
+    blocking(move || {
+        let bytes = folder::read(&folder, Path::new(&path));
+        let bytes = bytes.map_err(FileError::at("read", folder.join(path)));
+        Ok(bytes.map_err(CommandError::Folder)?.into())
     })
     .await
 }

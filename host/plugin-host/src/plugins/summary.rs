@@ -23,17 +23,13 @@ use crate::{
 /// A summary of one plugin.
 #[derive(Debug, Clone)]
 pub struct PluginSummary {
-    /// Its identity.
     pub identity: Identity,
     /// The manifest of the running version, else of the one waiting for consent; `None` if unreadable.
     pub manifest: Option<Arc<Manifest>>,
-    /// Whether it is called.
     pub status: Status,
-    /// Where it came from.
     pub source: Source,
     /// The key of the author who signed it.
     pub signed_by: Option<PublicKey>,
-    /// The revocation of the running version.
     pub revocation: Option<Revocation>,
     /// The digest of the code that runs, as it is in the package or the folder.
     pub code: Option<Digest>,
@@ -49,20 +45,17 @@ pub struct PluginSummary {
     pub pending: Option<Pending>,
     /// The version that a rollback would return to.
     pub previous: Option<semver::Version>,
-    /// Whether it is pinned.
     pub is_pinned: bool,
     /// The values that it reads: the user's, else the defaults.
     pub values: BTreeMap<String, String>,
     /// Which secret settings have a value.
     pub secrets_set: BTreeSet<String>,
-    /// Whether its site seems to have changed.
     pub is_site_broken: bool,
 }
 
 /// A version that waits for consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// Which one.
     pub version: semver::Version,
     /// The permissions that are not granted yet.
     pub added: Vec<Permission>,

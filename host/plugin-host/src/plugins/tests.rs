@@ -33,7 +33,7 @@ mod loading;
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Whether loading slow scripts blocks.
-    pub(crate) holds_loads: tokio::sync::watch::Sender<bool>,
+    pub(crate) holds_loads: watch::Sender<bool>,
     /// Notified when a script `wait`s.
     pub(crate) begun: Arc<Notify>,
     /// Resumes calls of scripts that `wait`.
@@ -158,24 +158,13 @@ impl Guest for Script {
         Box::pin(async move {
             let url = call.given.url.clone();
             let called = self.run(call).await;
-            let link = Link {
-                url: url.join(&entry).unwrap(),
-                mirrors: Vec::new(),
-                headers: Vec::new(),
-                secret_headers: self
-                    .lines
-                    .iter()
-                    .filter_map(|line| line.strip_prefix("sends "))
-                    .map(|template| ("authorization".to_owned(), template.to_owned()))
-                    .collect(),
-                supports_ranges: None,
-                is_single_use: false,
-                expires_ms: None,
-                max_connections: None,
-                audio: None,
-                manifest: None,
-                segments: Vec::new(),
-            };
+            let mut link = Link::new(url.join(&entry).unwrap());
+            link.secret_headers = self
+                .lines
+                .iter()
+                .filter_map(|line| line.strip_prefix("sends "))
+                .map(|template| ("authorization".to_owned(), template.to_owned()))
+                .collect();
             Called {
                 result: called.result.map(|_| link),
                 report: called.report,

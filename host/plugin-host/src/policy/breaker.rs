@@ -53,7 +53,6 @@ enum State {
 /// The effect of a call's result on the breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Nothing.
     None,
     /// It opened: calls pause.
     Opened,

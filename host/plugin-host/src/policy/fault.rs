@@ -7,35 +7,22 @@ use transfer::ByteCount;
 /// Why a call gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginFault {
-    /// The plugin answered that it cannot.
     #[error(transparent)]
     Answer(#[from] GuestError),
-    /// The plugin used more than the host gives it.
     #[error("the plugin went over its limit: {0}")]
     Limit(Exceeded),
-    /// The plugin crashed.
     #[error("the plugin crashed: {kind}")]
     Trap {
-        /// What the guest did.
         kind: String,
         /// The guest's functions, innermost first, as far as they have names.
         frames: Vec<String>,
     },
-    /// The plugin handed out something that cannot be used.
     #[error("the plugin gave an unusable {field}: {reason}")]
-    InvalidOutput {
-        /// What it is.
-        field: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The plugin asked for something that this host does not have.
+    InvalidOutput { field: &'static str, reason: String },
     #[error("this host does not offer {0} to plugins")]
     Unsupported(&'static str),
-    /// The plugin has no such function.
     #[error("the plugin does not export {0}")]
     NotExported(&'static str),
-    /// Too many calls are running or waiting.
     #[error("too many plugins are busy")]
     Overloaded,
 }
@@ -43,19 +30,13 @@ pub enum PluginFault {
 /// A limit that a call ran into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exceeded {
-    /// It computed for too long.
     Cpu(Duration),
     /// It took too long, waiting included.
     Wall(Duration),
-    /// It wanted more memory.
     Memory(usize),
-    /// It wanted larger tables.
     Table(usize),
-    /// It called itself too deeply.
     Stack,
-    /// It handed out too much.
     Output(&'static str, usize),
-    /// It holds too many host objects.
     Handles(usize),
 }
 
@@ -76,10 +57,8 @@ impl fmt::Display for Exceeded {
 /// What a plugin answers when it cannot do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GuestError {
-    /// The URL is not one of its own after all.
     #[error("the plugin does not know this URL")]
     NotMatched,
-    /// The user gave something unusable.
     #[error("{0}")]
     InvalidInput(String),
     /// An account slot must log in first.
@@ -88,34 +67,25 @@ pub enum GuestError {
     /// The user must visit a page first.
     #[error("the site wants proof that a person is there")]
     CaptchaRequired(String),
-    /// There is nothing.
     #[error("not found: {0}")]
     NotFound(String),
-    /// It was deleted, has expired or was taken down.
     #[error("gone: {0}")]
     Gone(String),
     /// It may not be seen: region, premium, wrong password.
     #[error("forbidden: {0}")]
     Forbidden(String),
-    /// The site wants a pause.
     #[error("the site limits requests")]
     RateLimited(Option<Duration>),
-    /// The site answered with another status.
     #[error("the site answered with status {0}")]
     Upstream(u16),
-    /// The site could not be reached.
     #[error("the site cannot be reached: {0}")]
     Network(String),
-    /// A host was not granted.
     #[error("not granted: {0}")]
     Denied(String),
-    /// The site looks different from what the plugin knows.
     #[error("the site has changed: {0}")]
     Parse(String),
-    /// The plugin cannot do this.
     #[error("not supported by the plugin: {0}")]
     Unsupported(String),
-    /// Something else.
     #[error("the plugin failed: {0}")]
     Internal(String),
 }

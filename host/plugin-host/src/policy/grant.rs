@@ -9,10 +9,14 @@ use std::{
 use engine::Proxies;
 use market::Digest;
 use plugin_package::{HostPattern, Language, Manifest, manifest::Asked};
+use serde::{Deserialize, Serialize};
 use transfer::{RequestOptions, SafeUrl};
 use url::Url;
 
-use crate::policy::host::{Grants, InputHost, Others};
+use crate::{
+    as_text::{TextKeys, Texts},
+    policy::host::{Grants, InputHost, Others},
+};
 
 /// What the code itself shows: the interfaces it has and every function of the host that it can reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,16 +36,12 @@ pub enum Permission {
     InputHost,
     /// Send a secret to hosts, without reading it.
     Secret {
-        /// Which one.
         name: String,
-        /// Where to.
         host: HostPattern,
     },
-    /// Read the cookies that its hosts set.
     ReadCookies,
     /// Compute digests and signatures from secrets.
     DeriveSecrets,
-    /// Read secrets.
     RevealSecrets,
     /// See and change the files of finished downloads.
     FinishedFiles,
@@ -134,8 +134,8 @@ impl FromStr for Permission {
 }
 
 /// What a user is asked to allow, or has allowed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Permissions(BTreeSet<Permission>);
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Permissions(#[serde(with = "Texts")] BTreeSet<Permission>);
 
 impl Permissions {
     /// What a version needs. The code decides: hosts and secrets mean nothing to a plugin that imports no
@@ -251,18 +251,18 @@ impl HostChoice {
 }
 
 /// What the user agreed to.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Grant {
     /// What was asked for and allowed.
     pub allowed: Permissions,
     /// Hosts that the plugin can do without: `true` for always, `false` for never.
+    #[serde(with = "TextKeys")]
     pub optional: BTreeMap<HostPattern, bool>,
 }
 
 /// The URL of a call, whose word it is, and how the user would ask for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// The URL.
     pub url: Url,
     /// Whether the user gave it, and not a feed, a page or another plugin.
     pub by_user: bool,

@@ -12,11 +12,9 @@ pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE",
 /// Everything a call may reach. The default is nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// Hosts that were granted to the plugin.
     pub hosts: Vec<HostPattern>,
     /// Hosts that are refused, and that the user could grant.
     pub grantable: Vec<HostPattern>,
-    /// What about all the others.
     pub others: Others,
     /// The host of the URL that the call is about, if the plugin may reach that.
     pub input_host: Option<InputHost>,
@@ -29,14 +27,10 @@ pub struct Grants {
 /// Hosts that nobody has named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Others {
-    /// They are refused.
     #[default]
     Refused,
     /// They are refused, and the user could grant each, but for those that were refused for good.
-    Grantable {
-        /// These.
-        but: Vec<HostPattern>,
-    },
+    Grantable { but: Vec<HostPattern> },
     /// They are granted: an author tries out a plugin whose users could grant them.
     Granted,
 }
@@ -81,7 +75,6 @@ pub enum Denial {
     /// Not `http` or `https`, no host, or with a user name in it.
     #[error("plugins send requests to http and https URLs without user names only")]
     NotPlain,
-    /// The host was not granted.
     #[error("{0} is not among the hosts of its permissions")]
     Host(String),
     /// A host that is a number of a network that is not public.

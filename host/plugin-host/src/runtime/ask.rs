@@ -15,7 +15,7 @@ use crate::{
 /// How long a link may take: a download waits for it.
 const LINK_WALL: Duration = Duration::from_secs(10);
 
-/// How long a preview may take: a person waits for it.
+/// How long a plugin's own preview may take: it is there to be quick, because a person waits for it.
 const PREVIEW_WALL: Duration = Duration::from_secs(5);
 
 /// A call about a URL.
@@ -90,7 +90,8 @@ impl Ask {
         Some(match self {
             Self::Resolve(_) | Self::More(_) => resolver.wall,
             Self::LinkFor(..) => LINK_WALL,
-            Self::Preview => PREVIEW_WALL,
+            Self::Preview if manifest.capabilities.preview => PREVIEW_WALL,
+            Self::Preview => resolver.wall,
         })
     }
 }

@@ -52,9 +52,7 @@ struct Lines {
 pub struct JournalEntry {
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: i64,
-    /// To which one.
     pub plugin: Identity,
-    /// What.
     pub event: Event,
 }
 
@@ -63,26 +61,22 @@ pub struct JournalEntry {
 pub enum Event {
     /// A version was installed; it runs or waits for consent.
     Installed {
-        /// Which one.
         version: String,
     },
     /// A version was loaded, or could not be.
     Loaded {
-        /// Why not.
         error: Option<String>,
     },
     /// The user agreed to what it may do.
     Consented,
     /// The user chose about a host that it can do without.
     HostChosen {
-        /// Which one.
         host: String,
         /// `once`, `always` or `never`.
         choice: &'static str,
     },
     /// It was switched on or off by the user.
     Switched {
-        /// Which of the two.
         is_on: bool,
     },
     /// It was switched off because it kept failing.
@@ -94,14 +88,12 @@ pub enum Event {
     },
     /// The user wants to be asked before it is replaced, or not any more.
     Pinned {
-        /// Which of the two.
         is_pinned: bool,
     },
     /// Its market warns of the version that runs, or has stopped it.
     Revoked {
         /// How bad it is: `deprecated`, `vulnerable` or `malicious`.
         level: &'static str,
-        /// Why.
         reason: String,
     },
     /// Another key speaks for it from now on.
@@ -113,32 +105,23 @@ pub enum Event {
     },
     /// An update that would have come by itself was not installed.
     NotUpdated {
-        /// Why.
         error: String,
     },
-    /// Its settings were changed.
     SettingsChanged {
-        /// Which ones.
         keys: Vec<String>,
     },
-    /// It is gone.
     Uninstalled,
-    /// It was called.
     Called {
-        /// Names the call.
         call: CallId,
         /// `resolve`, `more`, `linkFor`, `preview`.
         action: &'static str,
-        /// What it took.
         report: Report,
         /// Why it gave nothing; none if it gave something.
         fault: Option<PluginFault>,
     },
     /// It wanted to reach what it may not reach.
     Denied {
-        /// In which call.
         call: CallId,
-        /// What it wanted.
         denial: Denial,
     },
 }
@@ -146,11 +129,8 @@ pub enum Event {
 /// Calls of all plugins together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// How many.
     pub calls: u64,
-    /// How many failed.
     pub faults: u64,
-    /// How long they took.
     pub wall: Duration,
 }
 
@@ -169,9 +149,7 @@ impl Totals {
 pub struct Line {
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: i64,
-    /// In which call.
     pub call: CallId,
-    /// The level.
     pub level: LogLevel,
     /// What, with control characters escaped.
     pub text: String,
@@ -182,7 +160,6 @@ pub struct Line {
 pub struct RequestLine {
     /// Upper-case.
     pub method: String,
-    /// Scheme, host and path.
     pub address: String,
     /// The status of the answer; none if there was no answer.
     pub status: Option<u16>,
@@ -197,24 +174,19 @@ pub struct RequestLine {
 pub struct Sent {
     /// When the answer was there, in milliseconds since the Unix epoch.
     pub at_ms: i64,
-    /// In which call.
     pub call: CallId,
-    /// What.
     pub line: RequestLine,
 }
 
 /// The level of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Every step.
     Trace,
     /// For its author.
     Debug,
     /// For the user.
     Info,
-    /// Something is odd.
     Warn,
-    /// Something failed.
     Error,
 }
 

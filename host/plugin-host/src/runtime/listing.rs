@@ -1,17 +1,17 @@
 //! The results of resolvers. The runtime has validated and bounded these records; names and folders are safe path
-//! components.
+//! components. They serialise as fixtures expect them.
 
-use transfer::Segment;
+use serde::{Serialize, Serializer};
+use svc_plugin_fixture::record::{self, as_object, is_unset};
+use transfer::{Segment, SegmentKey};
 use url::Url;
 
 /// The files of a URL.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Listing {
-    /// What it is called as a whole.
     pub title: Option<String>,
-    /// What it is about.
     pub description: Option<String>,
-    /// A picture of it.
     pub cover: Option<Url>,
     /// Its files, in the site's order.
     pub entries: Vec<Entry>,
@@ -22,49 +22,50 @@ pub struct Listing {
 }
 
 /// One file of a listing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// What the plugin knows it by.
     pub id: String,
     /// Its name: one safe component of a path.
     pub name: String,
-    /// What is known about it.
+    #[serde(flatten)]
     pub facts: Facts,
     /// The folder it belongs into: safe components, outermost first.
+    #[serde(serialize_with = "as_path")]
     pub folder: Vec<String>,
-    /// A small picture of it.
     pub thumbnail: Option<Url>,
     /// Whether it is wanted unless the user says otherwise.
+    #[serde(rename = "selected")]
     pub is_selected: Option<bool>,
-    /// Its qualities or formats.
     pub variants: Vec<Variant>,
 }
 
 /// A quality or format of an entry.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Variant {
     /// What the plugin knows it by.
     pub id: String,
-    /// What the user sees.
     pub label: String,
     /// Higher is better.
     pub rank: i32,
-    /// What is known about it.
+    #[serde(flatten)]
     pub facts: Facts,
 }
 
 /// What is known about an entry or a variant of one.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Facts {
-    /// What sort of file it is.
     pub kind: FileKind,
     /// Its length in bytes.
     pub size: Option<u64>,
     /// When it was changed, in milliseconds of the Unix epoch.
     pub modified_ms: Option<u64>,
     /// Algorithm and lower-case hexadecimal digest.
+    #[serde(serialize_with = "as_object")]
     pub checksums: Vec<(String, String)>,
-    /// Its media type.
     pub media_type: Option<String>,
     /// How long it plays, in milliseconds.
     pub duration_ms: Option<u64>,
@@ -73,47 +74,85 @@ pub struct Facts {
 }
 
 /// What sort of file an entry is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum FileKind {
-    /// Any file.
     #[default]
     File,
     /// A folder that can be resolved by itself.
     Folder,
     /// Moving pictures, perhaps without sound.
     VideoStream,
-    /// Sound.
     AudioStream,
-    /// Subtitles.
     Subtitle,
-    /// A picture.
     Image,
 }
 
 /// Where a file is, and how to ask for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Link {
-    /// The file.
     pub url: Url,
     /// Other places of the same file.
     pub mirrors: Vec<Url>,
     /// Fields to send along.
+    #[serde(serialize_with = "as_object")]
     pub headers: Vec<(String, String)>,
     /// Fields to send along whose values are templates with names of secrets in them. The plugin and its listing never
     /// hold the values.
+    #[serde(serialize_with = "as_object")]
     pub secret_headers: Vec<(String, String)>,
     /// Whether parts of it can be asked for, if that is known.
+    #[serde(rename = "ranges")]
     pub supports_ranges: Option<bool>,
     /// Whether it works only once, so that nobody may try it out.
+    #[serde(rename = "singleUse", skip_serializing_if = "is_unset")]
     pub is_single_use: bool,
     /// When it ends, in milliseconds of the Unix epoch.
     pub expires_ms: Option<u64>,
-    /// How many connections the site allows.
     pub max_connections: Option<u32>,
     /// The sound that belongs to these pictures.
     pub audio: Option<Box<Link>>,
     /// `hls`, `dash` or `torrent`, if the URL leads to a description of the file instead of the file.
     pub manifest: Option<String>,
     /// What the file is joined from, in order; empty if it is what the URL leads to.
+    #[serde(serialize_with = "as_segments")]
     pub segments: Vec<Segment>,
+}
+
+impl Link {
+    /// A link of which nothing else is known.
+    pub fn new(url: Url) -> Self {
+        Self {
+            url,
+            mirrors: Vec::new(),
+            headers: Vec::new(),
+            secret_headers: Vec::new(),
+            supports_ranges: None,
+            is_single_use: false,
+            expires_ms: None,
+            max_connections: None,
+            audio: None,
+            manifest: None,
+            segments: Vec::new(),
+        }
+    }
+}
+
+fn as_path<S: Serializer>(folder: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&folder.join("/"))
+}
+
+fn as_segments<S: Serializer>(segments: &[Segment], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(segments.iter().map(|segment| {
+        let cipher = segment.cipher.as_ref().map(|cipher| {
+            let key = match &*cipher.key {
+                SegmentKey::At(url) => record::Key::At(url.expose()),
+                SegmentKey::Bytes(bytes) => record::Key::Bytes(bytes),
+            };
+            (key, &cipher.iv[..])
+        });
+        let part = segment.part.map(|part| [part.start, part.end]);
+        record::segment(segment.url.expose(), part, cipher)
+    }))
 }

@@ -23,9 +23,7 @@ pub struct Report {
     pub instantiate: Duration,
     /// How long guest code ran.
     pub cpu: Duration,
-    /// The most memory it had.
     pub peak_memory_bytes: usize,
-    /// Requests that it sent.
     pub requests: u32,
     /// Bytes that came in.
     pub received_bytes: u64,

@@ -31,22 +31,14 @@ pub struct Storage {
 /// Why a value was not stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// The key is too long or empty.
     #[error("a key has 1 to {MAX_KEY_BYTES} bytes, not {0}")]
     Key(usize),
-    /// The value is too long.
     #[error("a value has at most {}, not {}", ByteCount(MAX_VALUE_BYTES as u64), ByteCount(*.0 as u64))]
     Value(usize),
-    /// The plugin's quota is used up.
     #[error("a plugin remembers at most {MAX_KEYS} values and {}", ByteCount(*max_bytes))]
-    Full {
-        /// How many bytes it may have.
-        max_bytes: u64,
-    },
-    /// The database failed.
+    Full { max_bytes: u64 },
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The database failed.
     #[error(transparent)]
     Read(#[from] ReadError),
 }

@@ -27,7 +27,6 @@ pub enum World {
     Live,
     /// The network, with a fixed clock and seed; exchanges are recorded.
     Watched(Arc<Watch>),
-    /// A recording.
     Recorded(Arc<Replay>),
 }
 
@@ -85,10 +84,8 @@ impl std::fmt::Debug for Seen {
 /// Why a recording is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Gap {
-    /// It is too much.
     #[error("the call exchanged more than {}", ByteCount(MAX_WATCHED_BYTES as u64))]
     TooMuch,
-    /// A request got no response.
     #[error("{0} was not answered")]
     Unanswered(String),
 }

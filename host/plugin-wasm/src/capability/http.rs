@@ -62,13 +62,20 @@ impl CallState {
         Ok(self.table.get_mut(request)?)
     }
 
-    /// The request, unless these parts exceed the limit. Checked at once and not when it is sent, because a call may
-    /// hold many requests.
-    fn longer(&mut self, request: &Resource<Request>, parts: &[&str]) -> wasmtime::Result<Option<&mut Request>> {
+    /// Adds to a request, unless these parts exceed the limit. Checked at once and not when it is sent, because a call
+    /// may hold many requests.
+    fn extend(
+        &mut self,
+        request: &Resource<Request>,
+        parts: [usize; 2],
+        add: impl FnOnce(&mut Request),
+    ) -> wasmtime::Result<()> {
         let limit = self.http.limits().header_bytes.saturating_mul(PARTS_OF_LIMIT);
-        let added: usize = parts.iter().map(|part| part.len()).sum();
         let request = self.request(request)?;
-        Ok(request.grows_by(added, limit).then_some(request))
+        if request.grows_by(parts[0] + parts[1], limit) {
+            add(request);
+        }
+        Ok(())
     }
 
     fn set_body(&mut self, request: &Resource<Request>, body: Bytes) -> wasmtime::Result<()> {
@@ -93,22 +100,19 @@ impl http::HostRequest for CallState {
     }
 
     fn header(&mut self, request: Resource<Request>, name: String, value: String) -> wasmtime::Result<()> {
-        if let Some(request) = self.longer(&request, &[&name, &value])? {
+        self.extend(&request, [name.len(), value.len()], |request| {
             request.set_header(&name, &value);
-        }
-        Ok(())
+        })
     }
 
     fn query(&mut self, request: Resource<Request>, name: String, value: String) -> wasmtime::Result<()> {
         let limit = self.http.limits().header_bytes;
-        let Some(request) = self.longer(&request, &[&name, &value])? else {
-            return Ok(());
-        };
-        request.add_query(&name, &value);
-        if request.url.as_ref().is_some_and(|url| url.as_str().len() > limit) {
-            request.reject("the URL is too long");
-        }
-        Ok(())
+        self.extend(&request, [name.len(), value.len()], |request| {
+            request.add_query(&name, &value);
+            if request.url.as_ref().is_some_and(|url| url.as_str().len() > limit) {
+                request.reject("the URL is too long");
+            }
+        })
     }
 
     fn body_bytes(&mut self, request: Resource<Request>, data: Vec<u8>) -> wasmtime::Result<()> {
@@ -116,9 +120,9 @@ impl http::HostRequest for CallState {
     }
 
     fn body_text(&mut self, request: Resource<Request>, data: String, content_type: String) -> wasmtime::Result<()> {
-        if let Some(request) = self.longer(&request, &[&content_type])? {
+        self.extend(&request, [content_type.len(), 0], |request| {
             request.set_header("content-type", &content_type);
-        }
+        })?;
         self.set_body(&request, data.into())
     }
 
@@ -172,39 +176,36 @@ impl http::HostRequest for CallState {
     }
 
     fn capture_json(&mut self, request: Resource<Request>, what: String, secret: String) -> wasmtime::Result<()> {
-        if let Some(request) = self.longer(&request, &[&what, &secret])? {
+        let parts = [what.len(), secret.len()];
+        self.extend(&request, parts, |request| {
             request.add_capture(Capture::Json(what, secret));
-        }
-        Ok(())
+        })
     }
 
     fn capture_header(&mut self, request: Resource<Request>, what: String, secret: String) -> wasmtime::Result<()> {
-        if let Some(request) = self.longer(&request, &[&what, &secret])? {
+        let parts = [what.len(), secret.len()];
+        self.extend(&request, parts, |request| {
             request.add_capture(Capture::Header(what, secret));
-        }
-        Ok(())
+        })
     }
 
     fn secret_header(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
-        if let Some(request) = self.longer(&request, &[&name, &template])? {
+        self.extend(&request, [name.len(), template.len()], |request| {
             request.add_secret(SecretPosition::Header, &name, &template);
-        }
-        Ok(())
+        })
     }
 
     fn secret_query(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
-        if let Some(request) = self.longer(&request, &[&name, &template])? {
+        self.extend(&request, [name.len(), template.len()], |request| {
             request.add_secret(SecretPosition::Query, &name, &template);
-        }
-        Ok(())
+        })
     }
 
     fn secret_form(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
-        if let Some(request) = self.longer(&request, &[&name, &template])? {
+        self.extend(&request, [name.len(), template.len()], |request| {
             request.set_header("content-type", "application/x-www-form-urlencoded");
             request.add_secret(SecretPosition::Form, &name, &template);
-        }
-        Ok(())
+        })
     }
 
     fn drop(&mut self, request: Resource<Request>) -> wasmtime::Result<()> {

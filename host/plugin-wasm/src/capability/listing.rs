@@ -1,6 +1,6 @@
 //! The listing that a resolver fills in.
 
-use plugin_host::{FileKind, PluginFault};
+use plugin_host::{Facts, FileKind, PluginFault};
 use wasmtime::component::Resource;
 
 use crate::{
@@ -9,6 +9,13 @@ use crate::{
 };
 
 impl listing::Host for CallState {}
+
+impl CallState {
+    fn facts(&mut self, entry: &Resource<EntryRef>) -> wasmtime::Result<&mut Facts> {
+        let at = *self.table.get(entry)?;
+        Ok(self.listing.facts_mut(at))
+    }
+}
 
 impl listing::HostListing for CallState {
     fn title(&mut self, _: Resource<ListingHandle>, s: String) -> wasmtime::Result<()> {
@@ -54,8 +61,7 @@ impl listing::HostListing for CallState {
 
 impl listing::HostEntry for CallState {
     fn kind(&mut self, entry: Resource<EntryRef>, k: listing::FileKind) -> wasmtime::Result<()> {
-        let at = *self.table.get(&entry)?;
-        self.listing.facts_mut(at).kind = k.into();
+        self.facts(&entry)?.kind = k.into();
         Ok(())
     }
 
@@ -65,14 +71,12 @@ impl listing::HostEntry for CallState {
     }
 
     fn size(&mut self, entry: Resource<EntryRef>, bytes: u64) -> wasmtime::Result<()> {
-        let at = *self.table.get(&entry)?;
-        self.listing.facts_mut(at).size = Some(bytes);
+        self.facts(&entry)?.size = Some(bytes);
         Ok(())
     }
 
     fn modified_ms(&mut self, entry: Resource<EntryRef>, t: u64) -> wasmtime::Result<()> {
-        let at = *self.table.get(&entry)?;
-        self.listing.facts_mut(at).modified_ms = Some(t);
+        self.facts(&entry)?.modified_ms = Some(t);
         Ok(())
     }
 
@@ -82,9 +86,8 @@ impl listing::HostEntry for CallState {
     }
 
     fn media_type(&mut self, entry: Resource<EntryRef>, s: String) -> wasmtime::Result<()> {
-        let at = *self.table.get(&entry)?;
         let media_type = self.listing.text(s)?;
-        self.listing.facts_mut(at).media_type = Some(media_type);
+        self.facts(&entry)?.media_type = Some(media_type);
         Ok(())
     }
 
@@ -96,8 +99,7 @@ impl listing::HostEntry for CallState {
     }
 
     fn duration_ms(&mut self, entry: Resource<EntryRef>, ms: u64) -> wasmtime::Result<()> {
-        let at = *self.table.get(&entry)?;
-        self.listing.facts_mut(at).duration_ms = Some(ms);
+        self.facts(&entry)?.duration_ms = Some(ms);
         Ok(())
     }
 

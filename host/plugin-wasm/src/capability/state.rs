@@ -48,7 +48,6 @@ pub(crate) struct CallState {
     pub(crate) http: CallHttp,
     pub(crate) listing: ListingBuilder,
     pub(crate) started: Instant,
-    /// The time it took to instantiate.
     pub(crate) instantiated: Duration,
     pub(crate) log_lines: u32,
     pub(crate) random_blocks: u64,

@@ -33,22 +33,17 @@ impl text::Host for CallState {
         pattern: String,
         input: String,
     ) -> wasmtime::Result<Result<Vec<Vec<Option<String>>>, String>> {
-        let found = self
-            .search(input.len(), move |work| search::captures(&pattern, &input, work))
-            .await?;
-        Ok(found.map_err(|error| error.to_string()))
+        self.search_text(input.len(), move |work| search::captures(&pattern, &input, work))
+            .await
     }
 
     async fn html_select(&mut self, html: String, css: String) -> wasmtime::Result<Result<Vec<Node>, String>> {
-        let found = self
-            .search(html.len(), move |work| search::select(&html, &css, work))
-            .await?;
-        Ok(found.map(nodes).map_err(|error| error.to_string()))
+        self.search_text(html.len(), move |work| search::select(&html, &css, work).map(nodes))
+            .await
     }
 
     async fn base64_decode(&mut self, s: String) -> wasmtime::Result<Result<Vec<u8>, String>> {
-        let decoded = self.search(s.len(), move |_| search::base64_decode(&s)).await?;
-        Ok(decoded.map_err(|error| error.to_string()))
+        self.search_text(s.len(), move |_| search::base64_decode(&s)).await
     }
 
     async fn aes_decrypt_cbc(
@@ -57,15 +52,12 @@ impl text::Host for CallState {
         iv: Vec<u8>,
         data: Vec<u8>,
     ) -> wasmtime::Result<Result<Vec<u8>, String>> {
-        let plain = self
-            .search(data.len(), move |_| search::aes_decrypt_cbc(&key, &iv, &data))
-            .await?;
-        Ok(plain.map_err(|error| error.to_string()))
+        self.search_text(data.len(), move |_| search::aes_decrypt_cbc(&key, &iv, &data))
+            .await
     }
 
     async fn digest(&mut self, alg: String, data: Vec<u8>) -> wasmtime::Result<Result<Vec<u8>, String>> {
-        let digest = self.search(data.len(), move |_| search::digest(&alg, &data)).await?;
-        Ok(digest.map_err(|error| error.to_string()))
+        self.search_text(data.len(), move |_| search::digest(&alg, &data)).await
     }
 
     async fn sanitize_filename(&mut self, s: String) -> wasmtime::Result<String> {
@@ -75,12 +67,23 @@ impl text::Host for CallState {
     }
 }
 
+impl CallState {
+    /// [`CallState::search`] for functions whose error is a text.
+    pub(super) async fn search_text<T: Send + 'static>(
+        &mut self,
+        len: usize,
+        search: impl Fn(&mut search::Work<'_>) -> Result<T, search::TextError> + Send + 'static,
+    ) -> wasmtime::Result<Result<T, String>> {
+        Ok(self.search(len, search).await?.map_err(|error| error.to_string()))
+    }
+}
+
 pub(super) fn nodes(found: Vec<search::Node>) -> Vec<Node> {
     let node = |node: search::Node| Node {
         tag: node.tag,
         text: node.text,
         html: node.html,
-        attrs: node.attributes,
+        attrs: node.attrs,
     };
     found.into_iter().map(node).collect()
 }

@@ -46,14 +46,11 @@ impl vault::Host for CallState {
             Ok(filled) => filled,
             Err(reason) => return Ok(Err(reason)),
         };
-        let digest = self
-            .search(filled.expose().len(), move |_| {
-                search::digest(name(algorithm), filled.expose().as_bytes())
-            })
-            .await?;
-        Ok(digest
-            .map(|bytes| encode(encoding, &bytes))
-            .map_err(|error| error.to_string()))
+        self.search_text(filled.expose().len(), move |_| {
+            let digest = search::digest(name(algorithm), filled.expose().as_bytes())?;
+            Ok(encode(encoding, &digest))
+        })
+        .await
     }
 
     async fn hmac(
@@ -86,8 +83,7 @@ impl vault::Host for CallState {
             let key = hmac::Key::new(algorithm, secret.expose().as_bytes());
             Ok(encode(encoding, hmac::sign(&key, data.as_bytes()).as_ref()))
         };
-        let signed = self.search(length, sign).await?;
-        Ok(signed.map_err(|error| error.to_string()))
+        self.search_text(length, sign).await
     }
 
     async fn rsa_encrypt(

@@ -45,27 +45,17 @@ const REFUSED: u8 = 2;
 /// How to start the compiler: this very executable, told to run [`compile_child_main`].
 #[derive(Debug, Clone)]
 pub struct CompilerCommand {
-    /// The executable.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
 }
 
 /// Why a plugin could not be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// The compiler's process could not be started or talked to.
     #[error("cannot run the compiler {}", program.display())]
-    Run {
-        /// The executable.
-        program: PathBuf,
-        /// What went wrong.
-        source: io::Error,
-    },
-    /// The compiler took too much time or memory and was ended.
+    Run { program: PathBuf, source: io::Error },
     #[error("compiling takes more time or memory than a plugin may need ({0})")]
     Limit(String),
-    /// The compiler refused the plugin.
     #[error("the compiler refuses it: {0}")]
     Refused(String),
 }

@@ -39,22 +39,12 @@ pub(crate) enum Kind {
 /// Why a plugin's bytes are not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScreenError {
-    /// Not WebAssembly, or not valid.
     #[error("not valid WebAssembly: {0}")]
     Invalid(String),
-    /// More than any plugin needs.
     #[error("it is larger than {}", ByteCount(MAX_PLUGIN_BYTES as u64))]
     TooLarge,
-    /// More of something than any plugin needs.
     #[error("it has {count} {what}; the limit is {limit}")]
-    TooMuch {
-        /// What there is too much of.
-        what: &'static str,
-        /// How much there is.
-        count: u64,
-        /// How much is allowed.
-        limit: u64,
-    },
+    TooMuch { what: &'static str, count: u64, limit: u64 },
 }
 
 pub(crate) fn screen(bytes: &[u8], features_off: WasmFeatures) -> Result<Kind, ScreenError> {

@@ -29,11 +29,9 @@ const IDLE_CONNECTIONS: usize = 4;
 pub struct Exchange {
     /// Upper-case.
     pub method: String,
-    /// The URL.
     pub url: Url,
     /// Lower-case names and values.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Bytes,
     /// The addresses that it may connect to.
     pub reach: Reach,
@@ -48,7 +46,6 @@ pub struct Exchange {
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// Lower-case names and values.
     pub headers: Vec<(String, String)>,
@@ -62,16 +59,12 @@ pub enum NetworkError {
     /// All addresses of the host are forbidden.
     #[error("the host has no public address")]
     BlockedAddress,
-    /// It took too long.
     #[error("timed out")]
     Timeout,
-    /// The body is longer than this.
     #[error("the body is longer than {}", ByteCount(*.0))]
     TooLarge(u64),
-    /// The connection is not safe.
     #[error("{0}")]
     Tls(String),
-    /// Anything else.
     #[error("{0}")]
     Failed(String),
 }
@@ -92,7 +85,6 @@ pub struct InternetConfig {
     pub user_agent: String,
     /// Authorities to trust (DER), besides the usual ones.
     pub extra_roots: Vec<Vec<u8>>,
-    /// The name resolver.
     pub names: Names,
 }
 

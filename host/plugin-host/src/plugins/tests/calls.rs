@@ -295,6 +295,18 @@ async fn a_preview_is_for_plugins_that_give_lists() {
         assert_eq!(listed.listing.entries.len(), 1, "{name}");
     }
     assert_eq!(preview("nobody").await.unwrap(), Previewed::Unclaimed);
+
+    world
+        .install("paged", "1.0.0", "multi\nlist a\ncount pages")
+        .await
+        .unwrap();
+    let Previewed::List(listed) = preview("paged").await.unwrap() else {
+        panic!("it gives lists");
+    };
+    let resolved = world.plugins.resolve(given("https://paged.test/x"), None).await;
+    let first_page = resolved.unwrap().unwrap().listing.entries.len();
+    assert!(first_page < listed.listing.entries.len(), "all pages are shown");
+    world.plugins.uninstall(identity("paged")).await.unwrap();
     let identities: Vec<_> = world.plugins.list().into_iter().map(|plugin| plugin.identity).collect();
     assert_eq!(identities, ["many", "quick", "single"].map(identity));
 }

@@ -127,14 +127,16 @@ fn a_plugin_does_nothing_until_its_user_agrees_to_what_it_asks_for() {
     assert_eq!(agreed.status, 200, "{}", agreed.body);
     let preview = preview();
     assert_eq!(preview["error"], "", "{preview}");
-    // A preview is quick: it does not look into folders.
-    let names: Vec<_> = preview["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|item| &item["name"])
+    // What is shown is what would be downloaded, folders included.
+    let items = preview["items"].as_array().unwrap().iter();
+    let path = |item: &Value| format!("{}/{}", item["path"].as_str().unwrap(), item["name"].as_str().unwrap());
+    let mut files: Vec<_> = items
+        .map(|item| path(item).trim_start_matches('/').to_owned())
         .collect();
-    assert_eq!(names, ["top.txt"]);
+    files.sort_unstable();
+    let mut expect = FILES.map(|(path, _)| path);
+    expect.sort_unstable();
+    assert_eq!(files, expect);
     assert_eq!(service.terminate().code, Some(0));
 }
 
