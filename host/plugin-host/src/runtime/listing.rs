@@ -1,7 +1,7 @@
 //! The results of resolvers. The runtime has validated and bounded these records; names and folders are safe path
 //! components.
 
-use transfer::Segment;
+use transfer::{Checksum, Segment};
 use url::Url;
 
 /// The files of a URL.
@@ -70,6 +70,15 @@ pub struct Facts {
     pub duration_ms: Option<u64>,
     /// Where it is, if the plugin knows that already.
     pub link: Option<Link>,
+}
+
+impl Facts {
+    /// The strongest checksum that the host can compute.
+    pub fn strongest_checksum(&self) -> Option<Checksum> {
+        let given = self.checksums.iter();
+        let known = given.filter_map(|(algorithm, hex)| format!("{algorithm}={hex}").parse::<Checksum>().ok());
+        known.max_by_key(|checksum| checksum.algorithm().digest_bytes())
+    }
 }
 
 /// What sort of file an entry is.

@@ -32,7 +32,7 @@ pub struct DownloadRequest {
     /// What the browser knows of its size, to be shown; -1 is unknown. What the server says is what counts.
     #[serde(deserialize_with = "size")]
     pub file_size: Option<i64>,
-    /// What the browser knows of its type.
+    /// What the browser knows of its type. If the server sends a web page instead, the download fails.
     pub mime_type: Option<String>,
     /// The method; none is GET.
     pub method: Option<String>,

@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::record::thunder;
+
 /// What is asked for when a task is made. Only `url` must be there.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -11,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct CreateTaskRequest {
     /// The source.
     #[schema(required, example = "https://example.com/file.zip")]
+    #[serde(deserialize_with = "thunder::deserialize")]
     pub url: String,
     /// Further sources of the same bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -33,6 +36,9 @@ pub struct CreateTaskRequest {
     pub queue_id: String,
     /// `algo=hex`; empty is none.
     pub checksum: String,
+    /// The media type that the source was linked as; a web page instead of it fails the download. Empty is unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub mime_type: String,
     /// Accept any certificate.
     pub ignore_tls_errors: bool,
     /// Extra request headers.
@@ -423,6 +429,7 @@ pub struct ChangeUrlParams {
     #[serde(alias = "id")]
     pub task_id: String,
     /// The new source.
+    #[serde(deserialize_with = "thunder::deserialize")]
     pub url: String,
 }
 
