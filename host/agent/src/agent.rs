@@ -6,14 +6,12 @@ use std::{
     time::Duration,
 };
 
+use admission::budget::Budget;
 use aria2::{Aria2, Dialect, Ending, Saving, Setup};
 use tokio::{io::DuplexStream, net::TcpListener, sync::watch};
 
 use crate::{
-    access::{
-        budget::Budget,
-        key::{AccessKey, NoRandom, SetupCode},
-    },
+    access::key::{AccessKey, NoRandom, SetupCode},
     capture::pending::Pending,
     gate::Gate,
     link::{connect::Connect, daemon::Daemon},
@@ -203,7 +201,7 @@ impl Agent {
         self.stop_listening().await;
         let asking = self.app.daemon.ask_to_stop(&self.version);
         if tokio::time::timeout(STOP_DAEMON_TIME, asking).await.is_err() {
-            tracing::warn!("the daemon did not hear that it is to end");
+            tracing::warn!("the daemon did not acknowledge its shutdown in time");
         }
         self.end(grace).await;
     }

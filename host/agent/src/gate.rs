@@ -12,6 +12,7 @@ use std::{
     time::Instant,
 };
 
+use admission::throttle::{Form, Source, Throttle};
 use axum::{
     extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
@@ -22,7 +23,7 @@ use tracing::Instrument as _;
 
 use self::{
     credentials::{header_key, query, shown_key, text},
-    sender::{Sender, Standing},
+    sender::{Authorization, Sender},
     verdict::{Facts, Verdict, is_extension, is_loopback_name, is_same_origin, is_unambiguous, judge},
 };
 use crate::{
@@ -31,7 +32,6 @@ use crate::{
         area::Area,
         key::KeyDigest,
         peer_user::{Peer, PeerUser, PeerUsers},
-        throttle::{Form, Source, Throttle},
         ticket::Tickets,
     },
     metrics::Metrics,
@@ -125,7 +125,7 @@ impl Gate {
             is_local: peer.is_loopback() && !is_forwarded && facts.host.is_some_and(is_loopback_name),
             is_browser: facts.origin.is_some() || headers.contains_key("sec-fetch-site"),
             key: None,
-            standing: Standing::Open,
+            authorization: Authorization::Unchecked,
         }
     }
 
@@ -182,24 +182,24 @@ impl Gate {
         sender.is_local && !sender.is_browser && shown == self.settings.pass()
     }
 
-    /// The standing of a request when no key is configured, or why it is refused. Forwarded requests are refused: a
+    /// The authorization of a request when no key is configured, or why it is refused. Forwarded requests are refused: a
     /// proxy hides whose request it is.
     async fn keyless(
         &self,
         peer: Option<&Peer>,
         is_local: bool,
-        visitor: Option<Arc<str>>,
-    ) -> Result<Standing, &'static str> {
+        browser: Option<Arc<str>>,
+    ) -> Result<Authorization, &'static str> {
         let user = match peer {
             Some(_) if !is_local => return Err(FROM_ELSEWHERE),
             Some(peer) => self.peers.of(peer).await,
             None => PeerUser::Unknown,
         };
-        match (user, visitor) {
+        match (user, browser) {
             (PeerUser::Unknown, _) => Err(UNKNOWN_USER),
             (user, _) if !user.is_own() => Err(OTHER_USER),
-            (_, Some(visitor)) => Ok(Standing::Visitor(visitor)),
-            (_, None) => Ok(Standing::OwnUser),
+            (_, Some(browser)) => Ok(Authorization::Browser(browser)),
+            (_, None) => Ok(Authorization::OwnUser),
         }
     }
 
@@ -318,44 +318,41 @@ async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Res
     };
     let mut sender = gate.sender(address.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))), &request, &facts);
     facts.is_own = gate.is_own(&request, area, &sender);
-    let visitor = sender.is_browser.then(|| facts.origin.unwrap_or(ANY_BROWSER).into());
+    let browser = sender.is_browser.then(|| facts.origin.unwrap_or(ANY_BROWSER).into());
     let asked_headers = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
-    let refused = match judge(&facts, gate.settings.edition(), gate.is_loopback_only, &settings) {
-        Verdict::Pass => {
-            if area == Area::Jsonrpc {
-                sender.standing = Standing::Free;
-            }
-            None
+    let authorized = match judge(&facts, gate.settings.edition(), gate.is_loopback_only, &settings) {
+        Verdict::Pass if area == Area::Jsonrpc => Ok(Authorization::Unrestricted),
+        Verdict::Pass => Ok(Authorization::Unchecked),
+        Verdict::Own => Ok(Authorization::Key),
+        Verdict::OwnUser => {
+            let keyless = gate.keyless(peer.as_ref(), sender.is_local, browser).await;
+            keyless.map_err(|message| Problem::new(StatusCode::FORBIDDEN, message).into_response())
         }
-        Verdict::Own => {
-            sender.standing = Standing::Keyed;
-            None
-        }
-        Verdict::OwnUser => match gate.keyless(peer.as_ref(), sender.is_local, visitor).await {
-            Ok(standing) => {
-                sender.standing = standing;
-                None
-            }
-            Err(message) => Some(Problem::new(StatusCode::FORBIDDEN, message).into_response()),
+        Verdict::OwnKeys => match gate.wait(sender.source, sender.form) {
+            Some(seconds) => Err(too_many(seconds)),
+            None => Ok(Authorization::Unchecked),
         },
-        Verdict::OwnKeys => gate.wait(sender.source, sender.form).map(too_many),
         Verdict::NeedsKey(key) => {
             sender.key = Some(key);
-            sender.standing = Standing::Keyed;
-            gate.check_key(&request, area, key, &sender)
+            match gate.check_key(&request, area, key, &sender) {
+                Some(refused) => Err(refused),
+                None => Ok(Authorization::Key),
+            }
         }
         Verdict::Preflight => return preflight(&settings, asked_headers),
-        Verdict::Refused(status, message) => Some(Problem::new(status, message).into_response()),
+        Verdict::Refused(status, message) => Err(Problem::new(status, message).into_response()),
     };
-    let mut response = if let Some(refused) = refused {
-        refused
-    } else {
-        let is_authenticated = sender.standing != Standing::Open;
-        if is_authenticated && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
-            seat.authenticate();
+    let mut response = match authorized {
+        Err(refused) => refused,
+        Ok(authorization) => {
+            let is_authenticated = authorization != Authorization::Unchecked;
+            if is_authenticated && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
+                seat.authenticate();
+            }
+            sender.authorization = authorization;
+            request.extensions_mut().insert(sender);
+            next.run(request).await
         }
-        request.extensions_mut().insert(sender);
-        next.run(request).await
     };
     add_headers(&mut response, &settings);
     response

@@ -22,7 +22,7 @@
 //! - `metrics`: counters
 //! - `settings`: configuration, switches, and where they are stored
 //! - `shutdown`: the steps of an end
-//! - `access`: keys, tickets, rate limits, memory budgets
+//! - `access`: keys, tickets, the users of local clients
 
 mod access;
 mod agent;

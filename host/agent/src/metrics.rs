@@ -122,20 +122,10 @@ impl Metrics {
                 }
             }
         }
+        let areas = Area::ALL.iter().zip(&self.requests);
+        let times = areas.map(|(area, requests)| (format!("surface=\"{}\"", area.name()), &requests.times));
         let name = "svc_http_request_duration_seconds";
-        head(
-            text,
-            name,
-            "histogram",
-            "How long requests took until their answer began.",
-        );
-        for (area, requests) in Area::ALL.iter().zip(&self.requests) {
-            if requests.times.count.load(Ordering::Relaxed) > 0 {
-                requests
-                    .times
-                    .write(text, name, &format!("surface=\"{}\"", area.name()));
-            }
-        }
+        histograms(text, name, "How long requests took until their answer began.", times);
         head(
             text,
             "svc_daemon_call_failures_total",
@@ -145,21 +135,23 @@ impl Metrics {
         for (method, calls) in Method::ALL.iter().zip(&self.calls) {
             let failed = calls.failed.load(Ordering::Relaxed);
             if failed > 0 {
-                line(
-                    text,
-                    format_args!(
-                        "svc_daemon_call_failures_total{{method=\"{}\"}} {failed}",
-                        method.name()
-                    ),
-                );
+                let label = format_args!("{{method=\"{}\"}}", method.name());
+                line(text, format_args!("svc_daemon_call_failures_total{label} {failed}"));
             }
         }
+        let methods = Method::ALL.iter().zip(&self.calls);
+        let times = methods.map(|(method, calls)| (format!("method=\"{}\"", method.name()), &calls.times));
         let name = "svc_daemon_call_duration_seconds";
-        head(text, name, "histogram", "How long calls to the daemon took.");
-        for (method, calls) in Method::ALL.iter().zip(&self.calls) {
-            if calls.times.count.load(Ordering::Relaxed) > 0 {
-                calls.times.write(text, name, &format!("method=\"{}\"", method.name()));
-            }
+        histograms(text, name, "How long calls to the daemon took.", times);
+    }
+}
+
+/// One metric, with a histogram for each label that was counted.
+fn histograms<'a>(text: &mut String, name: &str, help: &str, labelled: impl Iterator<Item = (String, &'a Histogram)>) {
+    head(text, name, "histogram", help);
+    for (label, times) in labelled {
+        if times.count.load(Ordering::Relaxed) > 0 {
+            times.write(text, name, &label);
         }
     }
 }

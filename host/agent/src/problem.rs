@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use admission::budget::Exhausted;
 use axum::{
     Json,
     http::StatusCode,
@@ -14,7 +15,7 @@ use utoipa::{
     openapi::{Content, Ref, RefOr, Response as Described, ResponseBuilder},
 };
 
-use crate::{access::budget::Exhausted, link::error::CallError};
+use crate::link::error::CallError;
 
 /// For paths that do not exist or are switched off.
 pub(crate) const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
@@ -124,63 +125,40 @@ fn message_of(error: RpcError) -> String {
     }
 }
 
-/// Responses of the gate to routes that need the key; 404 is a disabled group.
-pub(crate) struct Gated;
+macro_rules! refusals {
+    ($($(#[doc = $about:literal])+ $name:ident = $($status:ident),+;)+) => {$(
+        $(#[doc = $about])+
+        pub(crate) struct $name;
 
-/// Errors of any call to the daemon.
-pub(crate) struct Called;
-
-/// Errors of calls about one object: invalid id, not found, wrong state.
-pub(crate) struct Named;
-
-/// Errors of request bodies.
-pub(crate) struct Sent;
-
-impl IntoResponses for Gated {
-    fn responses() -> BTreeMap<String, RefOr<Described>> {
-        described([
-            StatusCode::UNAUTHORIZED,
-            StatusCode::FORBIDDEN,
-            StatusCode::NOT_FOUND,
-            StatusCode::TOO_MANY_REQUESTS,
-        ])
-    }
+        impl IntoResponses for $name {
+            fn responses() -> BTreeMap<String, RefOr<Described>> {
+                described(&[$(StatusCode::$status),+])
+            }
+        }
+    )+};
 }
 
-impl IntoResponses for Called {
-    fn responses() -> BTreeMap<String, RefOr<Described>> {
-        described([
-            StatusCode::INTERNAL_SERVER_ERROR,
-            StatusCode::SERVICE_UNAVAILABLE,
-            StatusCode::GATEWAY_TIMEOUT,
-        ])
-    }
+refusals! {
+    /// Responses of the gate to routes that need the key; 404 is a disabled group.
+    Gated = UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_MANY_REQUESTS;
+    /// Errors of any call to the daemon.
+    Called = INTERNAL_SERVER_ERROR, SERVICE_UNAVAILABLE, GATEWAY_TIMEOUT;
+    /// Errors of calls about one object: invalid id, not found, wrong state.
+    Named = BAD_REQUEST, NOT_FOUND, CONFLICT;
+    /// Errors of request bodies.
+    Sent = BAD_REQUEST, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE, SERVICE_UNAVAILABLE;
+    /// Responses to calls of aria2's clients that are refused before the call itself is read.
+    Unanswered = BAD_REQUEST, FORBIDDEN, NOT_FOUND, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE, TOO_MANY_REQUESTS,
+        SERVICE_UNAVAILABLE;
 }
 
-impl IntoResponses for Named {
-    fn responses() -> BTreeMap<String, RefOr<Described>> {
-        described([StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::CONFLICT])
-    }
-}
-
-impl IntoResponses for Sent {
-    fn responses() -> BTreeMap<String, RefOr<Described>> {
-        described([
-            StatusCode::BAD_REQUEST,
-            StatusCode::REQUEST_TIMEOUT,
-            StatusCode::PAYLOAD_TOO_LARGE,
-            StatusCode::SERVICE_UNAVAILABLE,
-        ])
-    }
-}
-
-fn described<const COUNT: usize>(statuses: [StatusCode; COUNT]) -> BTreeMap<String, RefOr<Described>> {
-    let describe = |status: StatusCode| {
+fn described(statuses: &[StatusCode]) -> BTreeMap<String, RefOr<Described>> {
+    let describe = |status: &StatusCode| {
         let schema = Ref::from_schema_name("ResultMessage");
         let response = ResponseBuilder::new()
             .description(status.canonical_reason().unwrap_or_default())
             .content("application/json", Content::new(Some(schema)));
         (status.as_str().to_owned(), RefOr::T(response.build()))
     };
-    statuses.into_iter().map(describe).collect()
+    statuses.iter().map(describe).collect()
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use admission::{Guarded, Limits};
+use admission::{Guarded, Limits, throttle::Source};
 use axum::Router;
 use hyper::{
     Request,
@@ -25,11 +25,11 @@ use tokio::{
 };
 
 use crate::{
-    access::{Seat, peer_user::Peer, throttle::Source},
+    access::{Seat, peer_user::Peer},
     shutdown::Shutdown,
 };
 
-/// With [`HEAD_BYTES`] and [`FREE_BODY_BYTES`](crate::access::budget::FREE_BODY_BYTES) each, unauthenticated
+/// With [`HEAD_BYTES`] and [`FREE_BODY_BYTES`](admission::budget::FREE_BODY_BYTES) each, unauthenticated
 /// connections take at most 48 MiB.
 const MAX_UNAUTHENTICATED: usize = 512;
 

@@ -20,6 +20,9 @@ use crate::{
 /// The `proxyUrl` of a task that must not use a proxy, whatever the settings say.
 const DIRECT: &str = "direct";
 
+/// Both names of a media type have at most 127 characters each (RFC 6838).
+const MAX_MEDIA_TYPE: usize = 255;
+
 /// The specification of a task, every field checked. Both types are destructured without `..`: a new field on either
 /// side does not compile until it is mapped here.
 #[expect(clippy::too_many_lines, reason = "one line for each option of the two records")]
@@ -36,6 +39,7 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         proxy_url,
         queue_id,
         checksum,
+        mime_type,
         ignore_tls_errors,
         headers,
         torrent_b64,
@@ -72,10 +76,7 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         segments: u16::try_from(segments).map_err(|_| invalid("segments", "segments must be 0 to 64"))?,
         proxy: proxy(&proxy_url)?,
         ignore_tls_errors,
-        checksum: optional(&checksum)
-            .map(str::parse::<Checksum>)
-            .transpose()
-            .map_err(|error| invalid("checksum", error.to_string()))?,
+        checksum: self::checksum(&checksum)?,
         promised_size: hint_bytes
             .and_then(|bytes| u64::try_from(bytes).ok())
             .filter(|bytes| *bytes > 0),
@@ -108,13 +109,31 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         resolution: None,
         given_by: GivenBy::User,
         created_by: None,
-        promised_type: None,
+        promised_type: media_type(&mime_type),
         group: None,
         adopt: false,
     })
 }
 
+/// The checksum of a request, as `algo=hex`.
+pub(crate) fn checksum(text: &str) -> Result<Option<Checksum>, RpcError> {
+    let checksum = optional(text).map(str::parse::<Checksum>).transpose();
+    checksum.map_err(|error| invalid("checksum", error.to_string()))
+}
+
+/// A media type without its parameters, as responses are compared with; `None` if it is none. Browsers call everything
+/// `application/octet-stream` that they do not know, which says nothing.
+fn media_type(text: &str) -> Option<String> {
+    let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_kind = kind.len() <= MAX_MEDIA_TYPE
+        && kind
+            .split_once('/')
+            .is_some_and(|(kind, sub)| !kind.is_empty() && !sub.is_empty());
+    (is_kind && kind != "application/octet-stream").then_some(kind)
+}
+
 /// The request that would create this task again. It holds the task's secrets.
+#[expect(clippy::too_many_lines, reason = "one line for each option of the two records")]
 pub fn request(task: &Task) -> CreateTaskRequest {
     let TaskSpec {
         urls,
@@ -138,7 +157,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         given_by: _,
         created_by: _,
         promised_size: _,
-        promised_type: _,
+        promised_type,
         group: _,
         start_paused: _,
         adopt: _,
@@ -175,6 +194,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         },
         queue_id: task.queue.to_string(),
         checksum: checksum.map(|checksum| checksum.to_string()).unwrap_or_default(),
+        mime_type: promised_type.unwrap_or_default(),
         ignore_tls_errors,
         headers: (!headers.is_empty()).then(|| headers.into_iter().map(exposed).collect()),
         http_user,
@@ -259,7 +279,6 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
         given_by: before.given_by,
         created_by: before.created_by,
         promised_size: before.promised_size,
-        promised_type: before.promised_type,
         adopt: before.adopt,
         ..after
     })

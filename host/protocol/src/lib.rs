@@ -81,6 +81,7 @@ pub use record::task::{
     DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody,
     SegmentDto, SpeedLimitParams, Stranger, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus,
 };
+pub use record::thunder::unwrapped;
 pub use snapshot::{DaemonSnapshot, SnapshotBody, SnapshotResult};
 
 /// The largest frame that a server reads is one byte less: a frame of this many bytes is refused.

@@ -9,3 +9,4 @@ pub(crate) mod queue;
 pub(crate) mod runtime;
 pub(crate) mod site;
 pub(crate) mod task;
+pub(crate) mod thunder;

@@ -2,57 +2,43 @@
 
 use axum::http::Method;
 
-/// A path outside every area never reaches a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Area {
-    Page,
-    Health,
-    Setup,
-    Description,
-    Management,
-    Rpc,
-    Web,
-    Takeover,
-    Jsonrpc,
-    Mcp,
-    Metrics,
-    Nothing,
+macro_rules! areas {
+    ($($area:ident = $name:literal,)+) => {
+        /// A path outside every area never reaches a route.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Area {
+            $($area,)+
+        }
+
+        impl Area {
+            pub(crate) const ALL: &[Self] = &[$(Self::$area,)+];
+
+            /// The label in metrics.
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $(Self::$area => $name,)+
+                }
+            }
+        }
+    };
+}
+
+areas! {
+    Page = "page",
+    Health = "health",
+    Setup = "setup",
+    Description = "description",
+    Management = "management",
+    Rpc = "rpc",
+    Web = "web",
+    Takeover = "takeover",
+    Jsonrpc = "jsonrpc",
+    Mcp = "mcp",
+    Metrics = "metrics",
+    Nothing = "nothing",
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 12] = [
-        Self::Page,
-        Self::Health,
-        Self::Setup,
-        Self::Description,
-        Self::Management,
-        Self::Rpc,
-        Self::Web,
-        Self::Takeover,
-        Self::Jsonrpc,
-        Self::Mcp,
-        Self::Metrics,
-        Self::Nothing,
-    ];
-
-    /// The label in metrics.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Page => "page",
-            Self::Health => "health",
-            Self::Setup => "setup",
-            Self::Description => "description",
-            Self::Management => "management",
-            Self::Rpc => "rpc",
-            Self::Web => "web",
-            Self::Takeover => "takeover",
-            Self::Jsonrpc => "jsonrpc",
-            Self::Mcp => "mcp",
-            Self::Metrics => "metrics",
-            Self::Nothing => "nothing",
-        }
-    }
-
     pub(crate) fn of(method: &Method, path: &str) -> Self {
         match path {
             "/" => Self::Page,

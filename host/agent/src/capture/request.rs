@@ -1,6 +1,6 @@
 //! Converts what browsers send into requests for tasks. Pure.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use protocol::{CreateTaskRequest, DownloadRequest};
 use serde::Deserialize;
@@ -64,12 +64,12 @@ pub(crate) struct Batch {
 }
 
 /// A download of one or more files, which is one question to the user.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Download {
     requests: Vec<CreateTaskRequest>,
     /// What the browser knows of its size.
     pub(crate) size: u64,
-    /// The extension that handed it over without a key; empty is anybody else.
+    /// The extension that handed it over without a key; empty for any other sender.
     pub(crate) created_by: String,
 }
 
@@ -98,8 +98,7 @@ impl Batch {
         if items.is_empty() {
             return Err(Invalid::EmptyItems);
         }
-        let mut whole: Option<Download> = None;
-        let mut bytes = 0;
+        let (mut whole, mut bytes) = (Download::default(), 0);
         for item in items {
             let download = match one(item) {
                 Ok(download) => download,
@@ -108,12 +107,8 @@ impl Batch {
                 Err(_) => continue,
             };
             bytes += download.requests.iter().map(repeated_bytes).sum::<usize>();
-            let Some(whole) = &mut whole else {
-                whole = Some(download);
-                continue;
-            };
+            whole.size = if whole.requests.is_empty() { download.size } else { 0 };
             whole.requests.extend(download.requests);
-            whole.size = 0;
             if whole.requests.len() > MAX_DOWNLOADS {
                 return Err(Invalid::TooMany);
             }
@@ -121,7 +116,9 @@ impl Batch {
                 return Err(Invalid::TooLarge);
             }
         }
-        let mut whole = whole.ok_or(Invalid::ItemsWithoutUrl)?;
+        if whole.requests.is_empty() {
+            return Err(Invalid::ItemsWithoutUrl);
+        }
         whole.share(MAX_REPEATED_BYTES.saturating_sub(bytes))?;
         Ok(whole)
     }
@@ -151,12 +148,15 @@ fn headers_bytes(headers: Option<&BTreeMap<String, String>>) -> usize {
 /// apply.
 pub(crate) fn one(mut request: DownloadRequest) -> Result<Download, Invalid> {
     let lines = std::mem::take(&mut request.url);
-    let urls: Vec<&str> = lines.lines().map(str::trim).filter(|url| !url.is_empty()).collect();
+    let urls = lines.lines().map(str::trim).filter(|url| !url.is_empty());
+    // Unwrapped here, so that the user is asked about the URL that is downloaded.
+    let urls: Vec<Cow<'_, str>> = urls.map(protocol::unwrapped).collect();
     let size = request.file_size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
     let is_one = urls.len() == 1;
     let mut pattern = pattern(request);
     if !is_one {
         pattern.file_name.clear();
+        pattern.mime_type.clear();
         pattern.method = None;
         pattern.body = None;
         pattern.audio_url = None;
@@ -167,11 +167,11 @@ pub(crate) fn one(mut request: DownloadRequest) -> Result<Download, Invalid> {
     if urls.len().saturating_mul(repeated_bytes(&pattern)) > MAX_REPEATED_BYTES {
         return Err(Invalid::TooLarge);
     }
-    let of_url = |url: &&str| CreateTaskRequest {
-        url: (*url).to_owned(),
+    let of_url = |url: Cow<'_, str>| CreateTaskRequest {
+        url: url.into_owned(),
         ..pattern.clone()
     };
-    let requests: Vec<_> = urls.iter().map(of_url).collect();
+    let requests: Vec<_> = urls.into_iter().map(of_url).collect();
     if requests.is_empty() {
         return Err(Invalid::WithoutUrl);
     }
@@ -196,6 +196,7 @@ fn pattern(request: DownloadRequest) -> CreateTaskRequest {
         user_agent: or_header(String::new(), "user-agent"),
         file_name: request.filename,
         save_dir: request.save_dir,
+        mime_type: request.mime_type.unwrap_or_default(),
         headers: Some(headers).filter(|headers| !headers.is_empty()),
         method: request.method,
         body: request.body,

@@ -2,24 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::access::{
-    key::KeyDigest,
-    throttle::{Form, Source},
-};
+use admission::throttle::{Form, Source};
+
+use crate::access::key::KeyDigest;
 
 /// Why a request was authorized.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Authorization {
     /// The route needs no key, or its calls carry the key themselves.
-    Open,
+    Unchecked,
     /// The request carried the access key or the pass.
-    Keyed,
+    Key,
     /// No key is configured; a local process of the desktop's own user sent it.
     OwnUser,
     /// No key is configured; a browser of the desktop's own user sent it, on behalf of this extension if known.
-    Visitor(Arc<str>),
+    Browser(Arc<str>),
     /// No key is configured and none is required.
-    Free,
+    Unrestricted,
 }
 
 /// What rate limits count and interfaces decide on.
@@ -33,5 +32,5 @@ pub(crate) struct Sender {
     pub(crate) is_browser: bool,
     /// The access key that authorized it; none if no key was needed or the pass was used.
     pub(crate) key: Option<KeyDigest>,
-    pub(crate) standing: Standing,
+    pub(crate) authorization: Authorization,
 }

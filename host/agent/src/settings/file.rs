@@ -186,26 +186,16 @@ impl SettingsFile {
     }
 }
 
-fn log_switches(before: &Settings, now: &Settings) {
-    let Settings {
-        takeover,
-        jsonrpc,
-        api,
-        mcp,
-        cors,
-        lan,
-        port,
-        ..
-    } = *now;
-    let is_key_new = before.key != now.key;
+fn log_switches(before: &Settings, settings: &Settings) {
+    let is_key_new = before.key != settings.key;
     tracing::info!(
-        takeover,
-        jsonrpc,
-        api,
-        mcp,
-        cors,
-        lan,
-        port,
+        settings.takeover,
+        settings.jsonrpc,
+        settings.api,
+        settings.mcp,
+        settings.cors,
+        settings.lan,
+        settings.port,
         is_key_new,
         "settings changed"
     );

@@ -9,6 +9,7 @@ pub(crate) mod service;
 
 use std::sync::Arc;
 
+use admission::budget::{Exhausted, FREE_BODY_BYTES};
 use aria2::{Caller, Fault, json, xml_rpc};
 use axum::{
     Extension,
@@ -18,17 +19,14 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-use self::client::{GateClient, NoBody, Reply, answer, answer_xml, shown_key};
+use self::client::{BodyError, GateClient, Reply, answer, answer_xml, shown_key};
 use crate::{
-    access::{
-        Seat,
-        budget::{Exhausted, FREE_BODY_BYTES},
-    },
+    access::Seat,
     gate::{
         credentials::text,
-        sender::{Sender, Standing},
+        sender::{Authorization, Sender},
     },
-    problem::{Problem, ResultMessage},
+    problem::{Problem, ResultMessage, Unanswered},
     surface::{
         http::{extract::seat, socket},
         state::App,
@@ -54,10 +52,10 @@ fn answered(answer: Result<Reply, Exhausted>) -> Response {
     }
 }
 
-fn refused(no_body: NoBody, unauthorized: impl FnOnce(&Fault) -> Response) -> Response {
-    match no_body {
-        NoBody::Refused(problem) => problem.into_response(),
-        NoBody::Unauthorized => unauthorized(&Fault::unauthorized()),
+fn refused(error: BodyError, unauthorized: impl FnOnce(&Fault) -> Response) -> Response {
+    match error {
+        BodyError::Refused(problem) => problem.into_response(),
+        BodyError::Unauthorized => unauthorized(&Fault::unauthorized()),
     }
 }
 
@@ -66,10 +64,7 @@ fn refused(no_body: NoBody, unauthorized: impl FnOnce(&Fault) -> Response) -> Re
 /// A JSON-RPC object, or an array of them. Errors are in the answer, whose status is 200. The key is `token:…` as the
 /// first parameter, as with aria2.
 #[utoipa::path(post, path = "/jsonrpc", request_body(content = serde_json::Value, content_type = "application/json"),
-    responses((status = 200, description = "The answers", content_type = "application/json-rpc"),
-    (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
-    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 503, body = ResultMessage)))]
+    responses((status = 200, description = "The answers", content_type = "application/json-rpc"), Unanswered))]
 pub(crate) async fn json_call(
     State(app): State<App>,
     Extension(sender): Extension<Sender>,
@@ -78,7 +73,7 @@ pub(crate) async fn json_call(
     let (caller, client) = caller(&app, client_of(&app, sender, &request));
     match client.body(&app.budget, request, json::find_token).await {
         Ok(body) => answered(answer(&app, &caller, &body).await),
-        Err(no_body) => refused(no_body, |fault| {
+        Err(error) => refused(error, |fault| {
             let mut text = Vec::new();
             json::write(&mut text, json::NO_ID, Err(fault));
             answered(Ok(Reply::Text(text.into())))
@@ -110,13 +105,13 @@ pub(crate) async fn json_connect(
     let shutdown = app.shutdown.clone();
     if let Some(seat) = &seat {
         // The header limits what the connection may cost before its first call, which carries the key itself.
-        if sender.standing == Standing::Open {
+        if sender.authorization == Authorization::Unchecked {
             drop(client_of(&app, sender.clone(), &request));
         }
         seat.limit_reading(FREE_BODY_BYTES);
     }
-    if sender.standing == Standing::Keyed {
-        sender.standing = Standing::Open;
+    if sender.authorization == Authorization::Key {
+        sender.authorization = Authorization::Unchecked;
     }
     let (caller, client) = caller(&app, GateClient::new(Arc::clone(&app.gate), sender, seat, None));
     shutdown.spawn_connection(async move {
@@ -149,10 +144,7 @@ async fn json_query(app: App, sender: Sender, seat: Option<Arc<Seat>>, request: 
 ///
 /// Errors are in the answer, whose status is 200.
 #[utoipa::path(post, path = "/rpc", request_body(content = String, content_type = "text/xml"),
-    responses((status = 200, description = "The answer", content_type = "text/xml"),
-    (status = 400, body = ResultMessage), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
-    (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 429, body = ResultMessage),
-    (status = 503, body = ResultMessage)))]
+    responses((status = 200, description = "The answer", content_type = "text/xml"), Unanswered))]
 pub(crate) async fn xml_call(
     State(app): State<App>,
     Extension(sender): Extension<Sender>,
@@ -163,7 +155,7 @@ pub(crate) async fn xml_call(
     let text = |body: Body| ([(header::CONTENT_TYPE, "text/xml")], body).into_response();
     let body = match client.body(&app.budget, request, xml_rpc::find_token).await {
         Ok(body) => body,
-        Err(no_body) => return refused(no_body, |fault| text(xml_rpc::answer(Err(fault)).into())),
+        Err(error) => return refused(error, |fault| text(xml_rpc::answer(Err(fault)).into())),
     };
     match answer_xml(&app, &caller, &body).await {
         Ok(Some(answer)) => text(answer.into_body()),

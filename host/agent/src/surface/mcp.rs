@@ -10,6 +10,7 @@ mod record;
 mod schema;
 mod tool;
 
+use admission::budget::{FREE_BODY_BYTES, MAX_ANSWER_BYTES};
 use axum::{
     body::Bytes,
     extract::State,
@@ -24,7 +25,6 @@ use self::{
     tool::Tool,
 };
 use crate::{
-    access::budget::{FREE_BODY_BYTES, MAX_ANSWER_BYTES},
     problem::{Gated, Problem, ResultMessage},
     surface::{http::extract::Raw, state::App},
 };

@@ -16,7 +16,6 @@ use protocol::{
     close,
 };
 use serde::Serialize;
-use serde_json::value::RawValue;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
@@ -201,22 +200,14 @@ impl Connection {
             Ok(Answered::Later) => Ok(()),
             Ok(Answered::Listing(listing)) => self.reply_with(listing).await,
             Ok(Answered::Text(result)) => self.sender.send([&head(&id), &*result, "}"].concat()).await,
-            Ok(Answered::Now(result)) => {
-                let reply = Reply {
-                    id: Some(id),
-                    outcome: Ok(result),
-                    sequence: None,
-                };
-                self.reply(&reply).await
-            }
         }
     }
 
     /// Answers a call, or forwards it to the daemon.
     async fn dispatch(&mut self, id: &Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
         let answer = match method {
-            Method::SystemHello => self.hello(request).and_then(|result| raw(&result)),
-            Method::SystemPing => raw(&OkResult::OK),
+            Method::SystemHello => self.hello(request).and_then(|result| encode(&result)),
+            Method::SystemPing => encode(&OkResult::OK),
             Method::SystemSnapshot => {
                 let (snapshot, reader) = self.app.daemon.hub.snapshot(&head(id));
                 self.reader = Some(reader);
@@ -237,7 +228,7 @@ impl Connection {
                 None => return self.forward(id.clone(), method, request).await,
             },
         };
-        answer.map(Answered::Now)
+        answer.map(Answered::Text)
     }
 
     /// The projection, if it is current.
@@ -311,46 +302,46 @@ impl Connection {
     }
 
     /// Answers calls that the agent itself implements.
-    async fn own(&mut self, method: Method, request: &Request) -> Result<Box<RawValue>, RpcError> {
+    async fn own(&mut self, method: Method, request: &Request) -> Result<String, RpcError> {
         let settings = &self.app.gate.settings;
         let listening = self.app.listening;
         match method {
-            Method::GatewayGet => raw(&settings.current().status(listening)),
+            Method::GatewayGet => encode(&settings.current().status(listening)),
             Method::GatewayRevealToken => {
                 let user_token = settings.current().key.as_ref().map(|key| key.expose().to_owned());
                 let user_token = user_token.unwrap_or_default();
-                raw(&RevealedToken { user_token })
+                encode(&RevealedToken { user_token })
             }
             Method::GatewayPatch => {
                 let patch: GatewayPatch = request.params()?;
                 let changed = settings.change(move |now| Ok(now.patched(listening, &patch)?)).await;
                 let changed = changed.map_err(|error| not_changed(&error))?;
                 self.key = changed.key_digest();
-                raw(&changed.status(listening))
+                encode(&changed.status(listening))
             }
-            Method::PreferencesGet => raw(&settings.current().preferences),
+            Method::PreferencesGet => encode(&settings.current().preferences),
             Method::PreferencesPatch => {
                 let patch: PreferencesPatch = request.params()?;
                 let changed = settings.change(move |now| Ok(now.preferring(patch)?)).await;
                 let changed = changed.map_err(|error| not_changed(&error))?;
-                raw(&PreferencesPatched {
+                encode(&PreferencesPatched {
                     ok: true,
                     revision: changed.preferences.revision,
                 })
             }
             Method::CaptureSubmit => {
                 let CaptureSubmitParams { request, silent } = request.params()?;
-                raw(&takeover::submit(&self.app, request, silent).await?)
+                encode(&takeover::submit(&self.app, request, silent).await?)
             }
             Method::FindTasks => {
                 let FindTasksParams { prefixes } = request.params()?;
-                raw(&beginning_with(&prefixes, self.known()?.with_tasks(Projection::ids)))
+                encode(&beginning_with(&prefixes, self.known()?.with_tasks(Projection::ids)))
             }
             Method::ShowRun => {
                 let TaskIdParams { task_id } = request.params()?;
-                raw(&self.known()?.with_tasks(|daemon| daemon.run(&task_id)))
+                encode(&self.known()?.with_tasks(|daemon| daemon.run(&task_id)))
             }
-            Method::CaptureList => raw(&self.app.pending.list()),
+            Method::CaptureList => encode(&self.app.pending.list()),
             Method::CaptureResolve => {
                 let params: CaptureResolveParams = request.params()?;
                 let CaptureResolveParams {
@@ -358,7 +349,7 @@ impl Connection {
                     accepted,
                     request,
                 } = params;
-                raw(&takeover::resolve(&self.app, &transaction_id, accepted, request).await?)
+                encode(&takeover::resolve(&self.app, &transaction_id, accepted, request).await?)
             }
             _ => Err(RpcError::method_not_found(method.name())),
         }
@@ -366,8 +357,7 @@ impl Connection {
 }
 
 enum Answered {
-    Now(Box<RawValue>),
-    /// JSON of the result, as the daemon wrote it.
+    /// JSON of the result.
     Text(String),
     /// A whole reply, sent in pieces.
     Listing(Listing),
@@ -381,8 +371,8 @@ fn head(id: &Id) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")
 }
 
-fn raw(result: &impl Serialize) -> Result<Box<RawValue>, RpcError> {
-    serde_json::value::to_raw_value(result).map_err(|error| RpcError::internal(error.to_string()))
+fn encode(result: &impl Serialize) -> Result<String, RpcError> {
+    serde_json::to_string(result).map_err(|error| RpcError::internal(error.to_string()))
 }
 
 fn conflict(message: &str) -> RpcError {

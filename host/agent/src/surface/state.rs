@@ -2,14 +2,11 @@
 
 use std::{ops::Deref, sync::Arc};
 
+use admission::budget::Budget;
 use aria2::Dialect;
 
 use crate::{
-    access::{budget::Budget, key::SetupCode},
-    capture::pending::Pending,
-    gate::Gate,
-    link::daemon::Daemon,
-    settings::switches::Listening,
+    access::key::SetupCode, capture::pending::Pending, gate::Gate, link::daemon::Daemon, settings::switches::Listening,
     shutdown::Shutdown,
 };
 

@@ -13,14 +13,17 @@ use crate::{
         pending::Full,
         request::{self, Batch, Download},
     },
-    gate::sender::{Sender, Standing},
+    gate::sender::{Authorization, Sender},
     link::error::CallError,
-    problem::{Gated, Problem, ResultMessage, Sent},
+    problem::{Called, Gated, Problem, ResultMessage, Sent},
     settings::{
         config::Edition,
         switches::{self, Settings},
     },
-    surface::{http::extract::Body, state::App},
+    surface::{
+        http::{answer::Ack, extract::Body},
+        state::App,
+    },
 };
 
 /// The preference that disables the question.
@@ -30,9 +33,7 @@ const UNATTENDED: &str = "silent_skip_selection";
 const NOT_PLAIN: &str = "a download with a method or a body needs the access key, or a user who is asked";
 
 /// The size of one `task.createMany` batch in bytes; the rest of a frame is its envelope.
-const MAX_CHUNK_BYTES: usize = MAX_REQUEST_BYTES - 4096;
-
-type Ack = Result<Json<ResultMessage>, Problem>;
+const MAX_BATCH_BYTES: usize = MAX_REQUEST_BYTES - 4096;
 
 /// Hand a download over from a browser.
 ///
@@ -40,9 +41,7 @@ type Ack = Result<Json<ResultMessage>, Problem>;
 #[utoipa::path(post, path = "/download", request_body = DownloadRequest,
     params(("X-Svc-Client" = String, Header, description = "Who hands over; any text"),
         ("X-Svc-Token" = Option<String>, Header, description = "The access key, if there is one")),
-    responses((status = 200, body = ResultMessage), Gated, Sent, (status = 409, body = ResultMessage),
-        (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-        (status = 504, body = ResultMessage)))]
+    responses((status = 200, body = ResultMessage), Gated, Sent, Called, (status = 409, body = ResultMessage)))]
 pub(crate) async fn download_create(
     State(app): State<App>,
     Extension(sender): Extension<Sender>,
@@ -57,9 +56,7 @@ pub(crate) async fn download_create(
 #[utoipa::path(post, path = "/download/batch", request_body = Batch,
     params(("X-Svc-Client" = String, Header, description = "Who hands over; any text"),
         ("X-Svc-Token" = Option<String>, Header, description = "The access key, if there is one")),
-    responses((status = 200, body = ResultMessage), Gated, Sent, (status = 409, body = ResultMessage),
-        (status = 500, body = ResultMessage), (status = 503, body = ResultMessage),
-        (status = 504, body = ResultMessage)))]
+    responses((status = 200, body = ResultMessage), Gated, Sent, Called, (status = 409, body = ResultMessage)))]
 pub(crate) async fn download_batch(
     State(app): State<App>,
     Extension(sender): Extension<Sender>,
@@ -70,18 +67,18 @@ pub(crate) async fn download_batch(
 
 async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
     let is_silent = is_silent(&app.gate.settings.current());
-    let has_key = sender.standing == Standing::Keyed;
+    let has_key = sender.authorization == Authorization::Key;
     if !has_key && makes_at_once(app, is_silent) && !download.is_plain() {
         return Err(Problem::new(StatusCode::FORBIDDEN, NOT_PLAIN));
     }
-    if let Standing::Visitor(visitor) = &sender.standing {
+    if let Authorization::Browser(visitor) = &sender.authorization {
         confine(app, &mut download, visitor)?;
     }
     // A request of a tool with the key is the user's own. A link from a page may be chosen by the page, whichever
     // program hands it over, and so may everything without the key.
     let is_users = has_key && !sender.is_browser && download.referrer().trim().is_empty();
-    let giver = if is_users { Giver::User } else { Giver::Stranger };
-    take(app, download, giver, is_silent).await?;
+    let source = if is_users { UrlSource::User } else { UrlSource::Stranger };
+    take(app, download, source, is_silent).await?;
     Ok(Json(ResultMessage {
         success: true,
         message: "download accepted".to_owned(),
@@ -104,7 +101,7 @@ fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Prob
 
 /// Who supplied the URLs; decides which private hosts may be contacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Giver {
+enum UrlSource {
     /// The user, who has the key.
     User,
     /// A page or an unauthenticated program: no private host is allowed.
@@ -113,7 +110,7 @@ enum Giver {
     Confirmed,
 }
 
-impl Giver {
+impl UrlSource {
     fn stranger(self, request: &CreateTaskRequest, created_by: &str) -> Option<Stranger> {
         let user_host = match self {
             Self::User => return None,
@@ -142,7 +139,7 @@ pub(crate) async fn submit(
     }
     let is_silent = silent.unwrap_or_else(|| is_silent(&settings));
     let download = request::one(request).map_err(refused)?;
-    Ok(take(app, download, Giver::Stranger, is_silent).await?)
+    Ok(take(app, download, UrlSource::Stranger, is_silent).await?)
 }
 
 /// `agent.capture.resolve`: the user's decision. An accepted download may contact the host of its URL, as if the user
@@ -162,7 +159,7 @@ pub(crate) async fn resolve(
     if let Some(edited) = edited {
         download = download.edited(edited).map_err(refused)?;
     }
-    let task_ids = create(app, download, Giver::Confirmed, Some(id))
+    let task_ids = create(app, download, UrlSource::Confirmed, Some(id))
         .await
         .map_err(RpcError::from)?;
     app.pending.remove(id);
@@ -173,9 +170,9 @@ pub(crate) async fn resolve(
     })
 }
 
-async fn take(app: &App, download: Download, giver: Giver, is_silent: bool) -> Result<CaptureResult, CallError> {
+async fn take(app: &App, download: Download, source: UrlSource, is_silent: bool) -> Result<CaptureResult, CallError> {
     if makes_at_once(app, is_silent) {
-        return create(app, download, giver, None).await.map(CaptureResult::TaskIds);
+        return create(app, download, source, None).await.map(CaptureResult::TaskIds);
     }
     match app.pending.add(download) {
         Ok(id) => Ok(CaptureResult::TransactionIds(vec![id])),
@@ -184,24 +181,12 @@ async fn take(app: &App, download: Download, giver: Giver, is_silent: bool) -> R
 }
 
 /// Creates the tasks and publishes them. A single download uses `id`, so that a retry does not create it twice.
-async fn create(app: &App, download: Download, giver: Giver, id: Option<&str>) -> Result<Vec<String>, CallError> {
+async fn create(app: &App, download: Download, source: UrlSource, id: Option<&str>) -> Result<Vec<String>, CallError> {
     let unattended = app.listening.edition == Edition::Headless || is_on(&app.gate.settings.current(), UNATTENDED);
     let mut ids = Vec::new();
     let created_by = download.created_by.clone();
-    let stranger = |request: &CreateTaskRequest| giver.stranger(request, &created_by);
-    let mut runs: Vec<(Option<Stranger>, Vec<CreateTaskRequest>)> = Vec::new();
-    for request in download.into_requests() {
-        let stranger = stranger(&request);
-        match runs.last_mut() {
-            Some((of, run)) if *of == stranger => run.push(request),
-            _ => runs.push((stranger, vec![request])),
-        }
-    }
-    let parts = runs.into_iter().flat_map(|(stranger, run)| {
-        let parts = chunks(run).into_iter();
-        parts.map(move |part| (stranger.clone(), part))
-    });
-    for (stranger, mut requests) in parts {
+    let by = |request: &CreateTaskRequest| source.stranger(request, &created_by);
+    for (stranger, mut requests) in batches(download.into_requests(), by) {
         if requests.len() == 1 {
             let params = CreateTaskParams {
                 request: requests.remove(0),
@@ -222,22 +207,26 @@ async fn create(app: &App, download: Download, giver: Giver, id: Option<&str>) -
     Ok(ids)
 }
 
-/// Splits requests into batches that fit into a frame.
-fn chunks(requests: Vec<CreateTaskRequest>) -> Vec<Vec<CreateTaskRequest>> {
-    let mut chunks: Vec<Vec<CreateTaskRequest>> = Vec::new();
+/// Splits requests into batches of one stranger each that fit into a frame.
+fn batches(
+    requests: Vec<CreateTaskRequest>,
+    stranger: impl Fn(&CreateTaskRequest) -> Option<Stranger>,
+) -> Vec<(Option<Stranger>, Vec<CreateTaskRequest>)> {
+    let mut batches: Vec<(Option<Stranger>, Vec<CreateTaskRequest>)> = Vec::new();
     let mut room = 0;
     for request in requests {
         let bytes = serde_json::to_vec(&request).map_or(0, |text| text.len() + 1);
-        match chunks.last_mut() {
-            Some(chunk) if bytes <= room => chunk.push(request),
+        let stranger = stranger(&request);
+        match batches.last_mut() {
+            Some((of, batch)) if *of == stranger && bytes <= room => batch.push(request),
             _ => {
-                chunks.push(vec![request]);
-                room = MAX_CHUNK_BYTES;
+                batches.push((stranger, vec![request]));
+                room = MAX_BATCH_BYTES;
             }
         }
         room = room.saturating_sub(bytes);
     }
-    chunks
+    batches
 }
 
 fn is_silent(settings: &Settings) -> bool {
@@ -270,10 +259,10 @@ mod tests {
             referrer: "http://router.test/".into(),
             ..CreateTaskRequest::default()
         };
-        let host = |giver: Giver| giver.stranger(&request, "").map(|stranger| stranger.user_host);
-        assert_eq!(host(Giver::User), None);
-        assert_eq!(host(Giver::Stranger).as_deref(), Some(""));
-        assert_eq!(host(Giver::Confirmed).as_deref(), Some("nas.test"));
+        let host = |source: UrlSource| source.stranger(&request, "").map(|stranger| stranger.user_host);
+        assert_eq!(host(UrlSource::User), None);
+        assert_eq!(host(UrlSource::Stranger).as_deref(), Some(""));
+        assert_eq!(host(UrlSource::Confirmed).as_deref(), Some("nas.test"));
     }
 
     #[test]
@@ -282,16 +271,24 @@ mod tests {
             url: "x".repeat(bytes),
             ..CreateTaskRequest::default()
         };
-        let lengths = |requests: Vec<CreateTaskRequest>| chunks(requests).iter().map(Vec::len).collect::<Vec<_>>();
+        let lengths = |requests: Vec<CreateTaskRequest>| -> Vec<_> {
+            let batches = batches(requests, |request| UrlSource::Confirmed.stranger(request, ""));
+            batches.iter().map(|(_, batch)| batch.len()).collect()
+        };
         assert_eq!(lengths(vec![request(10), request(10)]), [2]);
         assert_eq!(
-            lengths((0..3).map(|_| request(MAX_CHUNK_BYTES / 2)).collect()),
+            lengths((0..3).map(|_| request(MAX_BATCH_BYTES / 2)).collect()),
             [1, 1, 1]
         );
         assert_eq!(
-            lengths((0..5).map(|_| request(MAX_CHUNK_BYTES / 3)).collect()),
+            lengths((0..5).map(|_| request(MAX_BATCH_BYTES / 3)).collect()),
             [2, 2, 1]
         );
         assert!(lengths(Vec::new()).is_empty());
+        let at = |host: &str| CreateTaskRequest {
+            url: format!("http://{host}/"),
+            ..CreateTaskRequest::default()
+        };
+        assert_eq!(lengths(["a", "a", "b", "a"].map(at).to_vec()), [2, 1, 1]);
     }
 }

@@ -29,7 +29,7 @@ impl World {
     }
 
     /// Calls a method with the key as its token.
-    async fn aria2(&self, method: &str, params: Value) -> Result<Value, String> {
+    pub(crate) async fn aria2(&self, method: &str, params: Value) -> Result<Value, String> {
         outcome(self.post(&call(method, params)).await)
     }
 }

@@ -1,10 +1,11 @@
 //! MCP clients of every protocol revision.
 
-use std::{fs, path::Path};
-
 use serde_json::{Value, json};
 
-use crate::world::{Answer, KEY, World};
+use crate::{
+    openapi::check_committed,
+    world::{Answer, KEY, World},
+};
 
 const VERSION: &str = "2026-07-28";
 
@@ -49,16 +50,7 @@ async fn failure(world: &World, tool: &str, arguments: Value) -> String {
 
 #[test]
 fn the_description_of_the_tools_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("mcp-tools.json");
-    let made = agent::mcp_tools();
-    if std::env::vars().any(|(name, _)| name == "UPDATE_EXPECT") {
-        fs::write(&path, &made).unwrap();
-    }
-    let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == made,
-        "mcp-tools.json is out of date: run with UPDATE_EXPECT=1"
-    );
+    check_committed("mcp-tools.json", &agent::mcp_tools());
 }
 
 #[tokio::test]

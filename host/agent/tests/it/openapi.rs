@@ -40,18 +40,20 @@ fn files_are_sent_as_they_are() {
     }
 }
 
-#[test]
-fn the_description_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi.json");
-    let made = agent::openapi();
+/// Whether the committed file is what this version makes; `UPDATE_EXPECT` rewrites it.
+pub(crate) fn check_committed(name: &str, made: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     if std::env::vars().any(|(name, _)| name == "UPDATE_EXPECT") {
-        fs::write(&path, &made).unwrap();
+        fs::write(&path, made).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == made,
-        "openapi.json is out of date: run with UPDATE_EXPECT=1"
-    );
+    assert!(committed == made, "{name} is out of date: run with UPDATE_EXPECT=1");
+}
+
+#[test]
+fn the_description_is_up_to_date() {
+    let made = agent::openapi();
+    check_committed("openapi.json", &made);
     let read: Value = serde_json::from_str(&made).unwrap();
     assert_eq!(read["info"]["version"], "0.1.0");
     assert!(read["openapi"].as_str().unwrap().starts_with("3.1"));

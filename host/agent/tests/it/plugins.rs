@@ -35,7 +35,7 @@ async fn plugins(world: &World) -> Value {
 }
 
 /// All tasks, after each has ended.
-async fn ended(world: &World, count: usize) -> Vec<Value> {
+pub(crate) async fn ended(world: &World, count: usize) -> Vec<Value> {
     let ended = async {
         loop {
             let Value::Array(tasks) = world.get("/api/v1/tasks").await.json() else {
@@ -309,6 +309,43 @@ async fn what_is_chosen_of_a_preview_becomes_a_group_with_its_files() {
     );
     let file = std::fs::read(world.downloads().join("a share/sub/b.bin")).unwrap();
     assert!(file == Content::seeded(2, 50_000).to_vec());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_a_chosen_file_must_hash_to_is_in_the_preview_and_checked_in_its_group() {
+    let (world, origin) = (World::new().await, origin());
+    let digest = |byte: &str| format!("sha-256={}", byte.repeat(32));
+    install(&world, &origin, &format!("file a.bin {}\nfile sub/b.bin", digest("ab"))).await;
+    let share = origin.url("/share/1");
+    let shown = world
+        .ask("POST /api/v1/resolve/preview", json!({"url": share}).to_string())
+        .await;
+    let known: Vec<_> = shown.json()["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["checksum"].clone())
+        .collect();
+    assert_eq!(known, [json!(digest("ab")), Value::Null]);
+
+    let choose = async |checksum: &str| {
+        let item = json!({"resolverItem": "sub/b.bin", "fileName": "b.bin", "checksum": checksum});
+        let chosen = json!({"sourceUrl": share, "groupName": "a share", "items": [item]});
+        world.ask("POST /api/v1/groups", chosen.to_string()).await
+    };
+    let refused = choose("sha-256=1").await;
+    assert!(
+        refused.status == 400 && message(&refused).contains("checksum"),
+        "{refused:?}"
+    );
+    assert_eq!(choose(&digest("cd")).await.status, 200);
+    let tasks = ended(&world, 1).await;
+    assert_eq!(
+        (&tasks[0]["status"], &tasks[0]["errorKind"]),
+        (&json!(4), &json!("checksum-mismatch")),
+        "{tasks:?}"
+    );
     world.end().await;
 }
 

@@ -11,7 +11,8 @@ use serde_json::json;
 use transfer::Secret;
 
 /// Runs guests whose code is lines: `imports x` is what it can reach, `refuse` does not load, and when it is called,
-/// `file folder/name` is in its list, `links url` is where its files are, `asks url` is what it would have to reach, and `fail` is all that it does.
+/// `file folder/name` (with ` algorithm=digest` if its checksum is known) is in its list,
+/// `links url` is where its files are, `asks url` is what it would have to reach, and `fail` is all that it does.
 #[derive(Debug)]
 pub(crate) struct Scripted;
 
@@ -52,10 +53,18 @@ impl Script {
     }
 
     fn listing(&self) -> Listing {
-        let entry = |path: &str| {
+        let entry = |line: &str| {
+            let (path, checksum) = line.split_once(' ').unwrap_or((line, ""));
+            let known = checksum.split_once('=');
             let mut folder: Vec<_> = path.split('/').map(str::to_owned).collect();
             let name = folder.pop().unwrap();
-            let facts = Facts::default();
+            let facts = Facts {
+                checksums: known
+                    .map(|(name, hex)| (name.to_owned(), hex.to_owned()))
+                    .into_iter()
+                    .collect(),
+                ..Facts::default()
+            };
             Entry {
                 id: path.to_owned(),
                 name,

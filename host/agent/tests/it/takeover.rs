@@ -2,9 +2,11 @@
 
 use agent::Edition;
 use serde_json::{Value, json};
+use support::{Content, Origin, Resource};
 
 use crate::{
     client::Client,
+    plugins::ended,
     world::{Answer, KEY, World},
 };
 
@@ -61,6 +63,77 @@ async fn a_server_makes_tasks_at_once() {
     let made = urls(&world).await;
     let names: Vec<_> = made.iter().map(|url| url.rsplit('/').next().unwrap()).collect();
     assert_eq!(names, ["a", "1", "2", "3", "4", "5"]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_web_page_where_the_browser_saw_another_type_is_not_the_file() {
+    let page = Resource::new("/get", Content::bytes("<html>sign in</html>")).media_type("text/html");
+    let (world, origin) = (World::new().await, Origin::start(vec![page]));
+    for (number, (kind, status)) in [
+        ("Application/ZIP; a=b", 4),
+        ("text/html", 3),
+        ("application/octet-stream", 3),
+        ("nonsense", 3),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let one = json!({"url": origin.url("/get"), "mimeType": kind});
+        // With the key and without an origin, as from a program of the user, which may reach this machine.
+        let headers = [("X-Svc-Client", "test"), ("X-Svc-Token", KEY)];
+        let taken = world.send("POST /download", &headers, one.to_string()).await;
+        assert_eq!(taken.status, 200, "{taken:?}");
+        let task = &ended(&world, number + 1).await[0];
+        assert_eq!(task["status"], status, "{kind}: {task}");
+        assert_eq!(
+            task["errorKind"],
+            if status == 4 { "not-the-file" } else { "" },
+            "{kind}: {task}"
+        );
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_thunder_link_is_the_url_in_it_at_every_entry() {
+    let world = World::new().await;
+    let link = "thunder://QUFodHRwOi8vZXhhbXBsZS50ZXN0L2ZaWg==";
+    let paused = json!({"url": link, "startPaused": true}).to_string();
+    assert_eq!(world.ask("POST /api/v1/tasks", paused).await.status, 200);
+    let lines = json!({"url": format!("http://example.test/1\n{link}")});
+    assert_eq!(hand_over(&world, "/download", &lines).await.status, 200);
+    let batch = json!({"urls": [link]});
+    assert_eq!(hand_over(&world, "/download/batch", &batch).await.status, 200);
+    let added = world.aria2("aria2.addUri", json!([[link], {"pause": "true"}])).await;
+    assert!(added.is_ok(), "{added:?}");
+    let url = "http://example.test/f";
+    assert_eq!(urls(&world).await, [url, "http://example.test/1", url, url, url]);
+    let preview = world
+        .ask("POST /api/v1/resolve/preview", json!({"url": link}).to_string())
+        .await;
+    assert_eq!(preview.json()["sourceUrl"], url);
+    let task = world.get("/api/v1/tasks").await.json()[0]["taskId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let other = json!({"url": "thunder://QUFodHRwOi8vZXhhbXBsZS50ZXN0L2ZnWlo="}).to_string();
+    let changed = world.ask(&format!("POST /api/v1/tasks/{task}/url"), other).await;
+    assert_eq!(changed.status, 200, "{changed:?}");
+    assert_eq!(urls(&world).await.last().unwrap(), "http://example.test/fg");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_link_in_a_question_to_the_user_is_the_url_that_is_downloaded() {
+    let (world, mut client) = desktop().await;
+    let link = "thunder://QUFodHRwOi8vZXhhbXBsZS50ZXN0L2ZaWg==";
+    let submitted = client
+        .call("agent.capture.submit", json!({"request": {"url": link}}))
+        .await;
+    assert!(submitted["error"].is_null(), "{submitted}");
+    let listed = client.call("agent.capture.list", json!({})).await;
+    assert_eq!(listed["result"][0]["url"], "http://example.test/f", "{listed}");
     world.end().await;
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::{GroupSpec, Item, Resolution, ResolverId, TaskSpec};
-use plugin_host::{Given, Previewed, Resolved, Variant};
+use plugin_host::{Facts, Given, Previewed, Resolved, Variant};
 use protocol::{
     CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, ErrorCode, GroupItemDto, PreviewItemDto,
     PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse, RpcError,
@@ -91,6 +91,7 @@ pub(super) fn waiting(service: &Service, url: &SafeUrl) -> Option<String> {
 
 fn item(entry: plugin_host::Entry) -> PreviewItemDto {
     PreviewItemDto {
+        checksum: checksum(&entry.facts),
         id: entry.id,
         name: entry.name,
         path: entry.folder.join("/"),
@@ -104,7 +105,13 @@ fn variant(variant: Variant) -> PreviewVariantDto {
         id: variant.id,
         label: variant.label,
         size: variant.facts.size.unwrap_or(0),
+        checksum: checksum(&variant.facts),
     }
+}
+
+fn checksum(facts: &Facts) -> String {
+    let known = facts.strongest_checksum();
+    known.map(|checksum| checksum.to_string()).unwrap_or_default()
 }
 
 /// Creates a task per preview item. Each resolves its link when it starts, because links expire.
@@ -172,6 +179,7 @@ fn member(item: &GroupItemDto, resolver: &ResolverId, root: &Path, common: &Task
         file_name: Some(name),
         save_dir: Some(below(root, &item.rel_path)?),
         promised_size: Some(item.size).filter(|size| *size > 0),
+        checksum: options::checksum(&item.checksum)?,
         resolution: Some(Resolution {
             resolver: resolver.clone(),
             item: Some(wanted),

@@ -6,7 +6,7 @@ use engine::{
     Item, Link as EngineLink, List, ListedFile, ResolveFuture, ResolveRequest, Resolved as Answer, Resolver, ResolverId,
 };
 use market::Identity;
-use transfer::{Checksum, Failure, FailureKind, FileName, GivenBy, SafeUrl, Secret, SegmentKey};
+use transfer::{Failure, FailureKind, FileName, GivenBy, SafeUrl, Secret, SegmentKey};
 use url::Url;
 
 use crate::{
@@ -199,15 +199,8 @@ fn listed_file(entry: &Entry) -> Option<ListedFile> {
             .filter_map(|part| FileName::sanitise_or_none(part))
             .collect(),
         size_bytes: default_facts(entry).size,
-        checksum: strongest_checksum(default_facts(entry)),
+        checksum: default_facts(entry).strongest_checksum(),
     })
-}
-
-/// The strongest checksum that the host can compute.
-fn strongest_checksum(facts: &Facts) -> Option<Checksum> {
-    let given = facts.checksums.iter();
-    let known = given.filter_map(|(algorithm, hex)| format!("{algorithm}={hex}").parse::<Checksum>().ok());
-    known.max_by_key(|checksum| checksum.algorithm().digest_bytes())
 }
 
 /// The entry's default variant: the best, or the first of equals.
@@ -251,7 +244,7 @@ fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
             .collect(),
         file_name: entry.and_then(|entry| FileName::sanitise_or_none(&entry.name)),
         promised_size: facts.and_then(|facts| facts.size),
-        checksum: facts.and_then(strongest_checksum),
+        checksum: facts.and_then(Facts::strongest_checksum),
         is_single_use: link.is_single_use,
         is_whole_only: link.supports_ranges == Some(false),
         max_connections: link

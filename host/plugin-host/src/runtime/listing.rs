@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 use svc_plugin_fixture::record::{self, as_object, is_unset};
-use transfer::{Segment, SegmentKey};
+use transfer::{Checksum, Segment, SegmentKey};
 use url::Url;
 
 /// The files of a URL.
@@ -71,6 +71,15 @@ pub struct Facts {
     pub duration_ms: Option<u64>,
     /// Where it is, if the plugin knows that already.
     pub link: Option<Link>,
+}
+
+impl Facts {
+    /// The strongest checksum that the host can compute.
+    pub fn strongest_checksum(&self) -> Option<Checksum> {
+        let given = self.checksums.iter();
+        let known = given.filter_map(|(algorithm, hex)| format!("{algorithm}={hex}").parse::<Checksum>().ok());
+        known.max_by_key(|checksum| checksum.algorithm().digest_bytes())
+    }
 }
 
 /// What sort of file an entry is.

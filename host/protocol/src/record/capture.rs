@@ -32,7 +32,7 @@ pub struct DownloadRequest {
     /// The size according to the browser, for display only; -1: unknown.
     #[serde(deserialize_with = "size")]
     pub file_size: Option<i64>,
-    /// The media type according to the browser.
+    /// The media type according to the browser. If the server sends a web page instead, the download fails.
     pub mime_type: Option<String>,
     /// The HTTP method; `null`: GET.
     pub method: Option<String>,

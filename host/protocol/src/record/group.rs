@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{record::plugin::GroupItemDto, record::task::CreateTaskRequest};
+use crate::{record::plugin::GroupItemDto, record::task::CreateTaskRequest, record::thunder};
 
 /// A group as clients see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -27,6 +27,7 @@ pub struct GroupDto {
 #[serde(rename_all = "camelCase", default)]
 pub struct CreateGroupRequest {
     /// The URL of the preview.
+    #[serde(deserialize_with = "thunder::deserialize")]
     pub source_url: String,
     /// The group's name.
     pub group_name: String,

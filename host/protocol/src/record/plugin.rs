@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::RevocationDto;
+use crate::{RevocationDto, record::thunder};
 
 /// Why an installed plugin is disabled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -372,6 +372,7 @@ impl std::fmt::Debug for UpdatePluginSettingsParams {
 pub struct ResolvePreviewRequest {
     /// The URL.
     #[schema(required, example = "https://example.com/folder")]
+    #[serde(deserialize_with = "thunder::deserialize")]
     pub url: String,
     /// The `Cookie` header.
     pub cookies: String,
@@ -427,6 +428,9 @@ pub struct PreviewItemDto {
     pub path: String,
     /// The size in bytes; 0: unknown.
     pub size: u64,
+    /// The expected checksum, as `algorithm=hex`; empty: unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub checksum: String,
     /// The available qualities and formats.
     pub variants: Vec<PreviewVariantDto>,
 }
@@ -440,6 +444,9 @@ pub struct PreviewVariantDto {
     pub label: String,
     /// The size in bytes; 0: unknown.
     pub size: u64,
+    /// The expected checksum, as `algorithm=hex`; empty: unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub checksum: String,
 }
 
 /// An item of a preview that becomes a task.
@@ -454,4 +461,7 @@ pub struct GroupItemDto {
     pub rel_path: String,
     /// The size in bytes; 0: unknown.
     pub size: u64,
+    /// The expected checksum: that of the preview's item or variant; empty: unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub checksum: String,
 }

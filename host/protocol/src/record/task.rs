@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::record::thunder;
+
 /// The options of a new task. Only `url` is required.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -11,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct CreateTaskRequest {
     /// The URL to download.
     #[schema(required, example = "https://example.com/file.zip")]
+    #[serde(deserialize_with = "thunder::deserialize")]
     pub url: String,
     /// Further URLs of the same file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -33,6 +36,9 @@ pub struct CreateTaskRequest {
     pub queue_id: String,
     /// The expected checksum, as `algorithm=hex`; empty: none.
     pub checksum: String,
+    /// The media type of the link; a web page instead of it fails the download. Empty: unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub mime_type: String,
     /// Accept any TLS certificate.
     pub ignore_tls_errors: bool,
     /// Extra request headers.
@@ -443,6 +449,7 @@ pub struct ChangeUrlParams {
     #[serde(alias = "id")]
     pub task_id: String,
     /// The new source.
+    #[serde(deserialize_with = "thunder::deserialize")]
     pub url: String,
 }
 

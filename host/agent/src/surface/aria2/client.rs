@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use admission::budget::{Budget, Exhausted, FREE_ANSWER_BYTES, FREE_BODY_BYTES, MAX_ANSWER_BYTES, Share};
 use aria2::{Answer, Caller, Client, Fault, KEY_FIRST, Rights, Room};
 use axum::{
     body::{Body, Bytes},
@@ -15,15 +16,11 @@ use futures_util::{
 };
 
 use crate::{
-    access::{
-        Seat,
-        budget::{Budget, Exhausted, FREE_ANSWER_BYTES, FREE_BODY_BYTES, MAX_ANSWER_BYTES, Share},
-        key::KeyDigest,
-    },
+    access::{Seat, key::KeyDigest},
     gate::{
         Gate,
         credentials::text,
-        sender::{Sender, Standing},
+        sender::{Authorization, Sender},
     },
     problem::Problem,
     surface::{
@@ -47,7 +44,7 @@ impl GateClient {
     /// `shown` is the key of a header, if any.
     pub(super) fn new(gate: Arc<Gate>, sender: Sender, seat: Option<Arc<Seat>>, shown: Option<&str>) -> Self {
         let mut client = Self {
-            has_key: sender.standing == Standing::Keyed,
+            has_key: sender.authorization == Authorization::Key,
             gate,
             sender,
             seat,
@@ -106,14 +103,14 @@ impl GateClient {
         budget: &Budget,
         request: Request,
         find: impl Fn(&[u8]) -> Option<Cow<'_, str>>,
-    ) -> Result<Bytes, NoBody> {
+    ) -> Result<Bytes, BodyError> {
         let mut body = Incoming::of(request, FREE_TIME);
         if self.rights(None).is_ok() {
             body.read_all(budget).await?;
         } else if !body.read(FREE_BODY_BYTES).await? {
             let token = find(body.so_far()).ok_or_else(no_token)?;
             if !self.knows_key(&token) {
-                return Err(NoBody::Unauthorized);
+                return Err(BodyError::Unauthorized);
             }
             body.read_on(budget).await?;
         }
@@ -136,30 +133,30 @@ impl Client for GateClient {
                 Err(Fault::unauthorized())
             };
         }
-        match &self.sender.standing {
-            Standing::Free | Standing::OwnUser | Standing::Keyed => Ok(Rights::Full),
-            Standing::Visitor(visitor) => Ok(Rights::Visitor(Arc::clone(visitor))),
-            Standing::Open if is_right() => Ok(Rights::Full),
-            Standing::Open => Err(Fault::new(KEY_FIRST)),
+        match &self.sender.authorization {
+            Authorization::Unrestricted | Authorization::OwnUser | Authorization::Key => Ok(Rights::Full),
+            Authorization::Browser(visitor) => Ok(Rights::Visitor(Arc::clone(visitor))),
+            Authorization::Unchecked if is_right() => Ok(Rights::Full),
+            Authorization::Unchecked => Err(Fault::new(KEY_FIRST)),
         }
     }
 
     fn restricted_to(&self) -> Option<&str> {
-        match &self.sender.standing {
-            Standing::Visitor(visitor) => Some(visitor),
+        match &self.sender.authorization {
+            Authorization::Browser(visitor) => Some(visitor),
             _ => None,
         }
     }
 }
 
 /// Why a body was refused before its calls were read.
-pub(super) enum NoBody {
+pub(super) enum BodyError {
     Refused(Problem),
     /// The token at the beginning of the body is wrong.
     Unauthorized,
 }
 
-impl<T: Into<Problem>> From<T> for NoBody {
+impl<T: Into<Problem>> From<T> for BodyError {
     fn from(problem: T) -> Self {
         Self::Refused(problem.into())
     }

@@ -10,22 +10,38 @@ use axum::{
 };
 use futures_util::stream;
 use protocol::{Method, OkResult};
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     problem::{Problem, ResultMessage},
-    projection::tasks::Listing,
+    projection::tasks::{Listing, Projection},
     surface::state::App,
 };
 
-/// Calls a method without a result and acknowledges it.
-pub(crate) async fn done(
+/// The record that a route answers with.
+pub(crate) type Answer<T> = Result<Json<T>, Problem>;
+
+/// The answer of a route without a result.
+pub(crate) type Ack = Answer<ResultMessage>;
+
+/// Calls a method and answers with its result.
+pub(crate) async fn call<T: DeserializeOwned>(
     app: &App,
     method: Method,
     params: &(impl Serialize + Sync),
-) -> Result<Json<ResultMessage>, Problem> {
+) -> Answer<T> {
+    Ok(Json(app.daemon.call(method, params).await?))
+}
+
+/// Calls a method without a result and acknowledges it.
+pub(crate) async fn done(app: &App, method: Method, params: &(impl Serialize + Sync)) -> Ack {
     let OkResult { .. } = app.daemon.call(method, params).await?;
     Ok(ok())
+}
+
+/// A part of the projection, if it is current.
+pub(crate) fn part(app: &App, part: impl FnOnce(&Projection) -> &str) -> Result<Response, Problem> {
+    Ok(json(app.daemon.known()?.with_tasks(|daemon| part(daemon).to_owned())))
 }
 
 pub(crate) fn ok() -> Json<ResultMessage> {

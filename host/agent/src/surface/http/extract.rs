@@ -2,10 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use admission::json::check_tree;
-use axum::body::HttpBody as _;
+use admission::{
+    budget::{self, Budget, Exhausted, FREE_BODY_BYTES, MAX_BODY_BYTES, Share},
+    json::check_tree,
+};
 use axum::{
-    body::{self, Bytes},
+    body::{self, Bytes, HttpBody as _},
     extract::{FromRequest, FromRequestParts, Query, Request},
     http::{StatusCode, request::Parts},
 };
@@ -15,15 +17,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
-use crate::access::budget::MAX_BODY_BYTES;
-use crate::surface::state::App;
-use crate::{
-    access::{
-        Seat,
-        budget::{self, Budget, Exhausted, FREE_BODY_BYTES, Share},
-    },
-    problem::Problem,
-};
+use crate::{access::Seat, problem::Problem, surface::state::App};
 
 const BODY_TIME: Duration = Duration::from_mins(1);
 

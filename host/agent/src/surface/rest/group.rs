@@ -1,7 +1,6 @@
 //! Groups of downloads, and previews, from which groups are created.
 
 use axum::{
-    Json,
     extract::{Path, State},
     response::Response,
 };
@@ -11,16 +10,17 @@ use protocol::{
 };
 
 use super::task::DeleteParams;
-use crate::problem::{Called, Gated, Named, Problem, ResultMessage, Sent};
-use crate::surface::{
-    http::{
-        answer,
-        extract::{Body, Params},
+use crate::{
+    problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
+    projection::tasks::Projection,
+    surface::{
+        http::{
+            answer::{self, Ack, Answer},
+            extract::{Body, Params},
+        },
+        state::App,
     },
-    state::App,
 };
-
-type Ack = Result<Json<ResultMessage>, Problem>;
 
 /// List groups of downloads.
 ///
@@ -28,9 +28,7 @@ type Ack = Result<Json<ResultMessage>, Problem>;
 #[utoipa::path(get, path = "/api/v1/groups", responses(
     (status = 200, body = Vec<GroupDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn group_list(State(app): State<App>) -> Result<Response, Problem> {
-    Ok(answer::json(
-        app.daemon.known()?.with_tasks(|daemon| daemon.groups().to_owned()),
-    ))
+    answer::part(&app, Projection::groups)
 }
 
 /// Download items of a preview.
@@ -42,8 +40,8 @@ pub(crate) async fn group_list(State(app): State<App>) -> Result<Response, Probl
 pub(crate) async fn group_create(
     State(app): State<App>,
     Body(request): Body<CreateGroupRequest>,
-) -> Result<Json<CreateGroupResponse>, Problem> {
-    Ok(Json(app.daemon.call(Method::GroupCreate, &request).await?))
+) -> Answer<CreateGroupResponse> {
+    answer::call(&app, Method::GroupCreate, &request).await
 }
 
 /// Show the files behind a URL.
@@ -55,8 +53,8 @@ pub(crate) async fn group_create(
 pub(crate) async fn preview_create(
     State(app): State<App>,
     Body(request): Body<ResolvePreviewRequest>,
-) -> Result<Json<ResolvePreviewResponse>, Problem> {
-    Ok(Json(app.daemon.call(Method::GroupResolvePreview, &request).await?))
+) -> Answer<ResolvePreviewResponse> {
+    answer::call(&app, Method::GroupResolvePreview, &request).await
 }
 
 /// Remove a group with its downloads.
@@ -75,7 +73,7 @@ pub(crate) async fn group_delete(
 
 /// Pause the downloads of a group.
 ///
-/// What has been received stays and is gone on with later.
+/// The received bytes are kept, and used when they continue.
 #[utoipa::path(put, path = "/api/v1/groups/{id}/pause", params(("id" = String, Path, description = "The group's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn group_pause(State(app): State<App>, Path(group_id): Path<String>) -> Ack {

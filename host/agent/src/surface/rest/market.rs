@@ -14,7 +14,10 @@ use serde_json::{Map, value::RawValue};
 use crate::{
     problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
     surface::{
-        http::{answer, extract::Body},
+        http::{
+            answer::{self, Ack, Answer},
+            extract::Body,
+        },
         state::App,
     },
 };
@@ -35,14 +38,14 @@ pub(crate) async fn market_list(State(app): State<App>) -> Result<Response, Prob
 ///
 /// The newest version that fits, after its signature and its fixtures were checked. With `version`, only if it is that one.
 /// If it asks for anything, it runs only after you agree: `pendingConsent` names what is asked, the list of plugins shows
-/// it, and `PUT …/enabled` takes it as `consent`; of an update the version before goes on meanwhile. Whatever fails of
+/// it, and `PUT …/enabled` takes it as `consent`; until then, the version before an update is used. Whatever fails of
 /// download, checks and installation is answered with 400 and the reason.
 #[utoipa::path(post, path = "/api/v1/market/install", request_body = MarketInstallRequest, responses(
     (status = 200, body = InstalledPlugin), Gated, Sent, Called))]
 pub(crate) async fn market_install(
     State(app): State<App>,
     Body(request): Body<MarketInstallRequest>,
-) -> Result<Json<InstalledPlugin>, Problem> {
+) -> Answer<InstalledPlugin> {
     let installed = app.daemon.call(Method::PluginMarketInstall, &request).await;
     installed.map(Json).map_err(Problem::refused)
 }
@@ -55,8 +58,8 @@ pub(crate) async fn market_install(
 pub(crate) async fn market_refresh(
     State(app): State<App>,
     Body(request): Body<MarketRefreshRequest>,
-) -> Result<Json<Vec<MarketSourceDto>>, Problem> {
-    Ok(Json(app.daemon.call(Method::PluginMarketRefresh, &request).await?))
+) -> Answer<Vec<MarketSourceDto>> {
+    answer::call(&app, Method::PluginMarketRefresh, &request).await
 }
 
 /// List the sources of plugins.
@@ -65,10 +68,8 @@ pub(crate) async fn market_refresh(
 /// with the service is `bundled`.
 #[utoipa::path(get, path = "/api/v1/market/sources", responses(
     (status = 200, body = Vec<MarketSourceDto>), Gated, Called))]
-pub(crate) async fn source_list(State(app): State<App>) -> Result<Json<Vec<MarketSourceDto>>, Problem> {
-    Ok(Json(
-        app.daemon.call(Method::PluginMarketSourceList, &Map::new()).await?,
-    ))
+pub(crate) async fn source_list(State(app): State<App>) -> Answer<Vec<MarketSourceDto>> {
+    answer::call(&app, Method::PluginMarketSourceList, &Map::new()).await
 }
 
 /// Add a source of plugins.
@@ -80,20 +81,17 @@ pub(crate) async fn source_list(State(app): State<App>) -> Result<Json<Vec<Marke
 pub(crate) async fn source_create(
     State(app): State<App>,
     Body(request): Body<MarketSourceAddRequest>,
-) -> Result<Json<MarketSourceAddResponse>, Problem> {
+) -> Answer<MarketSourceAddResponse> {
     let added = app.daemon.call(Method::PluginMarketSourceAdd, &request).await;
     added.map(Json).map_err(Problem::refused)
 }
 
 /// Forget a source of plugins.
 ///
-/// Refused while plugins that came from it are installed: nobody would tell that one of them is dangerous.
+/// Refused while plugins from it are installed, because they would no longer be revoked if they turn out to be dangerous.
 #[utoipa::path(delete, path = "/api/v1/market/sources/{source}", params(("source" = String, Path, description = "What the source calls itself")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
-pub(crate) async fn source_delete(
-    State(app): State<App>,
-    Path(source): Path<String>,
-) -> Result<Json<ResultMessage>, Problem> {
+pub(crate) async fn source_delete(State(app): State<App>, Path(source): Path<String>) -> Ack {
     let params = MarketSourceParams { source };
     answer::done(&app, Method::PluginMarketSourceRemove, &params).await
 }

@@ -38,9 +38,7 @@ pub(crate) async fn metrics_view(State(app): State<App>) -> Result<Response, Pro
         u64::from(is_connected),
     );
     if is_connected {
-        app.daemon
-            .hub
-            .with_tasks(|projection| write_tasks(&mut text, projection));
+        app.daemon.hub.with_tasks(|tasks| write_tasks(&mut text, tasks));
         // If the daemon does not answer in time, the rest is still reported.
         let nothing = serde_json::Map::new();
         let asked = app.daemon.call(Method::DiagnosticsDescribe, &nothing);
@@ -53,7 +51,7 @@ pub(crate) async fn metrics_view(State(app): State<App>) -> Result<Response, Pro
     gauge(
         &mut text,
         "svc_pending_captures",
-        "Downloads that wait for their user's word.",
+        "Downloads that wait for their user's decision.",
         waiting,
     );
     if let Some(bytes) = resident_bytes() {
@@ -86,30 +84,27 @@ fn write_daemon(text: &mut String, daemon: &DiagnosticsResult) {
         "How long the daemon is up.",
         daemon.uptime_secs,
     );
-    let counter = |text: &mut String, name: &str, help: &str, value: std::fmt::Arguments<'_>| {
+    let seconds = Duration::from_millis(daemon.plugin_call_ms).as_secs_f64();
+    for (name, help, value) in [
+        (
+            "svc_plugin_calls_total",
+            "Calls of plugins.",
+            daemon.plugin_calls.to_string(),
+        ),
+        (
+            "svc_plugin_faults_total",
+            "Calls of plugins that gave nothing.",
+            daemon.plugin_faults.to_string(),
+        ),
+        (
+            "svc_plugin_call_seconds_total",
+            "How long calls of plugins took together.",
+            seconds.to_string(),
+        ),
+    ] {
         head(text, name, "counter", help);
         line(text, format_args!("{name} {value}"));
-    };
-    let (calls, faults) = (daemon.plugin_calls, daemon.plugin_faults);
-    counter(
-        text,
-        "svc_plugin_calls_total",
-        "Calls of plugins.",
-        format_args!("{calls}"),
-    );
-    counter(
-        text,
-        "svc_plugin_faults_total",
-        "Calls of plugins that gave nothing.",
-        format_args!("{faults}"),
-    );
-    let seconds = Duration::from_millis(daemon.plugin_call_ms).as_secs_f64();
-    counter(
-        text,
-        "svc_plugin_call_seconds_total",
-        "How long calls of plugins took together.",
-        format_args!("{seconds}"),
-    );
+    }
 }
 
 fn write_tasks(text: &mut String, projection: &Projection) {
@@ -124,22 +119,16 @@ fn write_tasks(text: &mut String, projection: &Projection) {
         )
     });
     let stats = projection.stats();
-    for (name, help, value) in [
-        ("svc_connections", "Connections of running tasks.", connections),
-        (
-            "svc_running_downloaded_bytes",
-            "Bytes that running tasks have on the disk.",
-            done,
-        ),
-        (
-            "svc_download_bytes_per_second",
-            "Receiving rate.",
-            stats.total_download_bps,
-        ),
-        ("svc_upload_bytes_per_second", "Sending rate.", stats.total_upload_bps),
-    ] {
-        gauge(text, name, help, value);
-    }
+    let (received, sent) = (stats.total_download_bps, stats.total_upload_bps);
+    gauge(text, "svc_connections", "Connections of running tasks.", connections);
+    gauge(
+        text,
+        "svc_running_downloaded_bytes",
+        "Bytes that running tasks have on the disk.",
+        done,
+    );
+    gauge(text, "svc_download_bytes_per_second", "Receiving rate.", received);
+    gauge(text, "svc_upload_bytes_per_second", "Sending rate.", sent);
     if let Some(free) = stats.disk_free_bytes {
         gauge(text, "svc_disk_free_bytes", "Free bytes where new files go.", free);
     }

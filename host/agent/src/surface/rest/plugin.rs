@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::{
-    Json,
     extract::{Path, State},
     response::Response,
 };
@@ -14,16 +13,17 @@ use protocol::{
 };
 
 use super::web;
-use crate::problem::{Called, Gated, Named, Problem, ResultMessage, Sent};
-use crate::surface::{
-    http::{
-        answer,
-        extract::{Archive, Body},
+use crate::{
+    problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
+    projection::tasks::Projection,
+    surface::{
+        http::{
+            answer::{self, Ack, Answer},
+            extract::{Archive, Body},
+        },
+        state::App,
     },
-    state::App,
 };
-
-type Ack = Result<Json<ResultMessage>, Problem>;
 
 /// List plugins.
 ///
@@ -31,9 +31,7 @@ type Ack = Result<Json<ResultMessage>, Problem>;
 #[utoipa::path(get, path = "/api/v1/plugins", responses(
     (status = 200, body = Vec<PluginDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn plugin_list(State(app): State<App>) -> Result<Response, Problem> {
-    Ok(answer::json(
-        app.daemon.known()?.with_tasks(|daemon| daemon.plugins().to_owned()),
-    ))
+    answer::part(&app, Projection::plugins)
 }
 
 /// Install a plugin from its ZIP archive.
@@ -45,19 +43,16 @@ pub(crate) async fn plugin_list(State(app): State<App>) -> Result<Response, Prob
     request_body(content = inline(Archive), content_type = "application/zip"), responses(
     (status = 200, body = InstalledPlugin), Gated, Named, (status = 408, body = ResultMessage), Called,
     (status = 502, body = ResultMessage)))]
-pub(crate) async fn plugin_install(
-    State(app): State<App>,
-    Archive(bytes): Archive,
-) -> Result<Json<InstalledPlugin>, Problem> {
+pub(crate) async fn plugin_install(State(app): State<App>, Archive(bytes): Archive) -> Answer<InstalledPlugin> {
     let blob_id = web::keep(&app, "plugins", bytes).await?.blob_id;
     let params = InstallPluginParams { blob_id };
-    Ok(Json(app.daemon.call(Method::PluginInstall, &params).await?))
+    answer::call(&app, Method::PluginInstall, &params).await
 }
 
 /// Use a plugin in its author's folder.
 ///
 /// For authors: nothing is copied, and changes of the folder are taken over while the service runs. The folder is one
-/// of the machine that the service runs on. If a plugin of this identity is installed from elsewhere, that one goes on
+/// of the machine that the service runs on. If a plugin of this identity is installed from elsewhere, that one is used
 /// until you agree, because the folder gets its secrets, cookies, settings and memory: `pendingConsent` names what is
 /// asked.
 #[utoipa::path(post, path = "/api/v1/plugins/install-dev", request_body = InstallPluginDevRequest, responses(
@@ -65,13 +60,13 @@ pub(crate) async fn plugin_install(
 pub(crate) async fn plugin_install_dev(
     State(app): State<App>,
     Body(request): Body<InstallPluginDevRequest>,
-) -> Result<Json<InstalledPlugin>, Problem> {
-    Ok(Json(app.daemon.call(Method::PluginInstallDev, &request).await?))
+) -> Answer<InstalledPlugin> {
+    answer::call(&app, Method::PluginInstallDev, &request).await
 }
 
 /// Remove a plugin with its settings.
 ///
-/// One that is not there is removed already. URLs that it knew are then nobody's.
+/// Succeeds also if it is not installed. Afterwards no plugin claims its URLs.
 #[utoipa::path(delete, path = "/api/v1/plugins/{identity}", params(("identity" = String, Path, description = "The plugin: `name@author`")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn plugin_delete(State(app): State<App>, Path(identity): Path<String>) -> Ack {
@@ -143,12 +138,9 @@ pub(crate) async fn plugin_choose_host(
 /// What happened to it, what it wrote, and which requests it sent, since the service started and as far as it is kept.
 #[utoipa::path(get, path = "/api/v1/plugins/{identity}/journal", params(("identity" = String, Path, description = "The plugin: `name@author`")), responses(
     (status = 200, body = PluginJournalDto), Gated, Named, Called))]
-pub(crate) async fn plugin_journal(
-    State(app): State<App>,
-    Path(identity): Path<String>,
-) -> Result<Json<PluginJournalDto>, Problem> {
+pub(crate) async fn plugin_journal(State(app): State<App>, Path(identity): Path<String>) -> Answer<PluginJournalDto> {
     let params = PluginParams { identity };
-    Ok(Json(app.daemon.call(Method::PluginJournal, &params).await?))
+    answer::call(&app, Method::PluginJournal, &params).await
 }
 
 /// Keep a plugin at its version, or do not.

@@ -5,6 +5,7 @@ use protocol::QueueDto;
 
 use crate::{
     problem::{Gated, Problem, ResultMessage},
+    projection::tasks::Projection,
     surface::{http::answer, state::App},
 };
 
@@ -15,7 +16,5 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/queues", responses(
     (status = 200, body = Vec<QueueDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn queue_list(State(app): State<App>) -> Result<Response, Problem> {
-    Ok(answer::json(
-        app.daemon.known()?.with_tasks(|daemon| daemon.queues().to_owned()),
-    ))
+    answer::part(&app, Projection::queues)
 }

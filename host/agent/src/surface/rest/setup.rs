@@ -1,5 +1,6 @@
 //! Sets the first access key of a server.
 
+use admission::throttle::Form;
 use axum::{
     Extension, Json,
     body::{Body, to_bytes},
@@ -14,7 +15,6 @@ use crate::{
     access::{
         key::{AccessKey, MIN_KEY_CHARS},
         peer_user::Peer,
-        throttle::Form,
     },
     gate::{self, sender::Sender},
     problem::ResultMessage,
@@ -55,7 +55,8 @@ pub(crate) async fn setup_status(
 /// Set the first access key.
 ///
 /// Works once, while there is no key. A process of the service's own user, or of root, needs no code at this machine;
-/// everybody else needs the one that was shown where the server was started. Afterwards the key is changed in the settings, by who knows it.
+/// all others need the one that was shown where the server was started. Afterwards the key is changed in the settings,
+/// with the current key.
 #[utoipa::path(post, path = "/api/v1/setup", request_body = SetupBody, responses(
     (status = 200, body = SetupDone), (status = 400, body = SetupProblem), (status = 403, body = SetupProblem),
     (status = 404, body = ResultMessage), (status = 409, body = SetupProblem), (status = 429, body = ResultMessage),

@@ -9,8 +9,12 @@ use protocol::{Method, SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest
 
 use crate::{
     problem::{Called, Gated, Problem, ResultMessage, Sent},
+    projection::tasks::Projection,
     surface::{
-        http::{answer, extract::Body},
+        http::{
+            answer::{self, Ack, Answer},
+            extract::Body,
+        },
         state::App,
     },
 };
@@ -21,21 +25,19 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/site-auth", responses(
     (status = 200, body = Vec<SiteAuthEntryDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn site_list(State(app): State<App>) -> Result<Response, Problem> {
-    Ok(answer::json(
-        app.daemon.known()?.with_tasks(|daemon| daemon.sites().to_owned()),
-    ))
+    answer::part(&app, Projection::sites)
 }
 
 /// Keep a login for a site.
 ///
-/// User name and password for HTTP Basic, sent to exactly this scheme, host and port and to nobody else.
+/// User name and password for HTTP Basic, sent to exactly this scheme, host and port and nowhere else.
 #[utoipa::path(put, path = "/api/v1/site-auth", request_body = SiteAuthSaveRequest, responses(
     (status = 200, body = SiteAuthEntryDto), Gated, Sent, Called))]
 pub(crate) async fn site_save(
     State(app): State<App>,
     Body(request): Body<SiteAuthSaveRequest>,
-) -> Result<Json<SiteAuthEntryDto>, Problem> {
-    Ok(Json(app.daemon.call(Method::SiteAuthSave, &request).await?))
+) -> Answer<SiteAuthEntryDto> {
+    answer::call(&app, Method::SiteAuthSave, &request).await
 }
 
 /// Show the user name kept for a site.
@@ -43,10 +45,7 @@ pub(crate) async fn site_save(
 /// The password is never shown.
 #[utoipa::path(get, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(
     (status = 200, body = SiteAuthEntryDto), Gated, (status = 400, body = ResultMessage), Called))]
-pub(crate) async fn site_view(
-    State(app): State<App>,
-    Path(site): Path<String>,
-) -> Result<Json<SiteAuthEntryDto>, Problem> {
+pub(crate) async fn site_view(State(app): State<App>, Path(site): Path<String>) -> Answer<SiteAuthEntryDto> {
     let found: Option<SiteAuthCredential> = app.daemon.call(Method::SiteAuthGet, &SiteParams { site }).await?;
     let found = found.ok_or_else(Problem::not_found)?;
     Ok(Json(SiteAuthEntryDto::new(found.site, found.user)))
@@ -54,13 +53,10 @@ pub(crate) async fn site_view(
 
 /// Forget the login kept for a site.
 ///
-/// Downloads that run go on with it until they are started again.
+/// Running downloads use it until they are started again.
 #[utoipa::path(delete, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(
     (status = 200, body = ResultMessage), Gated, (status = 400, body = ResultMessage), Called))]
-pub(crate) async fn site_delete(
-    State(app): State<App>,
-    Path(site): Path<String>,
-) -> Result<Json<ResultMessage>, Problem> {
+pub(crate) async fn site_delete(State(app): State<App>, Path(site): Path<String>) -> Ack {
     let _: Vec<SiteAuthEntryDto> = app.daemon.call(Method::SiteAuthDelete, &SiteParams { site }).await?;
     Ok(answer::ok())
 }

@@ -1,7 +1,6 @@
 //! Tasks.
 
 use axum::{
-    Json,
     extract::{Path, State},
     http::{HeaderName, HeaderValue},
     response::Response,
@@ -18,7 +17,7 @@ use crate::{
     projection::tasks::{Filter, Page},
     surface::{
         http::{
-            answer,
+            answer::{self, Ack, Answer},
             extract::{Body, Params},
         },
         state::App,
@@ -26,8 +25,6 @@ use crate::{
 };
 
 const MAX_LIMIT: usize = 1000;
-
-type Ack = Result<Json<ResultMessage>, Problem>;
 
 /// List downloads, newest first.
 ///
@@ -66,10 +63,7 @@ pub(crate) async fn task_list(State(app): State<App>, Params(params): Params<Lis
 /// downloads.
 #[utoipa::path(post, path = "/api/v1/tasks", request_body = CreateTaskRequest, responses(
     (status = 200, body = CreatedTask), Gated, Sent, Named, Called))]
-pub(crate) async fn task_create(
-    State(app): State<App>,
-    Body(request): Body<CreateTaskRequest>,
-) -> Result<Json<CreatedTask>, Problem> {
+pub(crate) async fn task_create(State(app): State<App>, Body(request): Body<CreateTaskRequest>) -> Answer<CreatedTask> {
     if request.url.trim().is_empty() {
         return Err(Problem::invalid("url is required"));
     }
@@ -77,12 +71,12 @@ pub(crate) async fn task_create(
         request,
         ..CreateTaskParams::default()
     };
-    Ok(Json(app.daemon.call(Method::TaskCreate, &params).await?))
+    answer::call(&app, Method::TaskCreate, &params).await
 }
 
 /// Pause all downloads.
 ///
-/// What has been received stays and is gone on with later.
+/// The received bytes are kept, and used when they continue.
 #[utoipa::path(put, path = "/api/v1/tasks/pause", responses(
     (status = 200, body = ResultMessage), Gated, Called))]
 pub(crate) async fn task_pause_all(State(app): State<App>) -> Ack {
@@ -124,7 +118,7 @@ pub(crate) async fn task_delete(
 
 /// Pause a download.
 ///
-/// What has been received stays and is gone on with later.
+/// The received bytes are kept, and used when it continues.
 #[utoipa::path(put, path = "/api/v1/tasks/{id}/pause", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn task_pause(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
@@ -133,7 +127,7 @@ pub(crate) async fn task_pause(State(app): State<App>, Path(task_id): Path<Strin
 
 /// Continue a paused or failed download.
 ///
-/// It goes on with the bytes that it has, if the server still has the same file.
+/// Continues from the bytes on the disk, if the server still has the same file.
 #[utoipa::path(put, path = "/api/v1/tasks/{id}/continue", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn task_continue(State(app): State<App>, Path(task_id): Path<String>) -> Ack {

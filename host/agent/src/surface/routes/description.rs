@@ -29,13 +29,11 @@ const PARTS: &[(&str, &str, &[&str])] = &[
         "Several files of one source.",
         &["/api/v1/groups", "/api/v1/resolve"],
     ),
-    ("rss", "Feeds.", &["/api/v1/rss"]),
     (
         "plugins",
         "What knows particular sites.",
         &["/api/v1/market", "/api/v1/plugins"],
     ),
-    ("link", "Other devices.", &["/api/v1/link"]),
     ("takeover", "Downloads that browsers hand over.", &["/download"]),
     ("aria2", "The dialect of aria2's clients.", &["/jsonrpc"]),
     ("mcp", "AI clients.", &["/mcp"]),

@@ -20,11 +20,11 @@ const MAX_SOURCES: usize = 4096;
 
 /// The unit of rate limiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Source(IpAddr);
+pub struct Source(IpAddr);
 
 impl Source {
     /// IPv6 counts per /64, because one machine usually has all of it.
-    pub(crate) fn of(address: IpAddr) -> Self {
+    pub fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
             v4 @ IpAddr::V4(_) => v4,
@@ -34,7 +34,7 @@ impl Source {
 
 /// How a request carries a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
+pub enum Form {
     /// In a header or a call that no page of another site can have sent.
     Header,
     /// In a header or a call that a page may have sent.
@@ -53,13 +53,13 @@ struct Window {
 
 /// The sources that recently sent wrong keys.
 #[derive(Debug, Default)]
-pub(crate) struct Throttle {
+pub struct Throttle {
     sources: HashMap<(Source, Form), Window>,
 }
 
 impl Throttle {
     /// The remaining lock-out of the source for this form.
-    pub(crate) fn wait(&self, source: Source, form: Form, now: Instant) -> Option<Duration> {
+    pub fn wait(&self, source: Source, form: Form, now: Instant) -> Option<Duration> {
         let wait = |form| {
             let window = self.sources.get(&(source, form))?;
             let left = WINDOW.checked_sub(now.saturating_duration_since(window.began))?;
@@ -69,7 +69,7 @@ impl Throttle {
     }
 
     /// Records a wrong secret.
-    pub(crate) fn failed(&mut self, source: Source, form: Form, now: Instant) {
+    pub fn failed(&mut self, source: Source, form: Form, now: Instant) {
         let is_over = |window: &Window| now.saturating_duration_since(window.began) >= WINDOW;
         let counted = (source, form);
         if !self.sources.contains_key(&counted) && self.sources.len() >= MAX_SOURCES {
@@ -89,7 +89,7 @@ impl Throttle {
     }
 
     /// Records the right secret.
-    pub(crate) fn succeeded(&mut self, source: Source, form: Form) {
+    pub fn succeeded(&mut self, source: Source, form: Form) {
         self.sources.remove(&(source, form));
     }
 }

@@ -11,16 +11,16 @@ use tokio::{
 };
 
 /// Applies to every route.
-pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// A body up to this size needs neither authentication nor a reservation.
-pub(crate) const FREE_BODY_BYTES: usize = 64 * 1024;
+pub const FREE_BODY_BYTES: usize = 64 * 1024;
 
 /// Applies to responses that are not streamed.
-pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
 /// A response up to this size needs no reservation.
-pub(crate) const FREE_ANSWER_BYTES: usize = 64 * 1024;
+pub const FREE_ANSWER_BYTES: usize = 64 * 1024;
 
 /// For all large bodies together.
 const BODIES_BYTES: usize = 4 * MAX_BODY_BYTES;
@@ -28,7 +28,7 @@ const BODIES_BYTES: usize = 4 * MAX_BODY_BYTES;
 /// For all large responses together: one of the largest size and some smaller ones.
 const ANSWERS_BYTES: usize = MAX_ANSWER_BYTES + MAX_ANSWER_BYTES / 2;
 
-/// Large requests processed concurrently; the tree of each takes up to [`admission::json::MAX_TREE_BYTES`].
+/// Large requests processed concurrently; the tree of each takes up to [`crate::json::MAX_TREE_BYTES`].
 const LARGE_AT_ONCE: u32 = 2;
 
 /// Semaphore permits count in this unit.
@@ -40,13 +40,14 @@ const WAITING_TIME: Duration = Duration::from_secs(20);
 /// No reservation became free in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many large requests at once; try again, or send smaller ones")]
-pub(crate) struct Exhausted;
+pub struct Exhausted;
 
 /// A reservation; released when dropped.
-pub(crate) type Share = OwnedSemaphorePermit;
+pub type Share = OwnedSemaphorePermit;
 
+/// What is left of the budget.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     bodies: Arc<Semaphore>,
     large: Arc<Semaphore>,
     answers: Arc<Semaphore>,
@@ -92,28 +93,28 @@ impl<T: AsRef<[u8]>> AsRef<[u8]> for Held<T> {
 
 impl Budget {
     /// Reserves a body of up to this many bytes.
-    pub(crate) async fn body(&self, bytes: usize) -> Result<Share, Exhausted> {
+    pub async fn body(&self, bytes: usize) -> Result<Share, Exhausted> {
         acquire(&self.bodies, units(bytes)).await
     }
 
     /// Limits concurrency of large requests; held from before parsing until the response is built.
-    pub(crate) async fn large(&self) -> Result<Share, Exhausted> {
+    pub async fn large(&self) -> Result<Share, Exhausted> {
         acquire(&self.large, 1).await
     }
 
     /// As `large`, for a request that is parsed into a tree (XML): no other large request is processed meanwhile.
-    pub(crate) async fn largest(&self) -> Result<Share, Exhausted> {
+    pub async fn largest(&self) -> Result<Share, Exhausted> {
         acquire(&self.large, LARGE_AT_ONCE).await
     }
 
     /// Reserves a response of the largest size.
-    pub(crate) async fn answer(&self) -> Result<Share, Exhausted> {
+    pub async fn answer(&self) -> Result<Share, Exhausted> {
         acquire(&self.answers, units(MAX_ANSWER_BYTES)).await
     }
 
     /// Attaches a reservation to a response until it is sent. A small response needs none; a large one without `share`
     /// waits for it.
-    pub(crate) async fn hold(&self, answer: Vec<u8>, share: Option<Share>) -> Result<Bytes, Exhausted> {
+    pub async fn hold(&self, answer: Vec<u8>, share: Option<Share>) -> Result<Bytes, Exhausted> {
         let share = match share {
             Some(share) => trim(share, answer.len()),
             None if answer.len() <= FREE_ANSWER_BYTES => return Ok(answer.into()),
@@ -124,7 +125,7 @@ impl Budget {
 }
 
 /// Bytes that release the reservation when dropped.
-pub(crate) fn with_share(bytes: impl AsRef<[u8]> + Send + 'static, share: Share) -> Bytes {
+pub fn with_share(bytes: impl AsRef<[u8]> + Send + 'static, share: Share) -> Bytes {
     let length = bytes.as_ref().len();
     Bytes::from_owner(Held {
         bytes,
