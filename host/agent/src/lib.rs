@@ -43,6 +43,7 @@ pub use aria2::Ending;
 pub use link::connect::{ByteStream, Connect, ConnectError, Found};
 pub use settings::{
     config::{Config, DEFAULT_PORT, Edition, PresetKey},
+    switches::fresh_switches,
     vault::{DirectoryError, Holder, Stored, holder, stored},
 };
 pub use surface::{mcp::mcp_tools, routes::openapi};

@@ -1,27 +1,27 @@
 //! `svc config`: stored settings of the client commands, and, below `server`, the settings of the service.
 
+mod server;
+
 use std::{collections::BTreeMap, fmt::Display, io::Read as _, path::PathBuf};
 
 use command::{Exit, UsageError, environment::Environment};
-use engine::Settings;
-use protocol::{ConfigPatch, ConfigSnapshot, ErrorCode, Method};
 use serde_json::json;
 
-use crate::{
-    service::{
-        Client, RemoteError, ServiceArgs,
-        file::{ClientFile, Key},
-    },
-    table,
+use crate::service::{
+    RemoteError, ServiceArgs,
+    file::{ClientFile, Key},
 };
 
 pub(crate) const EXAMPLES: &str = "Examples:
   svc config set url https://nas.example.com       for all commands that talk to a service
   svc config set token - < key.txt                 read from standard input, so that nobody sees it
-  svc config server list
+  svc config server list                           settings of the service, with the switches of its interfaces
   svc config server set max_concurrent_tasks=3 speed_limit_bytes=2097152
+  svc config server set local_server_port=18000 local_server_lan_enabled=true
+  svc config server unset max_concurrent_tasks     its default again
 
-Flags win over the environment, that over this file.";
+Options of a command win over environment variables, and these over the stored settings. The access key of the service \
+has a command of its own, svc key.";
 
 /// The longest value from standard input.
 const MAX_VALUE_BYTES: u64 = 64 * 1024;
@@ -36,53 +36,30 @@ pub struct ConfigArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// Print a value; the access key only as far as to recognise it
+    /// Print a stored setting; of the access key, only its beginning
     Get {
-        /// Which
+        /// Name of the setting
         key: Key,
     },
-    /// Remember a value
+    /// Store a setting
     Set {
-        /// Which
+        /// Name of the setting
         key: Key,
-        /// What, - to read it from standard input
+        /// Its value, - to read it from standard input
         value: String,
     },
-    /// Forget a value
+    /// Remove a stored setting
     Unset {
-        /// Which
+        /// Name of the setting
         key: Key,
     },
-    /// Print all values
+    /// Print all stored settings
     List,
-    /// Print where the file is
+    /// Print the path of the file that stores them
     Path,
-    /// The settings of the service itself
+    /// Show or change the settings of the service
     #[command(subcommand)]
-    Server(ServerCommand),
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum ServerCommand {
-    /// Print all settings
-    List,
-    /// Print a setting
-    Get {
-        /// Which
-        key: String,
-    },
-    /// Change settings, all of them or none
-    Set {
-        /// Which, and what
-        #[arg(value_name = "KEY=VALUE", required = true, value_parser = parse_pair)]
-        pairs: Vec<(String, String)>,
-    },
-    /// Set settings back to their defaults, all of them or none
-    Unset {
-        /// Which
-        #[arg(value_name = "KEY", required = true)]
-        keys: Vec<String>,
-    },
+    Server(server::ServerCommand),
 }
 
 /// Parses `name=value`; the name must not be empty.
@@ -116,7 +93,7 @@ pub(crate) async fn run(args: &ConfigArgs, environment: &Environment) -> anyhow:
             let path: PathBuf = ClientFile::path()?;
             args.service.print_done(&path, &path.display().to_string())
         }
-        ConfigCommand::Server(command) => server(args, command, environment).await,
+        ConfigCommand::Server(command) => server::run(&args.service, command, environment).await,
     }
 }
 
@@ -148,52 +125,6 @@ pub fn read_value() -> anyhow::Result<String> {
     let mut value = String::new();
     std::io::stdin().take(MAX_VALUE_BYTES).read_to_string(&mut value)?;
     Ok(value.trim().to_owned())
-}
-
-async fn server(args: &ConfigArgs, command: &ServerCommand, environment: &Environment) -> anyhow::Result<Exit> {
-    let mut client = args.service.connect(environment).await?;
-    match command {
-        ServerCommand::List => {
-            let config: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
-            let rows = config.values.iter().map(|(key, value)| [key.clone(), value.clone()]);
-            args.service.print(&config, || table::lines(["KEY", "VALUE"], rows))
-        }
-        ServerCommand::Get { key } => {
-            let mut config: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
-            let value = config.values.remove(key).ok_or_else(|| unknown("setting", key))?;
-            args.service.print_done(&value, &value)
-        }
-        ServerCommand::Set { pairs } => patch(args, &mut client, pairs).await,
-        ServerCommand::Unset { keys } => {
-            let usual = Settings::default();
-            // An empty setting of another component means disabled or automatic.
-            let default = |key: &String| (key.clone(), usual.value(key).unwrap_or_default());
-            let pairs: Vec<_> = keys.iter().map(default).collect();
-            patch(args, &mut client, &pairs).await
-        }
-    }
-}
-
-/// Changes settings. After a conflict with another client, retries once with the current settings.
-async fn patch(args: &ConfigArgs, client: &mut Client, pairs: &[(String, String)]) -> anyhow::Result<Exit> {
-    let mut was_tried = false;
-    let changed: ConfigSnapshot = loop {
-        let now: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
-        let patch = ConfigPatch {
-            expected_revision: now.revision,
-            values: pairs.iter().cloned().collect(),
-        };
-        match client.call(Method::ConfigPatch, &patch).await {
-            Err(RemoteError::Call(error)) if !was_tried && error.application_code() == Some(ErrorCode::Conflict) => {
-                was_tried = true;
-            }
-            outcome => break outcome?,
-        }
-    };
-    let value = |(key, _): &(String, String)| Some((key.clone(), changed.values.get(key)?.clone()));
-    let values: BTreeMap<_, _> = pairs.iter().filter_map(value).collect();
-    let record = json!({ "revision": changed.revision, "values": values });
-    args.service.print(&record, || assignments(&values))
 }
 
 fn assignments<K: Display>(values: &BTreeMap<K, String>) -> Vec<String> {

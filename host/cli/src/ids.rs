@@ -85,6 +85,28 @@ impl Known {
     }
 }
 
+/// The id of what a user names by its id, its name, or the first characters of its id.
+pub(crate) fn named<'n>(
+    what: &'static str,
+    all: impl Iterator<Item = (&'n str, &'n str)> + Clone,
+    text: &str,
+) -> anyhow::Result<String> {
+    if all.clone().any(|(id, _)| id == text) {
+        return Ok(text.to_owned());
+    }
+    let same: Vec<_> = all.clone().filter(|(_, name)| *name == text).collect();
+    match same[..] {
+        [] => Ok(Known::new(what, all.map(|(id, _)| id.to_owned()))
+            .find(&[text.to_owned()])?
+            .remove(0)),
+        [(id, _)] => Ok(id.to_owned()),
+        _ => {
+            let problem = format!("{} {what}s have that name; write the id of one", same.len());
+            Err(UsageError::new(text, problem).into())
+        }
+    }
+}
+
 /// An id as services write it.
 pub(crate) fn normal(text: &str) -> String {
     text.trim().to_ascii_lowercase()

@@ -9,20 +9,23 @@
 //! - `logs`
 //! - `doctor`
 //! - `aria2`, `plugin`, `setup`, `tasks`
-//! - `config`, `ping`
+//! - `config`, `key`, `ping`, `site`
 //! - `ids`: beginnings of ids
 //! - `service`: which service, which key, and the connection
-//! - `table`
+//! - `secret`, `table`
 
 mod aria2;
 mod config;
 mod doctor;
 mod ids;
+mod key;
 mod logs;
 mod ping;
 mod plugin;
+mod secret;
 mod service;
 mod setup;
+mod site;
 mod table;
 mod tasks;
 
@@ -64,9 +67,29 @@ pub enum ClientCommand {
     PauseAll(tasks::list::AllArgs),
     /// Resume all paused tasks
     ResumeAll(tasks::list::AllArgs),
-    /// List and change queues
+    /// Rename a task and its file
+    #[command(after_help = tasks::change::RENAME_EXAMPLES)]
+    Rename(tasks::change::RenameArgs),
+    /// Replace the URL of a task, and keep what it downloaded
+    #[command(visible_alias = "url", after_help = tasks::change::CHANGE_URL_EXAMPLES)]
+    ChangeUrl(tasks::change::ChangeUrlArgs),
+    /// Limit the rate of a task
+    #[command(after_help = tasks::change::LIMIT_EXAMPLES)]
+    Limit(tasks::change::LimitArgs),
+    /// Look now whether the files of completed tasks are still there
+    Rescan(tasks::list::AllArgs),
+    /// List and change queues: limits, schedules, order of tasks
     #[command(after_help = tasks::queue::EXAMPLES)]
     Queue(tasks::queue::QueueArgs),
+    /// List, pause, continue and remove groups of tasks
+    #[command(after_help = tasks::group::EXAMPLES)]
+    Group(tasks::group::GroupArgs),
+    /// List, store and remove logins of sites
+    #[command(after_help = site::EXAMPLES)]
+    Site(site::SiteArgs),
+    /// Show or change the access key of the service
+    #[command(after_help = key::EXAMPLES)]
+    Key(key::KeyArgs),
     /// Accept or reject downloads that browsers handed over
     #[command(after_help = tasks::capture::EXAMPLES)]
     Capture(tasks::capture::CaptureArgs),
@@ -104,7 +127,7 @@ fn block_on(work: Work<'_>) -> anyhow::Result<Exit> {
 
 /// Executes a client command.
 pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result<Exit> {
-    use tasks::{add, capture, list, queue, watch};
+    use tasks::{add, capture, change, group, list, queue, watch};
     block_on(match command {
         ClientCommand::Ping(args) => Box::pin(ping::ping(args, environment)),
         ClientCommand::Info(args) => Box::pin(ping::info(args, environment)),
@@ -117,7 +140,14 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Rm(args) => Box::pin(list::remove(args, environment)),
         ClientCommand::PauseAll(args) => Box::pin(list::pause_all(args, environment)),
         ClientCommand::ResumeAll(args) => Box::pin(list::resume_all(args, environment)),
+        ClientCommand::Rename(args) => Box::pin(change::rename(args, environment)),
+        ClientCommand::ChangeUrl(args) => Box::pin(change::change_url(args, environment)),
+        ClientCommand::Limit(args) => Box::pin(change::limit(args, environment)),
+        ClientCommand::Rescan(args) => Box::pin(change::rescan(args, environment)),
         ClientCommand::Queue(args) => Box::pin(queue::run(args, environment)),
+        ClientCommand::Group(args) => Box::pin(group::run(args, environment)),
+        ClientCommand::Site(args) => Box::pin(site::run(args, environment)),
+        ClientCommand::Key(args) => Box::pin(key::run(args, environment)),
         ClientCommand::Capture(args) => Box::pin(capture::run(args, environment)),
         ClientCommand::Watch(args) => Box::pin(watch::run(args, environment)),
         ClientCommand::Config(args) => Box::pin(config::run(args, environment)),

@@ -1,8 +1,10 @@
-//! Commands about tasks and queues.
+//! Commands about tasks, their queues and groups.
 
 pub(crate) mod add;
 pub(crate) mod capture;
+pub(crate) mod change;
 mod find;
+pub(crate) mod group;
 pub(crate) mod list;
 pub(crate) mod queue;
 pub(crate) mod watch;

@@ -78,6 +78,15 @@ impl Configuration {
         }
         let mut settings = Settings::clone(&present.settings);
         let mut changed = BTreeMap::new();
+        let usual = Settings::default();
+        for key in patch.unset {
+            match usual.value(&key) {
+                Some(value) => settings.set(&key, &value).refused()?,
+                None => {
+                    changed.insert(key.clone(), keys::default(&key)?);
+                }
+            }
+        }
         for (key, value) in patch.values {
             if key == PASSWORD && value.trim() == HIDDEN {
                 continue;

@@ -247,7 +247,8 @@ pub fn segments() -> RangedU64ValueParser<u16> {
     ranged(&SEGMENTS)
 }
 
-fn max_connections() -> RangedU64ValueParser<u16> {
+/// The range of connections.
+pub fn max_connections() -> RangedU64ValueParser<u16> {
     ranged(&MAX_CONNECTIONS)
 }
 
@@ -267,7 +268,8 @@ fn parse_wait(text: &str) -> Result<Duration, String> {
     amount::parse_seconds(text, 0.0, MAX_SECONDS)
 }
 
-pub(crate) fn parse_min_split(text: &str) -> Result<u64, String> {
+/// Parses the smallest part of a file that gets a connection of its own.
+pub fn parse_min_split(text: &str) -> Result<u64, String> {
     let bytes = amount::parse_bytes(text)?;
     if MIN_SPLIT_BYTES.contains(&bytes) {
         Ok(bytes)

@@ -1,7 +1,7 @@
 //! The settings that the user can change at run time: access key, switches, and preferences of user interfaces. Pure: a
 //! patch either yields new settings or is rejected as a whole.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use protocol::agent::{GatewayPatch, GatewayStatusDto, Preferences, PreferencesPatch};
 use serde::{Deserialize, Serialize};
@@ -213,6 +213,12 @@ impl Settings {
     }
 }
 
+/// The switches of a fresh installation.
+pub fn fresh_switches(edition: Edition) -> GatewayStatusDto {
+    let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), DEFAULT_PORT);
+    Settings::fresh(edition).status(Listening { edition, address })
+}
+
 /// The value of a switch: a boolean, or a string of older user interfaces; none if it is neither.
 pub(crate) fn is_on(switch: &serde_json::Value) -> Option<bool> {
     match switch {
@@ -228,7 +234,7 @@ pub(crate) fn is_on(switch: &serde_json::Value) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
+    use std::net::IpAddr;
 
     use super::*;
 

@@ -328,6 +328,7 @@ impl Connection {
                 self.key = changed.key_digest();
                 raw(&changed.status(listening))
             }
+            Method::PreferencesGet => raw(&vault.settings().preferences),
             Method::PreferencesPatch => {
                 let patch: PreferencesPatch = request.params()?;
                 let changed = vault.change(move |now| Ok(now.preferring(patch)?)).await;

@@ -170,6 +170,7 @@ impl Caller {
             let patch = ConfigPatch {
                 expected_revision: self.dialect.service.config()?.revision,
                 values: values.clone(),
+                unset: Vec::new(),
             };
             let patched = self.command::<ConfigSnapshot>(Method::ConfigPatch, &patch).await;
             match patched {

@@ -1,6 +1,6 @@
 //! `svc plugin preview`: the files that a plugin lists for a source URL.
 
-use command::{Exit, environment::Environment};
+use command::{Exit, amount::counted, environment::Environment};
 use protocol::{Method, PreviewItemDto, ResolvePreviewRequest, ResolvePreviewResponse};
 use transfer::ByteCount;
 
@@ -36,27 +36,57 @@ fn lines(found: &ResolvePreviewResponse) -> Vec<String> {
     if found.items.is_empty() {
         return vec![found.message.clone()];
     }
-    let row = |item: &PreviewItemDto| {
-        let PreviewItemDto { name, path, size, .. } = item;
-        let size = if *size == 0 {
-            "?".to_owned()
-        } else {
-            format!("{:.1}", ByteCount(*size))
-        };
-        let folder = if path.is_empty() {
-            String::new()
-        } else {
-            format!("{path}/")
-        };
-        [size, format!("{folder}{name}")]
+    let known: u64 = found.items.iter().map(|item| item.size).sum();
+    let total = if found.items.iter().all(|item| item.size > 0) {
+        format!("{:.1}", ByteCount(known))
+    } else {
+        format!("at least {:.1}", ByteCount(known))
     };
-    let first = format!("{plugin} lists {} files: {}", found.items.len(), found.name);
-    let table = table::lines([">SIZE", "FILE"], found.items.iter().map(row));
+    let files = counted(found.items.len(), "file");
+    let first = format!("{plugin} lists {files}, {total}: {}", found.name);
+    let table = table::lines([">#", ">SIZE", "FILE"], rows(&found.items));
     std::iter::once(first).chain(table).collect()
+}
+
+/// The files with the numbers by which `svc add --pick` knows them, below their folders, and their variants.
+fn rows(items: &[PreviewItemDto]) -> Vec<[String; 3]> {
+    let mut rows = Vec::new();
+    let mut folder: Vec<&str> = Vec::new();
+    for (place, item) in items.iter().enumerate() {
+        let path: Vec<_> = item.path.split('/').filter(|part| !part.is_empty()).collect();
+        let shared = folder.iter().zip(&path).take_while(|(one, other)| one == other).count();
+        for (depth, name) in path.iter().enumerate().skip(shared) {
+            rows.push([String::new(), String::new(), indented(depth, &format!("{name}/"))]);
+        }
+        rows.push([
+            (place + 1).to_string(),
+            size(item.size),
+            indented(path.len(), &item.name),
+        ]);
+        rows.extend(item.variants.iter().map(|variant| {
+            let name = indented(path.len() + 1, &format!("variant {}", variant.label));
+            [String::new(), size(variant.size), name]
+        }));
+        folder = path;
+    }
+    rows
+}
+
+fn indented(depth: usize, name: &str) -> String {
+    format!("{}{name}", "  ".repeat(depth))
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0 => "?".to_owned(),
+        bytes => format!("{:.1}", ByteCount(bytes)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use protocol::PreviewVariantDto;
+
     use super::*;
 
     #[test]
@@ -67,19 +97,36 @@ mod tests {
             size,
             ..PreviewItemDto::default()
         };
+        let mut film = item("d.mkv", "other", 1536);
+        film.variants = vec![PreviewVariantDto {
+            id: "2".into(),
+            label: "720p".into(),
+            size: 2048,
+        }];
         let list = ResolvePreviewResponse {
             plugin: "site@author".into(),
             name: "Share".into(),
-            items: vec![item("a.zip", "", 1536), item("b.zip", "more", 0)],
+            items: vec![
+                item("a.zip", "", 1536),
+                item("b.zip", "more", 0),
+                item("c.zip", "more/deep", 1536),
+                film,
+            ],
             ..ResolvePreviewResponse::default()
         };
         assert_eq!(
             lines(&list),
             [
-                "site@author lists 2 files: Share",
-                "   SIZE  FILE",
-                "1.5 KiB  a.zip",
-                "      ?  more/b.zip"
+                "site@author lists 4 files, at least 4.5 KiB: Share",
+                "#     SIZE  FILE",
+                "1  1.5 KiB  a.zip",
+                "            more/",
+                "2        ?    b.zip",
+                "              deep/",
+                "3  1.5 KiB      c.zip",
+                "            other/",
+                "4  1.5 KiB    d.mkv",
+                "   2.0 KiB      variant 720p"
             ]
         );
         let plain = ResolvePreviewResponse {

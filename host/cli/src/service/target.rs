@@ -2,9 +2,7 @@
 //! this machine.
 
 use std::{
-    fs,
     future::Future,
-    io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -26,15 +24,13 @@ use super::{
     Address, RemoteError, dial,
     file::{ClientFile, parse_timeout},
 };
+use crate::secret;
 
 /// The default timeout of answers.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The timeout of slow methods, such as installing a plugin.
 const SLOW_TIMEOUT: Duration = Duration::from_mins(2);
-
-/// A key has at most 128 characters.
-const MAX_KEY_FILE_BYTES: u64 = 4096;
 
 const TOKEN_HELP: &str =
     "Access key; other users can see arguments, so rather use a file or the variable [env: SVC_TOKEN]";
@@ -147,7 +143,7 @@ impl ServiceArgs {
     pub(crate) fn given_key(&self, environment: &Environment) -> Result<Option<Secret>, UsageError> {
         match (&self.token, &self.token_file) {
             (Some(token), _) => Ok(Some(token.clone())),
-            (None, Some(path)) => read_key(path).map(Some),
+            (None, Some(path)) => secret::first_line("--token-file", path).map(Some),
             (None, None) => Ok(environment.token.clone()),
         }
     }
@@ -171,22 +167,6 @@ fn running(data_dir: &Path) -> Result<Option<Running>, DirectoryError> {
         let address = Address::of_listener(address?)?;
         Some(Running { address, pass })
     }))
-}
-
-/// The first line of a key file; `-` is standard input.
-fn read_key(path: &PathBuf) -> Result<Secret, UsageError> {
-    let refuse = |problem: String| UsageError::new("--token-file", problem);
-    let mut text = String::new();
-    let read = if path.as_os_str() == "-" {
-        std::io::stdin().take(MAX_KEY_FILE_BYTES).read_to_string(&mut text)
-    } else {
-        fs::File::open(path).and_then(|file| file.take(MAX_KEY_FILE_BYTES).read_to_string(&mut text))
-    };
-    read.map_err(|error| refuse(format!("cannot read {}: {error}", path.display())))?;
-    match text.lines().next().map(str::trim).unwrap_or_default() {
-        "" => Err(refuse(format!("the first line of {} is empty", path.display()))),
-        key => Ok(Secret::new(key)),
-    }
 }
 
 impl Target {

@@ -1,22 +1,28 @@
 //! `svc add`: adds downloads to a service, and optionally waits for them.
 
+mod pick;
 mod progress;
 mod request;
 
 use std::path::PathBuf;
 
-use command::{Exit, UsageError, amount, environment::Environment, print_json, print_lines};
+use command::{
+    Exit, UsageError,
+    amount::{self, counted},
+    environment::Environment,
+    print_json, print_lines,
+};
 use engine::{ProxyChoice, TaskSpec};
 use get::{
     args::{self, Conflict, OutputArgs, RequestArgs, SourceArgs},
     render, request as parts,
     wanted::{Schemes, Wanted},
 };
-use protocol::{CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_BYTES, Method};
+use protocol::{CreateGroupResponse, CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_BYTES, Method};
 use serde_json::json;
 use transfer::{ByteCount, OnConflict};
 
-use self::progress::ProgressObserver;
+use self::{pick::PickArgs, progress::ProgressObserver};
 use super::find;
 use crate::service::{Client, ServiceArgs, attend::attend};
 
@@ -24,6 +30,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   svc add https://host/disk.iso                    into the service's download directory
   svc add -d /srv/films --queue night https://host/a.mkv https://host/b.mkv
   svc add -i list.txt --paused
+  svc add https://host/pub/ --pick '*.iso'         some files of a folder; see svc plugin preview
   svc add --wait https://host/disk.iso             and wait until it is complete";
 
 /// [`EXAMPLES`], and notes for scripts.
@@ -46,6 +53,8 @@ pub struct AddArgs {
     urls: Vec<String>,
     #[command(flatten)]
     sources: SourceArgs,
+    #[command(flatten)]
+    pick: PickArgs,
     #[command(flatten)]
     task: TaskArgs,
     #[command(flatten)]
@@ -78,6 +87,17 @@ struct TaskArgs {
     /// Segments per file, 0 for the queue's or the service's number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = args::segments())]
     segments: u16,
+    /// Connections per file at most [default: the service's number]
+    #[arg(short = 'x', long, visible_alias = "max-connection-per-server", value_name = "N",
+        value_parser = args::max_connections())]
+    max_connections: Option<u16>,
+    /// Do not split into parts smaller than this, such as 4M
+    #[arg(short = 'k', long, visible_alias = "min-split-size", value_name = "SIZE", value_parser = args::parse_min_split)]
+    min_split: Option<u64>,
+    /// Whether files get the server's modification time [default: the service's setting]
+    #[arg(long, visible_alias = "remote-time", value_name = "BOOLEAN", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true")]
+    server_time: Option<bool>,
     /// Bytes per second for each, such as 2.5M; 0 for no limit
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
     limit: u64,
@@ -116,6 +136,9 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
         })
     });
     let requests: Vec<_> = requests.collect::<Result<_, UsageError>>()?;
+    if !args.pick.pick.is_empty() {
+        return add_picked(args, &mut client, requests).await;
+    }
     let urls: Vec<_> = requests
         .iter()
         .map(|request| super::list::safe_url(&request.url))
@@ -145,6 +168,23 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
     }
 }
 
+/// Adds the picked files of the list that a plugin has of the only URL.
+async fn add_picked(args: &AddArgs, client: &mut Client, requests: Vec<CreateTaskRequest>) -> anyhow::Result<Exit> {
+    let [request] = <[_; 1]>::try_from(requests)
+        .map_err(|_| UsageError::new("--pick", "goes with one URL, because every list has its own numbers"))?;
+    let found = client
+        .call(Method::GroupResolvePreview, &pick::preview(&request))
+        .await?;
+    let group = pick::group(&args.pick, request, found)?;
+    let made: CreateGroupResponse = client.call(Method::GroupCreate, &group).await?;
+    let sentence = format!(
+        "added {} as group {}",
+        counted(made.task_ids.len(), "file"),
+        made.group_id
+    );
+    args.service.print_done(&made, &sentence)
+}
+
 /// Settings that all tasks share, beside sources and requests.
 fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
     let task = &args.task;
@@ -164,6 +204,9 @@ fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
         save_dir,
         proxy,
         segments: task.segments,
+        max_connections: task.max_connections,
+        min_split_bytes: task.min_split,
+        use_server_time: task.server_time,
         ignore_tls_errors: task.insecure,
         start_paused: args.paused,
         speed_limit_bytes: task.limit,

@@ -21,7 +21,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   svc capture reject --all
 
 A server adds such downloads at once, and so does a desktop with silent takeover: \
-svc config server set takeover_silent=true";
+svc config server set silent_download_enabled=true";
 
 #[derive(Debug, clap::Args)]
 pub struct CaptureArgs {

@@ -1,11 +1,10 @@
 //! Finds tasks and queues by the names that users type.
 
-use command::UsageError;
 use protocol::{FindTasksParams, FoundTasks, Method, QueueDto};
 
 use crate::{
     ids::{self, Known},
-    service::{Client, RemoteError},
+    service::Client,
 };
 
 /// The complete ids of the named tasks. Fails for an ambiguous beginning, else with all that are unknown.
@@ -23,31 +22,20 @@ pub(crate) async fn queue(client: &mut Client, text: &str) -> anyhow::Result<Que
 }
 
 fn pick(queues: Vec<QueueDto>, text: &str) -> anyhow::Result<QueueDto> {
-    let named: Vec<_> = queues
+    let names = queues
         .iter()
-        .filter(|queue| queue.name == text && queue.queue_id != text)
-        .collect();
-    let is_id = queues.iter().any(|queue| queue.queue_id == text);
-    let id = match named[..] {
-        [queue] if !is_id => queue.queue_id.clone(),
-        [_, _, ..] if !is_id => {
-            let problem = format!("{} queues have that name; write the id of one", named.len());
-            return Err(UsageError::new(text, problem).into());
-        }
-        _ => Known::new("queue", queues.iter().map(|queue| queue.queue_id.clone()))
-            .find(&[text.to_owned()])?
-            .remove(0),
-    };
+        .map(|queue| (queue.queue_id.as_str(), queue.name.as_str()));
+    let id = ids::named("queue", names, text)?;
     let found = queues.into_iter().find(|queue| queue.queue_id == id);
-    found.ok_or_else(|| {
-        let names = vec![text.to_owned()];
-        RemoteError::Unknown { what: "queue", names }.into()
-    })
+    Ok(found.expect("the id is one of theirs"))
 }
 
 #[cfg(test)]
 mod tests {
+    use command::UsageError;
+
     use super::*;
+    use crate::service::RemoteError;
 
     fn queue(id: &str, name: &str) -> QueueDto {
         QueueDto {

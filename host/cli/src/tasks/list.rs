@@ -74,7 +74,7 @@ pub struct RemoveArgs {
 #[derive(Debug, clap::Args)]
 pub struct AllArgs {
     #[command(flatten)]
-    service: ServiceArgs,
+    pub(super) service: ServiceArgs,
 }
 
 fn parse_status(text: &str) -> Result<TaskStatus, String> {

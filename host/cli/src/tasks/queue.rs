@@ -1,11 +1,16 @@
 //! `svc queue`: lists and changes queues.
 
+mod days;
+
 use command::{
-    Exit,
+    Exit, UsageError,
     amount::{self, counted},
     environment::Environment,
 };
-use protocol::{Method, MoveTaskParams, OkResult, QueueDto, QueueFields, QueueIdParams, UpdateQueueParams};
+use protocol::{
+    BoostParams, Method, MoveTaskParams, OkResult, QueueDto, QueueFields, QueueIdParams, ReorderParams, ScheduleParams,
+    UpdateQueueParams,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -19,8 +24,11 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "Examples:
   svc queue                                        all queues
   svc queue create night --limit 2M --max-tasks 2
-  svc queue update night --limit 0                 what is not named stays as it is
+  svc queue update night --limit 0                 options that are not given stay as they are
+  svc queue schedule night --start 23:00 --stop 06:30 --days mon-fri
   svc queue move --to night 3f2a 91bc
+  svc queue order night 91bc 3f2a                  these first, then the others as they were
+  svc queue boost 3f2a                             run this task alone; again to end it
   svc queue start night
 
 A queue is named by its name or id; \"main\" and \"later\" always exist.";
@@ -41,16 +49,17 @@ enum QueueCommand {
     /// List queues
     #[command(visible_alias = "ls")]
     List,
-    /// Make a queue
+    /// Create a queue
     Create {
-        /// Its name
+        /// Name of the new queue
         name: String,
         #[command(flatten)]
         fields: FieldArgs,
     },
-    /// Change a queue; what is not named stays as it is
+    /// Change a queue; options that are not given stay as they are
+    #[command(visible_alias = "edit")]
     Update {
-        /// The queue
+        /// Name or id of the queue
         queue: String,
         /// A new name
         #[arg(long, value_name = "NAME")]
@@ -58,18 +67,51 @@ enum QueueCommand {
         #[command(flatten)]
         fields: FieldArgs,
     },
-    /// Delete a queue; its tasks go to the default one
+    /// Delete a queue; its tasks move to the default one
+    #[command(visible_alias = "rm")]
     Delete(OneArgs),
-    /// Let a queue start its tasks
+    /// Start a queue: its tasks run when it is their turn
     Start(OneArgs),
-    /// Let a queue start no more tasks, and pause those that run
+    /// Stop a queue: none of its tasks starts, and running ones wait
     Stop(OneArgs),
-    /// Move tasks to a queue
-    Move {
-        /// The tasks
+    /// Set when a queue starts and stops by itself, or switch its schedule off
+    Schedule {
+        /// Name or id of the queue
+        queue: String,
+        /// When it starts, HH:MM in the time zone of the service; an empty time is never
+        #[arg(long, value_name = "HH:MM")]
+        start: Option<String>,
+        /// When it stops
+        #[arg(long, value_name = "HH:MM")]
+        stop: Option<String>,
+        /// Days of the week, such as mon-fri or sat,sun; "daily" is all of them
+        #[arg(long, value_name = "DAYS", value_parser = days::parse)]
+        days: Option<u8>,
+        /// Keep the times, and ignore them
+        #[arg(long, conflicts_with_all = ["start", "stop", "days"])]
+        off: bool,
+    },
+    /// Set the order of a queue's tasks; tasks that are not named follow in their present order
+    #[command(visible_alias = "reorder")]
+    Order {
+        /// Name or id of the queue
+        queue: String,
+        /// Ids of its tasks, the first to run first
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
-        /// The queue
+    },
+    /// Run one task alone until it ends, while the others wait; for a boosted task, end that
+    Boost {
+        /// Id of the task
+        id: String,
+    },
+    /// Move tasks to a queue
+    #[command(visible_alias = "assign")]
+    Move {
+        /// Ids of the tasks
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
+        /// Name or id of the queue
         #[arg(long, value_name = "QUEUE")]
         to: String,
     },
@@ -77,29 +119,29 @@ enum QueueCommand {
 
 #[derive(Debug, clap::Args)]
 struct OneArgs {
-    /// The queue
+    /// Name or id of the queue
     queue: String,
 }
 
-/// What a queue has besides its name.
+/// The limits of a queue, and the defaults of its tasks.
 #[derive(Debug, clap::Args)]
 struct FieldArgs {
     /// Bytes per second for its tasks together, such as 2.5M; 0 for no limit
     #[arg(long, value_name = "RATE", value_parser = amount::parse_rate)]
     limit: Option<u64>,
-    /// The same for what is sent
+    /// Bytes per second that its tasks send together; 0 for no limit
     #[arg(long, value_name = "RATE", value_parser = amount::parse_rate)]
     upload_limit: Option<u64>,
-    /// Tasks at once; 0 for the service's own limit only
+    /// Tasks at a time; 0 for the service's own limit only
     #[arg(long, value_name = "N")]
     max_tasks: Option<u32>,
-    /// Directory of its tasks; an empty one is the service's own
+    /// Directory of its tasks; an empty one is the service's
     #[arg(long, value_name = "DIR")]
     dir: Option<String>,
-    /// Segments of its tasks; 0 for the service's own number
+    /// Segments of its tasks; 0 for the service's number
     #[arg(long, value_name = "N")]
     segments: Option<u16>,
-    /// User-Agent of its tasks; an empty one is the service's own
+    /// User-Agent of its tasks; an empty one is the service's
     #[arg(long, value_name = "TEXT")]
     user_agent: Option<String>,
 }
@@ -133,7 +175,7 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
             let _: OkResult = client.call(Method::QueueCreate, &fields).await?;
             let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
             let made = queues.into_iter().rfind(|queue| queue.name == fields.name);
-            let sentence = format!("made queue {}", fields.name);
+            let sentence = format!("created queue {}", fields.name);
             service.print_done(&made, &sentence)
         }
         QueueCommand::Update { queue, name, fields } => {
@@ -152,6 +194,61 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
         QueueCommand::Delete(one) => act(&mut client, service, Method::QueueDelete, one, "deleted queue").await,
         QueueCommand::Start(one) => act(&mut client, service, Method::QueueStart, one, "started queue").await,
         QueueCommand::Stop(one) => act(&mut client, service, Method::QueueStop, one, "stopped queue").await,
+        QueueCommand::Schedule {
+            queue,
+            start,
+            stop,
+            days,
+            off,
+        } => {
+            let queue = find::queue(&mut client, queue).await?;
+            let params = ScheduleParams {
+                queue_id: queue.queue_id,
+                enabled: !off,
+                start_time: start.clone().unwrap_or(queue.schedule_start),
+                stop_time: stop.clone().unwrap_or(queue.schedule_stop),
+                days: days.unwrap_or(queue.schedule_days),
+            };
+            if !off && params.start_time.is_empty() && params.stop_time.is_empty() {
+                return Err(UsageError::new("--start", "give --start, --stop or both: no time is set yet").into());
+            }
+            let what = if *off {
+                "switched off the schedule of queue"
+            } else {
+                "scheduled queue"
+            };
+            done(&mut client, service, Method::QueueSchedule, &params, what, &queue.name).await
+        }
+        QueueCommand::Order { queue, ids } => {
+            let queue = find::queue(&mut client, queue).await?;
+            let task_ids = find::tasks(&mut client, ids).await?;
+            let params = ReorderParams {
+                queue_id: queue.queue_id,
+                task_ids,
+            };
+            done(
+                &mut client,
+                service,
+                Method::QueueReorder,
+                &params,
+                "reordered queue",
+                &queue.name,
+            )
+            .await
+        }
+        QueueCommand::Boost { id } => {
+            let id = find::tasks(&mut client, std::slice::from_ref(id)).await?.remove(0);
+            let params = BoostParams { id };
+            done(
+                &mut client,
+                service,
+                Method::QueueBoost,
+                &params,
+                "toggled the boost of",
+                &params.id,
+            )
+            .await
+        }
         QueueCommand::Move { ids, to } => {
             let queue = find::queue(&mut client, to).await?;
             let ids = find::tasks(&mut client, ids).await?;
@@ -218,6 +315,10 @@ async fn list(client: &mut Client, service: &ServiceArgs) -> anyhow::Result<Exit
     let shown = Known::new("queue", queues.iter().map(|queue| queue.queue_id.clone())).shown_chars();
     let row = |queue: &QueueDto| {
         let state = if queue.is_running { "running" } else { "stopped" };
+        let schedule = match (queue.schedule_enabled, &*queue.schedule_start, &*queue.schedule_stop) {
+            (false, ..) => String::new(),
+            (true, start, stop) => format!("{start}-{stop} {}", days::name(queue.schedule_days)),
+        };
         let limit = match queue.speed_limit_kbps {
             0 => "none".to_owned(),
             kib => amount::rate(kib.saturating_mul(KIB)),
@@ -232,10 +333,11 @@ async fn list(client: &mut Client, service: &ServiceArgs) -> anyhow::Result<Exit
             state.to_owned(),
             limit,
             at_once,
+            schedule,
             queue.default_save_dir.clone(),
         ]
     };
-    let head = ["ID", "NAME", "STATE", ">LIMIT", ">TASKS", "DIRECTORY"];
+    let head = ["ID", "NAME", "STATE", ">LIMIT", ">TASKS", "SCHEDULE", "DIRECTORY"];
     service.print(&queues, || table::lines(head, queues.iter().map(row)))
 }
 

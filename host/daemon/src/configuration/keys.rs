@@ -120,6 +120,12 @@ pub(crate) fn value<'s>(stored: &'s BTreeMap<String, String>, name: &str) -> &'s
         .map_or(key.map_or("", |key| key.default), String::as_str)
 }
 
+/// The default of a key that a patch may set.
+pub(crate) fn default(name: &str) -> Result<String, RpcError> {
+    let key = KEYS.iter().find(|key| key.name == name);
+    check(name, key.map_or("", |key| key.default))
+}
+
 /// The value in the form in which it is stored; an error if the key does not allow it.
 pub(crate) fn check(name: &str, value: &str) -> Result<String, RpcError> {
     let Some(key) = KEYS.iter().find(|key| key.name == name) else {
@@ -218,6 +224,7 @@ mod tests {
             let checked = check(&name, &value);
             let is_read_only = checked.as_ref().is_err_and(|error| error.message.contains("read-only"));
             assert!(is_read_only || checked.as_ref() == Ok(&value), "{name}");
+            assert_eq!(default(&name), checked);
         }
     }
 

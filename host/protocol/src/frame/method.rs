@@ -148,6 +148,7 @@ methods! {
         GatewayGet = "agent.gateway.get",
         GatewayPatch = "agent.gateway.patch",
         GatewayRevealToken = "agent.gateway.revealToken",
+        PreferencesGet = "agent.preferences.get",
         PreferencesPatch = "agent.preferences.patch",
         FindTasks = "agent.task.find",
         ShowRun = "agent.task.run",

@@ -20,7 +20,11 @@ pub struct ConfigPatch {
     /// The revision that the change is based on.
     pub expected_revision: u64,
     /// The keys that change. A password of `***` stays as it is.
+    #[serde(default)]
     pub values: BTreeMap<String, String>,
+    /// The keys that go back to their defaults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
 }
 
 /// Params of `daemon.config.proxyTest`.

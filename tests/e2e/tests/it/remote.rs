@@ -6,6 +6,7 @@ mod connection;
 mod desktop;
 mod doctor;
 mod plugin;
+mod secrets;
 mod session;
 mod settings;
 mod setup;

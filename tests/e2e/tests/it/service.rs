@@ -7,6 +7,7 @@ mod hls;
 mod kill_loop;
 mod market;
 mod metalink;
+mod pick;
 mod plugin_kill_loop;
 pub(crate) mod plugin_sites;
 pub(crate) mod plugins;

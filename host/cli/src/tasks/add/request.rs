@@ -1,69 +1,104 @@
 //! Converts a resolved task into a request to a service.
 
+use std::collections::BTreeMap;
+
 use command::UsageError;
 use data_encoding::BASE64;
 use engine::{ProxyChoice, TaskSpec};
 use protocol::{CreateTaskRequest, RequestBody};
-use transfer::OnConflict;
+use transfer::{OnConflict, RequestOptions};
 
-/// The request for `task`. Fails for options that a service does not support.
+/// The request for `task`. Fails if a header is there twice, because a service takes each name once.
 pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError> {
-    let field = || task.urls.first().map_or_else(|| "URL".to_owned(), ToString::to_string);
-    let unknown = [
-        ("max-connection-per-server", task.max_connections.is_some()),
-        ("min-split-size", task.min_split_bytes.is_some()),
-        ("remote-time", task.use_server_time.is_some()),
-    ];
-    if let Some((option, _)) = unknown.into_iter().find(|(_, is_given)| *is_given) {
-        let problem = format!("a service takes no {option} for one task; it is among its settings");
-        return Err(UsageError::new(field(), problem));
-    }
-    let request = task.request;
-    let mut headers = std::collections::BTreeMap::new();
-    for (name, value) in request.headers {
-        if headers.insert(name.clone(), value.expose().to_owned()).is_some() {
+    // A field that is added to a task does not compile until it is sent, or named here with the reason why not.
+    let TaskSpec {
+        urls,
+        file_name,
+        save_dir,
+        segments,
+        max_connections,
+        min_split_bytes,
+        request,
+        proxy,
+        ignore_tls_errors,
+        checksum,
+        start_paused,
+        speed_limit_bytes,
+        on_conflict,
+        use_server_time,
+        retry,
+        // The service finds the plugin of a URL, and knows who asks.
+        resolution: _,
+        given_by: _,
+        created_by: _,
+        // A promise comes from a page or a plugin, which the command line is not.
+        promised_size: _,
+        promised_type: _,
+        // Named by the caller, which has asked the service for its id.
+        queue: _,
+        group: _,
+        // Only `svc get` continues the part files of other programs.
+        adopt: _,
+    } = task;
+    let RequestOptions {
+        method,
+        body,
+        headers,
+        cookies,
+        referrer,
+        user_agent,
+        credentials,
+    } = request;
+    let mut by_name = BTreeMap::new();
+    for (name, value) in headers {
+        if by_name.insert(name.clone(), value.expose().to_owned()).is_some() {
             return Err(UsageError::new("--header", format!("a service takes {name} only once")));
         }
     }
-    let credentials = request.credentials;
-    let mut urls = task.urls.iter().map(|url| url.expose().to_owned());
+    let (http_user, http_password) = credentials
+        .map(|pair| (pair.user, pair.password.expose().to_owned()))
+        .unwrap_or_default();
+    let mut urls = urls.iter().map(|url| url.expose().to_owned());
     Ok(CreateTaskRequest {
         url: urls.next().unwrap_or_default(),
         mirrors: urls.collect(),
-        file_name: task.file_name.map(|name| name.to_string()).unwrap_or_default(),
-        save_dir: task.save_dir.map(|dir| dir.display().to_string()).unwrap_or_default(),
-        segments: task.segments.into(),
-        cookies: request.cookies.expose().to_owned(),
-        referrer: request.referrer,
-        user_agent: request.user_agent,
-        proxy_url: match task.proxy {
+        file_name: file_name.map(|name| name.to_string()).unwrap_or_default(),
+        save_dir: save_dir.map(|dir| dir.display().to_string()).unwrap_or_default(),
+        segments: segments.into(),
+        cookies: cookies.expose().to_owned(),
+        referrer,
+        user_agent,
+        proxy_url: match proxy {
             ProxyChoice::Settings => String::new(),
             ProxyChoice::Direct => "direct".to_owned(),
             ProxyChoice::Through(url) => url.expose().to_owned(),
         },
-        checksum: task.checksum.map(|checksum| checksum.to_string()).unwrap_or_default(),
-        ignore_tls_errors: task.ignore_tls_errors,
-        headers: Some(headers).filter(|headers| !headers.is_empty()),
-        method: request.method,
-        body: request.body.map(body),
-        start_paused: task.start_paused,
-        http_user: credentials.as_ref().map(|pair| pair.user.clone()).unwrap_or_default(),
-        http_password: credentials
-            .map(|pair| pair.password.expose().to_owned())
-            .unwrap_or_default(),
-        speed_limit_bytes: task.speed_limit_bytes,
-        file_exists_behavior: match task.on_conflict {
+        checksum: checksum.map(|checksum| checksum.to_string()).unwrap_or_default(),
+        ignore_tls_errors,
+        headers: Some(by_name).filter(|headers| !headers.is_empty()),
+        method,
+        body: body.map(wire_body),
+        start_paused,
+        http_user,
+        http_password,
+        speed_limit_bytes,
+        file_exists_behavior: match on_conflict {
             None => "",
             Some(OnConflict::Rename) => "rename",
             Some(OnConflict::Overwrite) => "overwrite",
             Some(OnConflict::Skip) => "skip",
         }
         .to_owned(),
+        max_connections,
+        min_split_bytes,
+        use_server_time,
+        max_tries: retry.map(|policy| policy.attempts.unwrap_or(0)),
+        retry_wait_secs: retry.map(|policy| u32::try_from(policy.base.as_secs()).unwrap_or(u32::MAX)),
         ..CreateTaskRequest::default()
     })
 }
 
-fn body(body: transfer::RequestBody) -> RequestBody {
+fn wire_body(body: transfer::RequestBody) -> RequestBody {
     match body {
         transfer::RequestBody::FormData(fields) => RequestBody::FormData {
             fields: fields.into_iter().collect(),
@@ -103,6 +138,7 @@ mod tests {
         task.proxy = ProxyChoice::Direct;
         task.on_conflict = Some(OnConflict::Skip);
         task.segments = 4;
+        (task.max_connections, task.min_split_bytes, task.use_server_time) = (Some(3), Some(2048), Some(true));
         let request = from_spec(task).unwrap();
         assert_eq!(request.url, "https://a.test/f?key=1");
         assert_eq!(request.mirrors, ["https://b.test/f"]);
@@ -111,6 +147,14 @@ mod tests {
             ("c=1", "direct", 4)
         );
         assert_eq!(request.file_exists_behavior, "skip");
+        assert_eq!(
+            (
+                request.max_connections,
+                request.min_split_bytes,
+                request.use_server_time
+            ),
+            (Some(3), Some(2048), Some(true))
+        );
         assert_eq!(request.headers.unwrap()["A"], "1");
         let raw = RequestBody::Raw {
             bytes_b64: "AAE=".into(),
@@ -120,16 +164,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_refused_and_not_dropped() {
-        let refusal = |change: fn(&mut TaskSpec)| {
-            let mut task = task();
-            change(&mut task);
-            from_spec(task).unwrap_err().to_string()
-        };
-        let split = refusal(|task| task.min_split_bytes = Some(1));
-        assert!(split.contains("min-split-size") && !split.contains("key=1"), "{split}");
-        let twice =
-            refusal(|task| task.request.headers = vec![("A".into(), Secret::new("1")), ("A".into(), Secret::new("2"))]);
+    fn a_header_that_is_there_twice_is_refused_and_not_dropped() {
+        let mut task = task();
+        task.request.headers = vec![("A".into(), Secret::new("1")), ("A".into(), Secret::new("2"))];
+        let twice = from_spec(task).unwrap_err().to_string();
         assert!(twice.contains("A only once"), "{twice}");
     }
 }

@@ -96,8 +96,30 @@ fn a_list_brings_mirrors_and_options_along() {
             .iter()
             .any(|request| format!("{request:?}").contains("yes"))
     );
-    fs::write(&list, "http://a.test/\n min-split-size=1M\n").unwrap();
-    assert_ended(&desk.run(&["add", "-i", list.to_str().unwrap()]), 32, "min-split-size");
+    let options = "\n min-split-size=2M\n max-connection-per-server=3\n remote-time=true\n";
+    fs::write(&list, format!("{}{options}", origin.url("/a"))).unwrap();
+    desk.run(&["add", "--paused", "-i", list.to_str().unwrap()])
+        .assert_success();
+    let by_flags = ["add", "--paused", "--min-split-size", "2M", "-x", "3", "--remote-time"];
+    desk.run(&[&by_flags[..], &[&origin.url("/b")]].concat())
+        .assert_success();
+    let tasks = desk.json(&["list", "--status", "paused"]);
+    for task in tasks.as_array().unwrap() {
+        let request = desk
+            .service
+            .rpc()
+            .call("daemon.task.request", &serde_json::json!({"taskId": task["taskId"]}));
+        let request = request.expect("it is there");
+        assert_eq!(
+            (
+                &request["minSplitBytes"],
+                &request["maxConnections"],
+                &request["useServerTime"]
+            ),
+            (&(2 * MIB).into(), &3.into(), &true.into())
+        );
+    }
+    assert_eq!(tasks.as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -96,3 +96,79 @@ fn what_the_commands_remember_can_be_changed_and_forgotten() {
     assert_ended(&desk.run(&["config", "unset", "timeout"]), 0, "forgotten");
     assert_eq!(desk.json(&["config", "list"]), serde_json::json!({}));
 }
+
+#[test]
+fn the_switches_of_the_interfaces_are_settings_like_the_others() {
+    let desk = Desk::new();
+    let get = |key: &str| desk.json(&["config", "server", "get", key]);
+    assert_eq!(get("local_server_mcp_enabled"), "true");
+    let set = |pairs: &[&str]| desk.run(&[&["config", "server", "set"], pairs].concat());
+    assert_ended(
+        &set(&[
+            "local_server_mcp_enabled=false",
+            "silent_download_enabled=true",
+            "default_segments=4",
+        ]),
+        0,
+        "local_server_mcp_enabled = false",
+    );
+    assert_eq!(
+        (
+            get("local_server_mcp_enabled"),
+            get("silent_download_enabled"),
+            get("default_segments")
+        ),
+        ("false".into(), "true".into(), "4".into())
+    );
+    // A server's port is set where it is started, so the daemon's setting is taken back.
+    assert_ended(&set(&["default_segments=6", "local_server_port=18123"]), 32, "headless");
+    assert_eq!(get("default_segments"), "4");
+    assert_ended(&set(&["local_server_api_enabled=maybe"]), 32, "true or false");
+    let values = desk.json(&["config", "server", "list"])["values"].clone();
+    let keys: Vec<_> = values.as_object().unwrap().keys().map(String::as_str).collect();
+    for key in keys {
+        let run = desk.run(&["config", "server", "unset", key]);
+        let is_read_only = run.code == Some(32) && run.stderr.contains("read-only");
+        let is_fixed = run.code == Some(32) && key == "local_server_port";
+        assert!(run.code == Some(0) || is_read_only || is_fixed, "{key}: {run:?}");
+    }
+    assert_eq!(
+        (get("local_server_mcp_enabled"), get("silent_download_enabled")),
+        ("true".into(), "false".into())
+    );
+}
+
+#[test]
+fn a_queue_has_a_schedule_and_an_order() {
+    let desk = Desk::new();
+    let first = desk.add_paused("http://a.test/1");
+    let second = desk.add_paused("http://a.test/2");
+    assert_ended(
+        &desk.run(&[
+            "queue", "schedule", "main", "--start", "23:00", "--stop", "06:30", "--days", "mon-fri",
+        ]),
+        0,
+        "scheduled queue",
+    );
+    assert_ended(&desk.run(&["queue"]), 0, "23:00-06:30 mon,tue,wed,thu,fri");
+    assert_ended(&desk.run(&["queue", "schedule", "main", "--off"]), 0, "switched off");
+    let main = desk.json(&["queue"])[0].clone();
+    assert_eq!(
+        (main["scheduleEnabled"].as_bool(), main["scheduleStart"].as_str()),
+        (Some(false), Some("23:00"))
+    );
+    assert_ended(
+        &desk.run(&["queue", "schedule", "main", "--start", "25:00"]),
+        32,
+        "HH:MM",
+    );
+    assert_ended(
+        &desk.run(&["queue", "schedule", "main", "--days", "someday"]),
+        32,
+        "mon-fri",
+    );
+    assert_ended(&desk.run(&["queue", "order", "main", &second, &first]), 0, "reordered");
+    let place = |id: &str| desk.json(&["status", id])["task"]["queueOrder"].as_u64();
+    assert!(place(&second) < place(&first));
+    assert_ended(&desk.run(&["queue", "boost", &first[..8]]), 0, "boost");
+}

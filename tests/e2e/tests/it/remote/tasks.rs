@@ -1,5 +1,7 @@
 //! Listing and changing tasks.
 
+use support::{Content, Origin, Resource};
+
 use super::{Desk, assert_ended};
 
 #[test]
@@ -54,4 +56,35 @@ fn many_are_filtered_and_limited() {
         tasks.as_array().unwrap().iter().all(|task| task["status"] == 2),
         "{tasks}"
     );
+}
+
+#[test]
+fn a_task_is_renamed_limited_and_given_another_url() {
+    let desk = Desk::new();
+    let id = desk.add_paused("http://a.test/f.bin");
+    let short = &id[..6];
+    assert_ended(&desk.run(&["rename", short, "g.bin"]), 0, "renamed");
+    assert_ended(&desk.run(&["rename", short, "../g.bin"]), 32, "");
+    assert_ended(
+        &desk.run(&["change-url", short, "http://b.test/f.bin?key=hunter2"]),
+        0,
+        "changed the URL",
+    );
+    assert_ended(&desk.run(&["change-url", short, "nonsense"]), 32, "URL");
+    assert_ended(&desk.run(&["limit", short, "2M"]), 0, "2.0 MiB/s");
+    assert_ended(&desk.run(&["limit", short, "fast"]), 32, "fast");
+    let task = desk.json(&["status", &id])["task"].clone();
+    assert_eq!(task["fileName"], "g.bin");
+    assert!(task["url"].as_str().unwrap().starts_with("http://b.test/"), "{task}");
+    assert_ended(&desk.run(&["rename", "beefbeef", "x"]), 3, "svc list");
+}
+
+#[test]
+fn a_file_that_is_gone_is_found_missing() {
+    let origin = Origin::start(vec![Resource::new("/f.bin", Content::seeded(3, 1000))]);
+    let desk = Desk::new();
+    desk.run(&["add", "--wait", &origin.url("/f.bin")]).assert_success();
+    std::fs::remove_file(desk.home.downloads().join("f.bin")).unwrap();
+    assert_ended(&desk.run(&["rescan"]), 0, "looked");
+    assert_eq!(desk.json(&["list"])[0]["fileMissing"], true);
 }

@@ -1,0 +1,105 @@
+//! The agent's switches under the names that its stored configuration and older services have for them. Pure.
+
+use protocol::agent::{GatewayPatch, GatewayStatusDto, Preferences};
+
+/// A setting that the agent stores.
+pub(super) enum Switch {
+    Gateway(&'static Gateway),
+    /// A preference of user interfaces that the agent itself obeys, by its name.
+    Preference(&'static str),
+}
+
+/// A member of the agent's status, and of the patch that changes it.
+pub(super) struct Gateway {
+    name: &'static str,
+    pub(super) get: fn(&GatewayStatusDto) -> String,
+    pub(super) set: fn(&mut GatewayPatch, &str) -> Result<(), String>,
+}
+
+macro_rules! switches {
+    ($($name:literal = $field:ident,)+) => {
+        &[$(Gateway {
+            name: $name,
+            get: |status| status.$field.to_string(),
+            set: |patch, text| {
+                patch.$field = Some(boolean(text)?);
+                Ok(())
+            },
+        },)+]
+    };
+}
+
+const SWITCHES: &[Gateway] = switches! {
+    "local_server_takeover_enabled" = takeover_enabled,
+    "local_server_jsonrpc_enabled" = jsonrpc_enabled,
+    "local_server_api_enabled" = api_enabled,
+    "local_server_mcp_enabled" = mcp_enabled,
+    "local_server_cors_allow_all" = cors_enabled,
+    "local_server_lan_enabled" = lan_enabled,
+};
+
+const PORT: Gateway = Gateway {
+    name: "local_server_port",
+    get: |status| status.port.to_string(),
+    set: |patch, text| {
+        let port = text.trim().parse().map_err(|_| "write the number of a port")?;
+        patch.port = Some(port);
+        Ok(())
+    },
+};
+
+/// Add downloads of browsers without asking; and do not ask later either which files of them are wanted.
+const PREFERENCES: [&str; 2] = ["silent_download_enabled", "silent_skip_selection"];
+
+impl Switch {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let gateway = SWITCHES.iter().chain([&PORT]).find(|switch| switch.name == name);
+        let preference = PREFERENCES.into_iter().find(|preference| *preference == name);
+        gateway.map(Self::Gateway).or(preference.map(Self::Preference))
+    }
+}
+
+/// All of them with their values.
+pub(super) fn values<'s>(
+    status: &'s GatewayStatusDto,
+    preferences: &'s Preferences,
+) -> impl Iterator<Item = (String, String)> + 's {
+    let switches = SWITCHES.iter().chain([&PORT]);
+    let switches = switches.map(|switch| (switch.name.to_owned(), (switch.get)(status)));
+    let preferences = PREFERENCES.into_iter().map(|name| {
+        // Older user interfaces store a text.
+        let value = preferences.values.get(name);
+        let value = value.map(|value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned));
+        (name.to_owned(), value.unwrap_or_else(|| "false".to_owned()))
+    });
+    switches.chain(preferences)
+}
+
+pub(super) fn boolean(text: &str) -> Result<bool, String> {
+    match text.trim() {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err("write true or false".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_switch_is_set_and_shown_under_one_name() {
+        let preferences = Preferences::default();
+        for (name, value) in values(&GatewayStatusDto::default(), &preferences) {
+            let Some(Switch::Gateway(switch)) = Switch::named(&name) else {
+                assert!(PREFERENCES.contains(&name.as_str()) && value == "false", "{name}");
+                continue;
+            };
+            let mut patch = GatewayPatch::default();
+            (switch.set)(&mut patch, "1").unwrap();
+            assert_ne!(patch, GatewayPatch::default(), "{name}");
+            assert!((switch.set)(&mut patch, "maybe").is_err(), "{name}");
+        }
+        assert!(Switch::named("max_concurrent_tasks").is_none());
+    }
+}
