@@ -15,7 +15,7 @@ use crate::service::{
 pub(crate) const EXAMPLES: &str = "Examples:
   svc config set url https://nas.example.com       for all commands that talk to a service
   svc config set token - < key.txt                 read from standard input, so that nobody sees it
-  svc config server list                           settings of the service, with the switches of its interfaces
+  svc config server list                           all settings of the service
   svc config server set max_concurrent_tasks=3 speed_limit_bytes=2097152
   svc config server set local_server_port=18000 local_server_lan_enabled=true
   svc config server unset max_concurrent_tasks     its default again

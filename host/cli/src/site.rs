@@ -13,7 +13,7 @@ use crate::{
 
 pub(crate) const EXAMPLES: &str = "Examples:
   svc site                                         sites with a stored login, without passwords
-  svc site set https://host --user me              asks for the password, or reads it from standard input
+  svc site set https://host --user me              asks for the password (or pipe it in)
   svc site set https://host:8443 --user me --password-file pw.txt
   svc site remove https://host
 

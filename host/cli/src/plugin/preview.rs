@@ -102,6 +102,7 @@ mod tests {
             id: "2".into(),
             label: "720p".into(),
             size: 2048,
+            ..PreviewVariantDto::default()
         }];
         let list = ResolvePreviewResponse {
             plugin: "site@author".into(),

@@ -88,13 +88,15 @@ struct TaskArgs {
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = args::segments())]
     segments: u16,
     /// Connections per file at most [default: the service's number]
-    #[arg(short = 'x', long, visible_alias = "max-connection-per-server", value_name = "N", value_parser = args::max_connections())]
+    #[arg(short = 'x', long, visible_alias = "max-connection-per-server", value_name = "N",
+        value_parser = args::max_connections())]
     max_connections: Option<u16>,
     /// Do not split into parts smaller than this, such as 4M
     #[arg(short = 'k', long, visible_alias = "min-split-size", value_name = "SIZE", value_parser = args::parse_min_split)]
     min_split: Option<u64>,
     /// Whether files get the server's modification time [default: the service's setting]
-    #[arg(long, visible_alias = "remote-time", value_name = "BOOLEAN", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, visible_alias = "remote-time", value_name = "BOOLEAN", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true")]
     server_time: Option<bool>,
     /// Bytes per second for each, such as 2.5M; 0 for no limit
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
@@ -173,7 +175,7 @@ async fn add_picked(args: &AddArgs, client: &mut Client, requests: Vec<CreateTas
     let found = client
         .call(Method::GroupResolvePreview, &pick::preview(&request))
         .await?;
-    let group = pick::group(&args.pick, request, found)?;
+    let group = pick::group(&args.pick, &request, found)?;
     let made: CreateGroupResponse = client.call(Method::GroupCreate, &group).await?;
     let sentence = format!(
         "added {} as group {}",

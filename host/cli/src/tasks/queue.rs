@@ -162,38 +162,21 @@ impl FieldArgs {
 }
 
 pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let mut client = args.service.connect(environment).await?;
     let service = &args.service;
+    let client = service.connect(environment).await?;
+    let mut session = Session { client, service };
     match args.command.as_ref().unwrap_or(&QueueCommand::List) {
-        QueueCommand::List => list(&mut client, service).await,
-        QueueCommand::Create { name, fields } => {
-            let name = name.clone();
-            let fields = fields.change(QueueFields {
-                name,
-                ..QueueFields::default()
-            });
-            let _: OkResult = client.call(Method::QueueCreate, &fields).await?;
-            let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
-            let made = queues.into_iter().rfind(|queue| queue.name == fields.name);
-            let sentence = format!("created queue {}", fields.name);
-            service.print_done(&made, &sentence)
-        }
+        QueueCommand::List => list(&mut session.client, service).await,
+        QueueCommand::Create { name, fields } => session.create(name, fields).await,
         QueueCommand::Update { queue, name, fields } => {
-            let queue = find::queue(&mut client, queue).await?;
+            let queue = find::queue(&mut session.client, queue).await?;
             let params = update(queue, name.clone(), fields);
-            done(
-                &mut client,
-                service,
-                Method::QueueUpdate,
-                &params,
-                "changed queue",
-                &params.fields.name,
-            )
-            .await
+            let name = &params.fields.name;
+            session.done(Method::QueueUpdate, &params, "changed queue", name).await
         }
-        QueueCommand::Delete(one) => act(&mut client, service, Method::QueueDelete, one, "deleted queue").await,
-        QueueCommand::Start(one) => act(&mut client, service, Method::QueueStart, one, "started queue").await,
-        QueueCommand::Stop(one) => act(&mut client, service, Method::QueueStop, one, "stopped queue").await,
+        QueueCommand::Delete(one) => session.act(Method::QueueDelete, one, "deleted queue").await,
+        QueueCommand::Start(one) => session.act(Method::QueueStart, one, "started queue").await,
+        QueueCommand::Stop(one) => session.act(Method::QueueStop, one, "stopped queue").await,
         QueueCommand::Schedule {
             queue,
             start,
@@ -201,7 +184,7 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
             days,
             off,
         } => {
-            let queue = find::queue(&mut client, queue).await?;
+            let queue = find::queue(&mut session.client, queue).await?;
             let params = ScheduleParams {
                 queue_id: queue.queue_id,
                 enabled: !off,
@@ -217,74 +200,71 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
             } else {
                 "scheduled queue"
             };
-            done(&mut client, service, Method::QueueSchedule, &params, what, &queue.name).await
+            session.done(Method::QueueSchedule, &params, what, &queue.name).await
         }
         QueueCommand::Order { queue, ids } => {
-            let queue = find::queue(&mut client, queue).await?;
-            let task_ids = find::tasks(&mut client, ids).await?;
-            let params = ReorderParams {
-                queue_id: queue.queue_id,
-                task_ids,
-            };
-            done(
-                &mut client,
-                service,
-                Method::QueueReorder,
-                &params,
-                "reordered queue",
-                &queue.name,
-            )
-            .await
+            let QueueDto { queue_id, name, .. } = find::queue(&mut session.client, queue).await?;
+            let task_ids = find::tasks(&mut session.client, ids).await?;
+            let params = ReorderParams { queue_id, task_ids };
+            session
+                .done(Method::QueueReorder, &params, "reordered queue", &name)
+                .await
         }
         QueueCommand::Boost { id } => {
-            let id = find::tasks(&mut client, std::slice::from_ref(id)).await?.remove(0);
-            let params = BoostParams { id };
-            done(
-                &mut client,
-                service,
-                Method::QueueBoost,
-                &params,
-                "toggled the boost of",
-                &params.id,
-            )
-            .await
+            let found = find::tasks(&mut session.client, std::slice::from_ref(id)).await?;
+            let params = BoostParams {
+                id: found.into_iter().next().unwrap_or_default(),
+            };
+            let id = &params.id;
+            session
+                .done(Method::QueueBoost, &params, "toggled the boost of", id)
+                .await
         }
-        QueueCommand::Move { ids, to } => {
-            let queue = find::queue(&mut client, to).await?;
-            let ids = find::tasks(&mut client, ids).await?;
-            for task_id in &ids {
-                let (task_id, queue_id) = (task_id.clone(), queue.queue_id.clone());
-                let _: OkResult = client
-                    .call(Method::QueueMoveTask, &MoveTaskParams { task_id, queue_id })
-                    .await?;
-            }
-            let sentence = format!("moved {} to {}", counted(ids.len(), "task"), queue.name);
-            service.print_done(&json!({ "taskIds": ids, "queueId": queue.queue_id }), &sentence)
-        }
+        QueueCommand::Move { ids, to } => session.move_tasks(ids, to).await,
     }
 }
 
-async fn act(
-    client: &mut Client,
-    service: &ServiceArgs,
-    method: Method,
-    one: &OneArgs,
-    what: &str,
-) -> anyhow::Result<Exit> {
-    let QueueDto { queue_id, name, .. } = find::queue(client, &one.queue).await?;
-    done(client, service, method, &QueueIdParams { queue_id }, what, &name).await
+/// The connection to the service, and how the results are printed.
+struct Session<'a> {
+    client: Client,
+    service: &'a ServiceArgs,
 }
 
-async fn done(
-    client: &mut Client,
-    service: &ServiceArgs,
-    method: Method,
-    params: &impl Serialize,
-    what: &str,
-    name: &str,
-) -> anyhow::Result<Exit> {
-    let answered: OkResult = client.call(method, params).await?;
-    service.print_done(&answered, &format!("{what} {name}"))
+impl Session<'_> {
+    async fn create(&mut self, name: &str, fields: &FieldArgs) -> anyhow::Result<Exit> {
+        let fields = fields.change(QueueFields {
+            name: name.to_owned(),
+            ..QueueFields::default()
+        });
+        let _: OkResult = self.client.call(Method::QueueCreate, &fields).await?;
+        let queues: Vec<QueueDto> = self.client.ask(Method::QueueList).await?;
+        let made = queues.into_iter().rfind(|queue| queue.name == fields.name);
+        let sentence = format!("created queue {}", fields.name);
+        self.service.print_done(&made, &sentence)
+    }
+
+    async fn move_tasks(&mut self, ids: &[String], to: &str) -> anyhow::Result<Exit> {
+        let queue = find::queue(&mut self.client, to).await?;
+        let ids = find::tasks(&mut self.client, ids).await?;
+        for task_id in &ids {
+            let (task_id, queue_id) = (task_id.clone(), queue.queue_id.clone());
+            let params = MoveTaskParams { task_id, queue_id };
+            let _: OkResult = self.client.call(Method::QueueMoveTask, &params).await?;
+        }
+        let sentence = format!("moved {} to {}", counted(ids.len(), "task"), queue.name);
+        let moved = json!({ "taskIds": ids, "queueId": queue.queue_id });
+        self.service.print_done(&moved, &sentence)
+    }
+
+    async fn act(&mut self, method: Method, one: &OneArgs, what: &str) -> anyhow::Result<Exit> {
+        let QueueDto { queue_id, name, .. } = find::queue(&mut self.client, &one.queue).await?;
+        self.done(method, &QueueIdParams { queue_id }, what, &name).await
+    }
+
+    async fn done(&mut self, method: Method, params: &impl Serialize, what: &str, name: &str) -> anyhow::Result<Exit> {
+        let answered: OkResult = self.client.call(method, params).await?;
+        self.service.print_done(&answered, &format!("{what} {name}"))
+    }
 }
 
 fn update(queue: QueueDto, name: Option<String>, fields: &FieldArgs) -> UpdateQueueParams {
@@ -353,7 +333,7 @@ mod tests {
             speed_limit_kbps: 7,
             ..QueueDto::default()
         };
-        let params = update(queue, None, &fields);
+        let params = update(queue, None, &fields).fields;
         assert_eq!((params.name.as_str(), params.speed_limit_kbps), ("Default", 7));
         assert_eq!((params.upload_limit_kbps, params.max_concurrent), (1, 3));
     }

@@ -14,7 +14,8 @@ pub(super) struct PickArgs {
     ///
     /// "svc plugin preview URL" shows the files with their numbers. A pattern is compared with the name of a file and with
     /// its path in the list; * stands for any characters, ? for one.
-    #[arg(long, value_name = "FILES", value_delimiter = ',', help_heading = "Files", conflicts_with_all = ["input_file", "wait"])]
+    #[arg(long, value_name = "FILES", value_delimiter = ',', help_heading = "Files",
+        conflicts_with_all = ["input_file", "wait"])]
     pub(super) pick: Vec<String>,
     /// Variant of the picked files, such as a quality, by its name or id
     #[arg(long, value_name = "NAME", requires = "pick", help_heading = "Files")]
@@ -35,7 +36,7 @@ pub(super) fn preview(request: &CreateTaskRequest) -> ResolvePreviewRequest {
 /// The group of the picked files. Fails for options of `request` that a group does not have.
 pub(super) fn group(
     args: &PickArgs,
-    request: CreateTaskRequest,
+    request: &CreateTaskRequest,
     found: ResolvePreviewResponse,
 ) -> Result<CreateGroupRequest, UsageError> {
     let refuse = |problem: String| UsageError::new("--pick", problem);
@@ -76,7 +77,7 @@ pub(super) fn group(
         start_paused,
         ..CreateTaskRequest::default()
     };
-    if request != supported {
+    if *request != supported {
         return Err(refuse(
             "besides --variant only --dir, --queue, --segments, --proxy, --insecure, --paused, --header, --cookie, --referer \
              and --user-agent go with it"
@@ -195,6 +196,7 @@ fn member(item: &PreviewItemDto, wanted: Option<&str>) -> Result<GroupItemDto, U
         file_name: item.name.clone(),
         rel_path: item.path.clone(),
         size: variant.map_or(item.size, |variant| variant.size),
+        checksum: variant.map_or(&item.checksum, |variant| &variant.checksum).clone(),
     })
 }
 
@@ -263,6 +265,7 @@ mod tests {
             id: id.into(),
             label: label.into(),
             size: 7,
+            ..PreviewVariantDto::default()
         };
         let mut film = item("", "film");
         film.variants = vec![variant("v1", "1080p"), variant("v2", "720p")];
@@ -297,10 +300,10 @@ mod tests {
             items: vec![item("", "a.iso")],
             ..ResolvePreviewResponse::default()
         };
-        let made = group(&args, request(0), found()).unwrap();
+        let made = group(&args, &request(0), found()).unwrap();
         assert_eq!((made.group_name.as_str(), made.items.len()), ("Share", 1));
-        assert!(group(&args, request(1), found()).is_err());
-        let none = group(&args, request(0), ResolvePreviewResponse::default()).unwrap_err();
+        assert!(group(&args, &request(1), found()).is_err());
+        let none = group(&args, &request(0), ResolvePreviewResponse::default()).unwrap_err();
         assert!(none.to_string().contains("no list"), "{none}");
     }
 }

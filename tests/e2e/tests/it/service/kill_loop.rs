@@ -71,7 +71,19 @@ fn nothing_acknowledged_is_lost_when_the_disk_loses_power_under_load() {
     keeps_what_was_acknowledged(&home, Some(&mut disk), setting::cuts());
 }
 
+impl Victim {
+    fn choose(random: &mut Random, loses_power: bool) -> Self {
+        match random.next() % 4 {
+            _ if loses_power => Self::Both,
+            0 => Self::Agent,
+            1 => Self::Both,
+            _ => Self::Daemon,
+        }
+    }
+}
+
 /// With a disk, which `home` is on, it loses power just before both processes are killed.
+#[expect(clippy::print_stdout, reason = "says how often both sides of each change occurred")]
 fn keeps_what_was_acknowledged(home: &Home, mut disk: Option<&mut PowerDisk>, kills: u64) {
     let origin = origin();
     let mut random = Random::new(0x5eed);
@@ -84,12 +96,7 @@ fn keeps_what_was_acknowledged(home: &Home, mut disk: Option<&mut PowerDisk>, ki
     let mut kill = 0;
     while kill < kills || (!missing(&workers, &facts).is_empty() && kill < AT_MOST * kills) {
         kill += 1;
-        let victim = match random.next() % 4 {
-            _ if disk.is_some() => Victim::Both,
-            0 => Victim::Agent,
-            1 => Victim::Both,
-            _ => Victim::Daemon,
-        };
+        let victim = Victim::choose(&mut random, disk.is_some());
         let before = home.daemon().expect("a daemon runs");
         let (stop, doubts) = (AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
         std::thread::scope(|scope| {
