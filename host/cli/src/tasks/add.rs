@@ -175,7 +175,7 @@ async fn add_picked(args: &AddArgs, client: &mut Client, requests: Vec<CreateTas
     let found = client
         .call(Method::GroupResolvePreview, &pick::preview(&request))
         .await?;
-    let group = pick::group(&args.pick, request, found)?;
+    let group = pick::group(&args.pick, &request, found)?;
     let made: CreateGroupResponse = client.call(Method::GroupCreate, &group).await?;
     let sentence = format!(
         "added {} as group {}",

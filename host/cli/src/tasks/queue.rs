@@ -75,22 +75,7 @@ enum QueueCommand {
     /// Stop a queue: none of its tasks starts, and running ones wait
     Stop(OneArgs),
     /// Set when a queue starts and stops by itself, or switch its schedule off
-    Schedule {
-        /// Name or id of the queue
-        queue: String,
-        /// When it starts, HH:MM in the time zone of the service; an empty time is never
-        #[arg(long, value_name = "HH:MM")]
-        start: Option<String>,
-        /// When it stops
-        #[arg(long, value_name = "HH:MM")]
-        stop: Option<String>,
-        /// Days of the week, such as mon-fri or sat,sun; "daily" is all of them
-        #[arg(long, value_name = "DAYS", value_parser = days::parse)]
-        days: Option<u8>,
-        /// Keep the times, and ignore them
-        #[arg(long, conflicts_with_all = ["start", "stop", "days"])]
-        off: bool,
-    },
+    Schedule(ScheduleArgs),
     /// Set the order of a queue's tasks; tasks that are not named follow in their present order
     #[command(visible_alias = "reorder")]
     Order {
@@ -115,6 +100,24 @@ enum QueueCommand {
         #[arg(long, value_name = "QUEUE")]
         to: String,
     },
+}
+
+#[derive(Debug, clap::Args)]
+struct ScheduleArgs {
+    /// Name or id of the queue
+    queue: String,
+    /// When it starts, HH:MM in the time zone of the service; an empty time is never
+    #[arg(long, value_name = "HH:MM")]
+    start: Option<String>,
+    /// When it stops
+    #[arg(long, value_name = "HH:MM")]
+    stop: Option<String>,
+    /// Days of the week, such as mon-fri or sat,sun; "daily" is all of them
+    #[arg(long, value_name = "DAYS", value_parser = days::parse)]
+    days: Option<u8>,
+    /// Keep the times, and ignore them
+    #[arg(long, conflicts_with_all = ["start", "stop", "days"])]
+    off: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -194,31 +197,7 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
         QueueCommand::Delete(one) => act(&mut client, service, Method::QueueDelete, one, "deleted queue").await,
         QueueCommand::Start(one) => act(&mut client, service, Method::QueueStart, one, "started queue").await,
         QueueCommand::Stop(one) => act(&mut client, service, Method::QueueStop, one, "stopped queue").await,
-        QueueCommand::Schedule {
-            queue,
-            start,
-            stop,
-            days,
-            off,
-        } => {
-            let queue = find::queue(&mut client, queue).await?;
-            let params = ScheduleParams {
-                queue_id: queue.queue_id,
-                enabled: !off,
-                start_time: start.clone().unwrap_or(queue.schedule_start),
-                stop_time: stop.clone().unwrap_or(queue.schedule_stop),
-                days: days.unwrap_or(queue.schedule_days),
-            };
-            if !off && params.start_time.is_empty() && params.stop_time.is_empty() {
-                return Err(UsageError::new("--start", "give --start, --stop or both: no time is set yet").into());
-            }
-            let what = if *off {
-                "switched off the schedule of queue"
-            } else {
-                "scheduled queue"
-            };
-            done(&mut client, service, Method::QueueSchedule, &params, what, &queue.name).await
-        }
+        QueueCommand::Schedule(args) => schedule(&mut client, service, args).await,
         QueueCommand::Order { queue, ids } => {
             let queue = find::queue(&mut client, queue).await?;
             let task_ids = find::tasks(&mut client, ids).await?;
@@ -249,19 +228,41 @@ pub(crate) async fn run(args: &QueueArgs, environment: &Environment) -> anyhow::
             )
             .await
         }
-        QueueCommand::Move { ids, to } => {
-            let queue = find::queue(&mut client, to).await?;
-            let ids = find::tasks(&mut client, ids).await?;
-            for task_id in &ids {
-                let (task_id, queue_id) = (task_id.clone(), queue.queue_id.clone());
-                let _: OkResult = client
-                    .call(Method::QueueMoveTask, &MoveTaskParams { task_id, queue_id })
-                    .await?;
-            }
-            let sentence = format!("moved {} to {}", counted(ids.len(), "task"), queue.name);
-            service.print_done(&json!({ "taskIds": ids, "queueId": queue.queue_id }), &sentence)
-        }
+        QueueCommand::Move { ids, to } => move_tasks(&mut client, service, ids, to).await,
     }
+}
+
+async fn schedule(client: &mut Client, service: &ServiceArgs, args: &ScheduleArgs) -> anyhow::Result<Exit> {
+    let queue = find::queue(client, &args.queue).await?;
+    let params = ScheduleParams {
+        queue_id: queue.queue_id,
+        enabled: !args.off,
+        start_time: args.start.clone().unwrap_or(queue.schedule_start),
+        stop_time: args.stop.clone().unwrap_or(queue.schedule_stop),
+        days: args.days.unwrap_or(queue.schedule_days),
+    };
+    if params.enabled && params.start_time.is_empty() && params.stop_time.is_empty() {
+        return Err(UsageError::new("--start", "give --start, --stop or both: no time is set yet").into());
+    }
+    let what = if args.off {
+        "switched off the schedule of queue"
+    } else {
+        "scheduled queue"
+    };
+    done(client, service, Method::QueueSchedule, &params, what, &queue.name).await
+}
+
+async fn move_tasks(client: &mut Client, service: &ServiceArgs, ids: &[String], to: &str) -> anyhow::Result<Exit> {
+    let queue = find::queue(client, to).await?;
+    let ids = find::tasks(client, ids).await?;
+    for task_id in &ids {
+        let (task_id, queue_id) = (task_id.clone(), queue.queue_id.clone());
+        let params = MoveTaskParams { task_id, queue_id };
+        let _: OkResult = client.call(Method::QueueMoveTask, &params).await?;
+    }
+    let sentence = format!("moved {} to {}", counted(ids.len(), "task"), queue.name);
+    let record = json!({ "taskIds": ids, "queueId": queue.queue_id });
+    service.print_done(&record, &sentence)
 }
 
 async fn act(

@@ -36,7 +36,7 @@ pub(super) fn preview(request: &CreateTaskRequest) -> ResolvePreviewRequest {
 /// The group of the picked files. Fails for options of `request` that a group does not have.
 pub(super) fn group(
     args: &PickArgs,
-    request: CreateTaskRequest,
+    request: &CreateTaskRequest,
     found: ResolvePreviewResponse,
 ) -> Result<CreateGroupRequest, UsageError> {
     let refuse = |problem: String| UsageError::new("--pick", problem);
@@ -77,7 +77,7 @@ pub(super) fn group(
         start_paused,
         ..CreateTaskRequest::default()
     };
-    if request != supported {
+    if *request != supported {
         return Err(refuse(
             "besides --variant only --dir, --queue, --segments, --proxy, --insecure, --paused, --header, --cookie, --referer \
              and --user-agent go with it"
@@ -298,10 +298,10 @@ mod tests {
             items: vec![item("", "a.iso")],
             ..ResolvePreviewResponse::default()
         };
-        let made = group(&args, request(0), found()).unwrap();
+        let made = group(&args, &request(0), found()).unwrap();
         assert_eq!((made.group_name.as_str(), made.items.len()), ("Share", 1));
-        assert!(group(&args, request(1), found()).is_err());
-        let none = group(&args, request(0), ResolvePreviewResponse::default()).unwrap_err();
+        assert!(group(&args, &request(1), found()).is_err());
+        let none = group(&args, &request(0), ResolvePreviewResponse::default()).unwrap_err();
         assert!(none.to_string().contains("no list"), "{none}");
     }
 }
