@@ -1,14 +1,17 @@
 //! `svc config`: stored settings of the client commands, and, below `server`, the settings of the service.
 
 mod server;
+mod value;
 
-use std::{collections::BTreeMap, fmt::Display, io::Read as _, path::PathBuf};
+use std::{collections::BTreeMap, io::Read as _, path::PathBuf};
 
 use command::{Exit, UsageError, environment::Environment};
 use serde_json::json;
 
+pub use self::value::parse_pair;
+use self::value::{assignments, unknown};
 use crate::service::{
-    RemoteError, ServiceArgs,
+    ServiceArgs,
     file::{ClientFile, Key},
 };
 
@@ -62,13 +65,6 @@ enum ConfigCommand {
     Server(server::ServerCommand),
 }
 
-/// Parses `name=value`; the name must not be empty.
-pub fn parse_pair(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
-    let (key, value) = pair.ok_or("write KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
-}
-
 pub(crate) async fn run(args: &ConfigArgs, environment: &Environment) -> anyhow::Result<Exit> {
     match &args.command {
         ConfigCommand::Get { key } => get(args, *key),
@@ -103,11 +99,6 @@ fn get(args: &ConfigArgs, key: Key) -> anyhow::Result<Exit> {
     args.service.print_done(&value, &value)
 }
 
-fn unknown(what: &'static str, name: &str) -> RemoteError {
-    let names = vec![name.to_owned()];
-    RemoteError::Unknown { what, names }
-}
-
 fn change(
     args: &ConfigArgs,
     change: impl FnOnce(&mut ClientFile) -> Result<(), UsageError>,
@@ -125,8 +116,4 @@ pub fn read_value() -> anyhow::Result<String> {
     let mut value = String::new();
     std::io::stdin().take(MAX_VALUE_BYTES).read_to_string(&mut value)?;
     Ok(value.trim().to_owned())
-}
-
-fn assignments<K: Display>(values: &BTreeMap<K, String>) -> Vec<String> {
-    values.iter().map(|(key, value)| format!("{key} = {value}")).collect()
 }

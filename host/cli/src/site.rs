@@ -5,11 +5,7 @@ use std::path::PathBuf;
 use command::{Exit, environment::Environment};
 use protocol::{Method, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams};
 
-use crate::{
-    secret,
-    service::{RemoteError, ServiceArgs},
-    table,
-};
+use crate::{secret, service::ServiceArgs, table};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   svc site                                         sites with a stored login, without passwords
@@ -78,15 +74,9 @@ pub(crate) async fn run(args: &SiteArgs, environment: &Environment) -> anyhow::R
         }
         SiteCommand::Remove { site } => {
             let mut client = service.connect(environment).await?;
-            let before: Vec<SiteAuthEntryDto> = client.ask(Method::SiteAuthList).await?;
             let params = SiteParams { site: site.clone() };
             let left: Vec<SiteAuthEntryDto> = client.call(Method::SiteAuthDelete, &params).await?;
-            let gone = before.into_iter().find(|entry| !left.contains(entry));
-            let gone = gone.ok_or_else(|| RemoteError::Unknown {
-                what: "site",
-                names: vec![site.clone()],
-            })?;
-            service.print_done(&gone, &format!("removed the login of {} at {}", gone.user, gone.site))
+            service.print_done(&left, &format!("removed the login of {site}"))
         }
         SiteCommand::Clear => {
             let mut client = service.connect(environment).await?;

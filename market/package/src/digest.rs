@@ -42,4 +42,4 @@ impl fmt::Debug for Digest {
     }
 }
 
-crate::text_in_json!(Digest);
+crate::text::text_in_json!(Digest);

@@ -124,7 +124,7 @@ impl fmt::Display for HostPattern {
     }
 }
 
-crate::text_in_json!(HostPattern);
+crate::text::text_in_json!(HostPattern);
 
 #[cfg(test)]
 mod tests {

@@ -43,7 +43,7 @@ impl fmt::Display for Identity {
     }
 }
 
-crate::text_in_json!(Identity);
+crate::text::text_in_json!(Identity);
 
 #[cfg(test)]
 mod tests {

@@ -12,7 +12,7 @@ pub struct InvalidPackage {
     pub reason: String,
 }
 
-crate::named_values! {
+crate::text::named_values! {
     /// A check of an archive or of the files in it.
     pub enum Check {
         /// The size of the archive.

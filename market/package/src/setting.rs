@@ -4,7 +4,7 @@ use regex::Regex;
 use serde::Deserialize;
 use transfer::ByteCount;
 
-use crate::named_values;
+use crate::text::named_values;
 
 /// The longest value in bytes. A long list in a text area fits.
 const MAX_VALUE_BYTES: usize = 16 * 1024;

@@ -78,3 +78,5 @@ macro_rules! named_values {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected one of: {}", .0.join(", "))]
 pub struct UnknownName(pub &'static [&'static str]);
+
+pub(crate) use {named_values, text_in_json};

@@ -268,7 +268,7 @@ fn suffixes(host: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(host), |name| name.split_once('.').map(|(_, rest)| rest))
 }
 
-crate::text_in_json!(UrlPattern);
+crate::text::text_in_json!(UrlPattern);
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use protocol::{
 use serde_json::json;
 
 use self::switch::Switch;
-use super::{assignments, parse_pair, unknown};
+use super::value::{assignments, parse_pair, unknown};
 use crate::{
     service::{Client, RemoteError, ServiceArgs},
     table,

@@ -103,7 +103,6 @@ impl RemoteError {
             } => Some("\"svc market list\" shows what there is; \"svc market sources\" where it comes from"),
             Self::Unknown { what: "queue", .. } => Some("\"svc queue list\" shows the queues"),
             Self::Unknown { what: "group", .. } => Some("\"svc group list\" shows the groups"),
-            Self::Unknown { what: "site", .. } => Some("\"svc site list\" shows the sites"),
             Self::Unknown { what: "setting", .. } => Some("\"svc config server list\" shows the settings"),
             Self::Refused { .. } | Self::Closed { .. } | Self::Call(_) | Self::Unknown { .. } => None,
         }

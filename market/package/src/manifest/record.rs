@@ -7,8 +7,9 @@ use transfer::ByteCount;
 
 use super::{InvalidManifest, Language};
 use crate::{
-    Choice, HostPattern, Identity, InvalidHostPattern, UrlPattern, Widget, named_values, setting::ValueType,
-    text_in_json,
+    Choice, HostPattern, Identity, InvalidHostPattern, UrlPattern, Widget,
+    setting::ValueType,
+    text::{named_values, text_in_json},
 };
 
 /// A larger file is not read: the largest honest one has a few hundred settings.

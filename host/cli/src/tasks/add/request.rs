@@ -82,7 +82,7 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         http_user,
         http_password,
         speed_limit_bytes,
-        file_exists_behavior: on_conflict.map_or("", conflict_word).to_owned(),
+        file_exists_behavior: conflict_name(on_conflict).to_owned(),
         max_connections,
         min_split_bytes,
         use_server_time,
@@ -92,11 +92,12 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
     })
 }
 
-fn conflict_word(behaviour: OnConflict) -> &'static str {
-    match behaviour {
-        OnConflict::Rename => "rename",
-        OnConflict::Overwrite => "overwrite",
-        OnConflict::Skip => "skip",
+fn conflict_name(rule: Option<OnConflict>) -> &'static str {
+    match rule {
+        None => "",
+        Some(OnConflict::Rename) => "rename",
+        Some(OnConflict::Overwrite) => "overwrite",
+        Some(OnConflict::Skip) => "skip",
     }
 }
 

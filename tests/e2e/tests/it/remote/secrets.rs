@@ -29,9 +29,13 @@ fn a_login_is_stored_for_a_site_and_its_password_is_shown_nowhere() {
     assert_ended(
         &desk.run(&["site", "remove", "https://a.test"]),
         0,
-        "removed the login of me",
+        "removed the login of https://a.test",
     );
-    assert_ended(&desk.run(&["site", "remove", "https://a.test"]), 3, "svc site list");
+    assert_ended(
+        &desk.run(&["site", "remove", "https://a.test"]),
+        3,
+        "no credentials for https://a.test",
+    );
     assert_ended(&desk.run(&["site", "clear"]), 0, "removed all");
     assert_eq!(desk.json(&["site"]), serde_json::json!([]));
     let empty = desk
