@@ -125,8 +125,10 @@ def main(directory, downloads):
     assert max(first, second) < FIRST_ANSWER, (first, second)
     print(f"aria2c {version[1]}: first answers after {first * 1000:.0f} and {second * 1000:.0f} ms")
 
-    # The same calls to it and to aria2c itself.
-    child, port, _ = start(downloads, f"--rpc-secret={secret}", f"--save-session={session}")
+    # The same calls to it and to aria2c itself, which has an empty directory, too.
+    calls = downloads / "calls"
+    calls.mkdir()
+    child, port, _ = start(calls, f"--rpc-secret={secret}", f"--save-session={session}")
     try:
         os.environ["PATH"] = os.environ["PATH"].removeprefix(directory + os.pathsep)
         aria2_reference.main(f"127.0.0.1:{port}")

@@ -45,10 +45,11 @@ impl FileWork {
             return Vec::new();
         }
         let working = tokio::task::spawn_blocking(move || {
-            let deleted = self.deletions.into_iter().map(|(serial, paths)| {
-                file::remove(&paths);
-                Input::FilesDeleted(serial)
-            });
+            file::remove(self.deletions.iter().flat_map(|(_, paths)| paths));
+            let deleted = self
+                .deletions
+                .into_iter()
+                .map(|(serial, _)| Input::FilesDeleted(serial));
             let renamed = self
                 .renames
                 .into_iter()

@@ -2,6 +2,7 @@
 //! the rest.
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -36,13 +37,20 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Deletes files; missing ones are ignored. A directory of that name is not ours and stays.
-pub(crate) fn remove(paths: &[PathBuf]) {
+/// Deletes files; missing ones are ignored. A directory of that name is not ours and stays. When this returns, the names
+/// are gone from the disk, too: once a task's row is deleted, nothing would delete a file that a power cut brings back.
+pub(crate) fn remove<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) {
+    let mut changed = BTreeSet::new();
     for path in paths {
         match fs::remove_file(path) {
-            Ok(()) => {}
+            Ok(()) => changed.extend(path.parent()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => tracing::warn!(path = %path.display(), %error, "cannot remove a deleted task's file"),
+        }
+    }
+    for directory in changed {
+        if let Err(error) = sync_directory(directory) {
+            tracing::warn!(path = %directory.display(), %error, "cannot sync the directory of deleted files");
         }
     }
 }

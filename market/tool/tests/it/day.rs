@@ -132,7 +132,8 @@ async fn what_users_would_not_accept_is_not_added() {
     place.author("sign TMP/one@acme-1.1.0.zip --key KEYS/thief.key");
     assert_eq!(
         add("one@acme-1.1.0.zip").await,
-        "one@acme belongs to another author, who hands it over (--handover), or the root vouches for this one"
+        "one@acme is signed with another key than before: the author hands it over with svc plugin handover (--handover), or, \
+         if the old key is lost, svc market vouch sets the new one"
     );
     // A key that may not speak for the index: nothing of what it signs becomes visible.
     place.package("three@acme", "1.0.0", "author");

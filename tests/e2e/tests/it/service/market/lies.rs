@@ -205,6 +205,6 @@ fn a_source_that_leads_elsewhere_on_this_machine_is_not_followed() {
     let refused = try_adopt(&service, &shop.link_at(&origin.url("/")));
     assert_eq!(refused.status, 400, "{}", refused.body);
     let told = refused.body["message"].as_str().unwrap();
-    assert!(told.contains("http://127.0.0.1 is not asked"), "{told}");
+    assert!(told.contains("http://127.0.0.1 is not allowed"), "{told}");
     assert!(source(&service, "lies").is_null());
 }
