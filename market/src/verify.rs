@@ -119,7 +119,7 @@ pub enum VerifyError {
     #[error("the {0} file is invalid: {1}")]
     Invalid(Document, String),
     /// Fewer of the role's keys signed the document than its threshold.
-    #[error("the {document} file has {valid} valid signatures; {threshold} are needed")]
+    #[error("the {document} file has {valid} of {threshold} valid signatures")]
     Signatures {
         /// The document.
         document: Document,

@@ -147,7 +147,9 @@ async fn what_users_would_not_accept_is_not_added() {
         .await
         .unwrap_err();
     assert!(
-        refused.to_string().contains("the index file has 0 of 1 signatures"),
+        refused
+            .to_string()
+            .contains("the index file has 0 of 1 valid signatures"),
         "{refused}"
     );
     assert_eq!(fs::read(place.source().join("timestamp.minisig")).unwrap(), seen);
