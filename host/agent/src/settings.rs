@@ -1,5 +1,5 @@
 //! Configuration at start ([`config`]), settings that the user changes at run time ([`switches`]), and their storage
-//! ([`file`]).
+//! ([`mod@file`]).
 
 pub(crate) mod config;
 pub(crate) mod file;
