@@ -27,13 +27,14 @@ PROGRAM_LINE = "Executable: "
 SERVICE_ROWS = (
     "memory, empty (agent + daemon)",
     "memory, 10,000 waiting tasks (agent + daemon)",
-    "creates, one at a time",
-    "creates, 8 connections",
-    "creates, 1,000 a call",
-    "reads of one task, one connection",
-    "reads of one task, 8 connections",
-    "reads of a page of 100, one connection",
-    "reads of a page of 100, 8 connections",
+    "creates, one at a time, empty hosts (addUri of both)",
+    "creates, one at a time, durable in both (addUri and saveSession of both)",
+    "creates, 8 connections (addUri of both)",
+    "creates, 1000 a call (addUri of both in a batch)",
+    "reads of one task, one connection (tellStatus of both)",
+    "reads of one task, 8 connections (tellStatus of both)",
+    "reads of a page of 100, 8 connections (tellWaiting of both)",
+    "the smallest read, 8 connections (getVersion of both)",
     "processor while idle, 10,000 tasks",
 )
 
