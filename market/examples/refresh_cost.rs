@@ -1,6 +1,6 @@
 //! What a refresh costs: `cargo run --release --example refresh_cost -p market`. One process makes a source of 10,000
 //! versions, another one is its client, so that the figures of memory are the client's alone. With the name of a
-//! folder, the source is left there, once as it was and once with news, and its key is told.
+//! folder, the source stays there, before and after its new versions, and its key is printed.
 
 use std::{
     collections::BTreeMap,

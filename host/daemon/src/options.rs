@@ -133,7 +133,6 @@ fn media_type(text: &str) -> Option<String> {
 }
 
 /// The request that would create this task again. It holds the task's secrets.
-#[expect(clippy::too_many_lines, reason = "one line for each option of the two records")]
 pub fn request(task: &Task) -> CreateTaskRequest {
     let TaskSpec {
         urls,
@@ -200,13 +199,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         http_user,
         http_password,
         speed_limit_bytes,
-        file_exists_behavior: match on_conflict {
-            None => "",
-            Some(OnConflict::Rename) => "rename",
-            Some(OnConflict::Overwrite) => "overwrite",
-            Some(OnConflict::Skip) => "skip",
-        }
-        .to_owned(),
+        file_exists_behavior: on_conflict.map_or("", OnConflict::name).to_owned(),
         max_connections,
         min_split_bytes,
         max_tries: retry.map(|retry| retry.attempts.unwrap_or(0)),
@@ -364,16 +357,12 @@ fn proxy(text: &str) -> Result<ProxyChoice, RpcError> {
 }
 
 fn on_conflict(text: &str) -> Result<Option<OnConflict>, RpcError> {
-    match text {
-        "" => Ok(None),
-        "rename" => Ok(Some(OnConflict::Rename)),
-        "overwrite" => Ok(Some(OnConflict::Overwrite)),
-        "skip" => Ok(Some(OnConflict::Skip)),
-        _ => Err(invalid(
-            "fileExistsBehavior",
-            "fileExistsBehavior must be rename, overwrite or skip",
-        )),
+    if text.is_empty() {
+        return Ok(None);
     }
+    let rule = OnConflict::of_name(text);
+    let unknown = "fileExistsBehavior must be rename, overwrite or skip";
+    rule.map(Some).ok_or_else(|| invalid("fileExistsBehavior", unknown))
 }
 
 fn unsupported(field: &str, message: &str) -> RpcError {

@@ -198,7 +198,7 @@ impl Settings {
             "auto_resume_on_start" => self.auto_resume_on_start.to_string(),
             "use_server_time" => self.use_server_time.to_string(),
             "dedup_same_url" => self.dedup_same_url.to_string(),
-            "file_exists_behavior" => name_of(ON_CONFLICT, self.file_exists_behavior),
+            "file_exists_behavior" => name_of(OnConflict::NAMES, self.file_exists_behavior),
             "file_missing_action" => name_of(MISSING, self.file_missing_action),
             "global_user_agent" => self.global_user_agent.clone(),
             "default_queue_id" => self.default_queue_id.to_string(),
@@ -241,7 +241,7 @@ impl Settings {
             "use_server_time" => self.use_server_time = boolean(key, value)?,
             "dedup_same_url" => self.dedup_same_url = boolean(key, value)?,
             "file_exists_behavior" => {
-                self.file_exists_behavior = one_of(key, value, ON_CONFLICT, "rename, overwrite or skip")?;
+                self.file_exists_behavior = one_of(key, value, OnConflict::NAMES, "rename, overwrite or skip")?;
             }
             "file_missing_action" => self.file_missing_action = one_of(key, value, MISSING, "keep or delete")?,
             "global_user_agent" => self.global_user_agent = header_text(key, value)?,
@@ -335,11 +335,6 @@ const MAX_RATE: u64 = 1 << 50;
 
 const ABSOLUTE: &str = "an absolute directory, or empty";
 
-const ON_CONFLICT: &[(&str, OnConflict)] = &[
-    ("rename", OnConflict::Rename),
-    ("overwrite", OnConflict::Overwrite),
-    ("skip", OnConflict::Skip),
-];
 const MISSING: &[(&str, FileMissingAction)] =
     &[("keep", FileMissingAction::Keep), ("delete", FileMissingAction::Delete)];
 const MODES: &[(&str, ProxyMode)] = &[

@@ -32,6 +32,27 @@ pub enum OnConflict {
     Skip,
 }
 
+impl OnConflict {
+    /// Every rule with the name that requests and settings have for it.
+    pub const NAMES: &'static [(&'static str, Self)] = &[
+        ("rename", Self::Rename),
+        ("overwrite", Self::Overwrite),
+        ("skip", Self::Skip),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let found = Self::NAMES.iter().find(|(_, rule)| *rule == self);
+        found.map_or("", |(name, _)| name)
+    }
+
+    /// The rule of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let found = Self::NAMES.iter().find(|(known, _)| *known == name);
+        found.map(|(_, rule)| *rule)
+    }
+}
+
 /// The result of recording an event of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {

@@ -1,6 +1,6 @@
 //! `svc add --pick`: chooses files of a plugin's list, by number, range or pattern. Pure.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, mem::take};
 
 use command::UsageError;
 use protocol::{
@@ -49,56 +49,31 @@ pub(super) fn group(
     let items = picked(&args.pick, &found.items)?;
     let items = items.into_iter().map(|item| member(item, args.variant.as_deref()));
     let items = items.collect::<Result<Vec<_>, _>>()?;
-    let CreateTaskRequest {
-        url,
-        save_dir,
-        queue_id,
-        segments,
-        cookies,
-        referrer,
-        user_agent,
-        proxy_url,
-        headers,
-        ignore_tls_errors,
-        start_paused,
-        ..
-    } = request.clone();
-    let supported = CreateTaskRequest {
-        url: url.clone(),
-        save_dir: save_dir.clone(),
-        queue_id: queue_id.clone(),
-        segments,
-        cookies: cookies.clone(),
-        referrer: referrer.clone(),
-        user_agent: user_agent.clone(),
-        proxy_url: proxy_url.clone(),
-        headers: headers.clone(),
-        ignore_tls_errors,
-        start_paused,
-        ..CreateTaskRequest::default()
+    // What a group does not take is left, and refused.
+    let mut rest = request.clone();
+    let group = CreateGroupRequest {
+        source_url: take(&mut rest.url),
+        group_name: found.name,
+        save_dir: take(&mut rest.save_dir),
+        queue_id: take(&mut rest.queue_id),
+        segments: take(&mut rest.segments),
+        cookies: take(&mut rest.cookies),
+        referrer: take(&mut rest.referrer),
+        user_agent: take(&mut rest.user_agent),
+        proxy_url: take(&mut rest.proxy_url),
+        extra_headers: take(&mut rest.headers).unwrap_or_default(),
+        ignore_tls_errors: take(&mut rest.ignore_tls_errors),
+        start_paused: take(&mut rest.start_paused),
+        items,
     };
-    if *request != supported {
+    if rest != CreateTaskRequest::default() {
         return Err(refuse(
             "besides --variant only --dir, --queue, --segments, --proxy, --insecure, --paused, --header, --cookie, --referer \
              and --user-agent go with it"
                 .to_owned(),
         ));
     }
-    Ok(CreateGroupRequest {
-        source_url: url,
-        group_name: found.name,
-        save_dir,
-        queue_id,
-        segments,
-        cookies,
-        referrer,
-        user_agent,
-        proxy_url,
-        extra_headers: headers.unwrap_or_default(),
-        ignore_tls_errors,
-        start_paused,
-        items,
-    })
+    Ok(group)
 }
 
 /// The items in the order of the list. Every number and pattern must choose something.

@@ -82,7 +82,7 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         http_user,
         http_password,
         speed_limit_bytes,
-        file_exists_behavior: conflict_name(on_conflict).to_owned(),
+        file_exists_behavior: on_conflict.map_or("", OnConflict::name).to_owned(),
         max_connections,
         min_split_bytes,
         use_server_time,
@@ -90,15 +90,6 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         retry_wait_secs: retry.map(|policy| u32::try_from(policy.base.as_secs()).unwrap_or(u32::MAX)),
         ..CreateTaskRequest::default()
     })
-}
-
-fn conflict_name(rule: Option<OnConflict>) -> &'static str {
-    match rule {
-        None => "",
-        Some(OnConflict::Rename) => "rename",
-        Some(OnConflict::Overwrite) => "overwrite",
-        Some(OnConflict::Skip) => "skip",
-    }
 }
 
 fn wire_body(body: transfer::RequestBody) -> RequestBody {
