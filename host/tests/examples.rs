@@ -1,4 +1,5 @@
-//! The examples in `examples/` do what they say. Cargo builds them with these tests.
+//! The examples in `examples/` do what they say. `cargo test -p host` builds them with these tests; `tests/run` builds these
+//! two before it starts.
 
 use std::{
     path::{Path, PathBuf},

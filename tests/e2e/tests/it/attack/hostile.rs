@@ -130,6 +130,9 @@ pub(super) fn close_reason(stream: &mut TcpStream) -> io::Result<(u16, String)> 
 }
 
 /// What a process has in memory: now, and at most since it was started, in MiB.
+///
+/// Growth is the difference between two peaks: a service that has started gives pages of its code back, and the next
+/// request reads some of them again.
 pub(super) fn memory(pid: i32) -> (u64, u64) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process is there");
     let field = |name: &str| {

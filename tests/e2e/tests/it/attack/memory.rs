@@ -47,7 +47,7 @@ fn a_body_without_the_key_is_held_up_to_64_kib() {
     let home = Home::new();
     let service = home.serve();
     service.wait_until_ready();
-    let (before, _) = memory(service.pid());
+    let (_, before) = memory(service.pid());
     for (path, body) in [
         ("/jsonrpc", zeros(MAX_BODY)),
         (
@@ -106,7 +106,7 @@ fn a_batch_of_millions_is_refused_before_it_is_expanded() {
     let home = Home::new();
     // Without a key, every program of its user is let in.
     let service = Service::start(home.new_desktop());
-    let (before, _) = memory(service.pid());
+    let (_, before) = memory(service.pid());
     for body in [
         zeros(MAX_BODY),
         format!(
@@ -145,7 +145,7 @@ fn a_batch_of_millions_is_refused_before_it_is_expanded() {
 fn the_answers_of_one_message_are_bounded() {
     let home = Home::new();
     let service = Service::start(home.new_desktop());
-    let (before, _) = memory(service.pid());
+    let (_, before) = memory(service.pid());
     let batch = vec![json!({"id": 1, "method": "aria2.getGlobalOption"}); 10_000];
     let answer = call(service.address(), &json!(batch));
     let answers = answer.as_array().unwrap();
@@ -188,7 +188,7 @@ fn a_list_that_is_longer_than_an_answer_is_streamed() {
                 .all(|answer| answer["result"].is_string())
         );
     }
-    let (before, _) = memory(service.pid());
+    let (_, before) = memory(service.pid());
     let ask = json!({"id": "all", "method": "aria2.tellWaiting", "params": [0, TASKS]});
     let (status, text) = exchange(service.address(), "/jsonrpc", &[], &ask.to_string());
     assert_eq!(status, 200);
@@ -228,7 +228,7 @@ fn a_list_that_is_longer_than_an_answer_is_streamed() {
 fn a_takeover_does_not_repeat_cookies_without_bound() {
     let home = Home::new();
     let service = Service::start(home.new_desktop());
-    let (before, _) = memory(service.pid());
+    let (_, before) = memory(service.pid());
     let cookies = "c".repeat(2 * 1024 * 1024);
     let client = [("X-Svc-Client", "tests"), ("Content-Type", "application/json")];
     let lines = |count: usize| "http://127.0.0.1:9/f\n".repeat(count);
@@ -279,7 +279,7 @@ fn what_an_ai_client_sends_does_not_expand() {
     let home = Home::new();
     let service = home.serve();
     service.wait_until_ready();
-    let (before, _) = memory(service.pid());
+    let (_, before) = memory(service.pid());
     let key = format!("Bearer {KEY}");
     let headers = [("Authorization", key.as_str()), ("Content-Type", "application/json")];
     let bomb = format!(

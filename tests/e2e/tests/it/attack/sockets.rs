@@ -185,7 +185,7 @@ fn slow_bodies_without_the_key_end_after_15_s() {
 fn a_body_in_the_smallest_chunks_is_held_in_one_piece() {
     let home = Home::new();
     let service = Service::start(home.new_desktop());
-    let (before, _) = memory(service.pid());
+    let (_, before) = memory(service.pid());
     let body = "1\r\n \r\n".repeat(700 * 1024) + "1\r\n7\r\n0\r\n\r\n";
     let mut stream = connect(service.address());
     let head = format!(
