@@ -5,7 +5,7 @@
 //! offered ([`choice`]), and fetching from untrusted places ([`Origin`]).
 //!
 //! *Never* sees a private key, touches the host's disk or database, parses a package before its signature was checked,
-//! or trusts the place that bytes came from.
+//! or trusts the origin of bytes.
 //!
 //! Start reading at [`verify`] (the checks, in their order), then [`fetch`] (the same order, with bytes from
 //! an origin), then [`choice`].

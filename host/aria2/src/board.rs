@@ -101,7 +101,7 @@ impl Class {
 }
 
 /// The sort key of waiting tasks: rank of the queue, position in the queue, age.
-type Turn = (u32, u32, u64);
+type SortKey = (u32, u32, u64);
 
 /// A task and its position.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ pub(crate) type Admits<'a> = dyn Fn(&dyn Task) -> bool + 'a;
 pub(crate) struct Board {
     tasks: BTreeMap<Gid, Entry>,
     progress: HashMap<Gid, Arc<TaskRuntimeDto>>,
-    waiting: BTreeMap<Turn, Gid>,
+    waiting: BTreeMap<SortKey, Gid>,
     /// By sequence number of becoming active.
     active: BTreeMap<u64, Gid>,
     /// By sequence number of stopping.
@@ -151,7 +151,7 @@ impl Board {
             Change::Deleted { id } => self.delete(&id),
             Change::Progress(progress) => self.progress(progress),
             Change::Queues(queues) => self.rank(queues),
-            Change::Everything(snapshot) => self.renew(snapshot),
+            Change::Everything(snapshot) => self.replace_all(snapshot),
         }
     }
 
@@ -167,8 +167,8 @@ impl Board {
             // It keeps its position.
             Some(entry) if was.map(Class::of) == Some(class) && class != Class::Waiting => entry.task = task,
             _ => {
-                self.take_out(gid);
-                self.enter(gid, age, task);
+                self.remove_entry(gid);
+                self.insert_entry(gid, age, task);
             }
         }
         self.notice(gid, was, Some(status));
@@ -177,13 +177,13 @@ impl Board {
     fn delete(&mut self, id: &str) {
         let Some(gid) = Gid::of_task(id) else { return };
         self.progress.remove(&gid);
-        let Some(Entry { task, .. }) = self.take_out(gid) else {
+        let Some(Entry { task, .. }) = self.remove_entry(gid) else {
             return;
         };
         self.revision += 1;
         let was = task.status();
         if Class::of(was) == Class::Active {
-            self.remember(gid, task);
+            self.keep_removed(gid, task);
         }
         self.notice(gid, Some(was), None);
     }
@@ -194,11 +194,11 @@ impl Board {
         }
     }
 
-    fn enter(&mut self, gid: Gid, age: u64, task: Arc<dyn Task>) {
+    fn insert_entry(&mut self, gid: Gid, age: u64, task: Arc<dyn Task>) {
         let mut number = 0;
         let class = Class::of(task.status());
         if class == Class::Waiting {
-            self.waiting.insert(self.turn(age, &*task), gid);
+            self.waiting.insert(self.sort_key(age, &*task), gid);
         } else {
             self.last_number += 1;
             number = self.last_number;
@@ -211,23 +211,23 @@ impl Board {
         self.tasks.insert(gid, Entry { task, age, number });
     }
 
-    fn take_out(&mut self, gid: Gid) -> Option<Entry> {
+    fn remove_entry(&mut self, gid: Gid) -> Option<Entry> {
         let entry = self.tasks.remove(&gid)?;
         match Class::of(entry.task.status()) {
-            Class::Waiting => drop(self.waiting.remove(&self.turn(entry.age, &*entry.task))),
+            Class::Waiting => drop(self.waiting.remove(&self.sort_key(entry.age, &*entry.task))),
             Class::Active => drop(self.active.remove(&entry.number)),
             Class::Stopped => drop(self.stopped.remove(&entry.number)),
         }
         Some(entry)
     }
 
-    fn turn(&self, age: u64, task: &dyn Task) -> Turn {
+    fn sort_key(&self, age: u64, task: &dyn Task) -> SortKey {
         let rank = self.ranks.get(task.queue()).copied().unwrap_or(u32::MAX);
         let order = task.queue_order().checked_sub(1).unwrap_or(u32::MAX);
         (rank, order, age)
     }
 
-    fn remember(&mut self, gid: Gid, task: Arc<dyn Task>) {
+    fn keep_removed(&mut self, gid: Gid, task: Arc<dyn Task>) {
         self.last_number += 1;
         self.stopped.insert(self.last_number, Stopped::Removed(gid));
         self.removed.insert(gid, (self.last_number, task));
@@ -272,9 +272,9 @@ impl Board {
     }
 
     /// Replaces all tasks. Known ones keep their positions; status changes that happened meanwhile produce notices.
-    fn renew(&mut self, snapshot: Snapshot) {
+    fn replace_all(&mut self, snapshot: Snapshot) {
         if snapshot.is_gap {
-            self.break_off();
+            self.force_gap();
         }
         let before = std::mem::take(&mut self.tasks);
         self.waiting.clear();
@@ -293,10 +293,10 @@ impl Board {
         });
         for (gid, age, task) in tasks {
             let status = task.status();
-            self.enter(gid, age, task);
+            self.insert_entry(gid, age, task);
             if self.is_filled {
                 let was = before.get(&gid).map(|entry| Class::of(entry.task.status()));
-                self.notice_renewed(gid, was, status);
+                self.notice_replaced(gid, was, status);
             }
         }
         for (gid, entry) in &before {
@@ -312,13 +312,13 @@ impl Board {
         self.revision += 1;
     }
 
-    /// Gives every reader a gap.
-    fn break_off(&mut self) {
+    /// Makes every reader get [`Missed`], so that it takes a new snapshot.
+    fn force_gap(&mut self) {
         self.notices.clear();
         self.newest_notice += 1;
     }
 
-    fn notice_renewed(&mut self, gid: Gid, was: Option<Class>, is: TaskStatus) {
+    fn notice_replaced(&mut self, gid: Gid, was: Option<Class>, is: TaskStatus) {
         let was = was.map(|class| match class {
             Class::Active => TaskStatus::Downloading,
             Class::Waiting => TaskStatus::Pending,
@@ -335,7 +335,7 @@ impl Board {
         self.waiting = waiting
             .filter_map(|gid| {
                 let entry = self.tasks.get(&gid)?;
-                Some((self.turn(entry.age, &*entry.task), gid))
+                Some((self.sort_key(entry.age, &*entry.task), gid))
             })
             .collect();
         self.revision += 1;

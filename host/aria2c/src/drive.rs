@@ -205,7 +205,7 @@ impl Drive {
 
     async fn handle_notices(&mut self, notices: Vec<(Kind, String)>) -> Result<(), Refused> {
         if notices.is_empty() {
-            self.console.message(Level::Warn, "More happened than could be told.");
+            self.console.message(Level::Warn, "Some events were lost.");
         }
         for (kind, gid) in notices {
             // A client may have removed the result already.

@@ -95,7 +95,7 @@ impl Plan {
             return Err(Refused::new("Specify at least one URL."));
         }
         let current =
-            std::env::current_dir().map_err(|error| Refused::new(format!("No directory to stand in: {error}")))?;
+            std::env::current_dir().map_err(|error| Refused::new(format!("No current directory: {error}")))?;
         let directory = options.get("dir").filter(|dir| !dir.is_empty());
         let directory = directory.map_or_else(|| current.clone(), |dir| current.join(dir));
         let usual = usual(&options, &directory);

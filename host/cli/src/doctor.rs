@@ -29,13 +29,13 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> anyhow:
 /// The results of all checks.
 pub(crate) async fn findings(service: &ServiceArgs, environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![Finding::ok("executable", concat!("svc ", env!("CARGO_PKG_VERSION")))];
-    findings.extend(variables::look());
+    findings.extend(variables::check());
     let data_dir: Option<PathBuf> = service.data_dir.clone().or_else(directories::data);
-    let place = data_dir.as_deref().map(here::look);
-    let runs_here = place.as_ref().is_some_and(|place| place.is_in_use);
-    findings.extend(place.map_or_else(no_home, |place| place.findings));
+    let report = data_dir.as_deref().map(here::check);
+    let runs_here = report.as_ref().is_some_and(|report| report.is_in_use);
+    findings.extend(report.map_or_else(no_home, |report| report.findings));
     match service.target(environment) {
-        Ok(target) => findings.extend(service::look(&target, runs_here).await),
+        Ok(target) => findings.extend(service::check(&target, runs_here).await),
         Err(error) => findings.push(Finding::fail(
             "address",
             format!("{error:#}"),

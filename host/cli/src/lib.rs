@@ -76,7 +76,7 @@ pub enum ClientCommand {
     /// Limit the rate of a task
     #[command(after_help = tasks::change::LIMIT_EXAMPLES)]
     Limit(tasks::change::LimitArgs),
-    /// Look now whether the files of completed tasks are still there
+    /// Check now whether the files of completed tasks still exist
     Rescan(tasks::list::AllArgs),
     /// List and change queues: limits, schedules, order of tasks
     #[command(after_help = tasks::queue::EXAMPLES)]

@@ -105,7 +105,7 @@ async fn set_on_desktop(target: &Target, key: &AccessKey) -> Result<(), RemoteEr
 }
 
 fn has_key(target: &Target) -> RemoteError {
-    let message = "it has an access key already; only who knows it can set another".to_owned();
+    let message = "it has an access key already; only a client with that key can set another".to_owned();
     refusal(target, ::http::StatusCode::CONFLICT, message)
 }
 

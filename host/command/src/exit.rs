@@ -100,7 +100,7 @@ impl Exit {
             Self::Timeout => (2, "timeout"),
             Self::NotFound => (3, "not found: the file (404, 410), the task, the queue"),
             Self::Network => (5, "network, TLS, proxy or server trouble"),
-            Self::Unfinished => (7, "stopped before the end; the same command goes on"),
+            Self::Unfinished => (7, "stopped before the end; the same command continues"),
             Self::DiskFull => (9, "disk full or quota used up"),
             Self::Exists => (13, "the file exists"),
             Self::CannotCreate => (

@@ -1,4 +1,4 @@
-//! What differs between systems in giving memory back.
+//! Returns memory that a start needed to the operating system, on systems where that must be requested.
 
 /// Gives freed memory back to the operating system. What a start builds and drops again (descriptions, tables, rows) lies
 /// between what stays, so that glibc keeps it: 4 MB of an agent. Musl and other systems' allocators do this by themselves.

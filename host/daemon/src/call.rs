@@ -29,7 +29,7 @@ use crate::{
 };
 
 impl Service {
-    /// Executes `request` asks for. Hello, ping and proof belong to the connection and are not dispatched here.
+    /// Executes the call `request`. Hello, ping and proof belong to the connection and are not dispatched here.
     pub(crate) async fn call(&self, method: Method, request: &Request, peer: &Peer) -> Result<Answer, RpcError> {
         match method.family() {
             MethodFamily::System => match method {

@@ -3,6 +3,7 @@
 use engine::{CommandError, InvalidSetting, InvalidSpec};
 use protocol::{ErrorCode, RpcError};
 
+/// Converts the error of a refused command to the protocol's, for `?` in handlers.
 pub(crate) trait Refuse<T> {
     fn refused(self) -> Result<T, RpcError>;
 }

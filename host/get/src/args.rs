@@ -28,7 +28,7 @@ const MAX_SECONDS: f64 = 86_400.0;
 /// The shortest timeout of a network operation.
 const MIN_TIMEOUT_SECONDS: f64 = 0.1;
 
-/// What `svc get` can be told.
+/// The arguments of `svc get`.
 #[derive(Debug, Args)]
 pub struct GetArgs {
     /// What to download; each URL is a file of its own
@@ -61,7 +61,7 @@ pub(crate) struct FileArgs {
     /// Give files the server's modification time
     #[arg(long)]
     pub(crate) server_time: bool,
-    /// Do not go on with the part file of an earlier run
+    /// Do not continue the part file of an earlier run
     #[arg(long)]
     pub(crate) no_resume: bool,
 }
@@ -97,7 +97,7 @@ pub enum Conflict {
     Rename,
     /// Replace the file once the new one is complete
     Overwrite,
-    /// Leave the file and do not download
+    /// Keep the file and do not download
     Skip,
 }
 
@@ -227,17 +227,17 @@ impl Retries {
     }
 }
 
-/// What is told meanwhile.
+/// What is printed and logged.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Tell what happens as JSON lines on standard output
+    /// Print events as JSON lines on standard output
     #[arg(long)]
     pub json: bool,
-    /// Tell only errors
+    /// Print only errors
     #[arg(short, long, conflicts_with_all = ["json", "verbose"])]
     pub quiet: bool,
-    /// Log what happens inside to standard error; twice for more
+    /// Log to standard error: -v info, -vv debug, -vvv trace
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }

@@ -28,7 +28,7 @@ fn apply_one(task: &mut TaskSpec, option: &FileOption<'_>) -> Result<(), UsageEr
     let request = &mut task.request;
     let refuse = |problem: String| UsageError::new(field.clone(), problem);
     match option.name {
-        OptionName::Out => place(&field, task, Path::new(value))?,
+        OptionName::Out => set_path(&field, task, Path::new(value))?,
         OptionName::Dir => task.save_dir = Some(std::path::absolute(value).map_err(|error| refuse(error.to_string()))?),
         OptionName::Checksum => task.checksum = Some(checksum(&field, value)?),
         OptionName::Header => request.headers.push(request::header(&field, value)?),
@@ -44,14 +44,14 @@ fn apply_one(task: &mut TaskSpec, option: &FileOption<'_>) -> Result<(), UsageEr
         }
         OptionName::MinSplitSize => task.min_split_bytes = Some(parse_min_split(value).map_err(refuse)?),
         OptionName::MaxDownloadLimit => task.speed_limit_bytes = amount::parse_rate(value).map_err(refuse)?,
-        OptionName::CheckCertificate => task.ignore_tls_errors = !truth(value).map_err(refuse)?,
-        OptionName::RemoteTime => task.use_server_time = Some(truth(value).map_err(refuse)?),
+        OptionName::CheckCertificate => task.ignore_tls_errors = !parse_bool(value).map_err(refuse)?,
+        OptionName::RemoteTime => task.use_server_time = Some(parse_bool(value).map_err(refuse)?),
     }
     Ok(())
 }
 
 /// Sets the file name of `task` to `out`, which may contain directories.
-pub(super) fn place(field: &str, task: &mut TaskSpec, out: &Path) -> Result<(), UsageError> {
+pub(super) fn set_path(field: &str, task: &mut TaskSpec, out: &Path) -> Result<(), UsageError> {
     let refuse = || UsageError::new(field, "write the name of a file, not of a directory");
     let is_directory = out.to_string_lossy().ends_with(std::path::is_separator);
     let name = out.file_name().filter(|_| !is_directory).ok_or_else(refuse)?;
@@ -78,7 +78,7 @@ fn number(text: &str, range: &RangeInclusive<u16>) -> Result<u16, String> {
     number.ok_or_else(|| format!("write a number from {} to {}", range.start(), range.end()))
 }
 
-fn truth(text: &str) -> Result<bool, String> {
+fn parse_bool(text: &str) -> Result<bool, String> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),

@@ -95,7 +95,7 @@ impl<'a> Entries<'a> {
         if is_indented(text) {
             return Err(refusal(
                 line,
-                "an option stands below the URL that it is for; there is none above",
+                "an option belongs below the URL that it is for; there is none above",
             ));
         }
         let urls = text.split('\t').map(str::trim).filter(|url| !url.is_empty()).collect();

@@ -45,7 +45,7 @@ pub const EXAMPLES: &str = "Examples:
   svc get --checksum sha-256=9f86… https://host/disk.iso
   svc get -i list.txt -j 16                        many files, 16 at a time
 
-Stopped? Run the same command again: it goes on where it was.";
+Stopped? Run the same command again: it continues where it was.";
 
 /// [`EXAMPLES`], and notes for scripts.
 pub fn long_help() -> String {

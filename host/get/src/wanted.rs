@@ -183,7 +183,7 @@ fn complete(pattern: TaskSpec, sources: &SourceArgs, request: &RequestArgs) -> R
         ..pattern
     };
     if let Some(out) = &sources.out {
-        file_options::place("--out", &mut task, out)?;
+        file_options::set_path("--out", &mut task, out)?;
     }
     Ok(task)
 }

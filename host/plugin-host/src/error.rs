@@ -66,7 +66,7 @@ pub enum Refusal {
     Pinned,
     #[error("the plugin asks for nothing")]
     NothingPending,
-    #[error("what the plugin asks for has changed; look again")]
+    #[error("the permissions that the plugin requests have changed; review them again")]
     OtherPermissions,
     #[error("there is no version to go back to")]
     NoPrevious,

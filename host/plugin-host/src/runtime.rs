@@ -87,7 +87,7 @@ pub enum LoadError {
 /// One call: the plugin, the user's URL, and what the call may do.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Tells calls apart, in messages and logs.
+    /// Identifies the call in messages and logs.
     pub id: CallId,
     pub plugin: Identity,
     pub given: Given,

@@ -1,4 +1,4 @@
-//! Configuration of the engine, and the resources that all calls share.
+//! Configuration of wasmtime's engine, and the resources that all calls share.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},

@@ -59,7 +59,7 @@ pub enum ScriptError {
     TooLong,
     #[error("it is not UTF-8")]
     NotText,
-    #[error("{}", place(*line, *column, message))]
+    #[error("{}", with_position(*line, *column, message))]
     Mistake {
         message: String,
         /// In which line, from 1.
@@ -69,7 +69,7 @@ pub enum ScriptError {
     },
 }
 
-fn place(line: Option<u32>, column: Option<u32>, message: &str) -> String {
+fn with_position(line: Option<u32>, column: Option<u32>, message: &str) -> String {
     let number = |number: Option<u32>| number.map(|number| format!(":{number}")).unwrap_or_default();
     format!("plugin.js{}{}: {message}", number(line), number(column))
 }

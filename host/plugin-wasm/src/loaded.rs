@@ -78,8 +78,8 @@ impl Guest {
         }
         let code = self.pre.component().image_range();
         let bytes = code.end.addr() - code.start.addr();
-        // SAFETY: the pages are those of the file, and nobody writes to them (the engine takes no code that has to be
-        // adapted to its place); whoever needs one gets it from there.
+        // SAFETY: the pages are mapped from the file and never written (the engine accepts no code that needs
+        // relocation), so a later access reads them from the file again.
         let advised = unsafe { madvise(code.start.cast_mut().cast(), bytes, Advice::LinuxDontNeed) };
         advised.unwrap_or_else(|error| tracing::debug!(%error, "loaded code stays in memory"));
     }

@@ -96,11 +96,11 @@ pub struct PreferencesPatch {
     /// The preferences that change.
     pub values: BTreeMap<String, serde_json::Value>,
     /// Whether they are to be shared between devices.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub sync: bool,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 

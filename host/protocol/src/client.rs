@@ -85,7 +85,7 @@ impl Cursor {
     }
 
     /// Whether an event up to this sequence is missing. A reply is sent after the events of its call, so one with a
-    /// higher sequence tells of a lost event.
+    /// higher sequence indicates a lost event.
     pub fn is_behind(&self, sequence: u64) -> bool {
         self.reached.as_ref().is_none_or(|(_, last)| sequence > *last)
     }

@@ -47,7 +47,7 @@ pub(super) struct ServeArgs {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS:PORT", env = environment::BIND, default_value_t = everywhere(), value_parser = parse_bind)]
     bind: SocketAddr,
-    /// Proxy whose X-Forwarded-For is believed; several are separated by commas
+    /// Proxy whose X-Forwarded-For is trusted; several are separated by commas
     #[arg(long = "trusted-proxy", value_name = "ADDRESS", env = environment::TRUSTED_PROXIES, value_delimiter = ',')]
     trusted_proxies: Vec<IpAddr>,
     #[command(flatten)]

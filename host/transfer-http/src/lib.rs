@@ -1,6 +1,6 @@
 //! Moves files over HTTP and HTTPS.
 //!
-//! **Owns* the probe, the segment plan, the checks of every response, names from responses, mirrors, proxies and the
+//! *Owns* the probe, the segment plan, the checks of every response, names from responses, mirrors, proxies and the
 //! HTTP/1.1 client under them, on connections that `egress` opens. HTTP/1.1 on purpose: each segment needs a connection
 //! of its own; streams over one connection would share its packet losses.
 //!

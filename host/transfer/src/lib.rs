@@ -1,6 +1,6 @@
 //! The protocol-independent part of moving bytes.
 //!
-//! **Owns* the types and tools that every transport and its callers share: [`Source`], [`Target`], [`Transport`],
+//! *Owns* the types and tools that every transport and its callers share: [`Source`], [`Target`], [`Transport`],
 //! [`PartFile`], [`RangeSet`], [`RateLimits`], [`RetryBudget`], [`FileName`], [`Checksum`], [`SafeUrl`], [`Failure`],
 //! [`ByteCount`].
 //!

@@ -248,7 +248,7 @@ pub struct Cipher {
 /// The key of encrypted segments, or its URL. Prints without the key.
 #[derive(Clone, PartialEq, Eq)]
 pub enum SegmentKey {
-    /// The 16 bytes behind this URL.
+    /// The URL that has the 16 bytes.
     At(SafeUrl),
     /// The key itself.
     Bytes([u8; 16]),

@@ -66,7 +66,7 @@ pub(super) fn abilities(candidate: &Candidate) -> Vec<String> {
         Language::Script => "imports: whatever scripts can import, for all of them share an engine".to_owned(),
         Language::Component | Language::CoreModule => format!("imports: {}", imports.join(", ")),
     });
-    match candidate.needed().words() {
+    match candidate.needed().descriptions() {
         asked if asked.is_empty() => lines.push("users are asked for nothing".to_owned()),
         asked => {
             lines.push("users are asked to agree that it".to_owned());
@@ -74,7 +74,7 @@ pub(super) fn abilities(candidate: &Candidate) -> Vec<String> {
         }
     }
     if candidate.manifest().language != Language::Script && !sends(candidate.interface()) {
-        lines.push("it can contact nobody: the code sends no request".to_owned());
+        lines.push("it can contact no host: the code sends no request".to_owned());
     }
     let unused = unused_permissions(candidate.manifest(), candidate.interface());
     lines.extend(unused.iter().map(|unused| format!("warning: {unused}")));

@@ -159,7 +159,7 @@ impl Bench {
         );
         match &error {
             Some(text) if self.error != error => {
-                print_now(&format!("not loaded, the version before goes on: {text}"));
+                print_now(&format!("not loaded, the previous version keeps running: {text}"));
             }
             None if self.running != running => {
                 let when = if self.running == Running::default() {

@@ -60,16 +60,16 @@ pub enum AuthorCommand {
     /// Run a plugin from its folder in a service, and load every change
     #[command(after_help = dev::EXAMPLES)]
     Dev(dev::DevArgs),
-    /// Play a plugin's recorded calls in the sandbox, or record one
+    /// Replay a plugin's recorded calls in the sandbox, or record one
     #[command(after_help = test::EXAMPLES)]
     Test(test::TestArgs),
-    /// Look for what users of a plugin would stumble over
+    /// Look for problems that users of a plugin would have
     #[command(after_help = lint::EXAMPLES)]
     Lint(lint::LintArgs),
     /// Make the ZIP of a plugin that others install
     #[command(after_help = pack::EXAMPLES)]
     Pack(pack::PackArgs),
-    /// Show what users of a plugin will be asked to allow, as its code shows it
+    /// Show the permissions that users of a plugin must grant, derived from its code
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(inspect::InspectArgs),
     /// Make keys and sign with them

@@ -125,7 +125,7 @@ pub(super) fn findings(candidate: &Candidate, folder: &Path) -> anyhow::Result<V
 fn of_fixtures(manifest: &Manifest, fixtures: &[&Fixture]) -> Vec<Finding> {
     if fixtures.is_empty() {
         let text =
-            "there are no fixtures: nobody sees whether the plugin works; svc plugin test --record URL makes one";
+            "there are no fixtures: nothing shows whether the plugin works; svc plugin test --record URL makes one";
         return vec![Finding::warning("no-fixtures", text)];
     }
     let url = |text: &str| SafeUrl::parse(text).ok().map(|url| url.as_url().clone());
@@ -201,7 +201,7 @@ fn of_files(manifest: &Manifest, folder: &Path) -> Vec<Finding> {
         (
             hosts.any(plain),
             "unsafe-host",
-            "/permissions: http:// hosts can be read and changed by anybody on the way",
+            "/permissions: http:// hosts can be read and changed by anyone on the network path",
         ),
     ];
     let failed = checks.into_iter().filter(|(is_wrong, ..)| *is_wrong);

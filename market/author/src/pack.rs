@@ -57,7 +57,7 @@ pub struct PackArgs {
     /// The archive to make; without it, name@author-version.zip in the plugin's folder
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Neither play the fixtures nor look for faults
+    /// Skip the fixtures and the checks of "svc plugin lint"
     #[arg(long)]
     no_test: bool,
     /// Pack what is there instead of building it first

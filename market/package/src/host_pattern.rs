@@ -24,7 +24,7 @@ pub enum InvalidHostPattern {
     #[error("a host is https://name, http://name or https://*.name, with a port if it is not the usual one")]
     Form,
     /// The pattern would cover names of many owners.
-    #[error("a wildcard cannot stand on a public suffix or an address")]
+    #[error("a wildcard cannot be on a public suffix or an address")]
     TooWide,
 }
 
@@ -52,8 +52,8 @@ impl HostPattern {
         self.has_wildcard
     }
 
-    /// The permission that this pattern grants, in words for users.
-    pub fn words(&self) -> String {
+    /// The permission that this pattern grants, described for users.
+    pub fn description(&self) -> String {
         let unsafely = if self.is_https { "" } else { ", without encryption" };
         format!("may contact {self}{unsafely}")
     }

@@ -54,7 +54,7 @@ pub enum InvalidUrlPattern {
 
 /// How specific a pattern is; more specific patterns go first. An exact host is more specific than the names below a
 /// host, a longer name than a shorter one, and a path with more letters than one with fewer.
-type Narrowness = (u8, usize, usize);
+type Specificity = (u8, usize, usize);
 
 impl UrlPattern {
     /// Whether the pattern claims the URL.
@@ -78,7 +78,7 @@ impl UrlPattern {
         claims_scheme && claims_port && self.path.claims(url)
     }
 
-    fn narrowness(&self) -> Narrowness {
+    fn specificity(&self) -> Specificity {
         let (rank, length) = match &self.host {
             Hosts::Exact(name) => (2, name.len()),
             Hosts::Below(name) => (1, name.len()),
@@ -249,7 +249,7 @@ impl<K: Clone + Ord> Matcher<K> {
         found.sort_by_key(|rule| {
             (
                 Reverse(rule.priority),
-                Reverse(rule.pattern.narrowness()),
+                Reverse(rule.pattern.specificity()),
                 rule.key.clone(),
             )
         });

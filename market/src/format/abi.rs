@@ -15,7 +15,7 @@ pub struct Abi {
 pub struct InvalidAbi;
 
 impl Abi {
-    /// Whether a host that gives this version runs a plugin that wants `wanted`: minor versions add, except before 1.0.
+    /// Whether a host with this version runs a plugin that requires `wanted`: minor versions only add, except before 1.0.
     pub fn runs(self, wanted: Self) -> bool {
         let adds = if self.major == 0 {
             self.minor == wanted.minor

@@ -14,13 +14,13 @@ pub(crate) const MAX_DEPTH: usize = 24;
 /// The version of the formats that this library reads; others with the same number before the point have more fields.
 const MAJOR: &str = "1";
 
-/// Why a text is not read.
+/// Why a text is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// It is not the JSON that it should be.
+    /// It is not JSON, or not of the expected form.
     #[error("{0}")]
     Json(String),
-    /// It is of a version that this library does not know.
+    /// Its version is not supported.
     #[error("is of version {0}; this host reads version {MAJOR}")]
     Version(String),
 }
@@ -31,7 +31,7 @@ struct Head<'a> {
     spec: std::borrow::Cow<'a, str>,
 }
 
-/// Reads one of the formats. Keys that are not known are skipped: a later version may have them.
+/// Parses a record. Unknown keys are skipped: a later version may add some.
 pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Malformed> {
     check(text)?;
     let head: Head<'_> = serde_json::from_slice(text).map_err(malformed)?;
@@ -41,7 +41,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Malformed> {
     serde_json::from_slice(text).map_err(malformed)
 }
 
-/// Whether `text` is one JSON value that has one meaning.
+/// Checks that `text` is one JSON value without duplicate keys or deep nesting, so that all parsers read the same.
 pub(crate) fn check(text: &[u8]) -> Result<(), Malformed> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     Plain(MAX_DEPTH).deserialize(&mut deserializer).map_err(malformed)?;
@@ -53,7 +53,7 @@ pub(crate) fn malformed(error: serde_json::Error) -> Malformed {
     Malformed::Json(error.to_string())
 }
 
-/// Any value with so many levels left.
+/// Any value; holds the number of levels that may still be nested in it.
 struct Plain(usize);
 
 impl Plain {

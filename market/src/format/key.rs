@@ -6,17 +6,17 @@ use data_encoding::{BASE64, HEXUPPER};
 
 use crate::Digest;
 
-/// What minisign calls a key: `Ed`, an identifier of 8 bytes that its owner drew, and an Ed25519 point.
+/// The bytes of minisign's public key: the algorithm `Ed`, a random identifier of 8 bytes, and an Ed25519 point.
 const KEY_BYTES: usize = 42;
 
-/// The only kind of key there is.
+/// The only supported algorithm.
 const ALGORITHM: &[u8] = b"Ed";
 
 /// A minisign public key. Its text is the second line of minisign's file, `RW…`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey([u8; KEY_BYTES]);
 
-/// The identifier of a key. It tells keys apart for people; two keys may share one, and it proves nothing.
+/// The identifier of a key, for display. It is not unique and proves nothing: two keys may have the same one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId([u8; 8]);
 
@@ -38,7 +38,7 @@ impl PublicKey {
         &self.0[10..]
     }
 
-    /// What people compare: the first 16 bytes of the whole key's SHA-256, in groups of four digits.
+    /// The fingerprint that users compare: the first 16 bytes of the whole key's SHA-256, in groups of four digits.
     pub fn fingerprint(&self) -> String {
         let digits = Digest::of(&self.0).to_string()[..32].to_uppercase();
         let groups: Vec<_> = digits.as_bytes().chunks(4).map(String::from_utf8_lossy).collect();
@@ -46,7 +46,7 @@ impl PublicKey {
     }
 
     /// Whether `signature` is this key's, over `message`. Only signatures of the message's hash count, as minisign
-    /// makes them today; the older kind cannot be told apart from a signature of a hash-like message.
+    /// makes them today; the older kind cannot be distinguished from a signature of a message that looks like a hash.
     pub(crate) fn has_signed(&self, message: &[u8], signature: &minisign_verify::Signature) -> bool {
         let key = minisign_verify::PublicKey::from_base64(&self.to_string());
         key.is_ok_and(|key| key.verify(message, signature, false).is_ok())

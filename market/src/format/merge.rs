@@ -1,5 +1,5 @@
-//! Differences between two indexes: JSON merge patches (RFC 7396), on the texts themselves. What a patch does not touch
-//! keeps its bytes, so the result can be compared by its digest, and nothing of it has to be held as a tree.
+//! JSON merge patches (RFC 7396) between two indexes, applied to their texts: parts that a patch does not touch keep
+//! their bytes, so the result can be verified by its digest, and no tree of it is built in memory.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::format::json::{self, Malformed};
 
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// `patch`, applied to `base`. Both must be JSON of few levels; the keys of what is changed come out sorted.
+/// Applies `patch` to `base`. The depth of both must have been checked; changed objects get sorted keys.
 pub fn apply(base: &[u8], patch: &[u8]) -> Result<Vec<u8>, Malformed> {
     json::check(patch)?;
     let (base, patch) = (raw(base)?, raw(patch)?);
@@ -18,8 +18,8 @@ pub fn apply(base: &[u8], patch: &[u8]) -> Result<Vec<u8>, Malformed> {
     Ok(out)
 }
 
-/// The patch that makes `new` of `old`; none if there is none, since a patch cannot set anything to `null`. Both are
-/// canonical.
+/// The patch from `old` to `new`, both canonical; `None` if no patch expresses the change, because a patch cannot set a
+/// value to `null`.
 pub fn diff(old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     let mut patch = Vec::new();
     difference(raw(old).ok()?, raw(new).ok()?, &mut patch).ok()?;

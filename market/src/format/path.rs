@@ -1,9 +1,9 @@
-//! The file names of a source. Every name holds a number and its bytes never change, except [`TIMESTAMP_SIGNATURE`],
-//! which says which numbers are the newest.
+//! The file names of a source. Every name contains a number, and the content never changes; the exception is
+//! [`TIMESTAMP_SIGNATURE`], which identifies the newest numbers.
 
 use crate::{Identity, Role};
 
-/// The one file that is ever replaced.
+/// The only file that is ever replaced.
 pub const TIMESTAMP_SIGNATURE: &str = "timestamp.minisig";
 
 /// A file of `role`.
@@ -22,12 +22,12 @@ pub fn signatures(role: Role, seq: u64) -> String {
 /// The folder of the patches.
 pub const DIFFS: &str = "diff";
 
-/// The patch that makes one index of another.
+/// The patch from one index to another.
 pub fn diff(from: u64, to: u64) -> String {
     format!("{DIFFS}/{from}-{to}.json")
 }
 
-/// The number of the index that a patch of this file name makes.
+/// The number of the index that results from a patch with this file name.
 pub fn diff_target(name: &str) -> Option<u64> {
     name.strip_suffix(".json")?.split_once('-')?.1.parse().ok()
 }

@@ -1,5 +1,5 @@
-//! Signatures, in minisign's form. What a signature is for stands in its trusted comment, which is signed too: a
-//! signature made for one purpose is worth nothing for another.
+//! Signatures, in minisign's form. The purpose of a signature is in its trusted comment, which is signed as well, so
+//! that a signature made for one purpose is not accepted for another.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -8,52 +8,52 @@ use semver::Version;
 
 use crate::{Digest, Identity, PublicKey, Role, format::key::KeyId};
 
-/// What every trusted comment begins with; the number is that of these rules.
+/// The prefix of every trusted comment; the number is the version of these rules.
 const PREFIX: &str = "svc-market v1";
 
 /// The lines of one signature.
 const LINES: usize = 4;
 
-/// How the line that holds the trusted comment begins.
+/// The prefix of the line with the trusted comment.
 const TRUSTED: &str = "trusted comment: ";
 
-/// What a signature says that it is for. Its `Display` is the trusted comment, word for word.
+/// The purpose of a signature. Its `Display` is the trusted comment.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose<'a> {
     /// A file of a source.
     Document {
-        /// In which role it speaks.
+        /// The role of the key that signs it.
         role: Role,
-        /// Its number.
+        /// The number of the file.
         seq: u64,
-        /// Its digest.
+        /// The digest of the file.
         sha256: Digest,
     },
-    /// A package, whole.
+    /// A whole package.
     Package {
-        /// Which plugin's.
+        /// The plugin.
         identity: &'a Identity,
-        /// Which version of it.
+        /// The version of the plugin.
         version: &'a Version,
         /// The package's digest.
         sha256: Digest,
     },
-    /// The list of a package's files, which lies in the package.
+    /// The list of a package's files, which is itself a file of the package.
     Files {
-        /// Which plugin's.
+        /// The plugin.
         identity: &'a Identity,
-        /// Which version of it.
+        /// The version of the plugin.
         version: &'a Version,
-        /// The list's digest.
+        /// The digest of the list.
         sha256: Digest,
     },
-    /// From now on another key speaks for a plugin. The comment is the message as well.
+    /// The statement that another key signs a plugin's packages from now on. The comment is also the signed message.
     Author {
-        /// For which plugin.
+        /// The plugin.
         identity: &'a Identity,
-        /// The key that says so.
+        /// The previous key, which signs the statement.
         from: &'a PublicKey,
-        /// The key that speaks from now on.
+        /// The new key.
         to: &'a PublicKey,
     },
 }
@@ -85,8 +85,8 @@ impl fmt::Display for Purpose<'_> {
     }
 }
 
-/// Which of `keys` have signed `message` for `purpose` in `signatures`, which are minisign's files one after another.
-/// What is no signature, or somebody else's, does not count; a key that is there twice counts once.
+/// Those of `keys` that signed `message` for `purpose`. `signatures` are minisign's files, one after another. Invalid
+/// signatures and those of other keys are ignored; a key with several signatures counts once.
 pub(crate) fn signers(message: &[u8], signatures: &[u8], purpose: Purpose<'_>, keys: &[PublicKey]) -> Vec<PublicKey> {
     let comment = purpose.to_string();
     let mut signers = BTreeMap::new();
@@ -109,8 +109,8 @@ fn split(signatures: &[u8]) -> Vec<String> {
     lines.chunks(LINES).map(|lines| lines.join("\n")).collect()
 }
 
-/// The number that the first of `signatures` claims to be for, before anything is checked: with it, the document is
-/// asked for.
+/// The number in the trusted comment of the first of `signatures`. Not verified: it only says which document to
+/// request.
 pub fn claimed_sequence(signatures: &[u8], role: Role) -> Option<u64> {
     let first = split(signatures).into_iter().next()?;
     let comment = first.lines().find_map(|line| line.strip_prefix(TRUSTED))?;
@@ -120,7 +120,8 @@ pub fn claimed_sequence(signatures: &[u8], role: Role) -> Option<u64> {
     (number.to_string() == seq).then_some(number)
 }
 
-/// A signature whose purpose is known from where it stands, so that only its two signed lines are kept: `line line`.
+/// A signature whose purpose is known from its place in a document, so that only its two signed lines are stored:
+/// `line line`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compact(Box<str>);
 
@@ -142,13 +143,13 @@ impl Compact {
         }
     }
 
-    /// Minisign's file for the purpose that it was made for.
+    /// The signature as a file of minisign, with the trusted comment of `purpose`.
     pub fn to_file(&self, purpose: Purpose<'_>) -> String {
         let (signature, comment) = self.lines();
         format!("untrusted comment: Svc market\n{signature}\n{TRUSTED}{purpose}\n{comment}\n")
     }
 
-    /// Whose it claims to be.
+    /// The id of the key that it claims to be from. Not verified.
     pub fn key_id(&self) -> KeyId {
         let bytes = data_encoding::BASE64
             .decode(self.lines().0.as_bytes())

@@ -120,7 +120,7 @@ impl Pending {
         if table.len() < before {
             tracing::info!(
                 count = before - table.len(),
-                "nobody confirmed downloads that a browser handed over"
+                "dropped downloads of browsers that were not confirmed in time"
             );
             self.publish(&table);
         }

@@ -37,7 +37,7 @@ pub(crate) enum Invalid {
     TooLarge,
 }
 
-/// Several downloads: URLs that share the rest, or whole downloads, of which those that make no sense are left out.
+/// Several downloads: URLs with common options, or whole downloads, of which invalid ones are skipped.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Batch {

@@ -97,16 +97,17 @@ async fn hello(socket: &mut Socket, version: &str) -> Result<(), SessionError> {
     Err(SessionError::OtherVersion { theirs, ours })
 }
 
-/// One call before the session's reader and writer run.
+/// One call while the session's reader and writer do not run yet.
 async fn ask<R: DeserializeOwned>(
     socket: &mut Socket,
     method: Method,
     params: &(impl Serialize + Sync),
 ) -> Result<R, SessionError> {
-    read_result(&reply(socket, method, params).await?)
+    read_result(&request(socket, method, params).await?)
 }
 
-pub(super) async fn reply(
+/// Sends a request and returns the text of its response. Notifications that arrive before it are dropped.
+pub(super) async fn request(
     socket: &mut Socket,
     method: Method,
     params: &(impl Serialize + Sync),

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::{
     error::{SessionError, unreadable},
-    handshake::{Socket, read_result, reply},
+    handshake::{Socket, read_result, request},
 };
 use crate::projection::{
     hub::{Hub, Position},
@@ -44,7 +44,7 @@ struct Body<'a> {
 /// Fetches the initial state.
 pub(super) async fn snapshot(socket: &mut Socket, hub: &Hub) -> Result<Position, SessionError> {
     // Events may arrive before the reply. The snapshot includes those, so they are skipped; later ones follow it.
-    let text = reply(socket, Method::SystemSnapshot, &serde_json::Map::new()).await?;
+    let text = request(socket, Method::SystemSnapshot, &serde_json::Map::new()).await?;
     take_snapshot(read_result(&text)?, hub)
 }
 

@@ -59,7 +59,7 @@ fn refused(error: BodyError, unauthorized: impl FnOnce(&Fault) -> Response) -> R
     }
 }
 
-/// Take calls of aria2's clients.
+/// Call a method of aria2's interface.
 ///
 /// A JSON-RPC object, or an array of them. Errors are in the answer, whose status is 200. The key is `token:…` as the
 /// first parameter, as with aria2.
@@ -81,9 +81,9 @@ pub(crate) async fn json_call(
     }
 }
 
-/// Open a connection for aria2's clients.
+/// Open a WebSocket for aria2's clients.
 ///
-/// A WebSocket with aria2's calls and notifications. Without an upgrade it is one call, with `params` in base64.
+/// With aria2's calls and notifications. A request without an upgrade is one call, with `params` in base64.
 #[utoipa::path(get, path = "/jsonrpc", params(("method" = Option<String>, Query), ("id" = Option<String>, Query),
     ("params" = Option<String>, Query)), responses((status = 101, description = "A WebSocket"),
     (status = 200, description = "The answers", content_type = "application/json-rpc"),
@@ -140,7 +140,7 @@ async fn json_query(app: App, sender: Sender, seat: Option<Arc<Seat>>, request: 
     answered(answer(&app, &caller, &message).await)
 }
 
-/// Take a call of aria2's clients as XML-RPC.
+/// Call a method of aria2's interface as XML-RPC.
 ///
 /// Errors are in the answer, whose status is 200.
 #[utoipa::path(post, path = "/rpc", request_body(content = String, content_type = "text/xml"),

@@ -35,12 +35,12 @@ const INSTRUCTIONS: &str = "Downloads files to the machine that this service run
 /// How long clients may cache a list: tools change with the build only.
 const TTL_MS: u64 = 3_600_000;
 
-/// Let AI clients work with downloads.
+/// Call the tools for AI clients.
 ///
-/// The Model Context Protocol: one JSON-RPC 2.0 object per request. `tools/list` tells which tools there are.
+/// The Model Context Protocol: one JSON-RPC 2.0 object per request. `tools/list` lists the tools.
 #[utoipa::path(post, path = "/mcp", request_body = Object, responses(
     (status = 200, description = "A JSON-RPC response, or events that end with one", body = Object),
-    (status = 202, description = "A notification was taken"),
+    (status = 202, description = "The notification was accepted"),
     (status = 400, description = "A JSON-RPC error: not a request, or of another revision"),
     (status = 408, body = ResultMessage), (status = 413, body = ResultMessage), (status = 503, body = ResultMessage), Gated))]
 pub(crate) async fn message(State(app): State<App>, headers: HeaderMap, Raw(body): Raw) -> Response {

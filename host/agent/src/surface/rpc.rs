@@ -53,7 +53,7 @@ const CAPABILITIES: &[&str] = &[
     "agent.externalCapture",
 ];
 
-/// Open the connection that interfaces use.
+/// Open the connection of a user interface.
 ///
 /// A WebSocket with one JSON-RPC 2.0 object per frame: a snapshot of everything, the events that change it, and calls.
 #[utoipa::path(get, path = "/rpc", responses(

@@ -35,11 +35,11 @@ const NOT_PLAIN: &str = "a download with a method or a body needs the access key
 /// The size of one `task.createMany` batch in bytes; the rest of a frame is its envelope.
 const MAX_BATCH_BYTES: usize = MAX_REQUEST_BYTES - 4096;
 
-/// Hand a download over from a browser.
+/// Submit a download from a browser.
 ///
-/// What extensions and user scripts send. The user may be asked before it starts.
+/// For browser extensions and user scripts. The user may be asked before it starts.
 #[utoipa::path(post, path = "/download", request_body = DownloadRequest,
-    params(("X-Svc-Client" = String, Header, description = "Who hands over; any text"),
+    params(("X-Svc-Client" = String, Header, description = "Name of the sender; any text"),
         ("X-Svc-Token" = Option<String>, Header, description = "The access key, if there is one")),
     responses((status = 200, body = ResultMessage), Gated, Sent, Called, (status = 409, body = ResultMessage)))]
 pub(crate) async fn download_create(
@@ -50,11 +50,11 @@ pub(crate) async fn download_create(
     accept(&app, &sender, request::one(request)?).await
 }
 
-/// Hand several downloads over from a browser.
+/// Submit several downloads from a browser.
 ///
-/// As `urls`, or as `items` that say more about each. The user may be asked before they start.
+/// As `urls`, or as `items` with options of their own. The user may be asked before they start.
 #[utoipa::path(post, path = "/download/batch", request_body = Batch,
-    params(("X-Svc-Client" = String, Header, description = "Who hands over; any text"),
+    params(("X-Svc-Client" = String, Header, description = "Name of the sender; any text"),
         ("X-Svc-Token" = Option<String>, Header, description = "The access key, if there is one")),
     responses((status = 200, body = ResultMessage), Gated, Sent, Called, (status = 409, body = ResultMessage)))]
 pub(crate) async fn download_batch(

@@ -50,7 +50,7 @@ async fn a_new_server_asks_for_its_first_key_with_the_page_s_own_script_alone() 
     assert_eq!(set.json(), json!({"ok": true}));
     let page = world.send("GET /", &[], "").await;
     assert!(!text(&page).contains("<form") && !text(&page).contains("<script"));
-    assert!(text(&page).contains("How to go on"));
+    assert!(text(&page).contains("Next steps"));
     world.end().await;
 }
 

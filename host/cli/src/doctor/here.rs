@@ -26,14 +26,14 @@ pub(crate) const CLOCK_TOLERANCE: Duration = Duration::from_mins(2);
 const EARLIEST: Duration = Duration::from_hours(482_136);
 
 /// The state of the data directory.
-pub(crate) struct Place {
+pub(crate) struct DataDirReport {
     pub(crate) findings: Vec<Finding>,
     /// Whether a running service holds its lock.
     pub(crate) is_in_use: bool,
 }
 
 /// Checks the data directory and the clock.
-pub(crate) fn look(data_dir: &Path) -> Place {
+pub(crate) fn check(data_dir: &Path) -> DataDirReport {
     const CHECK: &str = "data directory";
     let path = shown(data_dir);
     if !data_dir.is_dir() {
@@ -50,7 +50,7 @@ pub(crate) fn look(data_dir: &Path) -> Place {
                 "the first start of the service makes it",
             )
         };
-        return Place {
+        return DataDirReport {
             findings: vec![finding],
             is_in_use: false,
         };
@@ -72,7 +72,7 @@ pub(crate) fn look(data_dir: &Path) -> Place {
     findings.extend(holders.map(|(finding, _)| finding));
     findings.extend(stored(data_dir));
     findings.extend(endpoint(data_dir));
-    Place { findings, is_in_use }
+    DataDirReport { findings, is_in_use }
 }
 
 /// Writes and removes a file; returns its modification time, which shows the clock of the file system.
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_directory_that_is_not_there_yet_is_no_failure() {
         let root = tempfile::tempdir().unwrap();
-        let place = look(&root.path().join("data"));
+        let place = check(&root.path().join("data"));
         assert_eq!(level(&place.findings, "data directory"), Level::Warn);
         assert!(!place.is_in_use && !root.path().join("data").exists());
     }
@@ -251,7 +251,7 @@ mod tests {
     fn the_holder_is_reported_and_no_file_is_left() {
         let root = tempfile::tempdir().unwrap();
         let data = DataDir::lock(root.path().join("data")).unwrap();
-        let place = look(data.path());
+        let place = check(data.path());
         assert!(place.is_in_use);
         let held = place
             .findings
@@ -272,7 +272,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("agent")).unwrap();
         fs::write(root.path().join("agent/settings.json"), r#"{"version":99}"#).unwrap();
-        assert_eq!(level(&look(root.path()).findings, "agent's settings"), Level::Fail);
+        assert_eq!(level(&check(root.path()).findings, "agent's settings"), Level::Fail);
     }
 
     #[test]

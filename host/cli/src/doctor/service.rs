@@ -21,7 +21,7 @@ use crate::{
 const STRONG_KEY_CHARS: usize = 16;
 
 /// Checks the service at `target`; `runs_here` means that a process holds this machine's data directory.
-pub(crate) async fn look(target: &Target, runs_here: bool) -> Vec<Finding> {
+pub(crate) async fn check(target: &Target, runs_here: bool) -> Vec<Finding> {
     const CHECK: &str = "service";
     let address = &target.address;
     let (pong, date) = match request_ping(target).await {
@@ -109,7 +109,7 @@ fn gates(status: &GatewayStatusDto) -> Finding {
         Finding::warn(
             CHECK,
             found,
-            "whoever has the key may use it from any web page; switch that off if you can",
+            "pages of any origin may send requests with the key; switch that off if you can",
         )
     } else {
         Finding::ok(CHECK, found)

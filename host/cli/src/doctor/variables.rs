@@ -43,7 +43,7 @@ const RULES: &[Rule] = &[
     }),
 ];
 
-pub(crate) fn look() -> Vec<Finding> {
+pub(crate) fn check() -> Vec<Finding> {
     judge(variable)
 }
 

@@ -39,7 +39,7 @@ pub enum PluginCommand {
     Disable(OneArgs),
     /// Show the permissions that a plugin asks for, or grant them
     Consent(ConsentArgs),
-    /// Show the files that a plugin lists behind a URL; nothing is downloaded
+    /// Show the files that a plugin lists for a URL; nothing is downloaded
     Preview(PreviewArgs),
     /// Allow or forbid a plugin an optional host
     Allow(AllowArgs),
@@ -328,7 +328,7 @@ fn requested_permissions(plugin: &PluginDto) -> Vec<String> {
         pending
             .added
             .iter()
-            .map(|permission| format!("  {}", words(permission))),
+            .map(|permission| format!("  {}", description(permission))),
     );
     lines.extend(other_author(pending));
     lines.push(format!("agree with: svc plugin consent {identity} {}", pending.digest));
@@ -355,10 +355,10 @@ pub(crate) fn other_author(pending: &PendingVersionDto) -> Option<String> {
 }
 
 /// The description of a permission; an unknown one of a newer service is shown as is.
-pub(crate) fn words(permission: &str) -> String {
+pub(crate) fn description(permission: &str) -> String {
     permission
         .parse::<Permission>()
-        .map_or_else(|_| permission.to_owned(), |permission| permission.words())
+        .map_or_else(|_| permission.to_owned(), |permission| permission.description())
 }
 
 async fn consent(args: &ConsentArgs, environment: &Environment) -> anyhow::Result<Exit> {

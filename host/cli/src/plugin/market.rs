@@ -45,7 +45,7 @@ pub struct ListArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
-    /// The words
+    /// Words to search for
     #[arg(required = true)]
     words: Vec<String>,
     #[command(flatten)]

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  svc capture                                      what waits; for an hour, then it is dropped
+  svc capture                                      list what waits; each is dropped after an hour
   svc capture accept 3f2a
   svc capture accept 3f2a --out name.iso --dir ~/Images
   svc capture reject --all
@@ -60,7 +60,7 @@ struct WhichArgs {
     /// Ids of the downloads
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// All that wait
+    /// All waiting downloads
     #[arg(long)]
     all: bool,
 }

@@ -54,7 +54,7 @@ pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -
     match previewed {
         Ok(Previewed::List(Resolved { plugin, listing })) => {
             if listing.entries.is_empty() {
-                response.message = format!("{plugin} finds no files behind this URL");
+                response.message = format!("{plugin} lists no files for this URL");
             }
             response.plugin = plugin.to_string();
             response.name = listing.title.unwrap_or_default();

@@ -101,7 +101,7 @@ fn group(request: &Request) -> Result<GroupId, RpcError> {
 fn spec(fields: QueueFields) -> Result<QueueSpec, RpcError> {
     let bytes = |field: &str, kib: u64| {
         kib.checked_mul(view::KIB)
-            .ok_or_else(|| invalid(field, format!("{field} is {kib}, which is beyond any network")))
+            .ok_or_else(|| invalid(field, format!("{field} is {kib}, which is too large")))
     };
     Ok(QueueSpec {
         speed_limit_bytes: bytes("speedLimitKbps", fields.speed_limit_kbps)?,

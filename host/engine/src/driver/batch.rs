@@ -1,4 +1,4 @@
-//! The work that one turn of the loop leaves for the disk, and the callers that wait for it.
+//! The rows and file operations of one turn of the loop, and the callers that wait until they are on disk.
 
 use std::{error::Error as _, path::PathBuf};
 

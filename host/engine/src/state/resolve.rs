@@ -81,37 +81,38 @@ impl State {
         }
     }
 
-    /// Makes the task the first file of `list`, and a group with a task for each if there are more.
+    /// Applies a resolver's list: the task becomes its first file; if there are more files, all become tasks of a group.
+    /// The tasks of a large list are paused until the user resumes them.
     fn split(&mut self, now: Timestamp, serial: u64, list: List) -> Result<(), Failure> {
-        let nonsense = |message: &str| Err(Failure::new(FailureKind::Plugin, message));
+        let invalid = |message: &str| Err(Failure::new(FailureKind::Plugin, message));
         if self.tasks[&serial]
             .resolution()
             .is_none_or(|resolution| resolution.item.is_some())
         {
-            return nonsense("the plugin gave a list where one file of it was asked for");
+            return invalid("the plugin gave a list where the link of one file was requested");
         }
         if list.files.len() > MAX_FILES {
-            return nonsense("the plugin gave more than 10000 files");
+            return invalid("the plugin gave more than 10000 files");
         }
         let resolver = list.resolver;
         let mut files = list.files.into_iter();
         let Some(first) = files.next() else {
             return Err(Failure::new(
                 FailureKind::NotFound,
-                "there are no files behind this URL",
+                "the plugin lists no files for this URL",
             ));
         };
         if files.len() == 0 {
             self.edit_spec(serial, |task| task.become_file(&resolver, &first));
             return Ok(());
         }
-        let whole: u64 = files
+        let total_bytes: u64 = files
             .as_slice()
             .iter()
             .chain([&first])
             .filter_map(|file| file.size_bytes)
             .fold(0, u64::saturating_add);
-        let waits = whole > MAX_UNCONFIRMED_BYTES;
+        let starts_paused = total_bytes > MAX_UNCONFIRMED_BYTES;
         let spec = self.tasks[&serial].spec();
         let root = match FileName::sanitise_or_none(&list.name) {
             Some(name) => self.tasks[&serial].save_dir.join(name.as_str()),
@@ -126,7 +127,7 @@ impl State {
             task.become_file(&resolver, &first);
             task.group = Some(group);
             task.save_dir = directory(&root, &first).into();
-            if waits {
+            if starts_paused {
                 task.phase = Phase::Paused;
             }
         });
@@ -135,7 +136,7 @@ impl State {
             let spec = TaskSpec {
                 group: Some(group),
                 save_dir: Some(directory(&root, &file)),
-                start_paused: waits,
+                start_paused: starts_paused,
                 ..spec.clone()
             };
             self.create_one(now, TaskId::random(), spec.of_file(&resolver, &file), &mut last_dir);

@@ -157,7 +157,7 @@ impl State {
             (Outcome::Stopped, None) => {
                 let failure = Failure::new(
                     FailureKind::Internal,
-                    "the run stopped without being told to; resume it",
+                    "the run stopped although no stop was requested; resume it",
                 );
                 self.failed(now, serial, failure);
             }

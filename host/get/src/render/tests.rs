@@ -177,7 +177,7 @@ fn a_summary_comes_only_when_it_says_more_than_the_lines_before() {
     assert_eq!(summary(1, 1, 0), None);
     assert_eq!(
         summary(1, 0, 0).unwrap(),
-        "1 unfinished; received 2.0 KiB in 0s\nsaved; run the same command again to go on"
+        "1 unfinished; received 2.0 KiB in 0s\nsaved; run the same command again to continue"
     );
     assert_eq!(
         summary(5, 3, 2).unwrap(),

@@ -141,8 +141,8 @@ pub(super) fn summary(totals: &Totals) -> Option<String> {
     );
     let advice = match (totals.unfinished(), totals.is_left_to_service) {
         (0, _) => "",
-        (_, true) => "\nthe service goes on with it",
-        (_, false) => "\nsaved; run the same command again to go on",
+        (_, true) => "\nthe service continues",
+        (_, false) => "\nsaved; run the same command again to continue",
     };
     Some(ended + advice)
 }

@@ -50,7 +50,7 @@ async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Fa
         Failure::new(FailureKind::PluginUnavailable, message)
     })?;
     let Some(item) = request.resolution.item else {
-        let error = match whole(plugins, given).await {
+        let error = match all_pages(plugins, given).await {
             Ok(Some(resolved)) => return describe(plugins, resolved).await,
             // No plugin claims it: an ordinary URL, unless the plugin that claimed it before is disabled or
             // uninstalled.
@@ -103,7 +103,7 @@ async fn with_secrets(
 }
 
 /// The listing of a URL with all its pages.
-pub(crate) async fn whole(plugins: &Plugins, given: Given) -> Result<Option<Resolved>, CallError> {
+pub(crate) async fn all_pages(plugins: &Plugins, given: Given) -> Result<Option<Resolved>, CallError> {
     let Some(mut resolved) = plugins.resolve(given.clone(), None).await? else {
         return Ok(None);
     };
@@ -145,7 +145,7 @@ async fn link_of(plugins: &Plugins, plugin: &Identity, given: Given, item: &Item
     ) {
         return Err(failure(&error));
     }
-    let listed = whole(plugins, given).await.map_err(|error| failure(&error))?;
+    let listed = all_pages(plugins, given).await.map_err(|error| failure(&error))?;
     let listed = listed.filter(|listed| listed.plugin == *plugin);
     let link = listed.and_then(|listed| listed_link(listed.listing, item));
     link.ok_or_else(|| Failure::new(FailureKind::NotFound, format!("the plugin no longer lists {item}")))

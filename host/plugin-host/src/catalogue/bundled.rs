@@ -26,6 +26,7 @@ pub(crate) struct BundledPlugin {
 }
 
 impl BundledPlugin {
+    /// Parses the package, whose manifest must have the identity and version that the executable lists.
     pub(crate) fn open(bundled: &Bundled) -> Result<Self, CommandError> {
         let (package, manifest, _) = archive::parse(bundled.zip, Reading::Lenient)?;
         let (identity, version) = (manifest.identity.to_string(), manifest.version.to_string());

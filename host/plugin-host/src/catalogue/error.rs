@@ -42,7 +42,7 @@ pub enum MarketError {
     Fingerprint(String),
     #[error("the source {0} is there already")]
     SourceExists(String),
-    #[error("a source that calls itself {0} cannot be added: the name has a meaning here")]
+    #[error("a source with the id {0} cannot be added: the id is reserved")]
     ReservedSource(SourceId),
     #[error("there are {0} sources, which is the most")]
     TooManySources(usize),

@@ -36,7 +36,7 @@ struct Nowhere;
 
 impl Origins for Nowhere {
     fn at(&self, _url: &Url, _proxies: &Proxies) -> Result<Arc<dyn Origin>, OriginError> {
-        Err(OriginError::Failed("this service asks no sources".to_owned()))
+        Err(OriginError::Failed("this service uses no sources".to_owned()))
     }
 }
 

@@ -41,7 +41,8 @@ fn installation<'s>(snapshot: &'s Snapshot, plugin: &Identity) -> Option<&'s Ins
 }
 
 impl Market {
-    /// All offers, the bundled plugins first.
+    /// All offers, the bundled plugins first. Refreshes sources that were not refreshed recently. An empty list is an
+    /// error if the last refresh of a source failed.
     pub async fn list(&self) -> Result<Vec<Offer>, MarketError> {
         self.refresh_if_old().await;
         let (catalogue, now) = (self.shared.open_catalogue().await?, self.shared.market.clock.now());
@@ -155,7 +156,7 @@ impl Shared {
         }
         let catalogue = match self.open_catalogue().await {
             Ok(catalogue) => catalogue,
-            Err(error) => return tracing::warn!(%error, "updates of plugins cannot be looked for"),
+            Err(error) => return tracing::warn!(%error, "cannot check for updates of plugins"),
         };
         for (plugin, loaded) in &snapshot.plugins {
             let now = self.market.clock.now();

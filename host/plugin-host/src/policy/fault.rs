@@ -1,4 +1,4 @@
-//! How a call can fail, and what follows from it. Everything is decided on these types, never on a message.
+//! Failures of calls, and their consequences (retries, breaker, site health), which depend on types, never on messages.
 
 use std::{fmt, time::Duration};
 
@@ -54,7 +54,7 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// What a plugin answers when it cannot do what it was asked.
+/// An error that a plugin returned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GuestError {
     #[error("the plugin does not know this URL")]
@@ -71,7 +71,7 @@ pub enum GuestError {
     NotFound(String),
     #[error("gone: {0}")]
     Gone(String),
-    /// It may not be seen: region, premium, wrong password.
+    /// Access is denied: by region, without a premium account, with a wrong password.
     #[error("forbidden: {0}")]
     Forbidden(String),
     #[error("the site limits requests")]
@@ -95,13 +95,13 @@ pub enum GuestError {
 pub enum Retry {
     /// The same call will fail again.
     Never,
-    /// Try again once, then believe it.
+    /// Retry once; a second failure is final.
     Once,
-    /// Try again with growing pauses, at least as long as stated.
+    /// Retry with back-off, and not before the stated time.
     Backoff(Option<Duration>),
-    /// Try again when the user has done what is asked for.
+    /// Retry once the user has acted: logged in, solved a captcha.
     AfterUser,
-    /// Ask the next plugin.
+    /// Call the next plugin that claims the URL.
     NextPlugin,
 }
 

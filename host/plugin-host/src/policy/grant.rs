@@ -1,4 +1,4 @@
-//! What a plugin may do: what it asks for, what its code shows that it can do, and what the user agreed to.
+//! Permissions: those that a manifest requests, that the code needs by its imports, and that the user granted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ use crate::{
     policy::host::{Grants, InputHost, Others},
 };
 
-/// What the code itself shows: the interfaces it has and every function of the host that it can reach.
+/// The exports and imports of the code: its interfaces, and every host function that it can call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interface {
     /// The interfaces it exports, without package and version: `resolver`, `previewer`.
@@ -27,12 +27,12 @@ pub struct Interface {
     pub imports: Vec<String>,
 }
 
-/// One thing that a user is asked to allow.
+/// A permission, which users grant or not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Permission {
-    /// Talk to hosts.
+    /// Send requests to hosts.
     Host(HostPattern),
-    /// Talk to the host of the URL that the user gives.
+    /// Send requests to the host of the call's URL.
     InputHost,
     /// Send a secret to hosts, without reading it.
     Secret {
@@ -43,9 +43,9 @@ pub enum Permission {
     /// Compute digests and signatures from secrets.
     DeriveSecrets,
     RevealSecrets,
-    /// See and change the files of finished downloads.
+    /// Read and change the files of finished downloads.
     FinishedFiles,
-    /// Have a tool of the host work on them.
+    /// Run a tool of the host on these files.
     Tool(String),
 }
 
@@ -55,10 +55,10 @@ pub enum Permission {
 pub struct InvalidPermission;
 
 impl Permission {
-    /// What it lets a plugin do, for who is asked to allow it: the end of a sentence that begins with the plugin.
-    pub fn words(&self) -> String {
+    /// A description for users: the predicate of a sentence whose subject is the plugin.
+    pub fn description(&self) -> String {
         match self {
-            Self::Host(host) => host.words(),
+            Self::Host(host) => host.description(),
             Self::InputHost => "may contact the host of the link you paste, for that one call".to_owned(),
             Self::Secret { name, host } => format!("may send the secret \"{name}\" to {host}, without reading it"),
             Self::ReadCookies => "may read the cookies that its hosts set".to_owned(),
@@ -73,7 +73,7 @@ impl Permission {
         }
     }
 
-    /// Whether who has this has `other`, too.
+    /// Whether this permission includes `other`.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Host(wide), Self::Host(narrow)) => wide.covers_pattern(narrow),
@@ -133,13 +133,13 @@ impl FromStr for Permission {
     }
 }
 
-/// What a user is asked to allow, or has allowed.
+/// A set of permissions, requested or granted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Permissions(#[serde(with = "Texts")] BTreeSet<Permission>);
 
 impl Permissions {
-    /// What a version needs. The code decides: hosts and secrets mean nothing to a plugin that imports no
-    /// function to send, and functions that reveal secrets or compute from them are asked about whatever the manifest says.
+    /// The permissions that a version needs, by its imports: a plugin that imports no function to send needs no hosts, and
+    /// one that imports functions to reveal secrets or to compute from them needs permission, whatever its manifest says.
     pub fn needed(manifest: &Manifest, interface: &Interface) -> Self {
         let asked = &manifest.permissions;
         let imports = |is_it: fn(&str) -> bool| interface.imports.iter().any(|import| is_it(import));
@@ -166,7 +166,7 @@ impl Permissions {
         Self(needed)
     }
 
-    /// What a manifest asks for, before anybody looks at the code.
+    /// The permissions that a manifest requests, before the code is analysed.
     pub fn asked(asked: &Asked) -> Self {
         let hosts = asked.hosts.iter().cloned().map(Permission::Host);
         let secrets = asked.secrets.iter().flat_map(|(name, hosts)| secret(name, hosts));
@@ -178,7 +178,7 @@ impl Permissions {
         hosts.chain(secrets).chain(others.into_iter().flatten()).collect()
     }
 
-    /// What of `self` is not in `granted`.
+    /// The permissions that `granted` does not include.
     pub fn beyond(&self, granted: &Self) -> Vec<Permission> {
         let is_granted = |permission: &&Permission| granted.0.iter().any(|have| have.covers(permission));
         self.0
@@ -188,7 +188,7 @@ impl Permissions {
             .collect()
     }
 
-    /// Names this set: a consent is for the set that the user saw, not for whatever is asked when the answer comes.
+    /// Identifies this set, so that a consent covers exactly the set that the user saw.
     pub fn digest(&self) -> Digest {
         Digest::of(self.texts().join("\n").as_bytes())
     }
@@ -198,9 +198,9 @@ impl Permissions {
         self.0.iter().map(Permission::to_string).collect()
     }
 
-    /// What they let a plugin do; see [`Permission::words`].
-    pub fn words(&self) -> Vec<String> {
-        self.0.iter().map(Permission::words).collect()
+    /// Descriptions for users; see [`Permission::description`].
+    pub fn descriptions(&self) -> Vec<String> {
+        self.0.iter().map(Permission::description).collect()
     }
 
     /// Its permissions.
@@ -222,14 +222,14 @@ impl FromIterator<Permission> for Permissions {
     }
 }
 
-/// What the user said about a host that a plugin can do without.
+/// The user's choice about an optional host of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HostChoice {
     /// For the next call.
     Once,
     /// From now on.
     Always,
-    /// Do not ask again.
+    /// Denied, without asking again.
     Never,
 }
 
@@ -250,30 +250,30 @@ impl HostChoice {
     }
 }
 
-/// What the user agreed to.
+/// What the user granted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Grant {
-    /// What was asked for and allowed.
+    /// The granted permissions.
     pub allowed: Permissions,
-    /// Hosts that the plugin can do without: `true` for always, `false` for never.
+    /// Optional hosts: `true` for always, `false` for never.
     #[serde(with = "TextKeys")]
     pub optional: BTreeMap<HostPattern, bool>,
 }
 
-/// The URL of a call, whose word it is, and how the user would ask for it.
+/// The URL of a call, who supplied it, and the user's request options for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     pub url: Url,
-    /// Whether the user gave it, and not a feed, a page or another plugin.
+    /// Whether the user supplied it, and not a feed, a page or another plugin.
     pub by_user: bool,
     /// The user's cookies, headers and credentials for the URL's own site.
     pub request: RequestOptions,
-    /// Which proxy leads to it, and to whatever else is asked on its behalf.
+    /// The proxies for all requests of the call.
     pub proxies: Proxies,
 }
 
 impl Given {
-    /// A URL of the user, without anything to it.
+    /// A URL from the user, without request options.
     pub fn by_user(url: Url) -> Self {
         Self {
             url,
@@ -283,7 +283,7 @@ impl Given {
         }
     }
 
-    /// The same with a login that stands in the URL taken out of it: plugins read URLs, and no login.
+    /// Moves a login in the URL to the request options, because plugins see the URL and must not see a login.
     #[must_use]
     pub(crate) fn with_login_apart(mut self) -> Self {
         let in_url = SafeUrl::parse(self.url.as_str()).ok().and_then(|url| url.credentials());
@@ -295,7 +295,7 @@ impl Given {
 }
 
 impl Grant {
-    /// To which hosts each secret may go: those of `asked` that the user allowed.
+    /// The hosts that each secret may be sent to: those of `asked` that the user granted.
     pub fn bindings(&self, asked: &BTreeMap<String, Vec<HostPattern>>) -> BTreeMap<String, Vec<HostPattern>> {
         let is_allowed = |name: &String, host: &&HostPattern| {
             let host = (*host).clone();
@@ -319,7 +319,8 @@ impl Grant {
         Permissions([permission].into()).beyond(&self.allowed).is_empty()
     }
 
-    /// What a call may reach: what the manifest asks for and the user allowed, `once` and the host of the URL.
+    /// What a call may reach: the hosts that the manifest requests and the user granted, those of `once`, and the host of
+    /// the URL.
     pub fn for_call(&self, asked: &Asked, once: &[HostPattern], given: &Given) -> Grants {
         let is_allowed = |host: &HostPattern| self.allows(Permission::Host(host.clone()));
         let always = self

@@ -20,18 +20,18 @@ pub struct Grants {
     pub input_host: Option<InputHost>,
     /// Whether the plugin may see which cookies sites set.
     pub reads_cookies: bool,
-    /// Whether the plugin may be told what is computed from secrets.
+    /// Whether the plugin may receive values that are computed from secrets.
     pub derives_secrets: bool,
 }
 
-/// Hosts that nobody has named.
+/// Hosts that the manifest does not name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Others {
     #[default]
     Refused,
-    /// They are refused, and the user could grant each, but for those that were refused for good.
+    /// They are denied, and the user can grant each, except those that the user denied permanently.
     Grantable { but: Vec<HostPattern> },
-    /// They are granted: an author tries out a plugin whose users could grant them.
+    /// They are granted: for author tools, where no user can be asked.
     Granted,
 }
 
@@ -44,7 +44,7 @@ pub struct InputHost {
 }
 
 impl InputHost {
-    /// The host of a URL that the user gave, be it in the user's own network.
+    /// The host of a URL from the user; it may be in the user's own network.
     pub fn given_by_user(url: Url) -> Self {
         Self {
             url,
@@ -77,7 +77,7 @@ pub enum Denial {
     NotPlain,
     #[error("{0} is not among the hosts of its permissions")]
     Host(String),
-    /// A host that is a number of a network that is not public.
+    /// The host is an IP address that is not public.
     #[error("{0} is not a public address")]
     Address(IpAddr),
 }
@@ -117,7 +117,7 @@ impl Grants {
     }
 }
 
-/// The number of a network that is not public, if a host is one.
+/// The address of `host`, if it is an IP address that is not public.
 fn private(host: &Host<&str>) -> Option<IpAddr> {
     let address = match host {
         Host::Ipv4(address) => IpAddr::V4(*address),

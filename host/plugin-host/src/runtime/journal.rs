@@ -67,43 +67,43 @@ pub enum Event {
     Loaded {
         error: Option<String>,
     },
-    /// The user agreed to what it may do.
+    /// The user consented to its permissions.
     Consented,
-    /// The user chose about a host that it can do without.
+    /// The user chose whether it may reach an optional host.
     HostChosen {
         host: String,
         /// `once`, `always` or `never`.
         choice: &'static str,
     },
-    /// It was switched on or off by the user.
+    /// The user enabled or disabled it.
     Switched {
         is_on: bool,
     },
-    /// It was switched off because it kept failing.
+    /// The breaker disabled it, because it kept failing.
     Tripped,
-    /// The version before runs again.
+    /// The previous version was restored.
     RolledBack {
-        /// Whether it was the user's wish; else the new version kept failing.
+        /// Whether the user requested it; else the new version kept failing.
         by_user: bool,
     },
-    /// The user wants to be asked before it is replaced, or not any more.
+    /// The user pinned it (no automatic updates) or unpinned it.
     Pinned {
         is_pinned: bool,
     },
-    /// Its market warns of the version that runs, or has stopped it.
+    /// Its source revoked the running version.
     Revoked {
         /// How bad it is: `deprecated`, `vulnerable` or `malicious`.
         level: &'static str,
         reason: String,
     },
-    /// Another key speaks for it from now on.
+    /// Its packages are signed with another key from now on.
     AuthorChanged {
         /// The fingerprint of the new key.
         to: String,
-        /// Why, if the source says so and not the author.
+        /// The reason, if the source's root authorized the change and not the author.
         reason: Option<String>,
     },
-    /// An update that would have come by itself was not installed.
+    /// An automatic update failed.
     NotUpdated {
         error: String,
     },
@@ -116,10 +116,10 @@ pub enum Event {
         /// `resolve`, `more`, `linkFor`, `preview`.
         action: &'static str,
         report: Report,
-        /// Why it gave nothing; none if it gave something.
+        /// Why it failed; none if it succeeded.
         fault: Option<PluginFault>,
     },
-    /// It wanted to reach what it may not reach.
+    /// A request of it was denied.
     Denied {
         call: CallId,
         denial: Denial,
@@ -161,7 +161,7 @@ pub struct RequestLine {
     /// Upper-case.
     pub method: String,
     pub address: String,
-    /// The status of the answer; none if there was no answer.
+    /// The status of the response; none without one.
     pub status: Option<u16>,
     /// Bytes of the response, decompressed.
     pub received_bytes: u64,
@@ -172,7 +172,7 @@ pub struct RequestLine {
 /// A request, when and in which call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// When the answer was there, in milliseconds since the Unix epoch.
+    /// When it ended, in milliseconds since the Unix epoch.
     pub at_ms: i64,
     pub call: CallId,
     pub line: RequestLine,

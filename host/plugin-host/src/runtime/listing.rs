@@ -15,9 +15,9 @@ pub struct Listing {
     pub cover: Option<Url>,
     /// Its files, in the site's order.
     pub entries: Vec<Entry>,
-    /// More entries can be asked for with this.
+    /// The token of the next page, if there is one.
     pub next_page: Option<String>,
-    /// A password is needed; this is how to ask for it.
+    /// The prompt for a password, if one is needed.
     pub password_prompt: Option<String>,
 }
 
@@ -25,17 +25,17 @@ pub struct Listing {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// What the plugin knows it by.
+    /// The plugin's id for it.
     pub id: String,
     /// Its name: one safe component of a path.
     pub name: String,
     #[serde(flatten)]
     pub facts: Facts,
-    /// The folder it belongs into: safe components, outermost first.
+    /// The folder to save it in: safe components, outermost first.
     #[serde(serialize_with = "as_path")]
     pub folder: Vec<String>,
     pub thumbnail: Option<Url>,
-    /// Whether it is wanted unless the user says otherwise.
+    /// Whether it is selected by default.
     #[serde(rename = "selected")]
     pub is_selected: Option<bool>,
     pub variants: Vec<Variant>,
@@ -45,7 +45,7 @@ pub struct Entry {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Variant {
-    /// What the plugin knows it by.
+    /// The plugin's id for it.
     pub id: String,
     pub label: String,
     /// Higher is better.
@@ -69,7 +69,7 @@ pub struct Facts {
     pub media_type: Option<String>,
     /// How long it plays, in milliseconds.
     pub duration_ms: Option<u64>,
-    /// Where it is, if the plugin knows that already.
+    /// Its link, if the listing includes it.
     pub link: Option<Link>,
 }
 
@@ -82,7 +82,7 @@ impl Facts {
     }
 }
 
-/// What sort of file an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FileKind {
@@ -90,47 +90,47 @@ pub enum FileKind {
     File,
     /// A folder that can be resolved by itself.
     Folder,
-    /// Moving pictures, perhaps without sound.
+    /// A video, perhaps without audio.
     VideoStream,
     AudioStream,
     Subtitle,
     Image,
 }
 
-/// Where a file is, and how to ask for it.
+/// The URL of a file, and how to request it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
     pub url: Url,
-    /// Other places of the same file.
+    /// Other URLs of the same bytes.
     pub mirrors: Vec<Url>,
-    /// Fields to send along.
+    /// Extra request headers.
     #[serde(serialize_with = "as_object")]
     pub headers: Vec<(String, String)>,
-    /// Fields to send along whose values are templates with names of secrets in them. The plugin and its listing never
-    /// hold the values.
+    /// Extra request headers whose values are templates with placeholders for secrets. The plugin and its listing never
+    /// contain the secrets.
     #[serde(serialize_with = "as_object")]
     pub secret_headers: Vec<(String, String)>,
-    /// Whether parts of it can be asked for, if that is known.
+    /// Whether the server supports range requests, if that is known.
     #[serde(rename = "ranges")]
     pub supports_ranges: Option<bool>,
-    /// Whether it works only once, so that nobody may try it out.
+    /// Whether the URL works only once, so that no probe may be sent before the download.
     #[serde(rename = "singleUse", skip_serializing_if = "is_unset")]
     pub is_single_use: bool,
-    /// When it ends, in milliseconds of the Unix epoch.
+    /// When it expires, in milliseconds since the Unix epoch.
     pub expires_ms: Option<u64>,
     pub max_connections: Option<u32>,
-    /// The sound that belongs to these pictures.
+    /// The separate audio track of a video.
     pub audio: Option<Box<Link>>,
     /// `hls`, `dash` or `torrent`, if the URL leads to a description of the file instead of the file.
     pub manifest: Option<String>,
-    /// What the file is joined from, in order; empty if it is what the URL leads to.
+    /// The segments that the file is joined from, in order; empty if the URL has the whole file.
     #[serde(serialize_with = "as_segments")]
     pub segments: Vec<Segment>,
 }
 
 impl Link {
-    /// A link of which nothing else is known.
+    /// A link with nothing but a URL.
     pub fn new(url: Url) -> Self {
         Self {
             url,

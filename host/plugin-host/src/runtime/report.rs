@@ -1,10 +1,10 @@
-//! What a call took, for the journal and for authors.
+//! The resource usage of a call, for the journal and for authors.
 
 use std::{fmt, time::Duration};
 
 use crate::policy::host::Denial;
 
-/// Names a call while the process lives.
+/// Identifies a call; unique while the process lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u64);
 
@@ -14,21 +14,21 @@ impl fmt::Display for CallId {
     }
 }
 
-/// What a call took.
+/// The resource usage of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     /// From start to end.
     pub wall: Duration,
-    /// Until its instance was there.
+    /// To create its instance.
     pub instantiate: Duration,
     /// How long guest code ran.
     pub cpu: Duration,
     pub peak_memory_bytes: usize,
     pub requests: u32,
-    /// Bytes that came in.
+    /// Bytes of all responses.
     pub received_bytes: u64,
-    /// What it wanted to reach and may not.
+    /// Denied requests.
     pub denied: Vec<Denial>,
-    /// Lines that were too many to be kept.
+    /// Log lines that were dropped because there were too many.
     pub lost_log_lines: u32,
 }

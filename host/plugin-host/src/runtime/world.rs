@@ -282,7 +282,7 @@ impl Replay {
             .tape
             .unused()
             .into_iter()
-            .map(|line| format!("nobody asked for {line}"));
+            .map(|line| format!("recorded but not requested: {line}"));
         played.unrecorded.iter().cloned().chain(unused).collect()
     }
 
@@ -402,7 +402,7 @@ mod tests {
         let problems = replay.problems();
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].contains("POST https://a.test/1"), "{problems:?}");
-        assert_eq!(problems[1], "nobody asked for POST https://a.test/1");
+        assert_eq!(problems[1], "recorded but not requested: POST https://a.test/1");
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Redactor {
                     .map(move |spelling| (spelling, name.clone()))
             })
             .collect();
-        // Longest first: a secret that is part of another must not leave the rest of it.
+        // Longest first: replacing a secret that is part of a longer one would reveal the rest of that.
         forms.sort_by_key(|(spelling, _)| std::cmp::Reverse(spelling.len()));
         forms.iter().fold(bytes.to_owned(), |bytes, (spelling, name)| {
             match replace(&bytes, spelling.as_bytes(), name.as_bytes()) {

@@ -158,7 +158,7 @@ impl http::HostRequest for CallState {
 
     fn account(&mut self, request: Resource<Request>, slot: String) -> wasmtime::Result<()> {
         if !slot.is_empty() {
-            self.request(&request)?.reject("nobody is logged in to this account");
+            self.request(&request)?.reject("no login is stored for this account");
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ const NOT_ALLOWED: &str = "the user did not agree that this plugin computes from
 const MAX_SIGNED_BYTES: usize = 1024 * 1024;
 
 /// The error for accounts: logins are not implemented yet, so there is only the plugin's own account.
-const NO_ACCOUNT: &str = "nobody is logged in to this account";
+const NO_ACCOUNT: &str = "no login is stored for this account";
 
 impl vault::Host for CallState {
     async fn has(&mut self, account: String, name: String) -> wasmtime::Result<bool> {

@@ -188,8 +188,8 @@ impl Cache {
                 .is_some_and(|extension| extension == "cwasm" || extension == "lock");
             if is_old && is_ours && !used.contains(&path) {
                 match fs::remove_file(&path) {
-                    Ok(()) => tracing::debug!(path = %path.display(), "removed compiled code that nobody uses"),
-                    Err(error) => tracing::warn!(%error, "compiled code that nobody uses stays on the disk"),
+                    Ok(()) => tracing::debug!(path = %path.display(), "removed unused compiled code"),
+                    Err(error) => tracing::warn!(%error, "unused compiled code cannot be removed"),
                 }
             }
         }

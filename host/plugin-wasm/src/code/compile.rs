@@ -42,7 +42,7 @@ const NICENESS: i32 = 5;
 /// Exit status of a compiler that refused the plugin, as opposed to one that hit a limit.
 const REFUSED: u8 = 2;
 
-/// How to start the compiler: this very executable, told to run [`compile_child_main`].
+/// How to start the compiler: this executable, with an argument that makes it run [`compile_child_main`].
 #[derive(Debug, Clone)]
 pub struct CompilerCommand {
     pub program: PathBuf,

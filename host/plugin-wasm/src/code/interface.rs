@@ -1,4 +1,4 @@
-//! Reads a plugin's imports and exports from its code. They cannot lie: a function that is not imported cannot be
+//! Reads a plugin's imports and exports from its code. They are proof: a function that is not imported cannot be
 //! called.
 
 use plugin_host::runtime::Interface;

@@ -175,7 +175,7 @@ impl CallHttp {
             body: request.body.clone(),
             sends_body: true,
         };
-        // The grants decide on schemes and hosts.
+        // From HTTPS to HTTP is allowed here: `exchange` checks each hop against the grants, which name scheme and host.
         let mut redirects = Redirects::at_most(self.limits.redirects).with_plain_targets();
         loop {
             let answer = self.exchange(request, &hop, unlocked).await?;

@@ -23,7 +23,7 @@ pub enum ProofRole {
     Daemon,
     /// The agent.
     Agent,
-    /// Nobody: the Bearer of HTTP requests that belong to the socket.
+    /// No peer: the bearer credential of HTTP requests that belong to the socket.
     HttpCredential,
 }
 

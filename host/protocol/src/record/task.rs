@@ -336,7 +336,7 @@ pub struct FoundTasks {
 }
 
 impl FoundTasks {
-    /// More than one tells that a prefix is ambiguous; the rest are examples for the user.
+    /// More than one means that a prefix is ambiguous; the rest are examples for the user.
     pub const MAX_PER_PREFIX: usize = 5;
 }
 

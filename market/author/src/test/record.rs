@@ -102,13 +102,13 @@ fn lines(candidate: &Candidate, recorded: &Recorded, path: &Path) -> Vec<String>
         "recorded {} exchanges in {}; everything was allowed that plugin.json asks for{}",
         recorded.fixture.exchanges.len(),
         path.display(),
-        if candidate.needed().words().is_empty() {
+        if candidate.needed().descriptions().is_empty() {
             " (nothing)"
         } else {
             ":"
         }
     )];
-    let needed = candidate.needed().words();
+    let needed = candidate.needed().descriptions();
     lines.extend(needed.iter().map(|permission| format!("  {permission}")));
     lines.extend(
         recorded
@@ -121,7 +121,7 @@ fn lines(candidate: &Candidate, recorded: &Recorded, path: &Path) -> Vec<String>
             "the call failed with {code}, which is what the fixture expects now"
         ));
     }
-    lines.push("look at it: what is expected may be more than matters, and pages may tell of you".to_owned());
+    lines.push("review it: the expectation may be too strict, and pages may contain personal data".to_owned());
     lines
 }
 

@@ -122,7 +122,7 @@ proptest! {
         let candidate = url(&candidate);
         let rules: Vec<_> = texts.iter().enumerate().map(|(key, (text, priority))| (key, *priority, pattern(text))).collect();
         let mut expected: Vec<_> = rules.iter().filter(|(_, _, pattern)| pattern.claims(&candidate)).collect();
-        expected.sort_by_key(|(key, priority, pattern)| (Reverse(*priority), Reverse(pattern.narrowness()), *key));
+        expected.sort_by_key(|(key, priority, pattern)| (Reverse(*priority), Reverse(pattern.specificity()), *key));
         let expected: Vec<_> = expected.into_iter().map(|(key, ..)| *key).collect();
         prop_assert_eq!(Matcher::new(rules).claims(&candidate), expected);
     }

@@ -66,7 +66,7 @@ impl FromRequest<App> for Raw {
     }
 }
 
-/// A plugin's archive. One that is too large is as wrong as any other that cannot be used.
+/// A plugin's archive. One that is too large is answered like any other unusable one.
 #[derive(ToSchema)]
 #[schema(value_type = String, format = Binary, description = "The ZIP archive as it is")]
 pub(crate) struct Archive(pub(crate) Bytes);

@@ -50,15 +50,15 @@ enum Effect {
 
 // Name, title, effect, arguments and result; the doc comment is the description that models read.
 tools! {
-    /// Downloads a URL to the machine of this service. Answers at once with the task's id; the download goes on by
-    /// itself. Finished files are complete and verified.
+    /// Downloads a URL to the machine of this service. Answers at once with the task's id; the download continues in the
+    /// background. Finished files are complete and verified.
     DownloadAdd = "download_add", "Add a download", Adds, Add => CreatedTask;
     /// Lists downloads, newest first, the newest 500 at most; count is how many there are. Numbers of status: 0
     /// pending, 1 downloading, 2 paused, 3 completed, 4 error, 5 preparing.
     DownloadList = "download_list", "List downloads", Reads, List => Listed;
     /// Shows one download: its status, its bytes, its file, and why it failed if it did.
     DownloadGet = "download_get", "Show a download", Reads, One => Shown;
-    /// Pauses a download. What it has stays on the disk.
+    /// Pauses a download. The received bytes stay on the disk.
     DownloadPause = "download_pause", "Pause a download", Changes, One => Paused;
     /// Resumes a download that is paused or has failed, from the bytes that it has.
     DownloadResume = "download_resume", "Resume a download", Changes, One => Resumed;
@@ -71,10 +71,10 @@ tools! {
     DownloadRemove = "download_remove", "Remove a download", Destroys, Remove => Removed;
     /// Lists the queues with their limits and schedules. Their ids are what queueId takes.
     QueueList = "queue_list", "List queues", Reads, Nothing => Queues;
-    /// Shows the files behind a URL, a folder of a file host for example, if a plugin can list it. Downloads nothing.
-    /// Without items and error, message says what the URL is: a plain file if no plugin claims it.
-    ResolvePreview = "resolve_preview", "Show what is behind a URL", Queries, Preview => ResolvePreviewResponse;
-    /// Lists the installed plugins: which sites they open, and whether they work.
+    /// Lists the files that a URL leads to, a folder of a file host for example, if a plugin can list it. Downloads nothing.
+    /// Without items and error, message says how the URL would be downloaded: as a plain file if no plugin claims it.
+    ResolvePreview = "resolve_preview", "List the files of a URL", Queries, Preview => ResolvePreviewResponse;
+    /// Lists the installed plugins: which sites they resolve, and whether they work.
     PluginList = "plugin_list", "List plugins", Reads, Nothing => Plugins;
 }
 

@@ -24,7 +24,8 @@ use crate::{
 
 /// List groups of downloads.
 ///
-/// A group is what came of one URL with several files: the downloads that belong together, and their directory.
+/// A group holds the downloads that were created together, usually from one URL with several files, and their
+/// directory.
 #[utoipa::path(get, path = "/api/v1/groups", responses(
     (status = 200, body = Vec<GroupDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn group_list(State(app): State<App>) -> Result<Response, Problem> {
@@ -33,8 +34,8 @@ pub(crate) async fn group_list(State(app): State<App>) -> Result<Response, Probl
 
 /// Download items of a preview.
 ///
-/// Each item becomes a task of a new group; all of them are on the disk when this is answered. Links are asked for when
-/// a task's turn comes, so none is out of date by then.
+/// Each item becomes a task of a new group; all of them are on disk before the response. A task requests its link when
+/// it starts, so the link has not expired by then.
 #[utoipa::path(post, path = "/api/v1/groups", request_body = CreateGroupRequest, responses(
     (status = 200, body = CreateGroupResponse), Gated, Sent, Named, Called))]
 pub(crate) async fn group_create(
@@ -44,10 +45,11 @@ pub(crate) async fn group_create(
     answer::call(&app, Method::GroupCreate, &request).await
 }
 
-/// Show the files behind a URL.
+/// List the files that a URL leads to.
 ///
-/// Those that a plugin lists; nothing is downloaded or stored. `plugin` says whose URL it is. Why there is no list is in
-/// `error`. Without items and error, `message` says what becomes of the URL: if no plugin claims it, a plain file.
+/// As a plugin lists them; nothing is downloaded or stored. `plugin` is the one that claims the URL, and `error` says
+/// why there is no list. Without items and error, `message` says how the URL would be downloaded: as a plain file if no
+/// plugin claims it.
 #[utoipa::path(post, path = "/api/v1/resolve/preview", request_body = ResolvePreviewRequest, responses(
     (status = 200, body = ResolvePreviewResponse), Gated, Sent, Called))]
 pub(crate) async fn preview_create(

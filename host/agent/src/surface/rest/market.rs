@@ -36,10 +36,11 @@ pub(crate) async fn market_list(State(app): State<App>) -> Result<Response, Prob
 
 /// Install or update a plugin from the market.
 ///
-/// The newest version that fits, after its signature and its fixtures were checked. With `version`, only if it is that one.
-/// If it asks for anything, it runs only after you agree: `pendingConsent` names what is asked, the list of plugins shows
-/// it, and `PUT …/enabled` takes it as `consent`; until then, the version before an update is used. Whatever fails of
-/// download, checks and installation is answered with 400 and the reason.
+/// Installs the newest version that this host can run, after its signature and its fixtures were checked; with
+/// `version`, only if it is that one. A version that requests permissions beyond `agreed` runs only after you consent:
+/// `pendingConsent` is the digest of the permissions, the list of plugins shows them, and `PUT …/enabled` takes the
+/// digest as `consent`. Until then, the previous version of an updated plugin keeps running. A failed download, check
+/// or installation is answered with 400 and the reason.
 #[utoipa::path(post, path = "/api/v1/market/install", request_body = MarketInstallRequest, responses(
     (status = 200, body = InstalledPlugin), Gated, Sent, Called))]
 pub(crate) async fn market_install(
@@ -50,9 +51,9 @@ pub(crate) async fn market_install(
     installed.map(Json).map_err(Problem::refused)
 }
 
-/// Ask sources for news now.
+/// Refresh sources of plugins now.
 ///
-/// One of them, or all. What a source says that cannot be believed changes nothing; `error` of the source tells it.
+/// One of them, or all. What fails verification changes nothing; `error` of the source has the reason.
 #[utoipa::path(post, path = "/api/v1/market/refresh", request_body = MarketRefreshRequest, responses(
     (status = 200, body = Vec<MarketSourceDto>), Gated, Sent, Called))]
 pub(crate) async fn market_refresh(
@@ -64,8 +65,8 @@ pub(crate) async fn market_refresh(
 
 /// List the sources of plugins.
 ///
-/// With the fingerprints of their keys, until when what they said counts, and why the last look at one failed. What came
-/// with the service is `bundled`.
+/// With the fingerprints of their keys, the expiry of their indexes, and why the last refresh failed. The plugins that
+/// are part of the service are the source `bundled`.
 #[utoipa::path(get, path = "/api/v1/market/sources", responses(
     (status = 200, body = Vec<MarketSourceDto>), Gated, Called))]
 pub(crate) async fn source_list(State(app): State<App>) -> Answer<Vec<MarketSourceDto>> {
@@ -74,8 +75,9 @@ pub(crate) async fn source_list(State(app): State<App>) -> Answer<Vec<MarketSour
 
 /// Add a source of plugins.
 ///
-/// In two steps: without `fingerprint` nothing is added, and the answer says which key the link has, to be compared with what
-/// the source's maintainer tells elsewhere; with it, the source is asked, and added if it is believed.
+/// In two steps. Without `fingerprint` nothing is added: the response has the fingerprint of the key in the link, which
+/// users compare with the one that the maintainer publishes elsewhere. With `fingerprint`, the source is fetched,
+/// verified and added.
 #[utoipa::path(post, path = "/api/v1/market/sources", request_body = MarketSourceAddRequest, responses(
     (status = 200, body = MarketSourceAddResponse), Gated, Sent, Called))]
 pub(crate) async fn source_create(
@@ -86,10 +88,10 @@ pub(crate) async fn source_create(
     added.map(Json).map_err(Problem::refused)
 }
 
-/// Forget a source of plugins.
+/// Remove a source of plugins.
 ///
-/// Refused while plugins from it are installed, because they would no longer be revoked if they turn out to be dangerous.
-#[utoipa::path(delete, path = "/api/v1/market/sources/{source}", params(("source" = String, Path, description = "What the source calls itself")), responses(
+/// Refused while plugins from it are installed, because revocations of them would no longer arrive.
+#[utoipa::path(delete, path = "/api/v1/market/sources/{source}", params(("source" = String, Path, description = "The id of the source")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn source_delete(State(app): State<App>, Path(source): Path<String>) -> Ack {
     let params = MarketSourceParams { source };

@@ -39,10 +39,10 @@ pub(crate) fn inline(page: &str, tag: &str) -> String {
     format!("sha256-{}", BASE64.encode(&Sha256::digest(text)))
 }
 
-/// What this is and how to go on.
+/// Show the start page.
 ///
-/// A page for people who open the service's address in a browser. It needs no key and shows nothing of what the service
-/// does.
+/// For people who open the service's address in a browser: what the service is, and how to set the first key. It needs
+/// no key and shows nothing of the service's state.
 #[utoipa::path(get, path = "/", responses(
     (status = 200, description = "A page", content_type = "text/html"), (status = 403, body = ResultMessage)))]
 pub(crate) async fn page_view(State(app): State<App>, headers: HeaderMap) -> Response {

@@ -27,7 +27,7 @@ use crate::{
 
 /// List plugins.
 ///
-/// What each does and may do, how it is, what it waits for, and its settings without their secrets.
+/// With their state, their permissions, versions that wait for consent, and their settings without the secret ones.
 #[utoipa::path(get, path = "/api/v1/plugins", responses(
     (status = 200, body = Vec<PluginDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn plugin_list(State(app): State<App>) -> Result<Response, Problem> {
@@ -36,9 +36,9 @@ pub(crate) async fn plugin_list(State(app): State<App>) -> Result<Response, Prob
 
 /// Install a plugin from its ZIP archive.
 ///
-/// The body is the archive, of at most 4 MiB; a plugin that is there already gets this version. If it asks for
-/// anything, it runs only after you agree: `pendingConsent` names what is asked, the list of plugins shows it, and `PUT
-/// …/enabled` takes it as `consent`.
+/// The body is the archive, of at most 4 MiB; an installed plugin is replaced by this version. If it requests
+/// permissions, it runs only after you consent: `pendingConsent` is their digest, the list of plugins shows them, and
+/// `PUT …/enabled` takes the digest as `consent`.
 #[utoipa::path(post, path = "/api/v1/plugins/install",
     request_body(content = inline(Archive), content_type = "application/zip"), responses(
     (status = 200, body = InstalledPlugin), Gated, Named, (status = 408, body = ResultMessage), Called,
@@ -49,12 +49,12 @@ pub(crate) async fn plugin_install(State(app): State<App>, Archive(bytes): Archi
     answer::call(&app, Method::PluginInstall, &params).await
 }
 
-/// Use a plugin in its author's folder.
+/// Run a plugin from its author's folder.
 ///
-/// For authors: nothing is copied, and changes of the folder are taken over while the service runs. The folder is one
-/// of the machine that the service runs on. If a plugin of this identity is installed from elsewhere, that one is used
-/// until you agree, because the folder gets its secrets, cookies, settings and memory: `pendingConsent` names what is
-/// asked.
+/// For authors: nothing is copied, and changes in the folder are loaded while the service runs. The folder is on the
+/// machine of the service. If a plugin of this identity is installed from elsewhere, that one keeps running until you
+/// consent, because the folder gets its secrets, cookies, settings and stored values: `pendingConsent` is the digest to
+/// consent to.
 #[utoipa::path(post, path = "/api/v1/plugins/install-dev", request_body = InstallPluginDevRequest, responses(
     (status = 200, body = InstalledPlugin), Gated, Sent, Named, Called))]
 pub(crate) async fn plugin_install_dev(
@@ -73,10 +73,10 @@ pub(crate) async fn plugin_delete(State(app): State<App>, Path(identity): Path<S
     answer::done(&app, Method::PluginUninstall, &PluginParams { identity }).await
 }
 
-/// Switch a plugin on or off, or agree to what it asks for.
+/// Enable or disable a plugin, or consent to its permissions.
 ///
-/// `consent` is the digest that stands beside what is asked (`pending.digest` in the list of plugins): so you agree to
-/// what you have seen, and not to what is asked by now.
+/// `consent` is the digest that the list of plugins shows with the permissions (`pending.digest`), so that consent
+/// covers what you have seen and no later change.
 #[utoipa::path(put, path = "/api/v1/plugins/{identity}/enabled", params(("identity" = String, Path, description = "The plugin: `name@author`")),
     request_body = SetPluginEnabledRequest, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
@@ -95,7 +95,7 @@ pub(crate) async fn plugin_set_enabled(
 
 /// Change settings of a plugin.
 ///
-/// All of the values are set, or none if one of them does not fit. An empty one goes back to the default.
+/// All values are saved, or none if one of them is invalid. An empty value restores the default.
 #[utoipa::path(put, path = "/api/v1/plugins/{identity}/settings", params(("identity" = String, Path, description = "The plugin: `name@author`")),
     request_body = BTreeMap<String, String>, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
@@ -108,19 +108,19 @@ pub(crate) async fn plugin_update_settings(
     answer::done(&app, Method::PluginUpdateSettings, &params).await
 }
 
-/// Go back to the version of a plugin before.
+/// Restore the previous version of a plugin.
 ///
-/// The one that runs now is kept in its place, so that this can be undone by doing it again.
+/// The present version is kept as the previous one, so that a second call undoes this.
 #[utoipa::path(post, path = "/api/v1/plugins/{identity}/rollback", params(("identity" = String, Path, description = "The plugin: `name@author`")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn plugin_roll_back(State(app): State<App>, Path(identity): Path<String>) -> Ack {
     answer::done(&app, Method::PluginRollBack, &PluginParams { identity }).await
 }
 
-/// Let a plugin contact another host, or do not.
+/// Allow or forbid a plugin an optional host.
 ///
-/// For hosts that it can do without and was refused: `grantableHosts` of a preview and the message of a failed download
-/// name them. Nothing chosen is as `never`.
+/// For optional hosts that the plugin was denied: `grantableHosts` of a preview and the message of a failed download
+/// name them. No choice has the effect of `never`.
 #[utoipa::path(put, path = "/api/v1/plugins/{identity}/hosts", params(("identity" = String, Path, description = "The plugin: `name@author`")),
     request_body = ChoosePluginHostRequest, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
@@ -133,9 +133,10 @@ pub(crate) async fn plugin_choose_host(
     answer::done(&app, Method::PluginChooseHost, &params).await
 }
 
-/// Show what a plugin did.
+/// Show the journal of a plugin.
 ///
-/// What happened to it, what it wrote, and which requests it sent, since the service started and as far as it is kept.
+/// Its events, log lines and requests since the start of the service; the number of each is limited, and the oldest are
+/// dropped.
 #[utoipa::path(get, path = "/api/v1/plugins/{identity}/journal", params(("identity" = String, Path, description = "The plugin: `name@author`")), responses(
     (status = 200, body = PluginJournalDto), Gated, Named, Called))]
 pub(crate) async fn plugin_journal(State(app): State<App>, Path(identity): Path<String>) -> Answer<PluginJournalDto> {
@@ -143,9 +144,9 @@ pub(crate) async fn plugin_journal(State(app): State<App>, Path(identity): Path<
     answer::call(&app, Method::PluginJournal, &params).await
 }
 
-/// Keep a plugin at its version, or do not.
+/// Pin a plugin to its version, or unpin it.
 ///
-/// A pinned plugin is only replaced when you say so, also by a version that repairs a revoked one.
+/// A pinned plugin is not updated automatically, even if its version was revoked.
 #[utoipa::path(put, path = "/api/v1/plugins/{identity}/pinned", params(("identity" = String, Path, description = "The plugin: `name@author`")),
     request_body = SetPluginPinnedRequest, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]

@@ -28,9 +28,9 @@ use crate::{
 /// Large enough for a key and a code.
 const MAX_BODY_BYTES: usize = 4 * 1024;
 
-/// Whether an access key has been set.
+/// Show whether an access key has been set.
 ///
-/// Needs no key. Until there is one, everything else of the interface answers 403.
+/// Needs no key. Until one is set, everything but the start page, `/ping`, the set-up and this description answers 403.
 #[utoipa::path(get, path = "/api/v1/setup/status", responses(
     (status = 200, body = SetupStatus), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
     (status = 503, body = SetupProblem)))]
@@ -54,9 +54,9 @@ pub(crate) async fn setup_status(
 
 /// Set the first access key.
 ///
-/// Works once, while there is no key. A process of the service's own user, or of root, needs no code at this machine;
-/// all others need the one that was shown where the server was started. Afterwards the key is changed in the settings,
-/// with the current key.
+/// Works once, while there is no key. On this machine, a process of the service's own user or of root needs no code;
+/// all others need the code that the service printed at its start. Afterwards the key is changed in the settings, with
+/// the current key.
 #[utoipa::path(post, path = "/api/v1/setup", request_body = SetupBody, responses(
     (status = 200, body = SetupDone), (status = 400, body = SetupProblem), (status = 403, body = SetupProblem),
     (status = 404, body = ResultMessage), (status = 409, body = SetupProblem), (status = 429, body = ResultMessage),

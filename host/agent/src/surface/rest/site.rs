@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// List the sites that a login is kept for.
+/// List the sites with a stored login.
 ///
 /// With their user names. Passwords are never shown.
 #[utoipa::path(get, path = "/api/v1/site-auth", responses(
@@ -28,7 +28,7 @@ pub(crate) async fn site_list(State(app): State<App>) -> Result<Response, Proble
     answer::part(&app, Projection::sites)
 }
 
-/// Keep a login for a site.
+/// Store a login for a site.
 ///
 /// User name and password for HTTP Basic, sent to exactly this scheme, host and port and nowhere else.
 #[utoipa::path(put, path = "/api/v1/site-auth", request_body = SiteAuthSaveRequest, responses(
@@ -40,7 +40,7 @@ pub(crate) async fn site_save(
     answer::call(&app, Method::SiteAuthSave, &request).await
 }
 
-/// Show the user name kept for a site.
+/// Show the stored user name of a site.
 ///
 /// The password is never shown.
 #[utoipa::path(get, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(
@@ -51,7 +51,7 @@ pub(crate) async fn site_view(State(app): State<App>, Path(site): Path<String>) 
     Ok(Json(SiteAuthEntryDto::new(found.site, found.user)))
 }
 
-/// Forget the login kept for a site.
+/// Delete the stored login of a site.
 ///
 /// Running downloads use it until they are started again.
 #[utoipa::path(delete, path = "/api/v1/site-auth/{site}", params(("site" = String, Path, description = "Percent-encoded")), responses(

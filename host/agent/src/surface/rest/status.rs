@@ -9,7 +9,7 @@ use crate::{
     surface::state::App,
 };
 
-/// Is the service there?
+/// Check that the service runs.
 ///
 /// Needs no key. Answers as soon as the service listens; it says nothing about downloads.
 #[utoipa::path(get, path = "/ping", responses((status = 200, body = Pong), (status = 403, body = ResultMessage)))]
@@ -23,9 +23,9 @@ pub(crate) async fn ping(State(app): State<App>) -> Json<Pong> {
     })
 }
 
-/// Which service and version this is.
+/// Show the version of the service.
 ///
-/// Asks for the access key like all of the interface, so it is a good first call to try a key with.
+/// Requires the access key, so it is a good call to test a key with.
 #[utoipa::path(get, path = "/api/v1/info", responses(
     (status = 200, body = ApiInfo), Gated))]
 pub(crate) async fn info_view(State(app): State<App>) -> Json<ApiInfo> {

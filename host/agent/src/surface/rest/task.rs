@@ -58,9 +58,8 @@ pub(crate) async fn task_list(State(app): State<App>, Params(params): Params<Lis
 
 /// Add a download.
 ///
-/// Only `url` is needed. The task is on the disk when this is answered, so it survives whatever happens then; it starts
-/// when its queue has room. A URL that a plugin knows is asked about there, and may become a group of several
-/// downloads.
+/// Only `url` is required. The task is on disk before the response; it starts when its queue has room. A URL that a
+/// plugin claims is resolved at the start, and its task may become a group of several downloads.
 #[utoipa::path(post, path = "/api/v1/tasks", request_body = CreateTaskRequest, responses(
     (status = 200, body = CreatedTask), Gated, Sent, Named, Called))]
 pub(crate) async fn task_create(State(app): State<App>, Body(request): Body<CreateTaskRequest>) -> Answer<CreatedTask> {
@@ -150,9 +149,9 @@ pub(crate) async fn task_rename(
 
 /// Give a download another URL.
 ///
-/// For links that have expired: the bytes that are there are kept if they are the same behind the new URL. Login, cookies,
-/// headers and form that were given for the old URL are removed if the new one is of another origin (scheme, host and
-/// port); the message then says so.
+/// For links that have expired: received bytes are kept if the new URL leads to the same file. The login, cookies,
+/// headers and form that were given for the old URL are removed if the new one has another origin (scheme, host and
+/// port); the message in the response then says so.
 #[utoipa::path(post, path = "/api/v1/tasks/{id}/url", params(("id" = String, Path, description = "The task's id")), request_body = UrlBody, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(crate) async fn task_change_url(
@@ -173,7 +172,7 @@ pub(crate) async fn task_change_url(
 
 /// Download a URL as it is, without its plugin.
 ///
-/// The way out when the plugin that knows the URL fails: what the server gives for the URL itself becomes the file.
+/// For a URL whose plugin fails: the response to the URL itself becomes the file.
 #[utoipa::path(post, path = "/api/v1/tasks/{id}/ignore-plugin-retry", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn task_ignore_plugin_retry(State(app): State<App>, Path(task_id): Path<String>) -> Ack {
@@ -222,7 +221,7 @@ impl ListParams {
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DeleteParams {
-    /// Delete the files too that were made.
+    /// Delete the downloaded files, too.
     #[serde(default)]
     pub(crate) delete_files: bool,
 }

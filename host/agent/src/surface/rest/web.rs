@@ -43,9 +43,10 @@ const RESPONSE_HEADERS: [HeaderName; 7] = [
     header::LAST_MODIFIED,
 ];
 
-/// Upload a file for a call that follows.
+/// Upload bytes for a later call.
 ///
-/// `kind` is `torrents` or `plugins`; the answer's `blobId` is what the call of `/rpc` names. It can be used once.
+/// `kind` is `torrents` or `plugins`; a call of `/rpc` refers to the upload by the `blobId` of the response. It can be
+/// used once.
 #[utoipa::path(post, path = "/api/web/blobs/{kind}", params(("kind" = String, Path)), 
     request_body(content = inline(Raw), content_type = "application/octet-stream"), responses(
     (status = 200, body = BlobResult), Gated, Sent, Called, (status = 502, body = ResultMessage)))]
@@ -74,10 +75,10 @@ pub(crate) async fn keep(app: &App, kind: &str, bytes: Bytes) -> Result<BlobResu
     Err(Problem::new(parts.status, refused.message))
 }
 
-/// Get a ticket to download a file with.
+/// Create a ticket for the download of a file.
 ///
-/// For places that cannot send the access key, such as a link: put behind the file's address as `?ticket=`, it works
-/// for that address only, and for a short time.
+/// For clients that cannot send the access key, such as a link: as `?ticket=` behind the file's address, it authorizes
+/// one request for that address, within a minute.
 #[utoipa::path(post, path = "/api/web/tickets", request_body = TicketBody, responses(
     (status = 200, body = Ticket), Gated, Sent, (status = 500, body = ResultMessage)))]
 pub(crate) async fn ticket_create(
@@ -102,7 +103,7 @@ pub(crate) async fn ticket_create(
 
 /// Download a finished file.
 ///
-/// All of it, or the part that a `Range` field asks for.
+/// All of it, or the range of a `Range` header.
 #[utoipa::path(get, path = "/api/web/files/tasks/{id}", params(("id" = String, Path), ("token" = Option<String>, Query), ("ticket" = Option<String>, Query)), responses(
     (status = 200, description = "The file", content_type = "application/octet-stream"),
     (status = 206, description = "A part of it"), (status = 304, description = "Unchanged"),

@@ -21,7 +21,7 @@ const PARTS: &[(&str, &str, &[&str])] = &[
     ("system", "The service itself.", &[]),
     (
         "management",
-        "Tasks, queues and what sites want to know.",
+        "Tasks, queues and logins of sites.",
         &["/api/v1/info", "/api/v1/queues", "/api/v1/site-auth", "/api/v1/tasks"],
     ),
     (
@@ -31,7 +31,7 @@ const PARTS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "plugins",
-        "What knows particular sites.",
+        "Plugins, which resolve links of particular sites, and their sources.",
         &["/api/v1/market", "/api/v1/plugins"],
     ),
     ("takeover", "Downloads that browsers hand over.", &["/download"]),

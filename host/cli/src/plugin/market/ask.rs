@@ -9,7 +9,7 @@ pub(super) fn confirm(lines: &[String], question: &str, instead: &str) -> anyhow
     let shown: Vec<_> = lines.iter().map(|line| printable(line)).collect();
     let shown = shown.join("\n");
     if !io::stdin().is_terminal() {
-        let problem = format!("nobody can be asked here: {question}\n{shown}");
+        let problem = format!("cannot ask without a terminal: {question}\n{shown}");
         return Err(UsageError::new(instead, problem).into());
     }
     write!(io::stderr(), "{shown}\n{question} [y/N] ")?;

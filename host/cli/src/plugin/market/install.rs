@@ -171,7 +171,7 @@ impl<'c> Installer<'c> {
         let mut lines = Vec::new();
         if !unseen.is_empty() {
             lines.push(format!("The code of {identity} shows more than its source says:"));
-            lines.extend(words(unseen));
+            lines.extend(descriptions(unseen));
         }
         if let Some(author) = installed::other_author(&pending) {
             let author = format!("{identity} {}{author}", pending.version);
@@ -222,7 +222,7 @@ fn shown(entry: &MarketEntryDto) -> Vec<String> {
         first.extend([", signed by ", key]);
     }
     let mut lines = vec![first];
-    lines.extend(words(&entry.permissions));
+    lines.extend(descriptions(&entry.permissions));
     if entry.permissions.is_empty() {
         lines.push("  asks for nothing".to_owned());
     }
@@ -230,10 +230,10 @@ fn shown(entry: &MarketEntryDto) -> Vec<String> {
 }
 
 /// One line per permission.
-fn words<S: AsRef<str>>(permissions: impl IntoIterator<Item = S>) -> Vec<String> {
+fn descriptions<S: AsRef<str>>(permissions: impl IntoIterator<Item = S>) -> Vec<String> {
     let words = permissions.into_iter();
     words
-        .map(|permission| format!("  {}", installed::words(permission.as_ref())))
+        .map(|permission| format!("  {}", installed::description(permission.as_ref())))
         .collect()
 }
 

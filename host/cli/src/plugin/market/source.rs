@@ -49,7 +49,7 @@ enum SourcesCommand {
         /// The source, as the list names it
         source: String,
     },
-    /// Look for news now
+    /// Refresh sources now
     Refresh {
         /// The source; all of them if none is named
         source: Option<String>,
@@ -98,7 +98,7 @@ async fn add(
         let lines = [
             format!("A source of plugins at {url}"),
             format!("Fingerprint of its key: {fingerprint}"),
-            "Compare it with what the source's maintainer tells elsewhere.".to_owned(),
+            "Compare it with the one that the source's maintainer publishes elsewhere.".to_owned(),
         ];
         if !confirm(&lines, "Is it the same?", "--fingerprint")? {
             return print_lines(["nothing was added"]).map(|_| Exit::Unfinished);

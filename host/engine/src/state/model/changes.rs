@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each list that changed as a whole is told once"
+    reason = "each list that changed as a whole is published once"
 )]
 pub(crate) struct Changes {
     pub(crate) tasks: BTreeMap<u64, Saving>,

@@ -94,7 +94,7 @@ fn every_permission_is_told_in_words() {
         ("finishedFiles", "may see and change the files of finished downloads"),
         ("tool mux", "may have mux work on the files of finished downloads"),
     ] {
-        assert_eq!(permission(text).words(), words);
+        assert_eq!(permission(text).description(), words);
     }
 }
 
