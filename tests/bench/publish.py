@@ -182,6 +182,8 @@ def measure(run: Run) -> None:
         for name, benchmark in BENCHMARKS.items():
             say(f"== {name}, {time.strftime('%H:%M:%S')}")
             load = os.getloadavg()[0]
+            if name == next(iter(BENCHMARKS)) and load > 1:
+                say(f"publish: the load average is {load:.1f}: other programs take part in what is measured")
             page = benchmark(run).strip()
             check_complete(name, page)
             text = f"# Results: {name}\n\n{head}Load average before: {load:.1f}.\n\n{page}\n"
@@ -191,7 +193,7 @@ def measure(run: Run) -> None:
             shutil.copy(Path(kept, f"{name}.md"), folder)
     say(f"== recorded in {folder.relative_to(WORKSPACE)}, {time.strftime('%H:%M:%S')}")
     for path, text in rendered(folder).items():
-        to = folder / f"rendered-{path.parent.name}.md" if run.is_quick else path
+        to = folder / "-".join(("rendered", *path.relative_to(WORKSPACE).parts)) if run.is_quick else path
         to.write_text(text, encoding="utf-8")
 
 
