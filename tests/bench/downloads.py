@@ -145,7 +145,8 @@ def measure_row(bench: Bench, row: Row) -> RowResult:
         for contender in row.contenders:
             result.series.append(Series(contender, contender.shown(work)))
         present = [series for series in result.series if tools.is_present(series.contender)]
-        for round_number in range(bench.runs + 1):
+        # Over the link its rate and losses decide, which no warm-up changes; it would be the longest part of all.
+        for round_number in range(row.place.loss_ppm is not None, bench.runs + 1):
             for series in present:
                 when = "warm-up" if round_number == 0 else f"run {round_number}"
                 say(

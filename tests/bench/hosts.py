@@ -81,8 +81,11 @@ class Connection:
     def exactly(self, length: int) -> bytes:
         parts, have = [self.rest], len(self.rest)
         while have < length:
-            parts.append(self.socket.recv(1 << 20))
-            have += len(parts[-1])
+            received = self.socket.recv(1 << 20)
+            if not received:
+                raise ConnectionError("the server closed the connection")
+            parts.append(received)
+            have += len(received)
         whole = b"".join(parts)
         self.rest = whole[length:]
         return whole[:length]
@@ -115,6 +118,48 @@ class WebSocket(Connection):
             raise ConnectionError(self.rest[:end].decode())
         self.rest = self.rest[end + 4 :]
 
+    def send(self, text: bytes) -> None:
+        length = len(text)
+        if length < 126:
+            size = struct.pack(">B", 128 | length)
+        elif length < 1 << 16:
+            size = struct.pack(">BH", 128 | 126, length)
+        else:
+            size = struct.pack(">BQ", 128 | 127, length)
+        # A mask of zeroes leaves the text as it is.
+        self.socket.sendall(b"\x81" + size + bytes(4) + text)
+
+    def frame(self) -> bytes:
+        """The next text; nothing for a ping."""
+        first, second = self.exactly(2)
+        length = second & 127
+        if length == 126:
+            length = struct.unpack(">H", self.exactly(2))[0]
+        elif length == 127:
+            length = struct.unpack(">Q", self.exactly(8))[0]
+        body = self.exactly(length)
+        if first & 15 == 8:
+            raise ConnectionError(f"the server closed the WebSocket: {closing(body)}")
+        return body if first & 15 == 1 else b""
+
+
+def closing(body: bytes) -> str:
+    """What a close frame says."""
+    return f"{int.from_bytes(body[:2])} {body[2:].decode(errors='replace')}".strip() if len(body) >= 2 else "no reason given"
+
+
+class Aria2Socket(WebSocket):
+    """A WebSocket of aria2's JSON-RPC that sent the key with its first call, as front ends do."""
+
+    def __init__(self, rpc: JsonRpc) -> None:
+        super().__init__(rpc.port, "/jsonrpc")
+        self.send(json.dumps(rpc.call("getVersion")).encode())
+        answer = b""
+        while not answer:
+            answer = self.frame()
+        if b'"result"' not in answer:
+            raise ConnectionError(f"the key is not accepted: {answer[:400].decode()}")
+
 
 class RpcSocket(WebSocket):
     """The service's `/rpc`, as much of it as a batch needs."""
@@ -132,25 +177,13 @@ class RpcSocket(WebSocket):
 
     def call(self, method: str, **params: object) -> None:
         """Calls and waits for the reply; events before it are passed over."""
-        text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        # A mask of zeroes leaves the text as it is.
-        self.socket.sendall(b"\x81\xff" + struct.pack(">Q", len(text)) + bytes(4) + text)
+        self.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
         while True:
             frame = self.frame()
             if b'"id":1' in frame[:64] or b'"id":1' in frame[-64:]:
                 if b'"error"' in frame[:200]:
                     raise ConnectionError(frame[:400].decode())
                 return
-
-    def frame(self) -> bytes:
-        first, second = self.exactly(2)
-        length = second & 127
-        if length == 126:
-            length = struct.unpack(">H", self.exactly(2))[0]
-        elif length == 127:
-            length = struct.unpack(">Q", self.exactly(8))[0]
-        body = self.exactly(length)
-        return body if first & 15 == 1 else b""
 
 
 class Interface(ABC):

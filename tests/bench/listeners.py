@@ -6,7 +6,7 @@ import select
 import statistics
 import time
 
-from hosts import Connection, Host, WebSocket
+from hosts import Aria2Socket, Connection, Host
 
 # Nobody listens there: a download that may try once starts and fails at once.
 NOWHERE = "http://127.0.0.1:9/"
@@ -21,7 +21,7 @@ class Listeners:
 
     def __init__(self, host: Host, count: int) -> None:
         self.host = host
-        self.sockets = [WebSocket(host.port, "/jsonrpc").socket for _ in range(count)]
+        self.sockets = [Aria2Socket(host.json_rpc).socket for _ in range(count)]
         self.poll = select.epoll()
         self.heard = {socket.fileno(): bytearray() for socket in self.sockets}
         self.by_number = {socket.fileno(): socket for socket in self.sockets}
@@ -60,7 +60,11 @@ class Listeners:
                 raise RuntimeError(f"{len(waiting)} of {len(self.sockets)} were not told everything")
             for number, _ in ready:
                 heard = self.heard[number]
-                heard += self.by_number[number].recv(1 << 16)
+                received = self.by_number[number].recv(1 << 16)
+                if not received:
+                    name = self.host.command()[0]
+                    raise RuntimeError(f"{name} closed a WebSocket after {bytes(heard[-100:])!r}")
+                heard += received
                 if heard.count(b"aria2.onDownload") == TOLD_OF_EACH * downloads and heard.endswith(b"}"):
                     waiting.discard(number)
         took = time.perf_counter() - began

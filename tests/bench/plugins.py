@@ -43,19 +43,21 @@ def main() -> int:
     parser.add_argument("--svc", type=Path, help="the program to measure (default: build it in release)")
     parser.add_argument("--data", type=Path, default=Path("/dev/shm"), help="where everything is kept meanwhile")
     parser.add_argument("--runs", type=int, default=5, help="rounds of everything; the median counts")
+    parser.add_argument("--quick", action="store_true", help="one round: does it work?")
     arguments = parser.parse_args()
+    runs = 1 if arguments.quick else arguments.runs
     svc = arguments.svc.resolve() if arguments.svc else build_svc()
     rows: list[tuple[str, str]] = []
     with contextlib.ExitStack() as stack:
         data = temporary_folder(stack, arguments.data)
         for measure in (start, preview, crowd, joined):
             say(f"{measure.__name__}:")
-            for title, value in measure(svc, data, arguments.runs):
+            for title, value in measure(svc, data, runs):
                 say(f"  {title}: {value}")
                 rows.append((title, value))
     print("\n".join(["| Measured | |", "|---|--:|", *(f"| {title} | {value} |" for title, value in rows)]))
     print("\n" + "\n".join(f"- {line}" for line in tools.versions(svc)))
-    print(f"- load average {os.getloadavg()[0]:.1f}; medians of {arguments.runs} rounds")
+    print(f"- load average {os.getloadavg()[0]:.1f}; medians of {runs} rounds")
     return 0
 
 

@@ -131,8 +131,8 @@ def method(runs: int, target: Path, loads: tuple[float, float]) -> list[str]:
     kind = subprocess.run(["stat", "-f", "-c", "%T", target], capture_output=True, text=True, check=True).stdout.strip()
     counted = "1 counted run" if runs == 1 else f"{runs} counted runs"
     return [
-        f"One warm-up, then {counted}, interleaved (A B C A B C …); medians. Ratios are medians of the ratios of "
-        "runs of the same round; of several variants of a tool the one with the least median wall time counts. CPU is user "
+        f"One warm-up, but none over the link, then {counted}, interleaved (A B C A B C …); medians. Ratios are medians of the "
+        "ratios of runs of the same round; of several variants of a tool the one with the least median wall time counts. CPU is user "
         "+ system of the whole process and its children. Every file of every run was compared with the server's.",
         "",
         f"Machine: {processor()}, {os.cpu_count()} cores, {memory_gib():.0f} GiB; Linux {platform.release()}; "

@@ -90,7 +90,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="where both keep their state (default: temporary files)")
     parser.add_argument("--runs", type=int, default=3, help="rounds of every rate; the median counts")
     parser.add_argument("--only", help="some of: " + ",".join(MEASUREMENTS))
-    parser.add_argument("--quick", action="store_true", help="a tenth of everything: does it work?")
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything, one round: does it work?")
     arguments = parser.parse_args()
     missing = [program for program in ("aria2c", "wrk") if shutil.which(program) is None]
     if missing:
@@ -98,15 +98,16 @@ def main() -> int:
         return 2
     chosen = arguments.only.split(",") if arguments.only else list(MEASUREMENTS)
     svc = arguments.svc.resolve() if arguments.svc else build_svc()
+    runs = 1 if arguments.quick else arguments.runs
     with contextlib.ExitStack() as stack:
         data = temporary_folder(stack, arguments.data)
-        bench = Bench(Table(), svc, data, 10 if arguments.quick else 1, arguments.runs)
+        bench = Bench(Table(), svc, data, 10 if arguments.quick else 1, runs)
         for name in chosen:
             say(f"{name}:")
             MEASUREMENTS[name](bench)
         print(bench.table.markdown())
         print("\n" + "\n".join(f"- {line}" for line in tools.versions(svc)))
-        print(f"- state on {file_system(data)}; load average {os.getloadavg()[0]:.1f}; medians of {arguments.runs} rounds")
+        print(f"- state on {file_system(data)}; load average {os.getloadavg()[0]:.1f}; medians of {runs} rounds")
     return 0
 
 

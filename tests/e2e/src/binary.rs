@@ -26,7 +26,10 @@ fn build() -> PathBuf {
         .and_then(|name| name.to_str())
         .expect("profiles have plain names");
     let target = directory.parent().expect("a profile is in the target directory");
-    let status = Command::new(env!("CARGO"))
+    let mut cargo = Command::new(env!("CARGO"));
+    // ring is compiled again whenever one of these changes, and everything that is built on it.
+    setting::package_variables().for_each(|name| _ = cargo.env_remove(name));
+    let status = cargo
         .args([
             "build",
             "--quiet",

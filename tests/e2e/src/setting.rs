@@ -36,6 +36,12 @@ pub fn toolchain(target: &Path) -> Vec<(&'static str, String)> {
     variables
 }
 
+/// Variables by which cargo describes this package to its tests.
+pub fn package_variables() -> impl Iterator<Item = String> {
+    let names = std::env::vars().map(|(name, _)| name);
+    names.filter(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the tests' own settings; no product code runs in this process"

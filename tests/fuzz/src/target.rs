@@ -8,6 +8,7 @@ mod market;
 mod mcp;
 mod playlist;
 mod response;
+mod site;
 mod socket;
 mod takeover;
 
@@ -38,4 +39,5 @@ pub const TARGETS: &[(&str, Ready)] = &[
     ("manifest", document::manifest),
     ("package", document::package),
     ("playlist", playlist::playlist),
+    ("site", site::site),
 ];

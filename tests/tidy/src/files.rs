@@ -66,10 +66,10 @@ const WAYS_OUT: &[&str] = &[
 ];
 
 /// A text file of the workspace.
-struct File {
+pub(crate) struct File {
     /// Seen from the workspace's root.
-    path: PathBuf,
-    text: String,
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
 }
 
 impl File {
@@ -103,14 +103,14 @@ impl File {
     }
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .canonicalize()
         .expect("the workspace is where it was built")
 }
 
-fn all_files() -> Vec<File> {
+pub(crate) fn all_files() -> Vec<File> {
     let root = root();
     let mut files = Vec::new();
     let mut directories = vec![root.clone()];

@@ -9,8 +9,12 @@
 #[cfg(test)]
 mod edges;
 #[cfg(test)]
+mod figures;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod layers;
+#[cfg(test)]
+mod links;
 #[cfg(test)]
 mod security;

@@ -72,4 +72,5 @@ replayed! {
     manifest = "manifest",
     package = "package",
     playlist = "playlist",
+    site = "site",
 }
