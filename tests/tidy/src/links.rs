@@ -86,7 +86,8 @@ fn slug(heading: &str) -> String {
 }
 
 fn has_heading(page: &str, fragment: &str) -> bool {
-    let headings = prose(page).filter_map(|(_, line)| line.starts_with('#').then(|| line.trim_start_matches('#')));
+    let headings = prose(page).filter(|(_, line)| line.starts_with('#'));
+    let headings = headings.map(|(_, line)| line.trim_start_matches('#'));
     headings.map(slug).any(|known| known == fragment)
 }
 
