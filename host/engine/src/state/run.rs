@@ -84,6 +84,7 @@ impl State {
                     path: landing.path,
                     size_bytes: landing.size_bytes,
                     received_bytes: 0,
+                    is_own: true,
                 };
                 self.finished(now, serial, finished);
             }
@@ -190,7 +191,7 @@ impl State {
         self.edit(serial, |task| {
             task.phase = Phase::Completed;
             task.path = Some(finished.path.into_boxed_path());
-            task.owns_file = true;
+            task.owns_file = finished.is_own;
             task.unsettled = None;
             task.file_missing = false;
             task.is_forced = false;

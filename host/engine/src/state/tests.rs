@@ -272,6 +272,7 @@ fn finished(path: &str) -> Outcome {
         path: path.into(),
         size_bytes: 10,
         received_bytes: 10,
+        is_own: true,
     })
 }
 
