@@ -133,7 +133,7 @@ impl State {
         };
         match (outcome, then) {
             (Outcome::Finished(finished), Some(After::Delete(fate))) => {
-                let made = if fate == FileFate::Delete {
+                let made = if fate == FileFate::Delete && finished.is_own {
                     vec![finished.path]
                 } else {
                     Vec::new()

@@ -582,6 +582,22 @@ fn a_finished_file_goes_only_if_asked_for_and_only_if_no_other_task_has_it() {
 }
 
 #[test]
+fn a_file_that_was_there_and_only_checked_is_never_deleted() {
+    let found = || match finished("/downloads/a") {
+        Outcome::Finished(file) => Outcome::Finished(Finished { is_own: false, ..file }),
+        other => other,
+    };
+    let mut world = World::new();
+    let (at_rest, running) = (world.create(1), world.create(2));
+    world.end(at_rest, found());
+    world.command(Command::Delete(at_rest, FileFate::Delete)).unwrap();
+    world.command(Command::Delete(running, FileFate::Delete)).unwrap();
+    world.end(running, found());
+    let deleted = world.deletions.iter().flat_map(|(_, paths)| paths);
+    assert!(deleted.into_iter().all(|path| path != Path::new("/downloads/a")));
+}
+
+#[test]
 fn a_deletion_that_a_crash_cut_short_is_finished_after_the_restart() {
     let mut world = World::new();
     let (first, second) = (world.create(1), world.create(2));
