@@ -164,8 +164,8 @@ fn options_of_the_console_hold() {
         "[#",
         false,
     );
-    says(&["--human-readable=false", "--stop=3", "{}/slow"], "KiB", false);
-    says(&["--human-readable=true", "--stop=3", "{}/slow"], "KiB", true);
+    says(&["--human-readable=false", "--stop=3", "{}/slow"], "MiB(", false);
+    says(&["--human-readable=true", "--stop=3", "{}/slow"], "MiB(", true);
     says(&["{}/f.bin"], "[NOTICE]", true);
     says(&["--console-log-level=error", "{}/f.bin"], "[NOTICE]", false);
     says(&["--enable-color=false", "{}/f.bin"], "\u{1b}[", false);
@@ -242,7 +242,11 @@ fn commands_are_called_for_each_kind_of_event() {
         });
         rpc.call("aria2.pause", &json!([slow]));
         told("pause");
-        rpc.call("aria2.remove", &json!([slow]));
+        let other = rpc.add(&origin.url("/slow"), &json!({"out": "other"}));
+        e2e::service::wait_until("the other runs", || {
+            rpc.call("aria2.tellStatus", &json!([other, ["connections"]]))["connections"] == "1"
+        });
+        rpc.call("aria2.remove", &json!([other]));
         told("stop");
     }
 }
