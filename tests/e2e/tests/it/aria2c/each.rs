@@ -166,8 +166,8 @@ fn options_of_the_console_hold() {
     );
     says(&["--human-readable=false", "--stop=3", "{}/slow"], "MiB(", false);
     says(&["--human-readable=true", "--stop=3", "{}/slow"], "MiB(", true);
-    says(&["{}/f.bin"], "[NOTICE]", true);
-    says(&["--console-log-level=error", "{}/f.bin"], "[NOTICE]", false);
+    says(&["{}/f.bin"], "Downloading 1 item", true);
+    says(&["--console-log-level=error", "{}/f.bin"], "Downloading 1 item", false);
     says(&["--enable-color=false", "{}/f.bin"], "\u{1b}[", false);
     says(&["--download-result=hide", "{}/f.bin"], "Download Results", false);
     says(&["--download-result=full", "{}/f.bin"], "Download Results", true);
