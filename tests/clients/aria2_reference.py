@@ -299,6 +299,9 @@ def live(peer):
     peer.call("paused", "aria2.tellStatus", c)
     peer.call("uris-active", "aria2.getUris", b)
     peer.call("waiting-uris", "aria2.getUris", e)
+    # Ours is sampled twice a second; aria2c lists a connection as soon as it receives.
+    while not peer.must("aria2.getServers", a)[0]["servers"] and time.monotonic() < until:
+        time.sleep(0.05)
     peer.call("servers", "aria2.getServers", a)
     peer.call("servers-waiting", "aria2.getServers", e)
     peer.call("peers", "aria2.getPeers", a)

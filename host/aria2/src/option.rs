@@ -8,7 +8,7 @@ mod set;
 mod table;
 
 pub(crate) use self::{
-    request::{apply, change, shown},
+    request::{apply, change, selected, shown},
     row::Given,
 };
 pub use self::{

@@ -3,7 +3,7 @@
 //! Texts of the task's record are JSON already and are copied unchanged.
 
 use protocol::{SegmentDto, TaskRuntimeDto, TaskStatus};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use crate::{board::Download, vocabulary::fault::error_code};
 
@@ -307,18 +307,33 @@ impl<'t> Status<'t> {
         text.push(b']');
     }
 
-    /// The result of `getServers`. Bytes per mirror are not recorded, so only the current server is listed.
+    /// The result of `getServers`: one entry for each connection that receives bytes.
     pub(crate) fn write_servers(&self, text: &mut Vec<u8>) {
         text.push(b'[');
         let mut file = Object::begin(text);
         file.plain("index", &["1"]);
         let list = file.name("servers");
         list.push(b'[');
-        let mut server = Object::begin(list);
-        server.json("currentUri", self.record.url);
-        server.number("downloadSpeed", self.speed());
-        server.json("uri", self.record.url);
-        server.end();
+        let servers = self.progress().map(|progress| &*progress.servers).unwrap_or_default();
+        let mut is_first = true;
+        for server in servers {
+            let uri = Value::from(&*server.url).to_string();
+            let current = if server.current_url.is_empty() {
+                uri.clone()
+            } else {
+                Value::from(&*server.current_url).to_string()
+            };
+            for speed in &server.download_bps {
+                if !std::mem::replace(&mut is_first, false) {
+                    list.push(b',');
+                }
+                let mut entry = Object::begin(list);
+                entry.json("currentUri", &current);
+                entry.number("downloadSpeed", *speed);
+                entry.json("uri", &uri);
+                entry.end();
+            }
+        }
         list.push(b']');
         file.end();
         text.push(b']');
@@ -380,7 +395,7 @@ fn spans(segments: &[SegmentDto]) -> Vec<(u64, u64)> {
 mod tests {
     use std::sync::Arc;
 
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::{service::fake, vocabulary::gid::Gid};
@@ -419,6 +434,35 @@ mod tests {
         assert_eq!(written(&task, None, &keys), expect);
         assert_eq!(written(&task, None, &["nope"]), json!({}));
         assert_eq!(written(&json!({"status": 1}), None, &["errorCode"]), json!({}));
+    }
+
+    #[test]
+    fn each_connection_is_a_server_with_where_it_was_led() {
+        let servers = |servers: Value| {
+            let progress = serde_json::from_value(json!({"servers": servers})).unwrap();
+            let download = Download {
+                gid: Gid::chosen("00000000000000a1").unwrap(),
+                task: Arc::new(fake::task(&json!({"url": "http://a.test/f", "status": 1}))),
+                progress: Some(Arc::new(progress)),
+                is_removed: false,
+            };
+            let mut text = Vec::new();
+            Status::of(&download).write_servers(&mut text);
+            serde_json::from_slice::<Value>(&text).unwrap()
+        };
+        let two = json!([
+            {"url": "http://a.test/\"f\"", "currentUrl": "http://c.test/g", "downloadBps": [5, 0]},
+            {"url": "http://b.test/f", "downloadBps": [7]}
+        ]);
+        let entry =
+            |uri: &str, current: &str, speed: &str| json!({"uri": uri, "currentUri": current, "downloadSpeed": speed});
+        let a = "http://a.test/\"f\"";
+        assert_eq!(
+            servers(two),
+            json!([{"index": "1", "servers": [entry(a, "http://c.test/g", "5"), entry(a, "http://c.test/g", "0"),
+                entry("http://b.test/f", "http://b.test/f", "7")]}])
+        );
+        assert_eq!(servers(json!([])), json!([{"index": "1", "servers": []}]));
     }
 
     #[test]

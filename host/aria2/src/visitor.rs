@@ -23,8 +23,8 @@ pub const KEY_FIRST: &str = "set an access key first";
 /// Options that route requests through another host.
 const PROXIES: [&str; 4] = ["all-proxy", "http-proxy", "https-proxy", "ftp-proxy"];
 
-/// Default options that may contain secrets of other sites.
-const SECRETS: [&str; 4] = ["header", "http-user", "http-passwd", "referer"];
+/// Default options that may contain secrets of other sites, or that a visitor may not set.
+const WITHHELD: [&str; 5] = ["check-integrity", "header", "http-user", "http-passwd", "referer"];
 
 /// A refusal with its remedy.
 fn refused(what: &str) -> Fault {
@@ -86,7 +86,7 @@ impl Caller {
         let template = self.dialect.template();
         match self.visitor {
             None => (*template).clone(),
-            Some(_) => template.filtered(|row| !SECRETS.contains(&row.name())),
+            Some(_) => template.filtered(|row| !WITHHELD.contains(&row.name())),
         }
     }
 
@@ -103,6 +103,10 @@ impl Caller {
         }
         if options.is_on("allow-overwrite") {
             return Err(refused("no file is overwritten"));
+        }
+        // It would tell whether a file has a checksum, and overwrite it if not.
+        if options.is_on("check-integrity") {
+            return Err(refused("no file is checked"));
         }
         if PROXIES
             .into_iter()

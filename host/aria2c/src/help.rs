@@ -17,7 +17,8 @@ pub(super) fn version() -> String {
     )
 }
 
-/// The options whose name contains `about`; all for an empty text or one of aria2's tags.
+/// The options whose name contains `about`; all for an empty text or one of aria2's tags. Those that do nothing are
+/// listed with the reason.
 pub(super) fn help(about: &str) -> String {
     let about = if about.starts_with('#') { "" } else { about };
     let mut text = format!(
@@ -29,13 +30,23 @@ pub(super) fn help(about: &str) -> String {
     };
     line(Some('v'), "version", "");
     line(Some('h'), "help", "[=WORD]");
-    for row in Row::all().iter().filter(|row| row.name().contains(about)) {
-        if row.is_refused() {
+    let rows = || Row::all().iter().filter(|row| row.name().contains(about));
+    for row in rows() {
+        if row.is_refused() || row.is_inert() {
             continue;
         }
         let letter = LETTERS.iter().find(|(_, name)| *name == row.name());
         let value = if row.stands_alone() { "[=true|false]" } else { "=VALUE" };
         line(letter.map(|(letter, _)| *letter), row.name(), value);
+    }
+    for (title, reason) in [
+        ("Accepted without effect", Row::reason_of_harmless as fn(&Row) -> _),
+        ("Refused, unless they have aria2's default", Row::reason_of_refusal),
+    ] {
+        let _infallible = writeln!(text, "{title}:");
+        for (row, reason) in rows().filter_map(|row| Some((row, reason(row)?))) {
+            let _infallible = writeln!(text, "     --{}: {reason}", row.name());
+        }
     }
     text
 }
@@ -54,11 +65,24 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_taken_is_listed() {
+    fn what_acts_is_listed_and_what_does_not_has_its_reason() {
         let all = help("#all");
         assert!(all.contains(" -x, --max-connection-per-server=VALUE\n"), "{all}");
         assert!(all.contains("     --enable-rpc[=true|false]\n"), "{all}");
-        assert!(!all.contains("rpc-secure"), "{all}");
+        let (acting, rest) = all.split_once("Accepted without effect:\n").unwrap();
+        let (harmless, refused) = rest.split_once("Refused, unless").unwrap();
+        for (name, group) in [
+            ("max-tries", acting),
+            ("uri-selector", harmless),
+            ("rpc-secure", refused),
+        ] {
+            let is_in = |group: &str| group.contains(&format!("--{name}"));
+            let groups = [acting, harmless, refused];
+            assert!(
+                is_in(group) && groups.iter().filter(|text| is_in(text)).count() == 1,
+                "{name}"
+            );
+        }
         assert!(!help("rpc").contains("--split"));
     }
 }

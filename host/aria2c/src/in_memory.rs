@@ -34,6 +34,7 @@ impl InMemory {
         let mut config = daemon::Config::in_memory(&plan.directory);
         config.engine.adopts = true;
         config.engine.system_proxy = plan.proxy.clone();
+        config.engine.netrc = plan.netrc.clone().map(Arc::new);
         let daemon = Daemon::start(config, vec![Arc::new(transport)])
             .await
             .map_err(Refused::of)?;

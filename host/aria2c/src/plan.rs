@@ -11,9 +11,10 @@ use aria2::{
     files::{self, Entry},
     option::{self, Options, Row},
 };
-use command::{cookies::CookieJar, environment::Environment};
+use command::{cookies::CookieJar, environment::Environment, netrc};
 use engine::SystemProxy;
-use transfer::SafeUrl;
+use transfer::{Netrc, SafeUrl};
+use transfer_http::Family;
 
 use crate::{Refused, arguments::Given, expansion::expand, hooks::Hooks};
 
@@ -69,6 +70,7 @@ pub(super) struct Plan {
     pub(super) directory: PathBuf,
     pub(super) transport: transfer_http::Config,
     pub(super) proxy: SystemProxy,
+    pub(super) netrc: Option<Netrc>,
     pub(super) stop_after: Option<Duration>,
     pub(super) stop_with: Option<i32>,
     pub(super) summary_every: Option<Duration>,
@@ -111,6 +113,7 @@ impl Plan {
             hooks: Hooks::new(&options),
             transport: transport(&options),
             proxy: proxies(&options, environment)?,
+            netrc: netrc(&options, &mut warnings),
             stop_after: seconds(&options, "stop"),
             stop_with: options.get("stop-with-process").and_then(|pid| pid.parse().ok()),
             summary_every: seconds(&options, "summary-interval"),
@@ -224,6 +227,21 @@ fn proxies(options: &Options, environment: &Environment) -> Result<SystemProxy, 
     })
 }
 
+/// The logins of `.netrc`. A file that cannot be used is left out with a warning, as aria2 does.
+fn netrc(options: &Options, warnings: &mut Vec<String>) -> Option<Netrc> {
+    if options.is_on("no-netrc") {
+        return None;
+    }
+    let path = options
+        .get("netrc-path")
+        .map(PathBuf::from)
+        .or_else(netrc::usual_path)?;
+    netrc::read(&path).unwrap_or_else(|why| {
+        warnings.push(format!("The .netrc file is ignored. {why}"));
+        None
+    })
+}
+
 fn saving(options: &Options, current: &Path, command_line_options: Options) -> Option<Saving> {
     let path = options.get("save-session").filter(|path| !path.is_empty())?;
     Some(Saving {
@@ -243,6 +261,7 @@ fn transport(options: &Options) -> transfer_http::Config {
         response_timeout: given("timeout").unwrap_or(usual.response_timeout),
         stall_timeout: given("timeout").unwrap_or(usual.stall_timeout),
         ca_certificate: options.get("ca-certificate").map(PathBuf::from),
+        family: options.is_on("disable-ipv6").then_some(Family::V4),
         ..usual
     }
 }

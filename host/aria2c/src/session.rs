@@ -53,7 +53,10 @@ impl Session {
     fn is_saved(&self, task: &Task) -> bool {
         match &task.phase {
             Phase::Completed => self.saving.includes_completed,
-            Phase::Failed(failure) => self.saving.includes_not_found || failure.kind != FailureKind::NotFound,
+            Phase::Failed(failure) => {
+                self.saving.includes_not_found
+                    || !matches!(failure.kind, FailureKind::NotFound | FailureKind::StillNotFound)
+            }
             _ => true,
         }
     }

@@ -97,7 +97,7 @@ impl Exit {
         match self {
             Self::Success => (0, "everything asked for is done"),
             Self::Internal => (1, "internal or unknown error"),
-            Self::Timeout => (2, "timeout"),
+            Self::Timeout => (2, "timeout, or slower than --lowest-speed-limit"),
             Self::NotFound => (3, "not found: the file (404, 410), the task, the queue"),
             Self::Network => (5, "network, TLS, proxy or server trouble"),
             Self::Unfinished => (7, "stopped before the end; the same command continues"),
@@ -123,8 +123,8 @@ impl Exit {
 impl From<FailureKind> for Exit {
     fn from(kind: FailureKind) -> Self {
         match kind {
-            FailureKind::Timeout => Self::Timeout,
-            FailureKind::NotFound | FailureKind::Gone => Self::NotFound,
+            FailureKind::Timeout | FailureKind::TooSlow => Self::Timeout,
+            FailureKind::NotFound | FailureKind::StillNotFound | FailureKind::Gone => Self::NotFound,
             FailureKind::Resolve
             | FailureKind::Connect
             | FailureKind::Network
@@ -199,6 +199,7 @@ mod tests {
     fn codes_are_what_scripts_rely_on() {
         for (kind, code) in [
             (FailureKind::Timeout, 2),
+            (FailureKind::TooSlow, 2),
             (FailureKind::NotFound, 3),
             (FailureKind::Gone, 3),
             (FailureKind::Resolve, 5),

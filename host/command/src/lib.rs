@@ -9,7 +9,7 @@
 //! - `log`
 //! - `print`, `runtime`
 //! - `terminal`
-//! - `amount`, `cookies`, `descriptors`, `directories`, `environment`, `memory`, `stop`
+//! - `amount`, `cookies`, `descriptors`, `directories`, `environment`, `memory`, `netrc`, `stop`
 //! - `exit`, `usage`
 
 pub mod amount;
@@ -20,6 +20,7 @@ pub mod environment;
 pub mod exit;
 pub mod log;
 pub mod memory;
+pub mod netrc;
 mod print;
 pub mod runtime;
 pub mod stop;

@@ -58,6 +58,10 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         max_tries,
         retry_wait_secs,
         use_server_time,
+        lowest_speed_bytes,
+        max_not_found,
+        check_integrity,
+        no_netrc,
     } = request;
     if torrent_b64.is_some() {
         return Err(unsupported("torrentB64", "this build downloads no torrents"));
@@ -91,6 +95,10 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         min_split_bytes,
         retry: retry(max_tries, retry_wait_secs),
         use_server_time,
+        lowest_speed_bytes,
+        max_not_found,
+        check_integrity,
+        no_netrc,
         request: RequestOptions {
             method: method.filter(|method| !method.trim().is_empty()),
             body: request_body.map(body).transpose()?,
@@ -133,6 +141,7 @@ fn media_type(text: &str) -> Option<String> {
 }
 
 /// The request that would create this task again. It holds the task's secrets.
+#[expect(clippy::too_many_lines, reason = "one line for each option of the two records")]
 pub fn request(task: &Task) -> CreateTaskRequest {
     let TaskSpec {
         urls,
@@ -151,6 +160,10 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         on_conflict,
         retry,
         use_server_time,
+        lowest_speed_bytes,
+        max_not_found,
+        check_integrity,
+        no_netrc,
         // Not in a request.
         resolution: _,
         given_by: _,
@@ -205,6 +218,10 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         max_tries: retry.map(|retry| retry.attempts.unwrap_or(0)),
         retry_wait_secs: retry.map(wait_secs),
         use_server_time,
+        lowest_speed_bytes,
+        max_not_found,
+        check_integrity,
+        no_netrc,
         torrent_b64: None,
         method: None,
         body: None,
@@ -288,6 +305,7 @@ fn retry(max_tries: Option<u32>, retry_wait_secs: Option<u32>) -> Option<RetryPo
         attempts: max_tries.map_or(usual.attempts, |tries| (tries > 0).then_some(tries)),
         base,
         cap: usual.cap.max(base),
+        ..usual
     })
 }
 

@@ -4,7 +4,7 @@ pub(crate) mod plugin;
 pub(crate) mod plugin_journal;
 
 use engine::{Group, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
-use protocol::{GroupDto, QueueDto, SegmentDto, TaskDto, TaskRuntimeDto, TaskStatus};
+use protocol::{GroupDto, QueueDto, SegmentDto, ServerDto, TaskDto, TaskRuntimeDto, TaskStatus};
 use transfer::{Progress, SafeUrl};
 
 /// Shown instead of a stored password; in a patch it means "unchanged".
@@ -129,6 +129,15 @@ pub(crate) fn runtime(task: TaskId, progress: &Progress, sequence: u64) -> TaskR
         downloaded_bytes: segment.done,
         active: Some(segment.is_active),
     });
+    let servers = progress.servers.iter().map(|server| ServerDto {
+        url: shown(&server.url),
+        current_url: if server.current == server.url {
+            String::new()
+        } else {
+            shown(&server.current)
+        },
+        download_bps: server.rates.clone(),
+    });
     TaskRuntimeDto {
         task_id: task.to_string(),
         sampled_at_ms: now_millis(),
@@ -141,6 +150,7 @@ pub(crate) fn runtime(task: TaskId, progress: &Progress, sequence: u64) -> TaskR
         download_bps: progress.bytes_per_second,
         upload_bps: 0,
         segments: segments.collect(),
+        servers: servers.collect(),
     }
 }
 

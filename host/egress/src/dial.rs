@@ -28,7 +28,25 @@ const CHECKING_LOOKUP: Duration = Duration::from_secs(3);
 
 /// The name resolver: the system's, or a replacement in tests.
 #[derive(Clone, Default)]
-pub struct Names(Option<Arc<dyn Lookup>>);
+pub struct Names {
+    own: Option<Arc<dyn Lookup>>,
+    family: Option<Family>,
+}
+
+/// A version of the Internet Protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Version 4.
+    V4,
+    /// Version 6.
+    V6,
+}
+
+impl Family {
+    fn has(self, address: &SocketAddr) -> bool {
+        address.is_ipv6() == (self == Self::V6)
+    }
+}
 
 /// A name resolver.
 pub trait Lookup: Send + Sync {
@@ -38,7 +56,7 @@ pub trait Lookup: Send + Sync {
 
 impl fmt::Debug for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() {
+        f.write_str(if self.own.is_some() {
             "Names(own)"
         } else {
             "Names(system)"
@@ -49,21 +67,46 @@ impl fmt::Debug for Names {
 impl Names {
     /// Uses `lookup` instead of the system.
     pub fn by(lookup: impl Lookup + 'static) -> Self {
-        Self(Some(Arc::new(lookup)))
+        Self {
+            own: Some(Arc::new(lookup)),
+            family: None,
+        }
+    }
+
+    /// Leaves out addresses of the other family, also those that are written in a URL.
+    #[must_use]
+    pub fn only(self, family: Family) -> Self {
+        Self {
+            family: Some(family),
+            ..self
+        }
     }
 
     /// The addresses of `host`, a name or an address without brackets.
     pub(crate) async fn lookup(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        let mut found = self.lookup_any(host, port).await?;
+        if let Some(family) = self.family {
+            found.retain(|address| family.has(address));
+            if found.is_empty() {
+                let version = if family == Family::V4 { 4 } else { 6 };
+                return Err(io::Error::other(format!("it has no address of IPv{version}")));
+            }
+        }
+        found.truncate(MAX_ADDRESSES);
+        Ok(found)
+    }
+
+    async fn lookup_any(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, port)]);
         }
-        match &self.0 {
+        match &self.own {
             None => {
                 let found = tokio::net::lookup_host((host, port)).await?;
-                Ok(found.take(MAX_ADDRESSES).collect())
+                Ok(found.collect())
             }
             Some(own) => {
-                let found = own.lookup(host).await?.into_iter().take(MAX_ADDRESSES);
+                let found = own.lookup(host).await?.into_iter();
                 Ok(found.map(|address| SocketAddr::new(address, port)).collect())
             }
         }
@@ -362,6 +405,22 @@ mod tests {
                 "{local}"
             );
         }
+    }
+
+    #[tokio::test]
+    async fn only_addresses_of_the_chosen_family_are_tried() {
+        let found = async |family, host: &str| {
+            let names = names(&[&["::1", "127.0.0.1"]]).only(family);
+            let found = names.lookup(host, 1).await.map_err(|error| error.to_string());
+            found.map(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(found(Family::V4, "a.test").await.unwrap(), ["127.0.0.1:1"]);
+        assert_eq!(found(Family::V6, "a.test").await.unwrap(), ["[::1]:1"]);
+        assert_eq!(found(Family::V4, "::1").await.unwrap_err(), "it has no address of IPv4");
+        assert_eq!(
+            found(Family::V6, "127.0.0.1").await.unwrap_err(),
+            "it has no address of IPv6"
+        );
     }
 
     #[test]

@@ -41,6 +41,6 @@ pub mod redirect;
 pub mod tls;
 
 pub use client::{ClientConfig, HttpClient, Request, Response, SendError};
-pub use dial::{DialError, Lookup, Names, dial};
+pub use dial::{DialError, Family, Lookup, Names, dial};
 pub use reach::{Forbidden, Pins, Reach};
 pub use redirect::{Redirects, Refusal};

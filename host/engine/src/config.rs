@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use transfer::Netrc;
+
 use crate::{model::proxy::SystemProxy, resolver::Resolver};
 
 /// Start-up configuration.
@@ -13,6 +15,8 @@ pub struct Config {
     pub resolver: Option<Arc<dyn Resolver>>,
     /// The system's proxies, for the proxy mode `system`.
     pub system_proxy: SystemProxy,
+    /// The user's logins by host, for tasks without a login of their own.
+    pub netrc: Option<Arc<Netrc>>,
     /// New tasks continue part files that no task owns: a stateless command-line run left nothing else.
     pub adopts: bool,
     /// How often progress is sampled while anything runs.
@@ -29,6 +33,7 @@ impl Config {
             download_dir: download_dir.into(),
             resolver: None,
             system_proxy: SystemProxy::default(),
+            netrc: None,
             adopts: false,
             sample_interval: Duration::from_millis(500),
             save_interval: Duration::from_secs(3),

@@ -132,7 +132,8 @@ pub(crate) async fn start(
         None => Loaded::default(),
     };
     let mut effects = Vec::new();
-    let state = State::load(&config.download_dir, config.system_proxy.clone(), loaded, &mut effects);
+    let state = State::load(&config.download_dir, config.system_proxy.clone(), loaded, &mut effects)
+        .with_netrc(config.netrc.clone());
     let (message_sender, messages) = mpsc::channel(MESSAGE_BACKLOG);
     let (signal, signals) = mpsc::channel(SIGNAL_BACKLOG);
     let (runs, live_runs) = Runs::new();

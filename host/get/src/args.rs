@@ -49,6 +49,7 @@ pub struct GetArgs {
 /// What the files are and where they go.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct FileArgs {
     #[command(flatten)]
     pub(crate) sources: SourceArgs,
@@ -61,6 +62,9 @@ pub(crate) struct FileArgs {
     /// Give files the server's modification time
     #[arg(long)]
     pub(crate) server_time: bool,
+    /// If the file is there, check it by its checksum; only a wrong one is downloaded again
+    #[arg(long)]
+    pub(crate) check_integrity: bool,
     /// Do not continue the part file of an earlier run
     #[arg(long)]
     pub(crate) no_resume: bool,
@@ -128,6 +132,9 @@ pub struct SpeedArgs {
     /// Files at a time
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = jobs())]
     pub jobs: u16,
+    /// Close a connection that is slower for 10 seconds, such as 10K; a file without a faster one fails
+    #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
+    pub lowest_speed_limit: u64,
     /// Bytes per second for all files together, such as 2.5M; 0 for no limit
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
     pub limit: u64,
@@ -178,6 +185,7 @@ pub struct RequestArgs {
 /// How to reach the server, and how patiently.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct ConnectionArgs {
     /// Proxy (http, https or socks5) as scheme://user:password@host:port; never taken from the system
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
@@ -185,6 +193,18 @@ pub struct ConnectionArgs {
     /// Trust these certificate authorities (PEM) instead of the system's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ca_certificate: Option<PathBuf>,
+    /// Connect over IPv4 only
+    #[arg(short = '4', long)]
+    pub ipv4: bool,
+    /// Connect over IPv6 only
+    #[arg(short = '6', long, conflicts_with = "ipv4")]
+    pub ipv6: bool,
+    /// Use the logins of ~/.netrc, each for its host; others must not be able to read the file
+    #[arg(long)]
+    pub netrc: bool,
+    /// Use the logins of this file in the format of .netrc
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "netrc")]
+    pub netrc_file: Option<PathBuf>,
     /// Accept any TLS certificate: anyone on the way can read and change what you download
     #[arg(long)]
     pub insecure: bool,
@@ -223,6 +243,7 @@ impl Retries {
             attempts,
             base,
             cap: default.cap.max(base),
+            ..default
         }
     }
 }

@@ -35,7 +35,8 @@ const QUIET_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Box<dyn Screen>) -> anyhow::Result<Exit> {
     let mut interrupt = Interrupt::listen(GRACE + ROOM_FOR_SUMMARY).context("cannot listen for signals")?;
     let current_dir = std::env::current_dir().context("cannot find the current directory")?;
-    let config = engine::Config::new(&current_dir);
+    let mut config = engine::Config::new(&current_dir);
+    config.netrc = plan.netrc.clone().map(Arc::new);
     let engine = Engine::start_unsaved(config, vec![transport])
         .await
         .context("cannot start the engine")?;

@@ -46,6 +46,12 @@ fn apply_one(task: &mut TaskSpec, option: &FileOption<'_>) -> Result<(), UsageEr
         OptionName::MaxDownloadLimit => task.speed_limit_bytes = amount::parse_rate(value).map_err(refuse)?,
         OptionName::CheckCertificate => task.ignore_tls_errors = !parse_bool(value).map_err(refuse)?,
         OptionName::RemoteTime => task.use_server_time = Some(parse_bool(value).map_err(refuse)?),
+        OptionName::LowestSpeedLimit => task.lowest_speed_bytes = amount::parse_rate(value).map_err(refuse)?,
+        OptionName::MaxFileNotFound => {
+            task.max_not_found = value.parse().map_err(|_| refuse("write a number from 0".to_owned()))?;
+        }
+        OptionName::CheckIntegrity => task.check_integrity = parse_bool(value).map_err(refuse)?,
+        OptionName::NoNetrc => task.no_netrc = parse_bool(value).map_err(refuse)?,
     }
     Ok(())
 }

@@ -55,6 +55,10 @@ option_names! {
     MaxDownloadLimit = "max-download-limit",
     CheckCertificate = "check-certificate",
     RemoteTime = "remote-time",
+    LowestSpeedLimit = "lowest-speed-limit",
+    MaxFileNotFound = "max-file-not-found",
+    CheckIntegrity = "check-integrity",
+    NoNetrc = "no-netrc",
 }
 
 /// Parses the entries of `text` lazily, in order. Ends after the first error.

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use command::UsageError;
+use command::{UsageError, netrc};
 use engine::{ProxyChoice, TaskSpec};
-use transfer::OnConflict;
+use transfer::{Netrc, OnConflict};
+use transfer_http::Family;
 
 use crate::{
     args::{ConnectionArgs, GetArgs},
@@ -18,6 +19,7 @@ pub(super) struct Plan {
     pub(super) jobs: u16,
     /// For all files together; 0 means unlimited.
     pub(super) limit_bytes_per_second: u64,
+    pub(super) netrc: Option<Netrc>,
     pub(super) wanted: Wanted,
 }
 
@@ -29,6 +31,7 @@ impl Plan {
         Ok(Self {
             jobs: args.speed.jobs,
             limit_bytes_per_second: args.speed.limit,
+            netrc: logins(&args.connection)?,
             wanted: Wanted::new(args.urls, args.files.sources, &args.request, pattern, schemes)?,
         })
     }
@@ -54,8 +57,25 @@ fn pattern(args: &GetArgs) -> Result<TaskSpec, UsageError> {
         retry: Some(args.connection.retries.policy(args.connection.retry_wait)),
         adopt: !args.files.no_resume,
         use_server_time: Some(args.files.server_time),
+        lowest_speed_bytes: args.speed.lowest_speed_limit,
+        check_integrity: args.files.check_integrity,
         ..TaskSpec::default()
     })
+}
+
+/// The logins of the `.netrc` that the user asked for.
+fn logins(args: &ConnectionArgs) -> Result<Option<Netrc>, UsageError> {
+    let (option, path) = match &args.netrc_file {
+        Some(path) => ("--netrc-file", Some(path.clone())),
+        None if args.netrc => ("--netrc", netrc::usual_path()),
+        None => return Ok(None),
+    };
+    let path = path.ok_or_else(|| UsageError::new(option, "there is no home directory to find .netrc in"))?;
+    match netrc::read(&path) {
+        Ok(Some(netrc)) => Ok(Some(netrc)),
+        Ok(None) => Err(UsageError::new(option, format!("there is no {}", path.display()))),
+        Err(why) => Err(UsageError::new(option, why)),
+    }
 }
 
 /// The configuration of the HTTP transport.
@@ -66,6 +86,11 @@ pub(super) fn transport_config(args: &ConnectionArgs) -> transfer_http::Config {
         response_timeout: args.timeout.unwrap_or(default.response_timeout),
         stall_timeout: args.timeout.unwrap_or(default.stall_timeout),
         ca_certificate: args.ca_certificate.clone(),
+        family: match (args.ipv4, args.ipv6) {
+            (true, _) => Some(Family::V4),
+            (false, true) => Some(Family::V6),
+            (false, false) => None,
+        },
         ..default
     }
 }

@@ -139,7 +139,7 @@ impl Wanted {
     }
 
     fn url(&self, field: &str, text: &str) -> Result<SafeUrl, UsageError> {
-        let url = SafeUrl::parse(text).map_err(|problem| {
+        let url = SafeUrl::parse(&protocol::unwrapped(text)).map_err(|problem| {
             UsageError::new(field, format!("{problem}; write it whole, such as https://host/file"))
         })?;
         if let Schemes::Only(schemes) = self.schemes

@@ -79,7 +79,8 @@ pub use record::task::{
     ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,
     CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
     DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody,
-    SegmentDto, SpeedLimitParams, Stranger, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus,
+    SegmentDto, ServerDto, SpeedLimitParams, Stranger, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto,
+    TaskStatus,
 };
 pub use record::thunder::unwrapped;
 pub use snapshot::{DaemonSnapshot, SnapshotBody, SnapshotResult};

@@ -25,6 +25,7 @@ async fn main() {
             on_conflict: OnConflict::Overwrite,
             reserved: None,
             adopt: true,
+            check_integrity: false,
             use_server_time: false,
         },
         connections: ConnectionPlan {

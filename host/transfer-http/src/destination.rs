@@ -1,6 +1,7 @@
 //! The destination of a run's file: its name, its part file, and the final rename.
 
 use std::{
+    cell::Cell,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant, SystemTime},
@@ -8,8 +9,8 @@ use std::{
 
 use tokio::runtime::Handle;
 use transfer::{
-    Claim, Claimed, Failure, FailureKind, FileName, Origin, Outcome, PartFile, Recorded, Reporter, RunEvent, SafeUrl,
-    Target,
+    Claim, Claimed, Failure, FailureKind, FileName, OnConflict, Origin, Outcome, PartFile, Recorded, Reporter,
+    RunEvent, SafeUrl, Target,
 };
 
 use crate::{answer::name, background::blocking};
@@ -26,6 +27,8 @@ pub(crate) struct Destination {
     /// SHA-256 of the first URL: identifies the source without revealing it.
     pub(crate) source_id: String,
     name_of_url: Option<FileName>,
+    /// Whether the finished file of this name is replaced, whatever the rule is: it failed the check of its integrity.
+    pub(crate) replaces: Cell<bool>,
     reporter: Reporter,
 }
 
@@ -35,6 +38,7 @@ impl Destination {
             target,
             source_id: Origin::at(url).source,
             name_of_url: name::of_url(url),
+            replaces: Cell::new(false),
             reporter,
         }
     }
@@ -129,7 +133,7 @@ impl Destination {
 
     /// Announces the path. A run with `adopt` would find its part file again by itself; for others nothing is created
     /// before the path is on record.
-    async fn reserve(&self, path: &Path, total: Option<u64>) -> Result<Recorded, Failure> {
+    pub(crate) async fn reserve(&self, path: &Path, total: Option<u64>) -> Result<Recorded, Failure> {
         let is_on_record = self.target.reserved.as_deref() == Some(path);
         let event = RunEvent::Reserved {
             path: path.to_owned(),
@@ -147,7 +151,11 @@ impl Destination {
         Claim {
             directory: &self.target.directory,
             name,
-            on_conflict: self.target.on_conflict,
+            on_conflict: if self.replaces.get() {
+                OnConflict::Overwrite
+            } else {
+                self.target.on_conflict
+            },
             source: &self.source_id,
             adopt: self.target.adopt,
         }

@@ -1,8 +1,13 @@
 //! Checksums of part files, computed off the lane.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use transfer::{Checksum, Failure, PartFile, failure::FailureKind};
@@ -19,6 +24,21 @@ pub(crate) fn mismatch(wanted: &Checksum, found: &Checksum) -> Failure {
 
 /// Hashes the part file off this lane; stops early if the future is dropped.
 pub(crate) async fn hash(part: Arc<PartFile>, wanted: Checksum) -> Result<Checksum, Failure> {
+    let path = part.path().to_owned();
+    hash_bytes(part, |part| Box::new(part.reader()), path, wanted).await
+}
+
+/// Hashes a finished file like [`hash`].
+pub(crate) async fn hash_file(file: File, path: PathBuf, wanted: Checksum) -> Result<Checksum, Failure> {
+    hash_bytes(file, |file| Box::new(file), path, wanted).await
+}
+
+async fn hash_bytes<S: Send + 'static>(
+    source: S,
+    reader: fn(&S) -> Box<dyn Read + '_>,
+    path: PathBuf,
+    wanted: Checksum,
+) -> Result<Checksum, Failure> {
     struct SetOnDrop(Arc<AtomicBool>);
     impl Drop for SetOnDrop {
         fn drop(&mut self) {
@@ -29,10 +49,10 @@ pub(crate) async fn hash(part: Arc<PartFile>, wanted: Checksum) -> Result<Checks
     let _abandon = SetOnDrop(Arc::clone(&is_abandoned));
     blocking("hashing", move || {
         let mut reader = StoppableReader {
-            reader: part.reader(),
+            reader: reader(&source),
             is_abandoned,
         };
-        Checksum::compute(wanted.algorithm(), &mut reader).map_err(|error| Failure::disk("read", part.path(), &error))
+        Checksum::compute(wanted.algorithm(), &mut reader).map_err(|error| Failure::disk("read", &path, &error))
     })
     .await
 }
@@ -42,8 +62,8 @@ struct StoppableReader<R> {
     is_abandoned: Arc<AtomicBool>,
 }
 
-impl<R: std::io::Read> std::io::Read for StoppableReader<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+impl<R: Read> Read for StoppableReader<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         if self.is_abandoned.load(Ordering::Relaxed) {
             Ok(0)
         } else {

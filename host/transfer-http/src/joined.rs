@@ -236,6 +236,7 @@ impl Joining {
             path,
             size_bytes,
             received_bytes: self.received.get(),
+            is_own: true,
         })
     }
 

@@ -36,6 +36,7 @@ use transfer::{Failure, Job, Lanes, Outcome, RunFuture, Transport, failure::Fail
 use crate::client::shared::Shared;
 
 pub use crate::client::shared::Config;
+pub use egress::Family;
 
 /// The transport for `http` and `https`. Clones share idle connections, lanes and learned limits of hosts.
 #[derive(Debug, Clone)]

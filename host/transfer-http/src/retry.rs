@@ -24,6 +24,16 @@ impl Retries {
         self.budget.borrow_mut().take(failure, jitter())
     }
 
+    /// Whether an attempt after `failure` may help.
+    pub(crate) fn may_help(&self, failure: &Failure) -> bool {
+        self.budget.borrow().may_help(failure)
+    }
+
+    /// Counts `failure` of a run that has no bytes yet. Fails if it was not found too often.
+    pub(crate) fn count_not_found(&self, failure: Failure) -> Result<Failure, Failure> {
+        self.budget.borrow_mut().count_not_found(failure)
+    }
+
     /// Takes one retry and announces it; the caller waits. Returns the failure if none is left.
     pub(crate) async fn grant(&self, failure: Failure) -> Result<Duration, Failure> {
         match self.take(&failure) {

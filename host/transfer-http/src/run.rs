@@ -143,6 +143,7 @@ impl Run {
             path,
             size_bytes,
             received_bytes: self.flow.received.get(),
+            is_own: true,
         })
     }
 

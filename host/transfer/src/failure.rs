@@ -20,6 +20,8 @@ pub enum FailureKind {
     Connect,
     /// A peer did not answer in time.
     Timeout,
+    /// Every connection was slower than the task allows ([`crate::ConnectionPlan::lowest_bytes_per_second`]).
+    TooSlow,
     /// The connection broke while it was in use (reset, end of stream, unreachable network).
     Network,
     /// The TLS handshake or certificate check failed.
@@ -32,6 +34,8 @@ pub enum FailureKind {
     Forbidden,
     /// The server knows no such file (404).
     NotFound,
+    /// The server knew no such file as often as the task allows without a byte of it ([`crate::RetryPolicy::not_found`]).
+    StillNotFound,
     /// The file is gone for good, or the link has expired (410).
     Gone,
     /// The server asks for fewer or later requests (429, 503).
@@ -92,12 +96,14 @@ impl FailureKind {
         Self::Resolve,
         Self::Connect,
         Self::Timeout,
+        Self::TooSlow,
         Self::Network,
         Self::Tls,
         Self::Proxy,
         Self::Unauthorized,
         Self::Forbidden,
         Self::NotFound,
+        Self::StillNotFound,
         Self::Gone,
         Self::Busy,
         Self::ServerError,
@@ -133,12 +139,14 @@ impl FailureKind {
             Self::Resolve => "resolve",
             Self::Connect => "connect",
             Self::Timeout => "timeout",
+            Self::TooSlow => "too-slow",
             Self::Network => "network",
             Self::Tls => "tls",
             Self::Proxy => "proxy",
             Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
             Self::NotFound => "not-found",
+            Self::StillNotFound => "still-not-found",
             Self::Gone => "gone",
             Self::Busy => "busy",
             Self::ServerError => "server-error",
@@ -187,7 +195,10 @@ impl FailureKind {
 
     /// Whether the link itself may have expired, so that a fresh link could help.
     pub fn is_link_refused(self) -> bool {
-        matches!(self, Self::Unauthorized | Self::Forbidden | Self::NotFound | Self::Gone)
+        matches!(
+            self,
+            Self::Unauthorized | Self::Forbidden | Self::NotFound | Self::StillNotFound | Self::Gone
+        )
     }
 
     /// Whether the local disk is the cause; bytes on disk are kept, and the task can resume once the cause is gone.

@@ -38,12 +38,12 @@ pub use range_set::{ByteRange, RangeSet};
 pub use rate::{RateLimiter, RateLimits};
 pub use retry::{RetryBudget, RetryPolicy};
 pub use source::{
-    Cipher, Credentials, GivenBy, RequestBody, RequestOptions, Secret, Segment, SegmentKey, Source, UserHost,
+    Cipher, Credentials, GivenBy, Netrc, RequestBody, RequestOptions, Secret, Segment, SegmentKey, Source, UserHost,
     checksum::{self, Checksum},
     safe_url::{self, SafeUrl},
     validator,
 };
 pub use transport::{
     ConnectionPlan, Finished, Job, Outcome, Progress, Receipt, Report, Reporter, Reports, RunEvent, RunFuture,
-    SegmentView, Stage, Target, Transport,
+    SPEED_WINDOW, SegmentView, ServerView, Stage, Target, Transport,
 };

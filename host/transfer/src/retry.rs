@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 
 /// How often a run retries, and how long it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,9 @@ pub struct RetryPolicy {
     pub base: Duration,
     /// Upper bound of the exponential back-off.
     pub cap: Duration,
+    /// After this many answers "not found" before the first byte, the run fails; earlier ones are retried. 0 fails at the
+    /// first, and does not count.
+    pub not_found: u32,
 }
 
 impl Default for RetryPolicy {
@@ -22,6 +25,7 @@ impl Default for RetryPolicy {
             attempts: Some(5),
             base: Duration::from_secs(1),
             cap: Duration::from_mins(1),
+            not_found: 0,
         }
     }
 }
@@ -34,19 +38,42 @@ pub const LONGEST_SERVER_WAIT: Duration = Duration::from_mins(15);
 pub struct RetryBudget {
     policy: RetryPolicy,
     failures: u32,
+    not_found: u32,
 }
 
 impl RetryBudget {
     /// A full budget.
     pub fn new(policy: RetryPolicy) -> Self {
-        Self { policy, failures: 0 }
+        Self {
+            policy,
+            failures: 0,
+            not_found: 0,
+        }
+    }
+
+    /// Whether an attempt after `failure` may help.
+    pub fn may_help(&self, failure: &Failure) -> bool {
+        failure.kind.is_transient() || failure.kind == FailureKind::NotFound && self.policy.not_found > 0
+    }
+
+    /// Counts `failure` of a run that has no bytes yet. Fails if it was not found as often as the policy allows.
+    pub fn count_not_found(&mut self, failure: Failure) -> Result<Failure, Failure> {
+        if failure.kind != FailureKind::NotFound || self.policy.not_found == 0 {
+            return Ok(failure);
+        }
+        self.not_found = self.not_found.saturating_add(1);
+        if self.not_found < self.policy.not_found {
+            return Ok(failure);
+        }
+        let message = format!("{failure}; it was not found {} times", self.not_found);
+        Err(Failure::new(FailureKind::StillNotFound, message))
     }
 
     /// Takes one retry for `failure`. `None` means give up: the failure is permanent, the budget is used up, or the
     /// server asks for a longer wait than [`LONGEST_SERVER_WAIT`]. `jitter` in 0..=1 spreads clients that failed
     /// together: the wait is between half and the whole of the computed one.
     pub fn take(&mut self, failure: &Failure, jitter: f64) -> Option<Duration> {
-        if !failure.kind.is_transient() {
+        if !self.may_help(failure) {
             return None;
         }
         self.failures = self.failures.saturating_add(1);
@@ -69,7 +96,6 @@ impl RetryBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::FailureKind;
 
     fn network() -> Failure {
         Failure::new(FailureKind::Network, "reset")
@@ -81,6 +107,7 @@ mod tests {
             attempts: Some(5),
             base: Duration::from_secs(1),
             cap: Duration::from_secs(3),
+            not_found: 0,
         };
         let mut budget = RetryBudget::new(policy);
         let waits: Vec<_> = (0..5)
@@ -108,6 +135,25 @@ mod tests {
             ..RetryPolicy::default()
         });
         assert_eq!(budget.take(&Failure::new(FailureKind::NotFound, "404"), 0.0), None);
+    }
+
+    #[test]
+    fn what_is_not_found_is_retried_as_often_as_allowed() {
+        let not_found = || Failure::new(FailureKind::NotFound, "404");
+        let mut budget = RetryBudget::new(RetryPolicy {
+            attempts: Some(3),
+            not_found: 2,
+            ..RetryPolicy::default()
+        });
+        assert_eq!(budget.count_not_found(network()), Ok(network()));
+        assert_eq!(budget.count_not_found(not_found()), Ok(not_found()));
+        assert!(budget.take(&not_found(), 0.0).is_some());
+        let last = budget.count_not_found(not_found()).unwrap_err();
+        assert_eq!(last.kind, FailureKind::StillNotFound);
+        assert_eq!(budget.take(&last, 0.0), None);
+        // Attempts are counted as for any other failure.
+        assert!(budget.take(&not_found(), 0.0).is_some());
+        assert_eq!(budget.take(&not_found(), 0.0), None);
     }
 
     #[test]

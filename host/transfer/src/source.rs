@@ -1,6 +1,7 @@
 //! The source of a download: a file's URLs, the request, and what is known of the file beforehand.
 
 pub mod checksum;
+mod netrc;
 pub mod safe_url;
 mod secret;
 pub mod validator;
@@ -12,6 +13,7 @@ use crate::{
     source::{checksum::Checksum, safe_url::SafeUrl},
 };
 
+pub use netrc::Netrc;
 pub use secret::{Credentials, Secret};
 
 /// Headers that reveal nothing about the user. Only these may be sent to another origin than the request's own;
@@ -209,6 +211,9 @@ pub struct Source {
     pub request: RequestOptions,
     /// The stored logins of the mirrors' own origins, by [`SafeUrl::origin`].
     pub logins: BTreeMap<String, Credentials>,
+    /// The user's logins by host, for requests without another one. Each goes to its host only, also where a redirect
+    /// leads: the user named that host.
+    pub netrc: Option<Arc<Netrc>>,
     /// `http://`, `https://` or `socks5://` proxy, with its credentials in the URL's user part.
     pub proxy: Option<SafeUrl>,
     /// Accept any certificate.
@@ -271,6 +276,7 @@ impl Source {
             given_by: GivenBy::User,
             request: RequestOptions::default(),
             logins: BTreeMap::new(),
+            netrc: None,
             proxy: None,
             ignore_tls_errors: false,
             checksum: None,

@@ -1,6 +1,6 @@
 //! The interface between the engine, which wants a file, and the transports (`transfer-http`, …), which download it.
 
-use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -11,11 +11,12 @@ use crate::{
     part_file::{Landing, OnConflict, Recorded},
     rate::RateLimits,
     retry::RetryPolicy,
-    source::Source,
+    source::{Source, safe_url::SafeUrl},
 };
 
 /// Where a file goes and what it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of one run")]
 pub struct Target {
     /// The directory; created if missing.
     pub directory: PathBuf,
@@ -28,6 +29,9 @@ pub struct Target {
     /// Whether an unlocked part file of the same source may be continued although no record says that this task created
     /// it. For command-line runs, which keep no records; a service does not set it.
     pub adopt: bool,
+    /// If a finished file of this name and the server's size is there, and the source has a checksum, hash that file: one
+    /// that has it is the result, another one is replaced. Without it a bad part file that is complete fails the run.
+    pub check_integrity: bool,
     /// Set the finished file's time to the server's `Last-Modified`.
     pub use_server_time: bool,
 }
@@ -41,7 +45,13 @@ pub struct ConnectionPlan {
     pub per_host: u16,
     /// A segment is never split into parts smaller than this many bytes.
     pub min_split_bytes: u64,
+    /// A connection that brings no more than this over [`SPEED_WINDOW`] is closed; 0 is no limit. Waits for our own rate
+    /// limits count, as in aria2.
+    pub lowest_bytes_per_second: u64,
 }
+
+/// The time over which a connection's speed is compared with [`ConnectionPlan::lowest_bytes_per_second`], as in aria2.
+pub const SPEED_WINDOW: Duration = Duration::from_secs(10);
 
 impl Default for ConnectionPlan {
     /// Automatic, up to 16 connections (the field's usual ceiling), split no finer than 1 MiB.
@@ -50,6 +60,7 @@ impl Default for ConnectionPlan {
             segments: 0,
             per_host: 16,
             min_split_bytes: 1024 * 1024,
+            lowest_bytes_per_second: 0,
         }
     }
 }
@@ -98,6 +109,8 @@ pub struct Finished {
     pub size_bytes: u64,
     /// Bytes that this run received for it, repeats included.
     pub received_bytes: u64,
+    /// Whether this run made the file; otherwise it was there ([`Target::check_integrity`]).
+    pub is_own: bool,
 }
 
 /// The stage of a run.
@@ -125,6 +138,17 @@ pub struct SegmentView {
     pub is_active: bool,
 }
 
+/// The connections to one server, for a progress display.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerView {
+    /// The source's URL.
+    pub url: SafeUrl,
+    /// Where it led, after redirects.
+    pub current: SafeUrl,
+    /// Bytes per second of each connection, smoothed.
+    pub rates: Vec<u64>,
+}
+
 /// The progress of a run; a new value replaces the previous one.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
@@ -142,6 +166,8 @@ pub struct Progress {
     pub connections: u16,
     /// The segments, in order; empty for one stream.
     pub segments: Arc<[SegmentView]>,
+    /// The servers with connections; empty if the transport does not tell.
+    pub servers: Arc<[ServerView]>,
 }
 
 /// An event of a run. Events are ordered and none is dropped.

@@ -85,6 +85,7 @@ pub fn finished(path: PathBuf, size_bytes: u64) -> Outcome {
         path,
         size_bytes,
         received_bytes: size_bytes,
+        is_own: true,
     })
 }
 

@@ -55,7 +55,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("service", &["agent", "daemon"]),
     ("command", &["protocol", "transfer", "engine"]),
-    ("get", &["command", "transfer", "transfer-http", "engine", "store"]),
+    (
+        "get",
+        &["command", "protocol", "transfer", "transfer-http", "engine", "store"],
+    ),
     (
         "cli",
         &[

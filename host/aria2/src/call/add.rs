@@ -205,7 +205,9 @@ impl Caller {
                 "The options of all files of the document would have more than {most} MiB: give shorter ones."
             )));
         }
-        for file in files.into_iter().filter(is_wanted) {
+        let is_selected = option::selected(&options)?;
+        let numbered = files.into_iter().filter(is_wanted).zip(1..);
+        for (file, _) in numbered.filter(|(_, index)| is_selected(*index)) {
             let mut request = request(file, &options, &dir)?;
             self.confine(&mut request);
             requests.push(request);

@@ -25,20 +25,36 @@ impl Row {
 
     /// Whether it is accepted without any effect.
     pub fn is_inert(&self) -> bool {
-        self.effect_at_start() == Effect::Inert
+        self.reason_of_harmless().is_some()
+    }
+
+    /// Why a program that is started with it accepts it without effect.
+    pub fn reason_of_harmless(&self) -> Option<&'static str> {
+        match self.effect_at_start() {
+            Effect::Harmless(reason) => Some(reason),
+            Effect::Acts | Effect::Refused(_) => None,
+        }
+    }
+
+    /// Why a program refuses to start with another value than the default.
+    pub fn reason_of_refusal(&self) -> Option<&'static str> {
+        match self.effect_at_start() {
+            Effect::Refused(reason) => Some(reason),
+            Effect::Acts | Effect::Harmless(_) => None,
+        }
     }
 
     /// Whether RPC clients can set it.
     pub fn settable_by_rpc(&self) -> bool {
-        self.scope != Scope::Start && self.effect != Effect::Refused
+        self.scope != Scope::Start && !matches!(self.effect, Effect::Refused(_))
     }
 
     /// Whether a program refuses to start with it.
     pub fn is_refused(&self) -> bool {
-        self.effect_at_start() == Effect::Refused
+        self.reason_of_refusal().is_some()
     }
 
-    fn effect_at_start(&self) -> Effect {
+    pub(super) fn effect_at_start(&self) -> Effect {
         let other = AT_START.iter().find(|(name, _)| *name == self.name);
         other.map_or(self.effect, |(_, effect)| *effect)
     }

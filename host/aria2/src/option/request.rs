@@ -1,6 +1,6 @@
 //! Conversion between options and requests to the service.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, ops::RangeInclusive, path::Path};
 
 use protocol::{CreateTaskParams, CreateTaskRequest};
 use serde_json::{Map, Value};
@@ -46,6 +46,12 @@ pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_di
     let small = |number: u64| u32::try_from(number).ok();
     request.max_tries = number("max-tries").and_then(small).or(request.max_tries);
     request.retry_wait_secs = number("retry-wait").and_then(small).or(request.retry_wait_secs);
+    request.lowest_speed_bytes = number("lowest-speed-limit").unwrap_or(request.lowest_speed_bytes);
+    request.max_not_found = number("max-file-not-found")
+        .and_then(small)
+        .unwrap_or(request.max_not_found);
+    request.check_integrity = text("check-integrity").map_or(request.check_integrity, |value| value == "true");
+    request.no_netrc = text("no-netrc").map_or(request.no_netrc, |value| value == "true");
     request.use_server_time = text("remote-time")
         .map(|value| value == "true")
         .or(request.use_server_time);
@@ -155,6 +161,26 @@ pub fn proxy(options: &Options, name: &str) -> Result<Option<String>, Refusal> {
     Ok(Some(url.to_string()))
 }
 
+/// Whether `select-file` names a file of a document, which are counted from 1. Without the option all are selected.
+pub(crate) fn selected(options: &Options) -> Result<impl Fn(u32) -> bool, Fault> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        (1 <= first && first <= last && last <= MAX_INDEX).then_some(first..=last)
+    };
+    let ranges = match options.get("select-file").filter(|text| !text.is_empty()) {
+        None => vec![1..=u32::MAX],
+        Some(text) => {
+            let ranges: Option<Vec<RangeInclusive<u32>>> = text.split(',').map(range).collect();
+            ranges.ok_or_else(|| Fault::bad_option("select-file"))?
+        }
+    };
+    Ok(move |index| ranges.iter().any(|range| range.contains(&index)))
+}
+
+/// aria2's limit of file numbers.
+const MAX_INDEX: u32 = 1024 * 1024;
+
 /// The request that creates a download of aria2's options under its GID. `usual_dir` is the directory without `dir`.
 pub fn created(uris: &[String], options: &Options, usual_dir: &str) -> Result<CreateTaskParams, Refusal> {
     let mut uris = uris.iter().cloned();
@@ -241,6 +267,10 @@ pub(crate) fn shown(request: &CreateTaskRequest) -> Options {
             .map(|is_on| is_on.to_string())
             .unwrap_or_default(),
     );
+    put("lowest-speed-limit", request.lowest_speed_bytes.to_string());
+    put("max-file-not-found", request.max_not_found.to_string());
+    put("check-integrity", request.check_integrity.to_string());
+    put("no-netrc", request.no_netrc.to_string());
     put("check-certificate", (!request.ignore_tls_errors).to_string());
     let rule = request.file_exists_behavior.as_str();
     if !rule.is_empty() {

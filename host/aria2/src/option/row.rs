@@ -37,11 +37,11 @@ pub(super) enum Scope {
 pub(super) enum Effect {
     /// The same as in aria2.
     Acts,
-    /// Accepted without effect: it concerns what does not exist here (torrents, FTP), or how aria2 works internally.
+    /// Accepted without effect, for this reason: it concerns what does not exist here, or how aria2 works internally.
     /// The file is the same.
-    Inert,
-    /// Any value but the default is refused: ignoring it would do something else than requested.
-    Refused,
+    Harmless(&'static str),
+    /// Any value but the default is refused, for this reason: ignoring it would do something else than requested.
+    Refused(&'static str),
 }
 
 /// An option.
@@ -151,10 +151,12 @@ impl Row {
             Kind::Checksum => checksum(text).ok_or_else(bad)?,
             Kind::Gid => Gid::chosen(text).ok_or_else(bad)?.to_string(),
         };
-        if effect == Effect::Refused && value != self.default.unwrap_or("") {
+        if let Effect::Refused(reason) = effect
+            && value != self.default.unwrap_or("")
+        {
+            let name = self.name;
             return Err(Fault::new(format!(
-                "The option '--{}' is not supported by Svc.",
-                self.name
+                "The option '--{name}' is not supported by Svc: {reason}."
             )));
         }
         Ok(value)

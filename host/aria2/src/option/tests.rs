@@ -1,7 +1,11 @@
 use protocol::CreateTaskRequest;
 use serde_json::{Value, json};
 
-use super::{table::ROWS, *};
+use super::{
+    row::{Effect, Scope},
+    table::ROWS,
+    *,
+};
 use crate::vocabulary::fault::Fault;
 
 fn read(given: &Value) -> Result<Options, Fault> {
@@ -53,8 +57,27 @@ fn a_bad_value_is_refused_in_aria2s_words() {
         assert_eq!(read(&json!({name: value})).unwrap_err(), Fault::new(text));
     }
     let refused = read(&json!({"dry-run": "true"})).unwrap_err();
-    assert_eq!(refused.message, "The option '--dry-run' is not supported by Svc.");
+    assert_eq!(
+        refused.message,
+        "The option '--dry-run' is not supported by Svc: there is no download without a file; ask the server with curl -I."
+    );
     assert!(read(&json!({"dry-run": "false", "no-proxy": ""})).is_ok());
+}
+
+#[test]
+fn files_of_a_document_are_selected_by_number_and_range() {
+    let check = |text: &str, expect: Option<&[u32]>| {
+        let options = read(&json!({"select-file": text})).unwrap();
+        let found =
+            selected(&options).map(|is_selected| (0..8).filter(|index| is_selected(*index)).collect::<Vec<_>>());
+        assert_eq!(found.ok().as_deref(), expect, "{text}");
+    };
+    check("3,6", Some(&[3, 6]));
+    check("1-3,5", Some(&[1, 2, 3, 5]));
+    for bad in ["0", "x", "3-1", "1-", ",", "1048577", "1-99999999999"] {
+        check(bad, None);
+    }
+    check("", Some(&[1, 2, 3, 4, 5, 6, 7]));
 }
 
 #[test]
@@ -68,12 +91,92 @@ fn every_default_is_a_value_of_its_option_and_no_option_is_there_twice() {
     }
 }
 
-#[test]
-fn the_page_of_options_names_them_all() {
-    let page = include_str!("../../../docs/aria2.md");
-    for row in ROWS {
-        assert!(page.contains(&format!("`{}`", row.name)), "{}", row.name);
+/// The generated part of the page begins and ends with such a line.
+const GENERATED: [&str; 2] = [
+    "<!-- Made from `aria2/src/option/table.rs` by a test; `UPDATE_EXPECT=1` rewrites it. -->\n",
+    "<!-- End of what is made. -->\n",
+];
+
+/// A table of options by their reason, in the order of the table of options.
+fn by_reason<'a>(rows: impl Iterator<Item = (&'a Row, &'static str)>) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (row, reason) in rows {
+        let name = format!("`{}`", row.name);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
     }
+    let line = |(reason, names): (&str, Vec<String>)| format!("| {} | {reason} |\n", names.join(", "));
+    let lines: String = reasons.into_iter().map(line).collect();
+    format!("| Options | Reason |\n|---|---|\n{lines}")
+}
+
+/// What the page says of options that do nothing: for clients, then for the start of a program where it is otherwise.
+fn page_of_options() -> String {
+    let harmless = |effect| match effect {
+        Effect::Harmless(reason) => Some(reason),
+        _ => None,
+    };
+    let refused = |effect| match effect {
+        Effect::Refused(reason) => Some(reason),
+        _ => None,
+    };
+    let of_clients = |reason: fn(Effect) -> Option<&'static str>| {
+        let rows = ROWS.iter().filter(|row| row.scope != Scope::Start);
+        by_reason(rows.filter_map(|row| Some((row, reason(row.effect)?))))
+    };
+    let is_otherwise = |row: &&Row| row.scope == Scope::Start || row.effect_at_start() != row.effect;
+    let at_start = |reason: fn(Effect) -> Option<&'static str>| {
+        let rows = ROWS.iter().filter(is_otherwise);
+        by_reason(rows.filter_map(|row| Some((row, reason(row.effect_at_start())?))))
+    };
+    let acting = ROWS
+        .iter()
+        .filter(is_otherwise)
+        .filter(|row| row.effect_at_start() == Effect::Acts);
+    let acting: Vec<_> = acting.map(|row| format!("`{}`", row.name)).collect();
+    format!(
+        "### Options that are refused\n\nAny value but aria2's default is refused by name, because without the option the \
+        result would be another one:\n\n{}\n### Options without an effect\n\nTheir values are checked:\n\n{}\n\
+        ### Options of the start\n\nFor `svc aria2c`, on its command line and in `aria2.conf`, these act as in aria2: {}.\n\n\
+        These are refused with exit code 28, unless they have their default value:\n\n{}\n\
+        These are accepted, because front ends pass them, and have no effect:\n\n{}",
+        of_clients(refused),
+        of_clients(harmless),
+        acting.join(", "),
+        at_start(refused),
+        at_start(harmless),
+    )
+}
+
+#[test]
+fn the_page_says_of_each_option_what_it_does_or_why_it_does_nothing() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/aria2.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once(GENERATED[0]).unwrap();
+    let (found, after) = rest.split_once(GENERATED[1]).unwrap();
+    let made = format!("\n{}\n", page_of_options());
+    if std::env::vars().any(|(name, _)| name == "UPDATE_EXPECT") {
+        let [begin, end] = GENERATED;
+        std::fs::write(path, format!("{before}{begin}{made}{end}{after}")).unwrap();
+    } else {
+        assert_eq!(found, made, "{path} is out of date: UPDATE_EXPECT=1 rewrites it");
+    }
+    // The table of options that act is written by hand.
+    let (_, acting) = before.split_once("### Options with an effect").unwrap();
+    let described: Vec<_> = acting
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .collect();
+    let acts = ROWS
+        .iter()
+        .filter(|row| row.scope != Scope::Start && row.effect == Effect::Acts);
+    let mut acts: Vec<_> = acts.map(|row| row.name).collect();
+    let mut sorted = described.clone();
+    sorted.sort_unstable();
+    acts.sort_unstable();
+    assert_eq!(sorted, acts);
 }
 
 #[test]

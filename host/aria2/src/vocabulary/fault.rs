@@ -105,6 +105,8 @@ pub(crate) fn error_code(kind: &str) -> u8 {
     match kind {
         "timeout" => 2,
         "not-found" => 3,
+        "still-not-found" => 4,
+        "too-slow" => 5,
         "network" | "tls" | "proxy" => 6,
         "range-mismatch" | "changed" => 8,
         "disk-full" | "quota-exceeded" => 9,

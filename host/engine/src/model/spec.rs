@@ -82,6 +82,14 @@ pub struct TaskSpec {
     pub adopt: bool,
     /// Set the file's time from the server; `None` is the settings' rule.
     pub use_server_time: Option<bool>,
+    /// Close connections that are slower, in bytes per second; 0 is no limit.
+    pub lowest_speed_bytes: u64,
+    /// Answers "not found" before the first byte until the run fails; 0 is the first.
+    pub max_not_found: u32,
+    /// If the file is there, check it instead of downloading it again.
+    pub check_integrity: bool,
+    /// Use no login of [`crate::Config::netrc`].
+    pub no_netrc: bool,
 }
 
 /// Why a specification is invalid: the field and its limit.

@@ -86,6 +86,14 @@ pub(super) struct RareRecord {
     adopt: bool,
     #[serde(skip_serializing_if = "is_default")]
     use_server_time: Option<bool>,
+    #[serde(skip_serializing_if = "is_default")]
+    lowest_speed_bytes: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    max_not_found: u32,
+    #[serde(skip_serializing_if = "is_default")]
+    check_integrity: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    no_netrc: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,6 +181,10 @@ impl RareRecord {
             retry,
             adopt,
             use_server_time,
+            lowest_speed_bytes,
+            max_not_found,
+            check_integrity,
+            no_netrc,
         } = spec;
         let record = Self {
             mirrors: mirrors.iter().map(|url| url.expose().to_owned()).collect(),
@@ -206,6 +218,10 @@ impl RareRecord {
             }),
             adopt: *adopt,
             use_server_time: *use_server_time,
+            lowest_speed_bytes: *lowest_speed_bytes,
+            max_not_found: *max_not_found,
+            check_integrity: *check_integrity,
+            no_netrc: *no_netrc,
         };
         (record != Self::default()).then_some(record)
     }
@@ -242,9 +258,14 @@ impl RareRecord {
                 attempts: record.attempts,
                 base: Duration::from_millis(record.base_ms),
                 cap: Duration::from_millis(record.cap_ms),
+                ..RetryPolicy::default()
             }),
             adopt: self.adopt,
             use_server_time: self.use_server_time,
+            lowest_speed_bytes: self.lowest_speed_bytes,
+            max_not_found: self.max_not_found,
+            check_integrity: self.check_integrity,
+            no_netrc: self.no_netrc,
             request: RequestOptions {
                 method: self.method,
                 referrer: self.referrer,

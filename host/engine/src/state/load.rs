@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use transfer::Credentials;
+use transfer::{Credentials, Netrc};
 
 use crate::{
     model::{
@@ -38,6 +38,12 @@ pub struct Loaded {
 }
 
 impl State {
+    /// Uses these logins for tasks without one of their own.
+    #[must_use]
+    pub fn with_netrc(self, netrc: Option<Arc<Netrc>>) -> Self {
+        Self { netrc, ..self }
+    }
+
     /// Restores the state. Unfinished tasks resume, unless the settings say that they stay paused.
     pub fn load(download_dir: &Path, system_proxy: SystemProxy, loaded: Loaded, effects: &mut Vec<Effect>) -> Self {
         let settings = loaded.settings.unwrap_or_else(|| VersionedSettings {
@@ -47,6 +53,7 @@ impl State {
         let mut state = Self {
             download_dir: download_dir.into(),
             system_proxy: Arc::new(system_proxy),
+            netrc: None,
             settings,
             tasks: BTreeMap::new(),
             index: Index::default(),

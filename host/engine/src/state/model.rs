@@ -10,7 +10,7 @@ use std::{
 };
 
 use jiff::civil::DateTime;
-use transfer::Credentials;
+use transfer::{Credentials, Netrc};
 
 use crate::{
     event::Snapshot,
@@ -32,6 +32,7 @@ use crate::{
 pub struct State {
     pub(super) download_dir: Arc<Path>,
     pub(super) system_proxy: Arc<SystemProxy>,
+    pub(super) netrc: Option<Arc<Netrc>>,
     pub(super) settings: VersionedSettings,
     /// All tasks by their serial, which is the order of creation.
     pub(super) tasks: BTreeMap<u64, Arc<Task>>,

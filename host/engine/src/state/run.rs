@@ -84,6 +84,7 @@ impl State {
                     path: landing.path,
                     size_bytes: landing.size_bytes,
                     received_bytes: 0,
+                    is_own: true,
                 };
                 self.finished(now, serial, finished);
             }
@@ -132,7 +133,7 @@ impl State {
         };
         match (outcome, then) {
             (Outcome::Finished(finished), Some(After::Delete(fate))) => {
-                let made = if fate == FileFate::Delete {
+                let made = if fate == FileFate::Delete && finished.is_own {
                     vec![finished.path]
                 } else {
                     Vec::new()
@@ -190,7 +191,7 @@ impl State {
         self.edit(serial, |task| {
             task.phase = Phase::Completed;
             task.path = Some(finished.path.into_boxed_path());
-            task.owns_file = true;
+            task.owns_file = finished.is_own;
             task.unsettled = None;
             task.file_missing = false;
             task.is_forced = false;

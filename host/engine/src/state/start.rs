@@ -23,6 +23,7 @@ impl State {
             on_conflict: spec.on_conflict.unwrap_or(settings.file_exists_behavior),
             reserved: task.path.as_deref().map(ToOwned::to_owned),
             adopt: spec.adopt,
+            check_integrity: spec.check_integrity,
             use_server_time: spec.use_server_time.unwrap_or(settings.use_server_time),
         };
         let usual = ConnectionPlan::default();
@@ -36,8 +37,10 @@ impl State {
                 .unwrap_or(0),
             per_host: spec.max_connections.unwrap_or(ceiling),
             min_split_bytes: spec.min_split_bytes.unwrap_or(usual.min_split_bytes),
+            lowest_bytes_per_second: spec.lowest_speed_bytes,
         };
         let mut retry = spec.retry.unwrap_or_default();
+        retry.not_found = spec.max_not_found;
         if let Some(link) = link {
             connections.per_host = connections
                 .per_host
@@ -96,6 +99,7 @@ impl State {
         });
         Source {
             logins: logins.collect(),
+            netrc: self.netrc.clone().filter(|_| !spec.no_netrc),
             proxy: self.proxy(&spec.proxy, url),
             urls: spec.urls,
             given_by: spec.given_by,

@@ -272,6 +272,7 @@ fn finished(path: &str) -> Outcome {
         path: path.into(),
         size_bytes: 10,
         received_bytes: 10,
+        is_own: true,
     })
 }
 
@@ -578,6 +579,22 @@ fn a_finished_file_goes_only_if_asked_for_and_only_if_no_other_task_has_it() {
     assert!(world.deletions.is_empty(), "the file is the other task's by now");
     world.command(Command::Delete(shared, FileFate::Delete)).unwrap();
     assert_eq!(world.deletions, [(3, vec!["/downloads/b".into()])]);
+}
+
+#[test]
+fn a_file_that_was_there_and_only_checked_is_never_deleted() {
+    let found = || match finished("/downloads/a") {
+        Outcome::Finished(file) => Outcome::Finished(Finished { is_own: false, ..file }),
+        other => other,
+    };
+    let mut world = World::new();
+    let (at_rest, running) = (world.create(1), world.create(2));
+    world.end(at_rest, found());
+    world.command(Command::Delete(at_rest, FileFate::Delete)).unwrap();
+    world.command(Command::Delete(running, FileFate::Delete)).unwrap();
+    world.end(running, found());
+    let deleted = world.deletions.iter().flat_map(|(_, paths)| paths);
+    assert!(deleted.into_iter().all(|path| path != Path::new("/downloads/a")));
 }
 
 #[test]

@@ -55,9 +55,14 @@ fn everything() -> TaskSpec {
             attempts: None,
             base: Duration::from_millis(3),
             cap: Duration::from_secs(4),
+            ..RetryPolicy::default()
         }),
         adopt: true,
         use_server_time: Some(true),
+        lowest_speed_bytes: 5,
+        max_not_found: 6,
+        check_integrity: true,
+        no_netrc: true,
         ..TaskSpec::default()
     };
     spec.request.method = Some("POST".into());

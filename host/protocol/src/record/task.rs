@@ -60,7 +60,7 @@ pub struct CreateTaskRequest {
     /// Save user name and password for further requests to this site.
     pub save_site_auth: bool,
     /// The speed limit in bytes per second; 0: none.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub speed_limit_bytes: u64,
     /// If the file exists already: `rename`, `overwrite` or `skip`; empty: as in the settings.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -80,6 +80,21 @@ pub struct CreateTaskRequest {
     /// Set the file's modification time to the server's `Last-Modified`; `null`: as in the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub use_server_time: Option<bool>,
+    /// Close a connection that brings no more bytes per second than this over ten seconds. The task fails with
+    /// `too-slow` when none is left; 0: no limit.
+    #[serde(skip_serializing_if = "is_default")]
+    pub lowest_speed_bytes: u64,
+    /// Answers "not found" without a byte of the file after which the task fails with `still-not-found`, counted also
+    /// in `maxTries`; 0: it fails at the first.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_not_found: u32,
+    /// If a file of the name and size is there and `checksum` is given, check that file: a correct one completes the
+    /// task, another one is replaced.
+    #[serde(skip_serializing_if = "is_default")]
+    pub check_integrity: bool,
+    /// Use no login of the user's `.netrc`. Only `svc aria2c` and `svc get` read one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub no_netrc: bool,
 }
 
 impl fmt::Debug for CreateTaskRequest {
@@ -89,9 +104,8 @@ impl fmt::Debug for CreateTaskRequest {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The body of an HTTP request.
@@ -286,6 +300,22 @@ pub struct TaskRuntimeDto {
     pub upload_bps: u64,
     /// The segments in order; empty if there is only one.
     pub segments: Vec<SegmentDto>,
+    /// The servers that send, with their connections.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerDto>,
+}
+
+/// The connections to one server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServerDto {
+    /// The task's URL, or one that its plugin found, without user name and password.
+    pub url: String,
+    /// Where it led, after redirects; empty: to itself.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub current_url: String,
+    /// Bytes per second of each connection, smoothed.
+    pub download_bps: Vec<u64>,
 }
 
 /// One byte range of a file.

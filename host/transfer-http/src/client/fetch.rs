@@ -6,7 +6,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
 use cookie_store::{CookieStore, RawCookie};
 use egress::{Pins, Redirects, Refusal, reach};
 use transfer::{
-    Failure, RequestBody, SafeUrl, Source,
+    Credentials, Failure, RequestBody, SafeUrl, Source,
     failure::FailureKind,
     source::{is_harmless_header, referrer},
 };
@@ -255,6 +255,7 @@ impl Fetcher {
                 None
             }
         });
+        let login = login.or_else(|| self.login_of_netrc(url, carries_secrets));
         if let Some(login) = &login {
             head.add("Authorization", &basic(login));
         }
@@ -294,6 +295,15 @@ impl Fetcher {
             Vec::new()
         };
         head.encode(&body)
+    }
+
+    /// The user's login for the host of `url`, unless the request has an `Authorization` of its own.
+    fn login_of_netrc(&self, url: &SafeUrl, carries_secrets: bool) -> Option<Credentials> {
+        let netrc = self.source.netrc.as_ref()?;
+        if carries_secrets && self.has_header("authorization") {
+            return None;
+        }
+        netrc.login(url.as_url().host_str()?).cloned()
     }
 
     /// Encodes the body and adds the headers that describe it.

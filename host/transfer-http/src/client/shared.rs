@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use egress::tls::Tls;
+use egress::{Family, tls::Tls};
 use transfer::{Failure, failure::FailureKind};
 
 use crate::client::host_caps::HostCaps;
@@ -22,6 +22,8 @@ pub struct Config {
     pub user_agent: String,
     /// The name resolver.
     pub names: egress::Names,
+    /// The only version of the Internet Protocol to use, to servers and to proxies.
+    pub family: Option<Family>,
 }
 
 impl Default for Config {
@@ -34,6 +36,7 @@ impl Default for Config {
             ca_certificate: None,
             user_agent: concat!("Svc/", env!("CARGO_PKG_VERSION")).to_owned(),
             names: egress::Names::default(),
+            family: None,
         }
     }
 }
@@ -47,7 +50,10 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Fails if [`Config::ca_certificate`] cannot be used.
-    pub(crate) fn new(config: Config) -> Result<Self, Failure> {
+    pub(crate) fn new(mut config: Config) -> Result<Self, Failure> {
+        if let Some(family) = config.family {
+            config.names = config.names.only(family);
+        }
         let tls = Tls::new(config.ca_certificate.as_deref())
             .map_err(|error| Failure::new(FailureKind::InvalidSource, error.to_string()))?;
         Ok(Self {

@@ -2,6 +2,8 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::{BTreeMap, VecDeque},
+    future::pending,
     rc::Rc,
     sync::Arc,
     time::Duration,
@@ -9,8 +11,8 @@ use std::{
 
 use tokio::task::{JoinHandle, spawn_blocking};
 use transfer::{
-    ByteRange, ConnectionPlan, Failure, Job, Progress, RangeSet, RateLimits, Reporter, RunEvent, Source, Stage,
-    failure::FailureKind,
+    ByteRange, ConnectionPlan, Failure, Job, Progress, RangeSet, RateLimits, Reporter, RunEvent, SPEED_WINDOW,
+    ServerView, Source, Stage, failure::FailureKind,
 };
 
 use crate::{
@@ -167,6 +169,7 @@ impl Run {
     pub(crate) fn discharge(&self, worker: WorkerId, mirror: usize) {
         self.mirrors.borrow_mut().closed(mirror);
         self.roster.brought.borrow_mut().remove(&worker);
+        self.roster.served.borrow_mut().remove(&worker);
     }
 
     /// Accounts for the next `bytes` of `worker`'s lease, received from `mirror`.
@@ -181,6 +184,46 @@ impl Run {
         match plan.advance(worker, bytes) {
             Some(range) => self.disk.part().record(range),
             None => Ok(()),
+        }
+    }
+
+    /// Resolves once `worker` has brought no more than the lowest speed allows over the last [`SPEED_WINDOW`]; never
+    /// without such a limit. The time before its server begins to send does not count.
+    pub(crate) async fn too_slow(&self, worker: WorkerId) -> Failure {
+        let limit = self.connections.lowest_bytes_per_second;
+        if limit == 0 {
+            return pending().await;
+        }
+        let seconds = SPEED_WINDOW.as_secs();
+        let mut ticker = tokio::time::interval(Duration::from_secs(1));
+        let mut totals = VecDeque::new();
+        loop {
+            ticker.tick().await;
+            let Some(mirror) = self.roster.served.borrow().get(&worker).copied() else {
+                continue;
+            };
+            let total = self.roster.brought.borrow().get(&worker).copied().unwrap_or(0);
+            totals.push_back(total);
+            if totals.len() as u64 <= seconds {
+                continue;
+            }
+            let gained = total - totals.pop_front().unwrap_or(0);
+            if gained <= limit.saturating_mul(seconds) {
+                let host = self
+                    .mirrors
+                    .borrow()
+                    .get(mirror)
+                    .current
+                    .as_url()
+                    .host_str()
+                    .map(str::to_owned);
+                let message = format!(
+                    "{} sent {} bytes a second over {seconds} s; the lowest speed is {limit}",
+                    host.unwrap_or_default(),
+                    gained / seconds
+                );
+                return Failure::new(FailureKind::TooSlow, message);
+            }
         }
     }
 
@@ -309,16 +352,32 @@ impl Run {
         clippy::cast_sign_loss,
         reason = "a rate is neither negative nor huge"
     )]
-    pub(crate) fn report_progress(&self, rate: f64, connections: usize) {
+    pub(crate) fn report_progress(&self, rate: f64, rates: &BTreeMap<WorkerId, (f64, u64)>) {
         let plan = self.plan.borrow();
+        let served = self.roster.served.borrow();
+        let mirrors = self.mirrors.borrow();
+        let mut servers = BTreeMap::<usize, Vec<u64>>::new();
+        for (worker, mirror) in served.iter() {
+            let rate = rates.get(worker).map_or(0.0, |(rate, _)| *rate);
+            servers.entry(*mirror).or_default().push(rate.max(0.0) as u64);
+        }
+        let server = |(mirror, rates)| {
+            let mirror = mirrors.get(mirror);
+            ServerView {
+                url: mirror.home.clone(),
+                current: mirror.current.clone(),
+                rates,
+            }
+        };
         self.reporter.progress(Progress {
             stage: Stage::Moving,
             total_bytes: plan.total(),
             done_bytes: plan.done_bytes(),
             received_bytes: self.flow.received.get(),
             bytes_per_second: rate.max(0.0) as u64,
-            connections: u16::try_from(connections).unwrap_or(u16::MAX),
+            connections: u16::try_from(served.len()).unwrap_or(u16::MAX),
             segments: plan.segments().into(),
+            servers: servers.into_iter().map(server).collect(),
         });
     }
 

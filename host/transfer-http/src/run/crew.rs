@@ -90,11 +90,23 @@ impl<'a> Crew<'a> {
         } = begun;
         let run = self.run;
         run.enlist(id, mirror);
-        self.workers.push(Box::pin(async move {
+        self.watch(id, mirror, async move {
             let worker = Worker { run, id, mirror };
-            let worked = match decoder {
+            match decoder {
                 None => worker.work(Some(body)).await,
                 Some(decoder) => worker.pump_decoded(body, decoder).await,
+            }
+        });
+    }
+
+    /// Adds a worker, and ends it if it is too slow.
+    fn watch(&mut self, id: WorkerId, mirror: usize, work: impl Future<Output = Result<(), WorkerError>> + 'a) {
+        let run = self.run;
+        self.workers.push(Box::pin(async move {
+            let worked = tokio::select! {
+                biased;
+                worked = work => worked,
+                failure = run.too_slow(id) => Err(run.release(id).err().unwrap_or(failure).into()),
             };
             (id, mirror, worked)
         }));
@@ -162,12 +174,12 @@ impl<'a> Crew<'a> {
         let run = self.run;
         let id = run.roster.new_worker();
         run.enlist(id, mirror);
-        self.workers.push(Box::pin(async move {
+        self.watch(id, mirror, async move {
             if !after.is_zero() {
                 sleep(after).await;
             }
-            (id, mirror, Worker { run, id, mirror }.work(None).await)
-        }));
+            Worker { run, id, mirror }.work(None).await
+        });
     }
 
     fn pace(&self) -> Pace {
@@ -260,7 +272,7 @@ impl<'a> Crew<'a> {
             run.roster
                 .retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
         }
-        run.report_progress(self.upkeep.rate, self.workers.len());
+        run.report_progress(self.upkeep.rate, &self.rates);
         self.upkeep.sync(received, || run.start_sync())
     }
 

@@ -6,8 +6,8 @@ use std::{pin::pin, time::Duration};
 use futures_util::future::{Either, select};
 
 use transfer::{
-    ByteRange, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, SafeUrl, failure::FailureKind,
-    part_file,
+    ByteRange, Claimed, Failure, FileName, Finished, Origin, Outcome, PartFile, RangeSet, Recorded, SafeUrl, Stage,
+    failure::FailureKind, part_file,
 };
 
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
         exchange::{Response, now},
         fetch::{Fetched, RangeWish},
     },
+    hashing::hash_file,
     run::{
         context::Run,
         crew::Begun,
@@ -74,11 +75,16 @@ impl Run {
                 }
                 Err(failure) => failure,
             };
+            let failure = if self.flow.received.get() == 0 {
+                self.retries.count_not_found(failure)?
+            } else {
+                failure
+            };
             untried -= 1;
             let base = self.mirrors.borrow().base();
             let next = self.mirrors.borrow().next_after(base);
             if let Some(next) = next {
-                if failure.kind.is_transient() {
+                if self.retries.may_help(&failure) {
                     self.mirrors.borrow_mut().set_base(next);
                 } else {
                     self.give_up_mirror(base, &failure.message, false).await?;
@@ -336,10 +342,13 @@ impl Run {
             mirror.facts = Facts { total, ..facts };
             base
         };
-        if !self.disk.is_claimed()
-            && let Some(opening) = self.claim_part(&name).await?
-        {
-            return Ok(opening);
+        if !self.disk.is_claimed() {
+            if let Some(outcome) = self.find_finished(&name, total).await? {
+                return Ok(Opening::Outcome(outcome));
+            }
+            if let Some(opening) = self.claim_part(&name).await? {
+                return Ok(opening);
+            }
         }
         let done = self.plan.borrow().done();
         *self.plan.borrow_mut() = Plan::new(total, done, self.connections.min_split_bytes);
@@ -371,6 +380,39 @@ impl Run {
             body: response.body,
             decoder,
             is_splittable,
+        })))
+    }
+
+    /// The finished file of this name and size, if it is to be checked and has the checksum. One with another checksum
+    /// is replaced when the download is complete.
+    async fn find_finished(&self, name: &FileName, total: Option<u64>) -> Result<Option<Outcome>, Failure> {
+        let destination = &self.disk.destination;
+        let (Some(wanted), Some(size_bytes)) = (&self.source.checksum, total) else {
+            return Ok(None);
+        };
+        if !destination.target.check_integrity {
+            return Ok(None);
+        }
+        let path = destination.target.directory.join(name.as_str());
+        let Some(file) = PartFile::finished(&path, size_bytes) else {
+            return Ok(None);
+        };
+        self.report_stage(Stage::Verifying);
+        let found = hash_file(file, path.clone(), wanted.clone()).await?;
+        if found != *wanted {
+            let name = wanted.algorithm().name();
+            let message = format!("{} is there with another {name}: downloading it again", path.display());
+            self.notice(message).await;
+            destination.replaces.set(true);
+            return Ok(None);
+        }
+        // Another task's file is not this one's.
+        let is_free = destination.reserve(&path, total).await? == Recorded::Done;
+        Ok(is_free.then_some(Outcome::Finished(Finished {
+            path,
+            size_bytes,
+            received_bytes: 0,
+            is_own: false,
         })))
     }
 

@@ -59,6 +59,12 @@ impl Run {
             return Ok(true);
         }
         let brought = self.mirrors.borrow_mut().brought_by_others();
+        if brought.is_empty() && self.flow.received.get() == 0 && self.disk.destination.target.check_integrity {
+            self.notice("what is there does not have the checksum: starting over".to_owned())
+                .await;
+            self.start_over()?;
+            return Ok(false);
+        }
         if brought.is_empty() {
             let part = self.disk.part();
             part.discard();

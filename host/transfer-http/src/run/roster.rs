@@ -11,6 +11,8 @@ use crate::run::plan::WorkerId;
 pub(crate) struct Roster {
     /// Bytes received by each active worker.
     pub(crate) brought: RefCell<BTreeMap<WorkerId, u64>>,
+    /// The mirror of each worker that a server has begun to send to.
+    pub(crate) served: RefCell<BTreeMap<WorkerId, usize>>,
     retired: RefCell<BTreeSet<WorkerId>>,
     next: Cell<u32>,
 }

@@ -227,6 +227,7 @@ impl Worker<'_> {
 
     /// Moves the body into the lease until either ends.
     pub(crate) async fn pump(&self, body: &mut Body) -> Result<Moved, Failure> {
+        self.run.roster.served.borrow_mut().insert(self.id, self.mirror);
         let part = self.run.disk.part();
         let mut steps = 0;
         loop {
@@ -391,6 +392,7 @@ impl Worker<'_> {
 
     /// Writes a whole body that must be decoded.
     pub(crate) async fn pump_decoded(&self, mut body: Body, mut decoder: Decoder) -> Result<(), WorkerError> {
+        self.run.roster.served.borrow_mut().insert(self.id, self.mirror);
         let part = self.run.disk.part();
         let mut buffer = vec![0; DECODE_BYTES];
         loop {

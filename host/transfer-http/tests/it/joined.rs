@@ -80,6 +80,7 @@ impl TestRun {
                 on_conflict: OnConflict::Rename,
                 reserved: reserved.then(|| directory.path().join("film.ts")),
                 adopt: false,
+                check_integrity: false,
                 use_server_time: false,
             },
             connections: ConnectionPlan::default(),

@@ -38,6 +38,7 @@ impl Attempt {
                 on_conflict: OnConflict::Rename,
                 reserved: self.reserved,
                 adopt: false,
+                check_integrity: false,
                 use_server_time: false,
             },
             connections: ConnectionPlan {

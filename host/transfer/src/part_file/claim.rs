@@ -139,6 +139,16 @@ impl PartFile {
         Ok(None)
     }
 
+    /// Opens the finished file at `path` for reading, if it is an ordinary file of this size.
+    pub fn finished(path: &Path, size_bytes: u64) -> Option<File> {
+        if !is_plain_file(path) {
+            return None;
+        }
+        let file = os::open_in_place(OpenOptions::new().read(true), path).ok()?;
+        let metadata = file.metadata().ok()?;
+        (metadata.is_file() && metadata.len() == size_bytes).then_some(file)
+    }
+
     /// Why the part file of `name` in `directory` is not continued although it exists: it may be another user's.
     pub fn not_ours(directory: &Path, name: &FileName) -> Option<String> {
         let paths = Paths::new(directory, name);

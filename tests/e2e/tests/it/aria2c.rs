@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
 
+mod each;
+mod options;
 mod transcript;
 
 use std::{

@@ -78,6 +78,7 @@ async fn download(writer: Writer, data: &[u8]) {
             on_conflict: OnConflict::Rename,
             reserved: None,
             adopt: false,
+            check_integrity: false,
             use_server_time: true,
         },
         connections: ConnectionPlan {
@@ -89,6 +90,7 @@ async fn download(writer: Writer, data: &[u8]) {
             attempts: Some(1),
             base: Duration::ZERO,
             cap: Duration::ZERO,
+            not_found: 0,
         },
         reporter,
         stop: CancellationToken::new(),

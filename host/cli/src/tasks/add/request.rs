@@ -26,6 +26,10 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         speed_limit_bytes,
         on_conflict,
         use_server_time,
+        lowest_speed_bytes,
+        max_not_found,
+        check_integrity,
+        no_netrc,
         retry,
         // The service finds the plugin of a URL, and knows who asks.
         resolution: _,
@@ -86,6 +90,10 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         max_connections,
         min_split_bytes,
         use_server_time,
+        lowest_speed_bytes,
+        max_not_found,
+        check_integrity,
+        no_netrc,
         max_tries: retry.map(|policy| policy.attempts.unwrap_or(0)),
         retry_wait_secs: retry.map(|policy| u32::try_from(policy.base.as_secs()).unwrap_or(u32::MAX)),
         ..CreateTaskRequest::default()
