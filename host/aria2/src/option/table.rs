@@ -163,7 +163,7 @@ pub(crate) const ROWS: &[Row] = &[
     global("max-concurrent-downloads", Number(1, MANY), "", Acts),
     global("max-download-result", Number(0, MANY), "1000", Inert),
     global("max-overall-download-limit", Size(0, ANY), "", Acts),
-    global("max-overall-upload-limit", Size(0, ANY), "", Acts),
+    global("max-overall-upload-limit", Size(0, ANY), "0", Inert),
     global("optimize-concurrent-downloads", Text, "false", Inert),
     global("save-cookies", Text, "", Inert),
     global("save-session", Text, "", Inert),

@@ -1,6 +1,6 @@
 //! What the methods do.
 
-use protocol::{ErrorCode, Method, RpcError};
+use protocol::{ErrorCode, Method, Reason, RpcError};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -199,14 +199,12 @@ async fn a_configuration_patch_is_all_or_nothing_and_survives_a_restart() {
     let world = World::new().await;
     let mut client = world.client().await;
     let before = client.call(Method::ConfigGet, json!({})).await.unwrap();
-    assert_eq!(before["values"].as_object().unwrap().len(), 63);
     let revision = before["revision"].as_u64().unwrap();
     let patch = |revision: u64, values: Value| json!({"expectedRevision": revision, "values": values});
     for (key, value) in [
         ("no_such", "1"),
-        ("domain_conn_caps", "x"),
         ("default_segments", "65"),
-        ("bt_mse_mode", "x"),
+        ("plugin_auto_update", "x"),
     ] {
         let values = json!({"max_concurrent_tasks": "9", key: value});
         let error = client
@@ -216,9 +214,9 @@ async fn a_configuration_patch_is_all_or_nothing_and_survives_a_restart() {
         assert_eq!(why(&error), (ErrorCode::InvalidArgument, key));
     }
     assert_eq!(client.call(Method::ConfigGet, json!({})).await.unwrap(), before);
-    let values = json!({"max_concurrent_tasks": "9", "bt_enable_dht": "0", "proxy_password": "secret"});
+    let values = json!({"max_concurrent_tasks": "9", "plugin_auto_update": "0", "proxy_password": "secret"});
     let after = client.call(Method::ConfigPatch, patch(revision, values)).await.unwrap();
-    assert_eq!(after["values"]["bt_enable_dht"], "false");
+    assert_eq!(after["values"]["plugin_auto_update"], "false");
     assert_eq!(after["values"]["proxy_password"], "***");
     let stale = client
         .call(Method::ConfigPatch, patch(revision, json!({})))
@@ -229,6 +227,72 @@ async fn a_configuration_patch_is_all_or_nothing_and_survives_a_restart() {
     let world = world.restart().await;
     let mut client = world.client().await;
     assert_eq!(client.call(Method::ConfigGet, json!({})).await.unwrap(), after);
+}
+
+#[tokio::test]
+async fn unknown_settings_are_refused_together_by_name_with_those_that_exist() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let before = client.call(Method::ConfigGet, json!({})).await.unwrap();
+    let hostile = format!("\u{1b}[31m{}", "x".repeat(1000));
+    let params = json!({
+        "expectedRevision": before["revision"],
+        "values": {"max_concurrent_tasks": "9", "cdn_multi_enabled": "true", (hostile): "1"},
+        "unset": ["bt_enable_dht", "default_segments"],
+    });
+    let error = client.call(Method::ConfigPatch, params).await.unwrap_err();
+    for part in [
+        "cdn_multi_enabled",
+        "bt_enable_dht",
+        "max_concurrent_tasks",
+        "plugin_auto_update",
+    ] {
+        assert!(error.message.contains(part), "{}", error.message);
+    }
+    assert!(
+        !error.message.contains('\u{1b}') && error.message.len() < 1500,
+        "{}",
+        error.message
+    );
+    assert_eq!(why(&error), (ErrorCode::InvalidArgument, "bt_enable_dht"));
+    assert_eq!(error.data.unwrap().reason, Some(Reason::SettingUnknown));
+    assert_eq!(client.call(Method::ConfigGet, json!({})).await.unwrap(), before);
+    let many: serde_json::Map<_, _> = (0..10_000).map(|n| (format!("key-{n}"), json!("1"))).collect();
+    let params = json!({"expectedRevision": before["revision"], "values": many});
+    let error = client.call(Method::ConfigPatch, params).await.unwrap_err();
+    assert!(error.message.contains("and 9992 more"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn settings_that_older_versions_had_do_not_stop_a_start() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let before = client.call(Method::ConfigGet, json!({})).await.unwrap();
+    let values = json!({"max_concurrent_tasks": "9"});
+    let params = json!({"expectedRevision": before["revision"], "values": values});
+    let after = client.call(Method::ConfigPatch, params).await.unwrap();
+    let world = world
+        .restart_with(|database| {
+            let changed = database.execute(
+                "UPDATE settings SET record = json_set(record, '$.upload_limit_bytes', '7', '$.proxy_mode', 'auto')",
+                [],
+            );
+            assert_eq!(changed.unwrap(), 1);
+            for key in ["cdn_max_nodes", "ed2k_server_list", "bt_mse_mode", "webhook.endpoints"] {
+                database
+                    .execute("INSERT INTO daemon_config VALUES (?1, 'x')", [key])
+                    .unwrap();
+            }
+        })
+        .await;
+    let mut client = world.client().await;
+    let found = client.call(Method::ConfigGet, json!({})).await.unwrap();
+    assert_eq!(found["values"]["max_concurrent_tasks"], "9");
+    assert_eq!(found["values"]["proxy_mode"], "system", "what auto did");
+    assert_eq!(
+        found["values"].as_object().unwrap().len(),
+        after["values"].as_object().unwrap().len()
+    );
 }
 
 #[tokio::test]
