@@ -179,7 +179,7 @@ pub struct RequestArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct ConnectionArgs {
-    /// Proxy (http, https or socks5) as scheme://user:password@host:port; never taken from the system
+    /// Proxy (http, https, socks4 or socks5) as scheme://user:password@host:port; never taken from the system
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub proxy: Option<String>,
     /// Trust these certificate authorities (PEM) instead of the system's

@@ -1,6 +1,7 @@
 //! The source of a download: a file's URLs, the request, and what is known of the file beforehand.
 
 pub mod checksum;
+pub mod proxy;
 pub mod safe_url;
 mod secret;
 pub mod validator;
@@ -209,7 +210,7 @@ pub struct Source {
     pub request: RequestOptions,
     /// The stored logins of the mirrors' own origins, by [`SafeUrl::origin`].
     pub logins: BTreeMap<String, Credentials>,
-    /// `http://`, `https://` or `socks5://` proxy, with its credentials in the URL's user part.
+    /// The proxy (see [`proxy::check`]), with its credentials in the URL's user part.
     pub proxy: Option<SafeUrl>,
     /// Accept any certificate.
     pub ignore_tls_errors: bool,

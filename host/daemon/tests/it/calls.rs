@@ -2,6 +2,7 @@
 
 use protocol::{ErrorCode, Method, Reason, RpcError};
 use serde_json::{Value, json};
+use support::{Content, Origin, Proxy, Resource};
 
 use crate::world::World;
 
@@ -341,6 +342,67 @@ async fn a_group_goes_with_its_tasks() {
     client.call(Method::GroupPause, group.clone()).await.unwrap();
     client.call(Method::GroupDelete, group).await.unwrap();
     assert_eq!(client.call(Method::TaskList, json!({})).await.unwrap(), json!([]));
+}
+
+#[tokio::test]
+async fn a_proxy_is_tested_by_a_request_through_it() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let origin = Origin::start(vec![Resource::new("/page", Content::seeded(1, 10))]);
+    let url = format!("http://page.test:{}/page", origin.port());
+    let names = [("page.test", origin.port())];
+    let login = Some(("me", "pw"));
+    let cases = [
+        ("http", Proxy::http(&names, login), "pw", "wrong"),
+        ("socks5", Proxy::socks5(&names, login), "pw", "wrong"),
+        ("socks4", Proxy::socks4(&names), "", "pw"),
+    ];
+    for (kind, proxy, right, wrong) in cases {
+        let params = |password: &str, url: &str| {
+            let user = if password.is_empty() { "" } else { "me" };
+            json!({"proxyType": kind, "host": "127.0.0.1", "port": proxy.port().to_string(), "username": user,
+                "password": password, "url": url})
+        };
+        let before = origin.requests().len();
+        let tested = client.call(Method::ConfigProxyTest, params(right, &url)).await;
+        assert!(tested.unwrap()["latencyMs"].is_u64(), "{kind}");
+        assert_eq!(origin.requests().len(), before + 1, "{kind}: a real request arrives");
+        let refused = client
+            .call(Method::ConfigProxyTest, params(wrong, &url))
+            .await
+            .unwrap_err();
+        let code = if kind == "socks4" {
+            ErrorCode::InvalidArgument
+        } else {
+            ErrorCode::Unavailable
+        };
+        assert_eq!(why(&refused).0, code, "{kind}: {}", refused.message);
+        assert!(!refused.message.contains("pw"), "{}", refused.message);
+        assert_eq!(origin.requests().len(), before + 1, "{kind}");
+        let away = client
+            .call(Method::ConfigProxyTest, params(right, "http://nowhere.invalid/"))
+            .await;
+        assert_eq!(
+            why(&away.unwrap_err()).0,
+            ErrorCode::Unavailable,
+            "{kind}: what cannot be reached is no success"
+        );
+    }
+    for (params, field) in [
+        (json!({"proxyType": "ftp", "host": "p"}), "proxyType"),
+        (json!({"proxyType": "http", "host": ""}), "host"),
+        (json!({"proxyType": "http", "host": "a b"}), "host"),
+        (json!({"proxyType": "http", "host": "p/path"}), "host"),
+        (json!({"proxyType": "http", "host": "me@p"}), "host"),
+        (json!({"proxyType": "http", "host": "p", "port": "70000"}), "port"),
+        (
+            json!({"proxyType": "http", "host": "p", "url": "file:///etc/passwd"}),
+            "url",
+        ),
+    ] {
+        let error = client.call(Method::ConfigProxyTest, params).await.unwrap_err();
+        assert_eq!(why(&error), (ErrorCode::InvalidArgument, field), "{}", error.message);
+    }
 }
 
 #[tokio::test]

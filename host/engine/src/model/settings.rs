@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, str::FromStr, sync::Arc};
 
-use transfer::{OnConflict, SafeUrl, Secret};
+use transfer::{
+    OnConflict, SafeUrl, Secret,
+    proxy::{self, UnusableProxy},
+};
 
 use crate::model::{id::QueueId, proxy::SystemProxy, spec};
 
@@ -272,8 +275,17 @@ impl Settings {
         if self.max_auto_retries.is_none() && self.auto_retry_delay_secs == 0 {
             return refuse("auto_retry_delay_secs", "at least 1 when retries are endless");
         }
-        if self.proxy_mode == ProxyMode::Manual && self.manual_proxy().is_none() {
-            return refuse("proxy_host", "the host of a proxy when proxy_mode is manual");
+        if self.proxy_mode == ProxyMode::Manual {
+            let proxy = self.manual_proxy().as_ref().map(proxy::check);
+            return match proxy {
+                Some(Ok(())) => Ok(()),
+                Some(Err(UnusableProxy::Login(_))) => {
+                    refuse("proxy_username", "empty when proxy_type is socks4; socks5 has logins")
+                }
+                None | Some(Err(UnusableProxy::NoHost | UnusableProxy::Scheme(_))) => {
+                    refuse("proxy_host", "the host of a proxy when proxy_mode is manual")
+                }
+            };
         }
         Ok(())
     }
@@ -315,7 +327,8 @@ impl Settings {
             ("", _) => String::new(),
             (user, password) => format!("{}:{}@", encode(user), encode(password)),
         };
-        if self.proxy_host.is_empty() {
+        // These would end the host within the URL.
+        if self.proxy_host.is_empty() || self.proxy_host.contains(['/', '\\', '?', '#', '@']) {
             return None;
         }
         SafeUrl::parse(&format!("{scheme}://{user}{}:{port}", self.proxy_host)).ok()
@@ -501,6 +514,14 @@ mod tests {
             proxy("http://a.test/").as_deref(),
             Some("socks5://me:p%40ss@p.test:1080")
         );
+        let mut four = settings.clone();
+        four.set("proxy_type", "socks4").unwrap();
+        let error = four.validate().unwrap_err().to_string();
+        assert!(error.starts_with("proxy_username must be empty"), "{error}");
+        four.set("proxy_username", "").unwrap();
+        four.validate().unwrap();
+        let error = four.set("proxy_mode", "auto").unwrap_err().to_string();
+        assert!(error.contains("none, system") && error.contains("auto"), "{error}");
         assert_eq!(proxy("http://nas.lan/"), None);
         assert_eq!(proxy("http://exact.test/"), None);
         assert!(proxy("http://inexact.test/").is_some());
