@@ -39,7 +39,8 @@ Ctrl-C or SIGTERM ends it in order, a second one at once. Nothing that was ackno
 Environment:
   SVC_TOKEN            the access key to begin with; SVC_TOKEN_FORCE=1 uses it at every start
   SVC_LANG             the language that user interfaces begin with
-  SVC_LOG_LEVEL        off, error, warn, info, debug, trace";
+  SVC_LOG_LEVEL        off, error, warn, info, debug, trace
+  SVC_LOG_FORMAT       text, or json for one JSON object per line (time, level, target, message, fields)";
 
 /// Options of the headless host.
 #[derive(Debug, clap::Args)]
