@@ -1,6 +1,7 @@
 //! `svc serve` and `svc agent`: the process that clients connect to, headless or on a desktop.
 
 mod greeting;
+mod older;
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -90,6 +91,7 @@ fn start(mut config: Config, places: &Places, environment: &Environment) -> anyh
         config.max_connections = descriptors::connections(limit, config.max_connections);
     }
     config.preset_key = preset_key(environment);
+    config.older = older::switches(&places.data);
     config.language.clone_from(&environment.language);
     let command = DaemonCommand {
         program: std::env::current_exe().context("cannot find this executable")?,
