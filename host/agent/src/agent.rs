@@ -243,6 +243,8 @@ fn dialect(config: &Config) -> Setup {
 fn address(config: &Config, settings: &Settings) -> Option<SocketAddr> {
     let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     config.bind.or_else(|| match config.edition {
+        // The commands of the same user find it in the lock file; the gate answers nobody else.
+        Edition::Desktop if !settings.enabled => Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
         Edition::Headless => Some(SocketAddr::new(everywhere, DEFAULT_PORT)),
         Edition::Desktop if settings.lan => Some(SocketAddr::new(everywhere, settings.port)),
         Edition::Desktop => Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), settings.port)),

@@ -215,7 +215,10 @@ fn proxies(options: &Options, environment: &Environment) -> Result<SystemProxy, 
         None => Ok(usual),
         Some(text) if text.is_empty() => Ok(None),
         Some(text) => match SafeUrl::parse(&text) {
-            Ok(url) => Ok(Some(url)),
+            Ok(url) => match transfer::proxy::check(&url) {
+                Ok(()) => Ok(Some(url)),
+                Err(unusable) => Err(Refused::bad_value(name, &unusable.to_string())),
+            },
             Err(error) => Err(Refused::bad_value(name, &error.to_string())),
         },
     };

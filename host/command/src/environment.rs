@@ -12,6 +12,9 @@ pub const HTTP_PASSWORD: &str = "SVC_HTTP_PASSWORD";
 /// The log filter of standard error: `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level,…`.
 pub const LOG_LEVEL: &str = "SVC_LOG_LEVEL";
 
+/// The form of log lines: `text`, or `json` for one JSON object per line with time, level, target, message and fields.
+pub const LOG_FORMAT: &str = "SVC_LOG_FORMAT";
+
 /// The data directory of the daemon; the agent uses `agent/` in it.
 pub const DATA_DIR: &str = "SVC_DATA_DIR";
 
@@ -57,6 +60,8 @@ pub const TERM: &str = "TERM";
 pub struct Environment {
     /// [`LOG_LEVEL`], if set and not empty.
     pub log_level: Option<String>,
+    /// [`LOG_FORMAT`], if set and not empty.
+    pub log_format: Option<String>,
     /// [`TOKEN`], if set and not empty.
     pub token: Option<Secret>,
     /// Whether [`TOKEN_FORCE`] is set to `1`, `true`, `yes` or `on`.
@@ -80,6 +85,7 @@ impl Environment {
     pub fn read() -> Self {
         Self {
             log_level: variable(LOG_LEVEL),
+            log_format: variable(LOG_FORMAT),
             token: variable(TOKEN).map(Secret::new),
             is_token_forced: variable(TOKEN_FORCE).is_some_and(|text| is_true(&text)),
             language: variable(LANGUAGE).and_then(|text| language(&text)),
@@ -114,7 +120,8 @@ fn language(text: &str) -> Option<String> {
 
 /// A proxy's URL; an invalid one is ignored, as by other programs that read these variables.
 fn proxy(name: &str) -> Option<SafeUrl> {
-    either_case(name).and_then(|text| SafeUrl::parse(&text).ok())
+    let proxy = SafeUrl::parse(&either_case(name)?).ok()?;
+    transfer::proxy::check(&proxy).ok().map(|()| proxy)
 }
 
 fn either_case(name: &str) -> Option<String> {

@@ -1,14 +1,21 @@
 //! Sets up logging: to standard error, and for the service to files as well.
 
+mod json;
 mod kept;
 
 use std::{io, path::Path, sync::Mutex};
 
 use tracing_subscriber::{
-    EnvFilter, Layer as _, Registry, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+    EnvFilter, Layer as _, Registry,
+    fmt::{self, MakeWriter},
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
 };
 
-use self::kept::Kept;
+use self::{
+    json::{JsonEvents, JsonFields},
+    kept::Kept,
+};
 use crate::{
     UsageError,
     environment::{self, Environment},
@@ -22,25 +29,62 @@ const KEPT: &str = "info";
 
 type Layered = Box<dyn tracing_subscriber::Layer<Registry> + Send + Sync>;
 
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+impl Format {
+    /// The format that [`environment::LOG_FORMAT`] names.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err("write text or json"),
+        }
+    }
+
+    fn of(environment: &Environment) -> Result<Self, UsageError> {
+        let named = environment.log_format.as_deref().map_or(Ok(Self::Text), Self::parse);
+        named.map_err(|problem| UsageError::new(environment::LOG_FORMAT, problem))
+    }
+
+    fn layer<W>(self, writer: W, is_colored: bool, filter: EnvFilter) -> Layered
+    where
+        W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+    {
+        let layer = fmt::layer().with_writer(writer).with_ansi(is_colored);
+        match self {
+            Self::Text => layer.with_filter(filter).boxed(),
+            Self::Json => {
+                let layer = layer.event_format(JsonEvents).fmt_fields(JsonFields);
+                layer.with_filter(filter).boxed()
+            }
+        }
+    }
+}
+
 /// Logs to standard error if `--verbose` (given `verbosity` times) or the environment requests it; the environment
 /// takes precedence.
 pub fn start(verbosity: u8, environment: &Environment) -> Result<(), UsageError> {
+    let format = Format::of(environment)?;
     if let Some(directives) = requested_level(verbosity, environment) {
-        begin(vec![shown(directives, environment)?]);
+        begin(vec![shown(directives, format, environment)?]);
     }
     Ok(())
 }
 
 /// Logs of a service process: to standard error, and to its files in the data directory.
 pub fn start_kept(verbosity: u8, environment: &Environment, data_dir: &Path, process: &str) -> anyhow::Result<()> {
+    let format = Format::of(environment)?;
     let asked = requested_level(verbosity, environment);
-    let mut layers = vec![shown(asked.unwrap_or(SHOWN), environment)?];
+    let mut layers = vec![shown(asked.unwrap_or(SHOWN), format, environment)?];
     match Kept::open(&data_dir.join(LOG_DIR), process) {
-        Ok(kept) => {
-            let filter = filter(asked.unwrap_or(KEPT))?;
-            let layer = fmt::layer().with_ansi(false).with_writer(Mutex::new(kept));
-            layers.push(layer.with_filter(filter).boxed());
-        }
+        Ok(kept) => layers.push(format.layer(Mutex::new(kept), false, filter(asked.unwrap_or(KEPT))?)),
         // The service itself reports an unwritable data directory, with a better message.
         Err(error) => crate::warn(&UsageError::new("logs", format!("not kept: {error}"))),
     }
@@ -58,11 +102,9 @@ fn requested_level(verbosity: u8, environment: &Environment) -> Option<&str> {
     environment.log_level.as_deref().or(by_option)
 }
 
-fn shown(directives: &str, environment: &Environment) -> Result<Layered, UsageError> {
-    let layer = fmt::layer()
-        .with_writer(io::stderr)
-        .with_ansi(!environment.is_colorless && io::IsTerminal::is_terminal(&io::stderr()));
-    Ok(layer.with_filter(filter(directives)?).boxed())
+fn shown(directives: &str, format: Format, environment: &Environment) -> Result<Layered, UsageError> {
+    let is_colored = !environment.is_colorless && io::IsTerminal::is_terminal(&io::stderr());
+    Ok(format.layer(io::stderr, is_colored, filter(directives)?))
 }
 
 fn filter(directives: &str) -> Result<EnvFilter, UsageError> {

@@ -5,11 +5,15 @@ pub(crate) mod keys;
 use std::{collections::BTreeMap, sync::Arc};
 
 use engine::{Engine, Settings, VersionedSettings};
-use protocol::{ConfigPatch, ConfigSnapshot, ErrorCode, RpcError};
+use protocol::{ConfigPatch, ConfigSnapshot, ErrorCode, Reason, RpcError};
 use store::Store;
 use tokio::sync::{Mutex, watch};
 
-use crate::{refusal::Refuse as _, rows, view::HIDDEN};
+use crate::{
+    refusal::{Refuse as _, invalid},
+    rows,
+    view::HIDDEN,
+};
 
 /// Write-only: snapshots show a placeholder.
 const PASSWORD: &str = "proxy_password";
@@ -76,15 +80,16 @@ impl Configuration {
                 .with_field("expectedRevision")
                 .with_revision(now));
         }
+        refuse_unknown(patch.unset.iter().chain(patch.values.keys()))?;
         let mut settings = Settings::clone(&present.settings);
         let mut changed = BTreeMap::new();
         let usual = Settings::default();
         for key in patch.unset {
-            match usual.value(&key) {
-                Some(value) => settings.set(&key, &value).refused()?,
-                None => {
-                    changed.insert(key.clone(), keys::default(&key)?);
-                }
+            if let Some(value) = usual.value(&key) {
+                settings.set(&key, &value).refused()?;
+            } else {
+                let value = keys::default(&key).to_owned();
+                changed.insert(key, value);
             }
         }
         for (key, value) in patch.values {
@@ -137,6 +142,35 @@ impl Configuration {
         }
     }
 }
+
+/// Names every key that does not exist, and those that do: the client may be made for another version or program.
+fn refuse_unknown<'k>(keys: impl Iterator<Item = &'k String>) -> Result<(), RpcError> {
+    let exists = |key: &str| Settings::KEYS.contains(&key) || keys::names().any(|name| name == key);
+    let unknown: Vec<&String> = keys.filter(|key| !exists(key)).collect();
+    let Some(first) = unknown.first() else { return Ok(()) };
+    let shown = |key: &str| {
+        key.chars()
+            .filter(|c| !c.is_control())
+            .take(MAX_SHOWN_CHARS)
+            .collect::<String>()
+    };
+    let named = unknown.iter().take(MAX_NAMED).map(|key| format!("\"{}\"", shown(key)));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = match unknown.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let known: Vec<&str> = Settings::KEYS.into_iter().chain(keys::names()).collect();
+    let message = format!(
+        "unknown setting {named}{more}; nothing was changed; the settings are {}",
+        known.join(", ")
+    );
+    Err(invalid(&shown(first), message).with_reason(Reason::SettingUnknown))
+}
+
+/// Unknown keys that an error names, and how much of each: they are a client's text.
+const MAX_NAMED: usize = 8;
+const MAX_SHOWN_CHARS: usize = 64;
 
 /// The sum of two counters that only grow, so it grows whenever either part changes.
 fn revision(settings: &VersionedSettings, own: &OwnKeys) -> u64 {

@@ -366,10 +366,8 @@ fn proxy(text: &str) -> Result<ProxyChoice, RpcError> {
         Some(DIRECT) => Ok(ProxyChoice::Direct),
         Some(text) => {
             let url = SafeUrl::parse(text).map_err(|error| invalid("proxyUrl", error.to_string()))?;
-            match url.scheme() {
-                "http" | "https" | "socks4" | "socks5" => Ok(ProxyChoice::Through(url)),
-                _ => Err(invalid("proxyUrl", "proxyUrl must be http, https, socks4 or socks5")),
-            }
+            transfer::proxy::check(&url).map_err(|unusable| invalid("proxyUrl", unusable.to_string()))?;
+            Ok(ProxyChoice::Through(url))
         }
     }
 }

@@ -15,7 +15,7 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
     redirect::Policy,
 };
-use transfer::SafeUrl;
+use transfer::{SafeUrl, proxy};
 use url::Url;
 
 use crate::{
@@ -224,14 +224,12 @@ fn builder(config: &ClientConfig) -> ClientBuilder {
 /// A client for requests through `proxy`, which resolves names itself: a lookup here would reveal them to our name
 /// server.
 fn through(config: &ClientConfig, proxy: &SafeUrl) -> Result<Client, SendError> {
+    proxy::check(proxy).map_err(|unusable| SendError::Failed(unusable.to_string()))?;
     let mut address = proxy.expose().to_owned();
     match proxy.scheme() {
+        "socks4" => address.replace_range(.."socks4".len(), "socks4a"),
         "socks5" => address.replace_range(.."socks5".len(), "socks5h"),
-        "http" | "https" | "socks5h" => {}
-        scheme => {
-            let reason = format!("a proxy of scheme {scheme} is not supported; http, https and socks5 are");
-            return Err(SendError::Failed(reason));
-        }
+        _ => {}
     }
     // The resolver is only asked for the proxy's name, which the user chose.
     let own = Allowed(config.names.clone(), Reach::Anywhere);

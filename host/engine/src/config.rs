@@ -24,6 +24,8 @@ pub struct Config {
     /// How often progress is saved while anything runs. A crash loses no bytes by it: a run resumes from the journal
     /// beside the part file; only the figure shown after the restart may be older.
     pub save_interval: Duration,
+    /// How often the files of completed tasks are looked for.
+    pub file_check_interval: Duration,
 }
 
 impl Config {
@@ -37,6 +39,7 @@ impl Config {
             adopts: false,
             sample_interval: Duration::from_millis(500),
             save_interval: Duration::from_secs(3),
+            file_check_interval: Duration::from_mins(5),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! of the state. Callers are answered, and runs continue, only once the rows of a batch are on disk.
 
 mod batch;
+mod file_checks;
 mod jobs;
 mod publisher;
 mod runner;
@@ -23,6 +24,7 @@ use crate::{
     config::Config,
     driver::{
         batch::{Answer, Batch},
+        file_checks::FileChecks,
         jobs::Jobs,
         publisher::Publisher,
         runner::Runner,
@@ -33,7 +35,7 @@ use crate::{
     mailbox::{Message, Shared, ShutdownReport},
     model::{
         error::{CommandError, StartError},
-        file::{self, FileState},
+        file,
         id::{QueueId, RunId, TaskId, Timestamp},
         spec,
     },
@@ -107,6 +109,7 @@ struct Driver {
     runs: Runs,
     limits: Limits,
     jobs: Jobs,
+    file_checks: FileChecks,
     /// Callers whose task's file is being renamed.
     renames: HashMap<TaskId, Answer>,
     checkpoint_at: Instant,
@@ -157,6 +160,7 @@ pub(crate) async fn start(
             global: RateLimiter::new(state.settings().settings.speed_limit_bytes),
             queues: HashMap::new(),
         },
+        file_checks: FileChecks::new(config.file_check_interval, jobs.signal.clone()),
         config,
         storage,
         transports,
@@ -271,6 +275,7 @@ impl Driver {
             new_schedule,
             self.runs.sample_at,
             self.save_again_at,
+            self.file_checks.due_at(),
             closing,
         ]
         .into_iter()
@@ -300,10 +305,8 @@ impl Driver {
             }
             Message::Read(look) => look(&self.state, self.publisher.sequence()),
             Message::Rescan(reply) => {
-                let files = self.state.completed_files();
-                let look = move || vec![Input::FilesLookedFor(files.into_iter().map(check_file).collect())];
-                self.jobs
-                    .spawn_blocking(look, Some(Answer::new(reply, Ok(Reply::Done))));
+                let answer = Answer::new(reply, Ok(Reply::Done));
+                self.file_checks.check_all(&self.state, answer);
             }
             Message::Shutdown(grace, reply) => {
                 let _is_no_command = self.apply(Input::Shutdown, batch);
@@ -336,6 +339,10 @@ impl Driver {
                     let _is_no_command = self.apply(Input::Progressed(vec![(task, run, *last)]), batch);
                 }
                 let _is_no_command = self.apply(Input::Ended(task, run, *outcome), batch);
+            }
+            Signal::FilesChecked(files) => {
+                let _is_no_command = self.apply(Input::FilesLookedFor(files), batch);
+                batch.answers.extend(self.file_checks.ended(&self.state));
             }
             Signal::Settled(inputs, answer) => {
                 self.jobs.settled();
@@ -400,6 +407,7 @@ impl Driver {
             self.runs.sample_at = Some(now + self.config.sample_interval);
             self.sample(batch);
         }
+        self.file_checks.tick(&self.state);
         if self.save_again_at.take_if(|at| *at <= now).is_some() {
             let _is_no_command = self.apply(Input::SaveAgain, batch);
         }
@@ -585,19 +593,6 @@ impl Driver {
         };
         self.jobs.spawn(settling, None);
     }
-}
-
-fn check_file((task, path): (TaskId, std::path::PathBuf)) -> (TaskId, FileState) {
-    // Only a clear "not there" counts: a disk that is not mounted or does not answer hides files, it does not lose them.
-    let is_there = path.try_exists().unwrap_or(true);
-    (
-        task,
-        if is_there {
-            FileState::Present
-        } else {
-            FileState::Missing
-        },
-    )
 }
 
 fn now() -> Timestamp {

@@ -14,7 +14,7 @@ use crate::{
     model::group::{Group, GroupSpec},
     model::id::{GroupId, QueueId, TaskId, Timestamp},
     model::queue::Queue,
-    model::settings::{Settings, VersionedSettings},
+    model::settings::{InvalidSetting, Settings, VersionedSettings},
     model::site::Site,
     model::task::{After, PackedSpec, Phase, Retry, Task, Unsettled},
     state::{Loaded, Row},
@@ -468,9 +468,7 @@ fn load_settings(connection: &Connection, vault: &Vault) -> Result<Option<Versio
                 serde_json::from_str(&row.get::<_, String>(1)?).map_err(RowError::content)?;
             let mut settings = Settings::default();
             for (key, value) in &record {
-                settings
-                    .set(key, value.as_str().unwrap_or_default())
-                    .map_err(RowError::content)?;
+                set_stored(&mut settings, key, value.as_str().unwrap_or_default()).map_err(RowError::content)?;
             }
             if let Some(sealed) = row.get::<_, Option<Vec<u8>>>(2)? {
                 settings.proxy_password = Secret::new(unseal(vault, &settings_context(), &sealed)?);
@@ -482,6 +480,16 @@ fn load_settings(connection: &Connection, vault: &Vault) -> Result<Option<Versio
         },
     )?;
     Ok(found.into_iter().next())
+}
+
+/// [`Settings::set`] for what may have been stored by an older version, which also had a setting that did nothing, and a
+/// second name for the proxy mode `system`.
+fn set_stored(settings: &mut Settings, key: &str, value: &str) -> Result<(), InvalidSetting> {
+    match key {
+        "upload_limit_bytes" => Ok(()),
+        "proxy_mode" if value == "auto" => settings.set(key, "system"),
+        _ => settings.set(key, value),
+    }
 }
 
 fn task_context(id: TaskId) -> String {

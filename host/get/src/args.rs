@@ -187,7 +187,7 @@ pub struct RequestArgs {
 #[command(next_help_heading = "Connection")]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct ConnectionArgs {
-    /// Proxy (http, https or socks5) as scheme://user:password@host:port; never taken from the system
+    /// Proxy (http, https, socks4 or socks5) as scheme://user:password@host:port; never taken from the system
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub proxy: Option<String>,
     /// Trust these certificate authorities (PEM) instead of the system's

@@ -8,8 +8,6 @@ use transfer::{SafeUrl, Secret};
 /// Methods whose response is not a file.
 const NOT_FOR_FILES: [&str; 4] = ["HEAD", "CONNECT", "OPTIONS", "TRACE"];
 
-const PROXY_SCHEMES: [&str; 3] = ["http", "https", "socks5"];
-
 /// Names with all their values.
 pub type FormFields = Vec<(String, Vec<String>)>;
 
@@ -58,14 +56,11 @@ pub fn method(field: &str, given: Option<&str>, has_body: bool) -> Result<Option
     Ok(Some(method).filter(|method| has_body || method != "GET"))
 }
 
-/// Parses a proxy URL; the scheme must be http, https or socks5.
+/// Parses the URL of a proxy that can be used.
 pub fn proxy(field: &str, text: &str) -> Result<SafeUrl, UsageError> {
-    const FORM: &str = "write http://host:port, https://host:port or socks5://host:port";
+    const FORM: &str = "write http://host:port, https://host:port, socks4://host:port or socks5://host:port";
     let url = SafeUrl::parse(text).map_err(|error| UsageError::new(field, format!("{error}; {FORM}")))?;
-    let has_host = url.as_url().host_str().is_some_and(|host| !host.is_empty());
-    if !has_host || !PROXY_SCHEMES.contains(&url.scheme()) {
-        return Err(UsageError::new(field, FORM));
-    }
+    transfer::proxy::check(&url).map_err(|unusable| UsageError::new(field, format!("{unusable}; {FORM}")))?;
     Ok(url)
 }
 

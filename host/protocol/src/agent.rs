@@ -14,6 +14,8 @@ pub const CLIENT_NAME: &str = "svc-agent";
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "a list of switches")]
 pub struct GatewayStatusDto {
+    /// Anybody is served. Off: only the commands of the service's own user, over loopback.
+    pub enabled: bool,
     /// Scripts may hand over downloads.
     pub takeover_enabled: bool,
     /// aria2 clients are served.
@@ -41,6 +43,9 @@ pub struct GatewayStatusDto {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GatewayPatch {
+    /// See [`GatewayStatusDto`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
     /// See [`GatewayStatusDto`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takeover_enabled: Option<bool>,

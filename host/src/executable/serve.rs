@@ -1,6 +1,7 @@
 //! `svc serve` and `svc agent`: the process that clients connect to, headless or on a desktop.
 
 mod greeting;
+mod older;
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -39,7 +40,8 @@ Ctrl-C or SIGTERM ends it in order, a second one at once. Nothing that was ackno
 Environment:
   SVC_TOKEN            the access key to begin with; SVC_TOKEN_FORCE=1 uses it at every start
   SVC_LANG             the language that user interfaces begin with
-  SVC_LOG_LEVEL        off, error, warn, info, debug, trace";
+  SVC_LOG_LEVEL        off, error, warn, info, debug, trace
+  SVC_LOG_FORMAT       text, or json for one JSON object per line (time, level, target, message, fields)";
 
 /// Options of the headless host.
 #[derive(Debug, clap::Args)]
@@ -89,6 +91,7 @@ fn start(mut config: Config, places: &Places, environment: &Environment) -> anyh
         config.max_connections = descriptors::connections(limit, config.max_connections);
     }
     config.preset_key = preset_key(environment);
+    config.older = older::switches(&places.data);
     config.language.clone_from(&environment.language);
     let command = DaemonCommand {
         program: std::env::current_exe().context("cannot find this executable")?,

@@ -28,7 +28,7 @@ pub use vault::{SealError, Vault, VaultError};
 /// The rusqlite items that crates with tables need.
 pub mod sql {
     pub use rusqlite::{
-        Connection, Error, OptionalExtension, Result, Row, Statement, ToSql, Transaction, params, params_from_iter,
-        types,
+        Connection, Error, OpenFlags, OptionalExtension, Result, Row, Statement, ToSql, Transaction, params,
+        params_from_iter, types,
     };
 }

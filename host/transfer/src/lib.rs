@@ -40,6 +40,7 @@ pub use retry::{RetryBudget, RetryPolicy};
 pub use source::{
     Cipher, Credentials, GivenBy, Netrc, RequestBody, RequestOptions, Secret, Segment, SegmentKey, Source, UserHost,
     checksum::{self, Checksum},
+    proxy,
     safe_url::{self, SafeUrl},
     validator,
 };

@@ -2,6 +2,7 @@
 
 pub mod checksum;
 mod netrc;
+pub mod proxy;
 pub mod safe_url;
 mod secret;
 pub mod validator;
@@ -214,7 +215,7 @@ pub struct Source {
     /// The user's logins by host, for requests without another one. Each goes to its host only, also where a redirect
     /// leads: the user named that host.
     pub netrc: Option<Arc<Netrc>>,
-    /// `http://`, `https://` or `socks5://` proxy, with its credentials in the URL's user part.
+    /// The proxy (see [`proxy::check`]), with its credentials in the URL's user part.
     pub proxy: Option<SafeUrl>,
     /// Accept any certificate.
     pub ignore_tls_errors: bool,

@@ -1,4 +1,4 @@
-//! Proxies: HTTP (absolute form and `CONNECT`) and SOCKS5, which resolve names by a table of their own.
+//! Proxies: HTTP (absolute form and `CONNECT`), SOCKS 4a and SOCKS5, which resolve names by a table of their own.
 
 use std::{
     collections::HashMap,
@@ -42,6 +42,14 @@ impl Proxy {
     /// An HTTP proxy. A host of `names` is reached at that port of 127.0.0.1; every other host as it is.
     pub fn http(names: &[(&str, u16)], credentials: Option<(&str, &str)>) -> Self {
         Self::start(rules(names, credentials), serve_http)
+    }
+
+    /// A SOCKS 4a proxy that is given names and resolves them itself.
+    pub fn socks4(names: &[(&str, u16)]) -> Self {
+        Self::start(rules(names, None), |client, rules, log| {
+            // A client that breaks off is what ends the exchange.
+            let _broken_off = serve_socks4(client, rules, log);
+        })
     }
 
     /// A SOCKS5 proxy that is given names and resolves them itself.
@@ -152,6 +160,39 @@ fn forward_http(mut client: TcpStream, request: &Request, rules: &Rules) -> io::
 
 fn bad_gateway(mut client: TcpStream) -> io::Result<()> {
     client.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+}
+
+/// SOCKS 4 and 4a (openssh.com/txt/socks4a.protocol), `CONNECT` only.
+fn serve_socks4(mut client: TcpStream, rules: &Rules, log: &Mutex<Vec<Proxied>>) -> io::Result<()> {
+    let [_version, _connect] = take(&mut client)?;
+    let port = u16::from_be_bytes(take(&mut client)?);
+    let address = std::net::Ipv4Addr::from(take::<4>(&mut client)?);
+    let _user = take_text(&mut client)?;
+    let host = if address.octets()[..3] == [0; 3] {
+        take_text(&mut client)?
+    } else {
+        address.to_string()
+    };
+    lock(log).push(Proxied {
+        method: "SOCKS4".to_owned(),
+        target: format!("{host}:{port}"),
+        is_served: true,
+    });
+    let upstream = rules.connect(&host, port).ok();
+    let reply = if upstream.is_some() { 0x5a } else { 0x5b };
+    client.write_all(&[0, reply, 0, 0, 0, 0, 0, 0])?;
+    upstream.map_or(Ok(()), |upstream| tunnel(client, upstream))
+}
+
+/// A text that ends with a zero byte.
+fn take_text(client: &mut TcpStream) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    loop {
+        match take(client)? {
+            [0] => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            [byte] => bytes.push(byte),
+        }
+    }
 }
 
 /// SOCKS5 (RFC 1928) with user name and password (RFC 1929), `CONNECT` only.

@@ -234,3 +234,57 @@ fn every_connection_is_opened_by_egress() {
     );
     check_none(&found(texts(false), &words), "ask egress for a connection");
 }
+
+/// The lines of a file that are in none of these functions.
+fn outside<'t>(text: &'t str, functions: &'t [&str]) -> impl Iterator<Item = &'t str> {
+    let mut is_outside = true;
+    text.lines().filter(move |line| {
+        if let Some((_, rest)) = line.split_once("fn ") {
+            is_outside = !functions.contains(&rest.split(['(', '<']).next().unwrap_or(""));
+        }
+        is_outside
+    })
+}
+
+/// A setting that nothing reads would be a promise to the user that nothing keeps.
+#[test]
+fn every_setting_is_read_by_code_that_acts_on_it() {
+    let files = all_files();
+    let definition = Path::new("host/engine/src/model/settings.rs");
+    let own_keys = Path::new("host/daemon/src/configuration/keys.rs");
+    let text_of = |path: &Path| {
+        let file = files.iter().find(|file| file.path == path);
+        file.expect("the settings are defined there").production_text()
+    };
+    let list = text_of(definition)
+        .split("pub const KEYS")
+        .nth(1)
+        .expect("the keys are listed");
+    let list = list.split(';').nth(1).expect("the list ends");
+    let keys: Vec<_> = list
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .map(|key| format!(".{key}"))
+        .collect();
+    let own = text_of(own_keys)
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub(crate) const "));
+    let own: Vec<_> = own
+        .filter_map(|line| Some(format!("keys::{}", line.split_once(':')?.0)))
+        .collect();
+    assert!(
+        keys.len() > 15 && !own.is_empty(),
+        "the settings are listed otherwise now: {keys:?} {own:?}"
+    );
+    let production: Vec<_> = files.iter().filter(|file| file.is_production()).collect();
+    let is_read = |word: &str| {
+        production.iter().filter(|file| file.path != own_keys).any(|file| {
+            let mut lines = outside(file.production_text(), &["value", "set", "validate"]);
+            let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            lines.any(|line| line.split(word).skip(1).any(ends))
+        })
+    };
+    let unread: Vec<_> = keys.into_iter().chain(own).filter(|word| !is_read(word)).collect();
+    check_none(&unread, "no code acts on these settings");
+}

@@ -39,9 +39,10 @@ pub enum WeakKey {
     NoDigit,
 }
 
-/// A key that satisfies the rules. Its `Debug` output is `***`.
+/// A key. Where users choose one, it satisfies the rules; a stored one may be older than they are. Its `Debug` output is
+/// `***`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(from = "String", into = "String")]
 pub struct AccessKey {
     text: String,
     /// Requests are compared with the digest.
@@ -65,7 +66,7 @@ impl AccessKey {
         }
     }
 
-    /// A secret that another component generated; the rules are not checked.
+    /// A secret that another component or version generated; the rules are not checked.
     pub fn agreed(text: impl Into<String>) -> Self {
         let text = text.into();
         let digest = KeyDigest::of(&text);
@@ -93,11 +94,9 @@ impl AccessKey {
     }
 }
 
-impl TryFrom<String> for AccessKey {
-    type Error = WeakKey;
-
-    fn try_from(text: String) -> Result<Self, WeakKey> {
-        Self::new(&text)
+impl From<String> for AccessKey {
+    fn from(text: String) -> Self {
+        Self::agreed(text)
     }
 }
 

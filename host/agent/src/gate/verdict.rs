@@ -53,6 +53,11 @@ pub(super) fn judge(facts: &Facts<'_>, edition: Edition, is_loopback_only: bool,
     if is_loopback_only && !facts.host.is_some_and(is_loopback_name) {
         return Verdict::Refused(StatusCode::FORBIDDEN, "host not allowed");
     }
+    // The ping tells nothing but the version; the commands that look for their service send it without the pass.
+    let is_ping = facts.area == Area::Health && facts.origin.is_none() && facts.host.is_some_and(is_loopback_name);
+    if edition == Edition::Desktop && !settings.enabled && !facts.is_own && !is_ping {
+        return Verdict::Refused(StatusCode::NOT_FOUND, UNKNOWN_ENDPOINT);
+    }
     if facts.method == Method::OPTIONS {
         return Verdict::Preflight;
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use aria2::{SessionFile, option::Options};
+use serde_json::{Map, Value};
 
 use crate::access::key::AccessKey;
 
@@ -49,6 +50,8 @@ pub struct Config {
     pub bind: Option<SocketAddr>,
     /// A configured access key.
     pub preset_key: Option<PresetKey>,
+    /// The settings of an older service (`local_server_…`), imported at the first start.
+    pub older: Map<String, Value>,
     /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpAddr>,
     /// The version of the program.
@@ -74,6 +77,7 @@ impl Config {
             directory: Some(directory.into()),
             bind: None,
             preset_key: None,
+            older: Map::new(),
             trusted_proxies: Vec::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             language: None,

@@ -109,6 +109,7 @@ impl SettingsFile {
         let lock = Arc::new(lock(&path, &pass)?);
         let stored = read(&path, config.edition)?;
         let settings = stored
+            .or_else(|| Settings::imported(config.edition, &config.older))
             .unwrap_or_else(|| Settings::fresh(config.edition))
             .started(config.edition, config.preset_key.clone())?;
         // Stores imported settings in the current format at once, so that the key remains in no other file.
@@ -189,6 +190,7 @@ impl SettingsFile {
 fn log_switches(before: &Settings, settings: &Settings) {
     let is_key_new = before.key != settings.key;
     tracing::info!(
+        settings.enabled,
         settings.takeover,
         settings.jsonrpc,
         settings.api,

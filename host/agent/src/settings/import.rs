@@ -18,6 +18,7 @@ impl Settings {
         let of = |name: &str| old.get(&format!("{OLD}{name}"));
         let mut settings = Self::fresh(edition);
         for (name, switch) in [
+            ("enabled", &mut settings.enabled),
             ("takeover_enabled", &mut settings.takeover),
             ("jsonrpc_enabled", &mut settings.jsonrpc),
             ("api_enabled", &mut settings.api),
@@ -32,19 +33,11 @@ impl Settings {
         settings.port = port
             .filter(|port| PORTS.contains(&u32::from(*port)))
             .unwrap_or(settings.port);
-        settings.key = of("token").and_then(Value::as_str).and_then(key);
+        // The previous product had no rules for keys. Its clients know this one, so it stays; `svc doctor` says if it is
+        // weak.
+        settings.key = of("token").and_then(Value::as_str).map(AccessKey::agreed);
         Some(settings)
     }
-}
-
-/// The old key, if the current rules allow it. The previous product had no rules.
-fn key(text: &str) -> Option<AccessKey> {
-    if text.is_empty() {
-        return None;
-    }
-    let key = AccessKey::new(text);
-    key.inspect_err(|weak| tracing::warn!(%weak, "the access key of the older service is not taken over"))
-        .ok()
 }
 
 #[cfg(test)]
@@ -61,11 +54,13 @@ mod tests {
     fn settings_of_the_previous_product_are_imported() {
         let old = json!({
             "local_server_token": "old-token-1", "local_server_port": "18000", "local_server_takeover_enabled": false,
+            "local_server_enabled": "0",
             "local_server_api_enabled": "true", "local_server_mcp_enabled": "maybe", "moon": true,
         });
         let expect = Settings {
             key: Some(AccessKey::new("old-token-1").unwrap()),
             port: 18000,
+            enabled: false,
             takeover: false,
             api: true,
             ..Settings::fresh(Edition::Desktop)
@@ -74,11 +69,19 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_too_weak_today_is_none_and_a_desktop_that_is_open_then_gets_a_new_one() {
+    fn a_key_that_is_too_weak_today_is_kept_as_it_is() {
         let old = json!({ "local_server_token": "short", "local_server_cors_allow_all": true });
-        let settings = imported(&old).unwrap();
-        assert_eq!(settings.key, None);
-        assert!(settings.started(Edition::Desktop, None).unwrap().key.is_some());
+        let settings = imported(&old).unwrap().started(Edition::Desktop, None).unwrap();
+        assert_eq!(settings.key.as_ref().map(AccessKey::expose), Some("short"));
+        let stored: Settings = serde_json::from_value(serde_json::to_value(&settings).unwrap()).unwrap();
+        assert_eq!(stored, settings, "it is there at the next start, too");
+    }
+
+    #[test]
+    fn an_empty_key_is_none_and_a_desktop_that_is_open_then_gets_a_new_one() {
+        let old = json!({ "local_server_token": "", "local_server_cors_allow_all": true });
+        let key = imported(&old).unwrap().started(Edition::Desktop, None).unwrap().key;
+        assert!(!key.unwrap().expose().is_empty());
     }
 
     #[test]

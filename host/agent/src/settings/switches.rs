@@ -39,6 +39,9 @@ impl Listening {
 pub(crate) struct Settings {
     pub(crate) version: u32,
     pub(crate) key: Option<AccessKey>,
+    /// Whether a desktop serves anybody but the commands of its own user.
+    #[serde(default = "is_usual")]
+    pub(crate) enabled: bool,
     pub(crate) takeover: bool,
     pub(crate) jsonrpc: bool,
     pub(crate) api: bool,
@@ -87,6 +90,7 @@ impl Settings {
         Self {
             version: STORED_VERSION,
             key: None,
+            enabled: true,
             takeover: true,
             jsonrpc: true,
             api: is_headless,
@@ -100,6 +104,8 @@ impl Settings {
 
     /// The settings at start: a configured key is applied, and an exposed desktop gets one.
     pub(crate) fn started(mut self, edition: Edition, preset: Option<PresetKey>) -> Result<Self, NoRandom> {
+        // The file is its owner's to edit; an empty key would be one that everybody has.
+        self.key = self.key.filter(|key| !key.expose().is_empty());
         match preset {
             Some(PresetKey::Forced(key)) => self.key = Some(key),
             Some(PresetKey::Initial(key)) if self.key.is_none() => self.key = Some(key),
@@ -129,8 +135,12 @@ impl Settings {
             if patch.lan_enabled.is_some_and(|lan| lan != self.lan) {
                 return Err(PatchError::Headless("lanEnabled"));
             }
+            if patch.enabled == Some(false) {
+                return Err(PatchError::Headless("enabled"));
+            }
         }
         for (asked, switch) in [
+            (patch.enabled, &mut next.enabled),
             (patch.takeover_enabled, &mut next.takeover),
             (patch.jsonrpc_enabled, &mut next.jsonrpc),
             (patch.api_enabled, &mut next.api),
@@ -194,7 +204,13 @@ impl Settings {
     pub(crate) fn status(&self, listening: Listening) -> GatewayStatusDto {
         let Listening { edition, address } = listening;
         let is_desktop = edition == Edition::Desktop;
+        let listens_as_set = if self.enabled {
+            self.port == address.port() && self.lan != address.ip().is_loopback()
+        } else {
+            self.port != address.port() && address.ip().is_loopback()
+        };
         GatewayStatusDto {
+            enabled: self.enabled,
             takeover_enabled: self.takeover,
             jsonrpc_enabled: self.jsonrpc,
             api_enabled: self.api,
@@ -204,13 +220,18 @@ impl Settings {
             port: if is_desktop { self.port } else { address.port() },
             port_editable: is_desktop,
             lan_enabled: self.lan,
-            restart_required: is_desktop && (self.port != address.port() || self.lan == address.ip().is_loopback()),
+            restart_required: is_desktop && !listens_as_set,
         }
     }
 
     pub(crate) fn key_digest(&self) -> Option<KeyDigest> {
         self.key.as_ref().map(AccessKey::digest)
     }
+}
+
+/// What `enabled` is in files of versions that did not have it.
+const fn is_usual() -> bool {
+    true
 }
 
 /// The switches of a fresh installation.

@@ -132,7 +132,6 @@ impl Options {
         if is_global {
             put("max-concurrent-downloads", value("max_concurrent_tasks"));
             put("max-overall-download-limit", value("speed_limit_bytes"));
-            put("max-overall-upload-limit", value("upload_limit_bytes"));
         }
         options
     }
@@ -149,7 +148,6 @@ impl Options {
             ("remote-time", "use_server_time", None),
             ("max-concurrent-downloads", "max_concurrent_tasks", Some(MAX_CONCURRENT)),
             ("max-overall-download-limit", "speed_limit_bytes", None),
-            ("max-overall-upload-limit", "upload_limit_bytes", None),
         ] {
             if let Some(value) = self.0.remove(name) {
                 let value = limit.map_or_else(|| value.clone(), |limit| most(value.clone(), limit));

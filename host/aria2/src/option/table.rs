@@ -288,7 +288,7 @@ pub(crate) const ROWS: &[Row] = &[
     global("max-concurrent-downloads", Number(1, MANY), "", Acts),
     global("max-download-result", Number(0, MANY), "1000", Harmless(RESULTS)),
     global("max-overall-download-limit", Size(0, ANY), "", Acts),
-    global("max-overall-upload-limit", Size(0, ANY), "", Harmless(TORRENT)),
+    global("max-overall-upload-limit", Size(0, ANY), "0", Harmless(TORRENT)),
     global(
         "optimize-concurrent-downloads",
         Text,

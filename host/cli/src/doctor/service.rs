@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::SystemTime};
 
+use agent::AccessKey;
 use command::amount;
 use protocol::{
     DiagnosticsResult, ErrorCode, Method, RuntimeStats,
@@ -67,20 +68,26 @@ fn clock(date: &str) -> Option<Finding> {
 /// Checks whether there is a key, and its strength. It is never printed.
 fn strength(key: &str) -> Finding {
     const CHECK: &str = "access key";
-    match key.len() {
-        0 => Finding::ok(CHECK, "there is none: programs of this machine come in without"),
-        1..STRONG_KEY_CHARS => Finding::warn(
-            CHECK,
-            "there is one, and it is short",
-            format!("{STRONG_KEY_CHARS} characters or more cannot be guessed"),
-        ),
-        _ => Finding::ok(CHECK, "there is one, and it is strong"),
+    if key.is_empty() {
+        return Finding::ok(CHECK, "there is none: programs of this machine come in without");
+    }
+    let advice = format!("{STRONG_KEY_CHARS} characters or more cannot be guessed: svc key new makes one");
+    match AccessKey::new(key) {
+        // A key of an older service is kept although it breaks the rules of today.
+        Err(weak) => Finding::warn(CHECK, format!("there is one, and it is weak: {weak}"), advice),
+        Ok(_) if key.len() < STRONG_KEY_CHARS => Finding::warn(CHECK, "there is one, and it is short", advice),
+        Ok(_) => Finding::ok(CHECK, "there is one, and it is strong"),
     }
 }
 
 /// Reports which interfaces are on and reachable.
 fn gates(status: &GatewayStatusDto) -> Finding {
     const CHECK: &str = "gates";
+    // A server does not have this switch.
+    if !status.enabled && status.port_editable {
+        let found = "closed to everybody but the commands of its own user (local_server_enabled is false)";
+        return Finding::ok(CHECK, found);
+    }
     let switches = [
         ("browsers", status.takeover_enabled),
         ("aria2", status.jsonrpc_enabled),

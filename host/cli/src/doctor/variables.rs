@@ -6,7 +6,10 @@ use std::{
 };
 
 use agent::AccessKey;
-use command::environment::{self, variable};
+use command::{
+    environment::{self, variable},
+    log::Format,
+};
 use tracing_subscriber::EnvFilter;
 
 use super::finding::Finding;
@@ -41,6 +44,9 @@ const RULES: &[Rule] = &[
             .err()
             .map(|_| "write off, error, warn, info, debug or trace".to_owned())
     }),
+    (environment::LOG_FORMAT, |text| {
+        Format::parse(text).err().map(ToOwned::to_owned)
+    }),
 ];
 
 pub(crate) fn check() -> Vec<Finding> {
@@ -56,6 +62,9 @@ fn judge(read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
         .collect();
     if findings.is_empty() {
         findings.push(Finding::ok(CHECK, "every variable that is set can be used"));
+        if read(environment::LOG_FORMAT).as_deref() == Some("json") {
+            findings.push(Finding::ok(CHECK, "SVC_LOG_FORMAT: logs are lines of JSON"));
+        }
     }
     findings
 }
@@ -79,6 +88,7 @@ mod tests {
             (environment::BIND, "[::]:17800", "hunter2"),
             (environment::TRUSTED_PROXIES, "10.0.0.1, ::1", "10.0.0.1,hunter2"),
             (environment::LOG_LEVEL, "agent=debug,info", "hunter2=hunter2"),
+            (environment::LOG_FORMAT, "text", "hunter2"),
         ] {
             let judged = |text: &str| judge(|asked| (asked == name).then(|| text.to_owned()));
             let found = judged(good);

@@ -101,7 +101,7 @@ struct TaskArgs {
     /// Bytes per second for each, such as 2.5M; 0 for no limit
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
     limit: u64,
-    /// Proxy (http, https or socks5) as scheme://user:password@host:port, or "direct" for none [default: the service's]
+    /// Proxy (http, https, socks4 or socks5) as scheme://user:password@host:port, or "direct" for none [default: the service's]
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
     proxy: Option<String>,
     /// Accept any TLS certificate: anyone on the way can read and change what is downloaded

@@ -20,7 +20,10 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
             service.hub.config_changed().await?;
             wrote(&patched)
         }
-        Method::ConfigProxyTest => read(&proxy_test::run(&request.params()?).await?),
+        Method::ConfigProxyTest => {
+            let saved = service.engine.settings().settings;
+            read(&proxy_test::run(&request.params()?, &saved).await?)
+        }
         Method::ConfigConnPolicy => read(&policy(limits(service)?)),
         Method::ConfigClearConnPolicy => {
             let limits = limits(service)?;

@@ -1,132 +1,127 @@
-//! `daemon.config.proxyTest`: whether an address answers a proxy's handshake, and in how many milliseconds.
+//! `daemon.config.proxyTest`: requests a page through a proxy, as downloads would, and says how long that took.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use data_encoding::BASE64;
-use egress::{Names, Reach};
+use bytes::Bytes;
+use egress::{ClientConfig, HttpClient, Names, Pins, Reach, Request, Response, SendError, tls};
+use engine::{InvalidSetting, Proxies, ProxyChoice, Settings};
 use protocol::{ErrorCode, ProxyTestParams, ProxyTestResult, RpcError};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::{Instant, timeout},
+use tokio::time::{Instant, timeout};
+use transfer::SafeUrl;
+
+use crate::{
+    options::optional,
+    refusal::{chain, invalid},
+    view::HIDDEN,
 };
 
-use crate::refusal::invalid;
+/// For everything, from the proxy's name to the head of the response.
+const TEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// For the whole handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Requested if the caller names nothing: IANA keeps this host for such uses (RFC 2606). HTTPS, so that an HTTP proxy has
+/// to open a tunnel and cannot answer in the page's place.
+const USUAL_URL: &str = "https://example.com/";
 
-/// Authentication methods of SOCKS 5 (RFC 1928 §3).
-const NO_PASSWORD: u8 = 0;
-const PASSWORD: u8 = 2;
+/// What proxies answer in the page's place: without the right login, and when they cannot reach it.
+const WRONG_LOGIN: u16 = 407;
+const GATEWAY_ERRORS: std::ops::RangeInclusive<u16> = 502..=504;
 
-/// Connects and starts the proxy's handshake. Nothing is fetched through the proxy.
-pub(crate) async fn run(params: &ProxyTestParams) -> Result<ProxyTestResult, RpcError> {
-    let host = params.host.trim();
-    if host.is_empty() || host.contains(['/', '@', '\r', '\n', ' ']) {
-        return Err(invalid("host", "host must be a host name or an address"));
+/// Tests the proxy of `params`; `saved` has the password of which clients know only that there is one.
+pub(crate) async fn run(params: &ProxyTestParams, saved: &Settings) -> Result<ProxyTestResult, RpcError> {
+    let url = optional(&params.url).unwrap_or(USUAL_URL);
+    let url = SafeUrl::parse(url).map_err(|error| invalid("url", error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(invalid("url", "url must be http or https"));
     }
-    if [&params.username, &params.password]
-        .into_iter()
-        .any(|text| text.len() > usize::from(u8::MAX))
-    {
-        return Err(invalid(
-            "username",
-            "user name and password have at most 255 bytes each",
-        ));
-    }
-    let usual = match params.proxy_type.as_str() {
-        "http" => 8080,
-        "https" => 443,
-        "socks4" | "socks5" => 1080,
-        _ => return Err(invalid("proxyType", "proxyType must be http, https, socks4 or socks5")),
-    };
-    let port = match params.port.trim() {
-        "" => usual,
-        text => text
-            .parse::<u16>()
-            .ok()
-            .filter(|port| *port > 0)
-            .ok_or_else(|| invalid("port", "port must be 1 to 65535, or empty"))?,
-    };
+    let proxy = proxy(params, saved, &url)?;
     let began = Instant::now();
-    let outcome = timeout(HANDSHAKE_TIMEOUT, greet(params, host, port)).await;
-    let failed = |code, reason: String| Err(RpcError::application(code, format!("the proxy {host}:{port} {reason}")));
-    match outcome {
-        Err(_) => failed(
-            ErrorCode::Timeout,
-            format!("did not answer within {} s", HANDSHAKE_TIMEOUT.as_secs()),
-        ),
-        Ok(Err(error)) => failed(ErrorCode::Unavailable, format!("cannot be used: {error}")),
-        Ok(Ok(())) => Ok(ProxyTestResult {
-            latency_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        }),
-    }
-}
-
-async fn greet(params: &ProxyTestParams, host: &str, port: u16) -> std::io::Result<()> {
-    // The user names this proxy, so private addresses are allowed.
-    let dialled = egress::dial(&Names::default(), (host, port), Reach::Anywhere, HANDSHAKE_TIMEOUT).await;
-    let mut stream = dialled.map_err(std::io::Error::other)?;
-    match params.proxy_type.as_str() {
-        "socks5" => greet_socks5(&mut stream, params).await,
-        "http" => greet_http(&mut stream, params, host).await,
-        // SOCKS 4 sends nothing before a target is named, HTTPS nothing before TLS: accepting the connection is the
-        // test.
-        _ => Ok(()),
-    }
-}
-
-async fn greet_socks5(stream: &mut TcpStream, params: &ProxyTestParams) -> std::io::Result<()> {
-    let refused = |reason: &str| Err(std::io::Error::other(reason.to_owned()));
-    let has_user = !params.username.is_empty();
-    let offer: &[u8] = if has_user {
-        &[5, 2, NO_PASSWORD, PASSWORD]
-    } else {
-        &[5, 1, NO_PASSWORD]
-    };
-    stream.write_all(offer).await?;
-    let mut answer = [0; 2];
-    stream.read_exact(&mut answer).await?;
-    match answer {
-        [5, NO_PASSWORD] => Ok(()),
-        [5, PASSWORD] if has_user => {
-            // RFC 1929; lengths fit in a byte: checked by the caller.
-            let mut login = vec![1];
-            for text in [&params.username, &params.password] {
-                login.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
-                login.extend_from_slice(text.as_bytes());
-            }
-            stream.write_all(&login).await?;
-            stream.read_exact(&mut answer).await?;
-            if answer[1] == 0 {
-                Ok(())
-            } else {
-                refused("it refuses the user name or password")
-            }
+    let status = match timeout(TEST_TIMEOUT, ask(&url, &proxy)).await {
+        Err(_) | Ok(Err(SendError::Timeout)) => {
+            let limit = TEST_TIMEOUT.as_secs();
+            let message = format!("no response from {url} through the proxy {proxy} within {limit} s");
+            return Err(RpcError::application(ErrorCode::Timeout, message));
         }
-        [5, _] => refused("it wants a user name and password"),
-        _ => refused("it does not speak SOCKS 5"),
+        Ok(Err(error)) => return Err(unusable(&proxy, &chain(&error))),
+        Ok(Ok(response)) => response.status(),
+    };
+    if status == WRONG_LOGIN {
+        return Err(unusable(&proxy, "it wants another user name or password"));
     }
+    if GATEWAY_ERRORS.contains(&status) {
+        return Err(unusable(&proxy, &format!("it answers {status} for {url}")));
+    }
+    Ok(ProxyTestResult {
+        latency_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
 }
 
-async fn greet_http(stream: &mut TcpStream, params: &ProxyTestParams, host: &str) -> std::io::Result<()> {
-    let login = if params.username.is_empty() {
-        String::new()
+/// The proxy that these values would be as settings.
+fn proxy(params: &ProxyTestParams, saved: &Settings, url: &SafeUrl) -> Result<SafeUrl, RpcError> {
+    let is_saved = params.password == HIDDEN;
+    let password = if is_saved {
+        saved.proxy_password.expose()
     } else {
-        let pair = BASE64.encode(format!("{}:{}", params.username, params.password).as_bytes());
-        format!("Proxy-Authorization: Basic {pair}\r\n")
+        &params.password
     };
-    let request = format!("OPTIONS * HTTP/1.1\r\nHost: {host}\r\n{login}Connection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    // Only the status line up to the code matters: "HTTP/1.1 407".
-    let mut answer = [0; 12];
-    stream.read_exact(&mut answer).await?;
-    if !answer.starts_with(b"HTTP/1.") {
-        return Err(std::io::Error::other("it does not speak HTTP"));
+    let mut settings = Settings::default();
+    for (key, value) in [
+        ("proxy_mode", "manual"),
+        ("proxy_type", &params.proxy_type),
+        ("proxy_host", &params.host),
+        ("proxy_port", &params.port),
+        ("proxy_username", &params.username),
+        ("proxy_password", password),
+    ] {
+        settings.set(key, value).map_err(|error| named(&error))?;
     }
-    if answer.ends_with(b"407") {
-        return Err(std::io::Error::other("it wants another user name or password"));
-    }
-    Ok(())
+    settings.validate().map_err(|error| named(&error))?;
+    let proxies = Proxies::new(ProxyChoice::Settings, Arc::new(settings), Arc::default());
+    proxies
+        .for_url(url)
+        .ok_or_else(|| invalid("host", "host must be a host name or an address"))
+}
+
+/// The error under the name that the param has.
+fn named(error: &InvalidSetting) -> RpcError {
+    let key = match error {
+        InvalidSetting::UnknownKey(key) => key.as_str(),
+        InvalidSetting::Value { key, .. } => key,
+    };
+    let param = match key {
+        "proxy_type" => "proxyType",
+        "proxy_port" => "port",
+        "proxy_username" => "username",
+        "proxy_password" => "password",
+        _ => "host",
+    };
+    invalid(param, error.to_string())
+}
+
+async fn ask(url: &SafeUrl, proxy: &SafeUrl) -> Result<Response, SendError> {
+    let client = HttpClient::new(ClientConfig {
+        user_agent: concat!("Svc/", env!("CARGO_PKG_VERSION")).to_owned(),
+        tls: tls::trusting_system(),
+        connect_timeout: TEST_TIMEOUT,
+        idle_connections: 0,
+        names: Names::default(),
+    });
+    let client = client.map_err(|error| SendError::Failed(error.to_string()))?;
+    let request = Request {
+        method: "HEAD",
+        url: url.as_url().clone(),
+        headers: &[],
+        body: Bytes::new(),
+        // The user names proxy and page.
+        reach: Reach::Anywhere,
+        pins: &Pins::default(),
+        proxy: Some(proxy),
+    };
+    client.send(request).await
+}
+
+fn unusable(proxy: &SafeUrl, why: &str) -> RpcError {
+    RpcError::application(
+        ErrorCode::Unavailable,
+        format!("the proxy {proxy} cannot be used: {why}"),
+    )
 }

@@ -1,7 +1,8 @@
 //! What the methods do.
 
-use protocol::{ErrorCode, Method, RpcError};
+use protocol::{ErrorCode, Method, Reason, RpcError};
 use serde_json::{Value, json};
+use support::{Content, Origin, Proxy, Resource};
 
 use crate::world::World;
 
@@ -199,14 +200,12 @@ async fn a_configuration_patch_is_all_or_nothing_and_survives_a_restart() {
     let world = World::new().await;
     let mut client = world.client().await;
     let before = client.call(Method::ConfigGet, json!({})).await.unwrap();
-    assert_eq!(before["values"].as_object().unwrap().len(), 63);
     let revision = before["revision"].as_u64().unwrap();
     let patch = |revision: u64, values: Value| json!({"expectedRevision": revision, "values": values});
     for (key, value) in [
         ("no_such", "1"),
-        ("domain_conn_caps", "x"),
         ("default_segments", "65"),
-        ("bt_mse_mode", "x"),
+        ("plugin_auto_update", "x"),
     ] {
         let values = json!({"max_concurrent_tasks": "9", key: value});
         let error = client
@@ -216,9 +215,9 @@ async fn a_configuration_patch_is_all_or_nothing_and_survives_a_restart() {
         assert_eq!(why(&error), (ErrorCode::InvalidArgument, key));
     }
     assert_eq!(client.call(Method::ConfigGet, json!({})).await.unwrap(), before);
-    let values = json!({"max_concurrent_tasks": "9", "bt_enable_dht": "0", "proxy_password": "secret"});
+    let values = json!({"max_concurrent_tasks": "9", "plugin_auto_update": "0", "proxy_password": "secret"});
     let after = client.call(Method::ConfigPatch, patch(revision, values)).await.unwrap();
-    assert_eq!(after["values"]["bt_enable_dht"], "false");
+    assert_eq!(after["values"]["plugin_auto_update"], "false");
     assert_eq!(after["values"]["proxy_password"], "***");
     let stale = client
         .call(Method::ConfigPatch, patch(revision, json!({})))
@@ -229,6 +228,72 @@ async fn a_configuration_patch_is_all_or_nothing_and_survives_a_restart() {
     let world = world.restart().await;
     let mut client = world.client().await;
     assert_eq!(client.call(Method::ConfigGet, json!({})).await.unwrap(), after);
+}
+
+#[tokio::test]
+async fn unknown_settings_are_refused_together_by_name_with_those_that_exist() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let before = client.call(Method::ConfigGet, json!({})).await.unwrap();
+    let hostile = format!("\u{1b}[31m{}", "x".repeat(1000));
+    let params = json!({
+        "expectedRevision": before["revision"],
+        "values": {"max_concurrent_tasks": "9", "cdn_multi_enabled": "true", (hostile): "1"},
+        "unset": ["bt_enable_dht", "default_segments"],
+    });
+    let error = client.call(Method::ConfigPatch, params).await.unwrap_err();
+    for part in [
+        "cdn_multi_enabled",
+        "bt_enable_dht",
+        "max_concurrent_tasks",
+        "plugin_auto_update",
+    ] {
+        assert!(error.message.contains(part), "{}", error.message);
+    }
+    assert!(
+        !error.message.contains('\u{1b}') && error.message.len() < 1500,
+        "{}",
+        error.message
+    );
+    assert_eq!(why(&error), (ErrorCode::InvalidArgument, "bt_enable_dht"));
+    assert_eq!(error.data.unwrap().reason, Some(Reason::SettingUnknown));
+    assert_eq!(client.call(Method::ConfigGet, json!({})).await.unwrap(), before);
+    let many: serde_json::Map<_, _> = (0..10_000).map(|n| (format!("key-{n}"), json!("1"))).collect();
+    let params = json!({"expectedRevision": before["revision"], "values": many});
+    let error = client.call(Method::ConfigPatch, params).await.unwrap_err();
+    assert!(error.message.contains("and 9992 more"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn settings_that_older_versions_had_do_not_stop_a_start() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let before = client.call(Method::ConfigGet, json!({})).await.unwrap();
+    let values = json!({"max_concurrent_tasks": "9"});
+    let params = json!({"expectedRevision": before["revision"], "values": values});
+    let after = client.call(Method::ConfigPatch, params).await.unwrap();
+    let world = world
+        .restart_with(|database| {
+            let changed = database.execute(
+                "UPDATE settings SET record = json_set(record, '$.upload_limit_bytes', '7', '$.proxy_mode', 'auto')",
+                [],
+            );
+            assert_eq!(changed.unwrap(), 1);
+            for key in ["cdn_max_nodes", "ed2k_server_list", "bt_mse_mode", "webhook.endpoints"] {
+                database
+                    .execute("INSERT INTO daemon_config VALUES (?1, 'x')", [key])
+                    .unwrap();
+            }
+        })
+        .await;
+    let mut client = world.client().await;
+    let found = client.call(Method::ConfigGet, json!({})).await.unwrap();
+    assert_eq!(found["values"]["max_concurrent_tasks"], "9");
+    assert_eq!(found["values"]["proxy_mode"], "system", "what auto did");
+    assert_eq!(
+        found["values"].as_object().unwrap().len(),
+        after["values"].as_object().unwrap().len()
+    );
 }
 
 #[tokio::test]
@@ -277,6 +342,67 @@ async fn a_group_goes_with_its_tasks() {
     client.call(Method::GroupPause, group.clone()).await.unwrap();
     client.call(Method::GroupDelete, group).await.unwrap();
     assert_eq!(client.call(Method::TaskList, json!({})).await.unwrap(), json!([]));
+}
+
+#[tokio::test]
+async fn a_proxy_is_tested_by_a_request_through_it() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let origin = Origin::start(vec![Resource::new("/page", Content::seeded(1, 10))]);
+    let url = format!("http://page.test:{}/page", origin.port());
+    let names = [("page.test", origin.port())];
+    let login = Some(("me", "pw"));
+    let cases = [
+        ("http", Proxy::http(&names, login), "pw", "wrong"),
+        ("socks5", Proxy::socks5(&names, login), "pw", "wrong"),
+        ("socks4", Proxy::socks4(&names), "", "pw"),
+    ];
+    for (kind, proxy, right, wrong) in cases {
+        let params = |password: &str, url: &str| {
+            let user = if password.is_empty() { "" } else { "me" };
+            json!({"proxyType": kind, "host": "127.0.0.1", "port": proxy.port().to_string(), "username": user,
+                "password": password, "url": url})
+        };
+        let before = origin.requests().len();
+        let tested = client.call(Method::ConfigProxyTest, params(right, &url)).await;
+        assert!(tested.unwrap()["latencyMs"].is_u64(), "{kind}");
+        assert_eq!(origin.requests().len(), before + 1, "{kind}: a real request arrives");
+        let refused = client
+            .call(Method::ConfigProxyTest, params(wrong, &url))
+            .await
+            .unwrap_err();
+        let code = if kind == "socks4" {
+            ErrorCode::InvalidArgument
+        } else {
+            ErrorCode::Unavailable
+        };
+        assert_eq!(why(&refused).0, code, "{kind}: {}", refused.message);
+        assert!(!refused.message.contains("pw"), "{}", refused.message);
+        assert_eq!(origin.requests().len(), before + 1, "{kind}");
+        let away = client
+            .call(Method::ConfigProxyTest, params(right, "http://nowhere.invalid/"))
+            .await;
+        assert_eq!(
+            why(&away.unwrap_err()).0,
+            ErrorCode::Unavailable,
+            "{kind}: what cannot be reached is no success"
+        );
+    }
+    for (params, field) in [
+        (json!({"proxyType": "ftp", "host": "p"}), "proxyType"),
+        (json!({"proxyType": "http", "host": ""}), "host"),
+        (json!({"proxyType": "http", "host": "a b"}), "host"),
+        (json!({"proxyType": "http", "host": "p/path"}), "host"),
+        (json!({"proxyType": "http", "host": "me@p"}), "host"),
+        (json!({"proxyType": "http", "host": "p", "port": "70000"}), "port"),
+        (
+            json!({"proxyType": "http", "host": "p", "url": "file:///etc/passwd"}),
+            "url",
+        ),
+    ] {
+        let error = client.call(Method::ConfigProxyTest, params).await.unwrap_err();
+        assert_eq!(why(&error), (ErrorCode::InvalidArgument, field), "{}", error.message);
+    }
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use protocol::{
     proof::{ProofRole, Token, nonce},
 };
 use serde_json::{Value, json};
+use store::sql::Connection;
 use support::{
     Answer,
     transport::{self, FakeTransport},
@@ -68,9 +69,14 @@ impl World {
     }
 
     pub(crate) async fn restart(self) -> Self {
-        let root = self.root;
+        self.restart_with(|_| ()).await
+    }
+
+    /// As [`World::restart`], after `change` has edited the database.
+    pub(crate) async fn restart_with(self, change: impl FnOnce(&Connection)) -> Self {
         timeout(PATIENCE, self.daemon.shutdown(PATIENCE / 2)).await.unwrap();
-        Self::at(root).await
+        change(&Connection::open(self.root.path().join("data").join("svc.db")).unwrap());
+        Self::at(self.root).await
     }
 
     pub(crate) fn data(&self, name: &str) -> PathBuf {

@@ -1,10 +1,15 @@
 //! Messages to the driver from the runs and jobs that it spawned.
 
+use std::path::PathBuf;
+
 use transfer::{Outcome, Progress, Report};
 
 use crate::{
     driver::batch::Answer,
-    model::id::{RunId, TaskId},
+    model::{
+        file::FileState,
+        id::{RunId, TaskId},
+    },
     state::Input,
 };
 
@@ -13,6 +18,8 @@ pub(super) enum Signal {
     Reported(TaskId, RunId, Report),
     /// A run ended, with its last progress.
     Ended(TaskId, RunId, Box<Outcome>, Box<Progress>),
-    /// A job ended (a save, a rename, a check of files), with the inputs that follow from it.
+    /// What a check of completed tasks' files found.
+    FilesChecked(Vec<(TaskId, PathBuf, FileState)>),
+    /// A job ended (a save, a rename), with the inputs that follow from it.
     Settled(Vec<Input>, Option<Answer>),
 }

@@ -1,10 +1,11 @@
-//! The engine's own file operations: delete a task's files, rename without replacing, check existence. Transports do
+//! The engine's own file operations: delete a task's files, rename without replacing, look whether they exist. Transports do
 //! the rest.
 
 use std::{
     collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use transfer::{
@@ -12,7 +13,7 @@ use transfer::{
     part_file::{JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX, sync_directory},
 };
 
-use crate::model::error::CommandError;
+use crate::model::{error::CommandError, id::Timestamp};
 
 /// Whether a task's file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +22,39 @@ pub enum FileState {
     Present,
     /// It does not.
     Missing,
+    /// It is not there, and neither is the directory in which it was: its disk may only be away.
+    Away,
 }
+
+/// Whether the file of a task that completed at `completed_at` is still there. Reads names and times only.
+pub(crate) fn look_for(path: &Path, completed_at: Option<Timestamp>) -> FileState {
+    // An error is no answer: a disk that does not respond hides files, it does not lose them.
+    if path.try_exists().unwrap_or(true) {
+        return FileState::Present;
+    }
+    let directory = path.parent().and_then(|directory| fs::metadata(directory).ok());
+    if directory
+        .zip(completed_at)
+        .is_some_and(|(directory, at)| may_have_received(&directory, at))
+    {
+        FileState::Missing
+    } else {
+        FileState::Away
+    }
+}
+
+/// Whether a directory can be the one that received a file at `completed_at`, judged by its times: receiving it changed
+/// the directory. The place where a disk is mounted at other times is older, and one that was made because the disk is
+/// away was born later.
+fn may_have_received(directory: &fs::Metadata, completed_at: Timestamp) -> bool {
+    let millis = u64::try_from(completed_at.unix_millis()).unwrap_or(0);
+    let completed_at = SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+    let has_changed = directory.modified().is_ok_and(|at| at + CLOCK_STEP >= completed_at);
+    has_changed && directory.created().map_or(true, |born| born <= completed_at)
+}
+
+/// The coarsest step of a file system's clock (FAT).
+const CLOCK_STEP: Duration = Duration::from_secs(2);
 
 /// The part file and the journals beside the finished file's path.
 pub(crate) fn part_files(path: &Path) -> Vec<PathBuf> {

@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, str::FromStr, sync::Arc};
 
-use transfer::{OnConflict, SafeUrl, Secret};
+use transfer::{
+    OnConflict, SafeUrl, Secret,
+    proxy::{self, UnusableProxy},
+};
 
 use crate::model::{id::QueueId, proxy::SystemProxy, spec};
 
@@ -20,8 +23,6 @@ pub struct Settings {
     pub max_concurrent_tasks: u32,
     /// `speed_limit_bytes`: bytes per second received by all together; 0 is no limit.
     pub speed_limit_bytes: u64,
-    /// `upload_limit_bytes`: bytes per second sent by all together; 0 is no limit.
-    pub upload_limit_bytes: u64,
     /// `max_auto_retries`: 0 to 20, or `None` (-1) for endless.
     pub max_auto_retries: Option<u32>,
     /// `auto_retry_delay_secs`: 0 to 86400.
@@ -40,7 +41,7 @@ pub struct Settings {
     pub global_user_agent: String,
     /// `default_queue_id`: the queue of tasks without one of their own; `main` if it was deleted.
     pub default_queue_id: QueueId,
-    /// `proxy_mode`: `none`, `system`, `manual` or `auto`.
+    /// `proxy_mode`: `none`, `system` or `manual`.
     pub proxy_mode: ProxyMode,
     /// `proxy_type`: `http`, `https`, `socks4` or `socks5`.
     pub proxy_type: ProxyType,
@@ -76,8 +77,6 @@ pub enum ProxyMode {
     System,
     /// The one in these settings.
     Manual,
-    /// At present the same as `System`.
-    Auto,
 }
 
 /// The protocol of a proxy.
@@ -127,7 +126,6 @@ impl Default for Settings {
             auto_max_connections: 16,
             max_concurrent_tasks: 5,
             speed_limit_bytes: 0,
-            upload_limit_bytes: 0,
             max_auto_retries: Some(3),
             auto_retry_delay_secs: 5,
             auto_resume_on_start: true,
@@ -153,13 +151,12 @@ const BYTES: &str = "a number of bytes per second, 0 for no limit";
 
 impl Settings {
     /// Every key, in the order of the table.
-    pub const KEYS: [&'static str; 22] = [
+    pub const KEYS: [&'static str; 21] = [
         "default_save_dir",
         "default_segments",
         "auto_max_connections",
         "max_concurrent_tasks",
         "speed_limit_bytes",
-        "upload_limit_bytes",
         "max_auto_retries",
         "auto_retry_delay_secs",
         "auto_resume_on_start",
@@ -190,7 +187,6 @@ impl Settings {
             "auto_max_connections" => self.auto_max_connections.to_string(),
             "max_concurrent_tasks" => self.max_concurrent_tasks.to_string(),
             "speed_limit_bytes" => self.speed_limit_bytes.to_string(),
-            "upload_limit_bytes" => self.upload_limit_bytes.to_string(),
             "max_auto_retries" => self
                 .max_auto_retries
                 .map_or_else(|| "-1".to_owned(), |count| count.to_string()),
@@ -229,7 +225,6 @@ impl Settings {
                 self.max_concurrent_tasks = number(key, value, 1, 1024, "a number from 1 to 1024")?;
             }
             "speed_limit_bytes" => self.speed_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
-            "upload_limit_bytes" => self.upload_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
             "max_auto_retries" => {
                 let count: i32 = number(key, value, -1, 20, "a number from -1 (endless) to 20")?;
                 self.max_auto_retries = u32::try_from(count).ok();
@@ -246,7 +241,7 @@ impl Settings {
             "file_missing_action" => self.file_missing_action = one_of(key, value, MISSING, "keep or delete")?,
             "global_user_agent" => self.global_user_agent = header_text(key, value)?,
             "default_queue_id" => self.default_queue_id = queue_id(key, value)?,
-            "proxy_mode" => self.proxy_mode = one_of(key, value, MODES, "none, system, manual or auto")?,
+            "proxy_mode" => self.proxy_mode = one_of(key, value, MODES, MODES_ALLOWED)?,
             "proxy_type" => self.proxy_type = one_of(key, value, TYPES, "http, https, socks4 or socks5")?,
             "proxy_host" => self.proxy_host = header_text(key, value)?,
             "proxy_port" if value.is_empty() => self.proxy_port = 0,
@@ -280,8 +275,17 @@ impl Settings {
         if self.max_auto_retries.is_none() && self.auto_retry_delay_secs == 0 {
             return refuse("auto_retry_delay_secs", "at least 1 when retries are endless");
         }
-        if self.proxy_mode == ProxyMode::Manual && self.manual_proxy().is_none() {
-            return refuse("proxy_host", "the host of a proxy when proxy_mode is manual");
+        if self.proxy_mode == ProxyMode::Manual {
+            let proxy = self.manual_proxy().as_ref().map(proxy::check);
+            return match proxy {
+                Some(Ok(())) => Ok(()),
+                Some(Err(UnusableProxy::Login(_))) => {
+                    refuse("proxy_username", "empty when proxy_type is socks4; socks5 has logins")
+                }
+                None | Some(Err(UnusableProxy::NoHost | UnusableProxy::Scheme(_))) => {
+                    refuse("proxy_host", "the host of a proxy when proxy_mode is manual")
+                }
+            };
         }
         Ok(())
     }
@@ -293,8 +297,8 @@ impl Settings {
             ProxyMode::None => None,
             ProxyMode::Manual if is_direct(&self.proxy_no_list, host) => None,
             ProxyMode::Manual => self.manual_proxy(),
-            ProxyMode::System | ProxyMode::Auto if is_direct(&system.no_proxy, host) => None,
-            ProxyMode::System | ProxyMode::Auto => {
+            ProxyMode::System if is_direct(&system.no_proxy, host) => None,
+            ProxyMode::System => {
                 let own = match url.scheme() {
                     "http" => &system.http,
                     "https" => &system.https,
@@ -323,7 +327,8 @@ impl Settings {
             ("", _) => String::new(),
             (user, password) => format!("{}:{}@", encode(user), encode(password)),
         };
-        if self.proxy_host.is_empty() {
+        // These would end the host within the URL.
+        if self.proxy_host.is_empty() || self.proxy_host.contains(['/', '\\', '?', '#', '@']) {
             return None;
         }
         SafeUrl::parse(&format!("{scheme}://{user}{}:{port}", self.proxy_host)).ok()
@@ -341,8 +346,9 @@ const MODES: &[(&str, ProxyMode)] = &[
     ("none", ProxyMode::None),
     ("system", ProxyMode::System),
     ("manual", ProxyMode::Manual),
-    ("auto", ProxyMode::Auto),
 ];
+const MODES_ALLOWED: &str = "none, system (the proxy of the service's environment) or manual (proxy_host and the other \
+                             proxy_ settings); auto, a choice by itself, does not exist";
 const TYPES: &[(&str, ProxyType)] = &[
     ("http", ProxyType::Http),
     ("https", ProxyType::Https),
@@ -508,6 +514,14 @@ mod tests {
             proxy("http://a.test/").as_deref(),
             Some("socks5://me:p%40ss@p.test:1080")
         );
+        let mut four = settings.clone();
+        four.set("proxy_type", "socks4").unwrap();
+        let error = four.validate().unwrap_err().to_string();
+        assert!(error.starts_with("proxy_username must be empty"), "{error}");
+        four.set("proxy_username", "").unwrap();
+        four.validate().unwrap();
+        let error = four.set("proxy_mode", "auto").unwrap_err().to_string();
+        assert!(error.contains("none, system") && error.contains("auto"), "{error}");
         assert_eq!(proxy("http://nas.lan/"), None);
         assert_eq!(proxy("http://exact.test/"), None);
         assert!(proxy("http://inexact.test/").is_some());

@@ -166,12 +166,12 @@ impl State {
         self.changes.has_unsaved()
     }
 
-    /// Completed tasks and the paths of their files.
-    pub fn completed_files(&self) -> Vec<(TaskId, PathBuf)> {
-        let completed = self.tasks.values().filter(|task| task.phase == Phase::Completed);
-        completed
-            .filter_map(|task| Some((task.id, task.path.as_deref()?.to_owned())))
-            .collect()
+    /// The completed tasks after this serial, in order of their serials.
+    pub fn completed_after(&self, serial: u64) -> impl Iterator<Item = &Arc<Task>> {
+        let tasks = self.tasks.range(serial.saturating_add(1)..);
+        tasks
+            .map(|(_, task)| task)
+            .filter(|task| task.phase == Phase::Completed)
     }
 
     pub(super) fn boosted(&self) -> Option<TaskId> {

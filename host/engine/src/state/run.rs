@@ -88,7 +88,7 @@ impl State {
                 };
                 self.finished(now, serial, finished);
             }
-            FileState::Missing => self.edit(serial, |task| task.unsettled = None),
+            FileState::Missing | FileState::Away => self.edit(serial, |task| task.unsettled = None),
         }
     }
 
@@ -240,17 +240,18 @@ impl State {
         outcome
     }
 
-    pub(super) fn files_looked_for(&mut self, files: Vec<(TaskId, FileState)>) {
+    pub(super) fn files_looked_for(&mut self, files: Vec<(TaskId, PathBuf, FileState)>) {
+        let deletes = self.settings.settings.file_missing_action == FileMissingAction::Delete;
         let mut gone = Vec::new();
-        for (id, found) in files {
+        for (id, path, found) in files {
             let Ok(serial) = self.serial(id) else { continue };
             let task = &self.tasks[&serial];
-            let is_missing = found == FileState::Missing;
-            if task.phase != Phase::Completed || task.is_settling() || (task.file_missing == is_missing && !is_missing)
-            {
+            let was_renamed = task.path.as_deref() != Some(path.as_path());
+            if task.phase != Phase::Completed || task.is_settling() || was_renamed {
                 continue;
             }
-            if is_missing && self.settings.settings.file_missing_action == FileMissingAction::Delete {
+            let is_missing = found != FileState::Present;
+            if deletes && found == FileState::Missing {
                 gone.push(serial);
             } else if task.file_missing != is_missing {
                 self.edit(serial, |task| task.file_missing = is_missing);

@@ -105,8 +105,8 @@ pub enum Input {
     Renamed(TaskId, Result<(), CommandError>),
     /// The files of a deleted task (by serial) are gone.
     FilesDeleted(u64),
-    /// The results of a check of completed tasks' files.
-    FilesLookedFor(Vec<(TaskId, FileState)>),
+    /// What was found of completed tasks' files, each with the path where it was looked for.
+    FilesLookedFor(Vec<(TaskId, PathBuf, FileState)>),
     /// Time passed: retries may be due, and schedules by this local time.
     Clock(DateTime),
     /// These rows could not be saved; they are retried with [`Input::SaveAgain`].

@@ -1004,15 +1004,29 @@ fn a_missing_file_is_marked_or_its_task_goes() {
     let mut world = World::new();
     let task = world.create(1);
     world.end(task, finished("/downloads/a"));
-    let missing = |task| Input::FilesLookedFor(vec![(task, FileState::Missing)]);
-    world.apply(missing(task)).unwrap();
-    assert!(world.state.task(task).unwrap().file_missing);
-    world
-        .apply(Input::FilesLookedFor(vec![(task, FileState::Present)]))
-        .unwrap();
-    assert!(!world.state.task(task).unwrap().file_missing);
+    let looked = |at: &str, found| Input::FilesLookedFor(vec![(task, at.into(), found)]);
+    let is_marked = |world: &World| world.state.task(task).unwrap().file_missing;
+    for found in [FileState::Missing, FileState::Away] {
+        world.events.clear();
+        world.apply(looked("/downloads/a", found)).unwrap();
+        assert!(is_marked(&world), "{found:?}");
+        assert!(
+            matches!(&world.events[..], [Event::TasksChanged(_)]),
+            "{:?}",
+            world.events
+        );
+        world.events.clear();
+        world.apply(looked("/downloads/a", found)).unwrap();
+        assert!(world.events.is_empty(), "it is told once: {:?}", world.events);
+        world.apply(looked("/downloads/a", FileState::Present)).unwrap();
+        assert!(!is_marked(&world), "{found:?}");
+    }
     world.settings(|settings| settings.file_missing_action = FileMissingAction::Delete);
-    world.apply(missing(task)).unwrap();
+    world.apply(looked("/downloads/a", FileState::Away)).unwrap();
+    assert!(is_marked(&world), "its disk may come back");
+    world.apply(looked("/downloads/before", FileState::Missing)).unwrap();
+    assert!(is_marked(&world), "it has another name by now");
+    world.apply(looked("/downloads/a", FileState::Missing)).unwrap();
     assert!(world.state.task(task).is_none());
 }
 

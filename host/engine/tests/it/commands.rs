@@ -1,8 +1,11 @@
 //! Commands as a caller sees them: answers, refusals, files, events.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use engine::{CommandError, Event, FileFate, InvalidSpec, QueueId, QueueSpec, Site, Status, Task, TaskId};
+use engine::{
+    CommandError, Event, FileFate, FileMissingAction, InvalidSpec, QueueId, QueueSpec, Settings, Site, Status, Task,
+    TaskId,
+};
 use transfer::{Credentials, SafeUrl, Secret};
 
 use crate::world::{World, next, spec};
@@ -133,6 +136,78 @@ async fn a_rescan_notices_files_that_are_gone() {
     std::fs::write(world.download("a"), "back").unwrap();
     world.engine.rescan().await.unwrap();
     assert!(!world.task(id).await.file_missing);
+}
+
+#[tokio::test]
+async fn files_that_are_gone_are_noticed_without_being_asked() {
+    let world = World::with(|config| config.file_check_interval = Duration::from_millis(5)).await;
+    let (gone, kept) = (
+        world.create("fake://finish/gone").await,
+        world.create("fake://finish/kept").await,
+    );
+    world.completed(gone).await;
+    world.completed(kept).await;
+    std::fs::remove_file(world.download("gone")).unwrap();
+    world.until_task(gone, |task| task.file_missing).await;
+    std::fs::write(world.download("gone"), "back").unwrap();
+    world.until_task(gone, |task| !task.file_missing).await;
+    assert!(!world.task(kept).await.file_missing);
+}
+
+#[tokio::test]
+async fn a_round_looks_at_some_files_and_the_next_one_at_those_after_them() {
+    let world = World::with(|config| config.file_check_interval = Duration::from_millis(5)).await;
+    let specs = (0..1_001).map(|n| spec(&format!("fake://finish/{n}"))).collect();
+    let tasks = world.engine.create_many(specs).await.unwrap();
+    for task in &tasks {
+        world.completed(*task).await;
+    }
+    let (oldest, newest) = (tasks[0], tasks[1_000]);
+    for (task, name) in [(newest, "1000"), (oldest, "0")] {
+        std::fs::remove_file(world.download(name)).unwrap();
+        world.until_task(task, |task| task.file_missing).await;
+    }
+}
+
+#[tokio::test]
+async fn only_a_file_that_was_removed_takes_its_task_along() {
+    let world = World::new().await;
+    let mut settings = Settings::clone(&world.engine.settings().settings);
+    settings.file_missing_action = FileMissingAction::Delete;
+    world.engine.change_settings(None, settings).await.unwrap();
+    let (removed, away) = (
+        world.create("fake://finish/removed").await,
+        world.create("fake://finish/away").await,
+    );
+    world.completed(removed).await;
+    world.completed(away).await;
+    let (downloads, elsewhere) = (world.download(""), world.root.path().join("elsewhere"));
+    std::fs::rename(&downloads, &elsewhere).unwrap();
+    let is_kept_and_marked = async |case: &str| {
+        world.engine.rescan().await.unwrap();
+        for id in [removed, away] {
+            assert!(world.task(id).await.file_missing, "{case}");
+        }
+    };
+    is_kept_and_marked("the directory is gone").await;
+    std::fs::create_dir(&downloads).unwrap();
+    is_kept_and_marked("another directory was made in its place").await;
+    // The place of a mount has been there for long. Its birth time cannot be set; its last change tells.
+    let place = std::fs::File::open(&downloads).unwrap();
+    place.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    is_kept_and_marked("the empty place of a mount").await;
+    std::fs::remove_dir(&downloads).unwrap();
+    std::fs::rename(&elsewhere, &downloads).unwrap();
+    std::fs::remove_file(world.download("removed")).unwrap();
+    world.engine.rescan().await.unwrap();
+    assert_eq!(
+        world.engine.task(removed).await,
+        Err(CommandError::UnknownTask(removed))
+    );
+    assert!(
+        !world.task(away).await.file_missing,
+        "what comes back is no longer missing"
+    );
 }
 
 #[tokio::test]

@@ -41,19 +41,23 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        Self::at(root).await
+        Self::with(|_| ()).await
     }
 
-    async fn at(root: tempfile::TempDir) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::at(tempfile::tempdir().unwrap(), change).await
+    }
+
+    async fn at(root: tempfile::TempDir, change: impl FnOnce(&mut Config)) -> Self {
         let data = DataDir::lock(root.path().join("data")).unwrap();
         let store = Store::open(data.join("db"), &[MIGRATIONS]).unwrap();
         let vault = Arc::new(Vault::open(&data).unwrap());
         let (sender, held) = mpsc::unbounded_channel();
-        let config = Config {
+        let mut config = Config {
             sample_interval: Duration::from_millis(5),
             ..Config::new(root.path().join("downloads"))
         };
+        change(&mut config);
         let transport = FakeTransport::new(&["fake", "fakes"], move |job| run(job, sender.clone()));
         let engine = Engine::start(config, store.clone(), vault, vec![Arc::new(transport)])
             .await
@@ -76,7 +80,7 @@ impl World {
             .await
             .expect("the store closes");
         drop(self.data.take());
-        Self::at(self.root).await
+        Self::at(self.root, |_| ()).await
     }
 
     /// Starts the engine again on what it had on the disk at this moment, as if it had been killed. The files of tasks
@@ -98,7 +102,7 @@ impl World {
         self.store.close().await;
         drop(self.data.take());
         std::fs::rename(image, self.database()).unwrap();
-        Self::at(self.root).await
+        Self::at(self.root, |_| ()).await
     }
 
     pub(crate) fn database(&self) -> PathBuf {
@@ -127,11 +131,16 @@ impl World {
 
     /// Waits until the task is in a phase that `wanted` accepts.
     pub(crate) async fn until(&self, id: TaskId, wanted: impl Fn(&Phase) -> bool) -> Arc<Task> {
+        self.until_task(id, |task| wanted(&task.phase)).await
+    }
+
+    /// Waits until an event leaves the task as `wanted` says.
+    pub(crate) async fn until_task(&self, id: TaskId, wanted: impl Fn(&Task) -> bool) -> Arc<Task> {
         let mut events = self.engine.events();
         let waiting = async {
             loop {
                 let task = self.task(id).await;
-                if wanted(&task.phase) {
+                if wanted(&task) {
                     return task;
                 }
                 next(&mut events).await;

@@ -168,8 +168,8 @@ async fn a_proxy_looks_names_up_itself() {
         let blocked = through(own, address.clone()).await;
         assert_eq!(blocked, Err(NetworkError::BlockedAddress), "{own}");
     }
-    let strange = through("http://site.test/", "socks4://127.0.0.1:1".to_owned()).await;
-    assert!(matches!(strange, Err(NetworkError::Failed(reason)) if reason.contains("socks4")));
+    let strange = through("http://site.test/", "gopher://127.0.0.1:1".to_owned()).await;
+    assert!(matches!(strange, Err(NetworkError::Failed(reason)) if reason.contains("gopher")));
     assert_eq!(proxy.requests().len(), 1);
 }
 

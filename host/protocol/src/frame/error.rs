@@ -149,6 +149,8 @@ reasons! {
     PeerNotPaired = "peerNotPaired",
     /// The device does not answer.
     PeerOffline = "peerOffline",
+    /// There is no setting of this name.
+    SettingUnknown = "settingUnknown",
     /// The save directory cannot be used.
     SaveDirUnavailable = "saveDirUnavailable",
     /// Another program listens on the port.

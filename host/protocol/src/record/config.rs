@@ -41,13 +41,15 @@ pub struct ProxyTestParams {
     pub username: String,
     /// The password.
     pub password: String,
+    /// What is requested through the proxy; empty is a page on the Internet that exists for tests.
+    pub url: String,
 }
 
 /// Result of `daemon.config.proxyTest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProxyTestResult {
-    /// Milliseconds until the proxy's response.
+    /// Milliseconds until the response to the request that went through the proxy.
     pub latency_ms: u64,
 }
 

@@ -12,8 +12,8 @@ use tokio::{
     time::timeout,
 };
 use tokio_rustls::TlsConnector;
-use tokio_socks::tcp::Socks5Stream;
-use transfer::{Credentials, Failure, SafeUrl, failure::FailureKind};
+use tokio_socks::tcp::{Socks4Stream, Socks5Stream};
+use transfer::{Credentials, Failure, SafeUrl, failure::FailureKind, proxy::is_socks4};
 
 use crate::client::shared::Shared;
 
@@ -185,17 +185,25 @@ async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<St
         .await
         .map_err(|error| refused(&error))?;
     let login = proxy.credentials();
-    if proxy.scheme().starts_with("socks5") {
+    if dial::is_socks(proxy) {
         // The proxy resolves the name: a lookup here would reveal it to our own name server.
         let target = (key.host.as_str(), key.port);
         let led = match &login {
-            None => Socks5Stream::connect_with_socket(tcp, target).await,
+            _ if is_socks4(proxy.scheme()) => {
+                let led = Socks4Stream::connect_with_socket(tcp, target).await;
+                led.map(Socks4Stream::into_inner)
+            }
+            None => {
+                let led = Socks5Stream::connect_with_socket(tcp, target).await;
+                led.map(Socks5Stream::into_inner)
+            }
             Some(login) => {
                 let (user, password) = (login.user.as_str(), login.password.expose());
-                Socks5Stream::connect_with_password_and_socket(tcp, target, user, password).await
+                let led = Socks5Stream::connect_with_password_and_socket(tcp, target, user, password).await;
+                led.map(Socks5Stream::into_inner)
             }
         };
-        return Ok(Stream::Tcp(led.map_err(|error| refused(&error))?.into_inner()));
+        return Ok(Stream::Tcp(led.map_err(|error| refused(&error))?));
     }
     let mut stream = match proxy.scheme() {
         "https" => secure(shared, &address, tcp, &address.host)

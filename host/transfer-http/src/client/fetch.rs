@@ -98,13 +98,8 @@ impl Fetcher {
         {
             check_value("content type", content_type)?;
         }
-        if let Some(proxy) = &source.proxy
-            && !matches!(proxy.scheme(), "http" | "https" | "socks5" | "socks5h")
-        {
-            return Err(invalid(format!(
-                "a proxy of scheme {} is not supported; http, https and socks5 are",
-                proxy.scheme()
-            )));
+        if let Some(proxy) = &source.proxy {
+            transfer::proxy::check(proxy).map_err(|unusable| invalid(unusable.to_string()))?;
         }
         Ok(Self {
             owner: source.urls[0].origin(),

@@ -5,6 +5,7 @@ mod foreign;
 pub(crate) mod guest;
 mod hls;
 mod kill_loop;
+mod log_format;
 mod market;
 mod metalink;
 mod pick;

@@ -283,3 +283,44 @@ fn origins_are_compared_as_browsers_mean_them() {
         assert_eq!(is_same_origin(origin, host), expect, "{origin} at {host}");
     }
 }
+
+#[test]
+fn a_desktop_that_is_switched_off_answers_its_own_user_only() {
+    let mut settings = settings(Edition::Desktop, Some("secret-key-1"));
+    settings.enabled = false;
+    for path in ["/api/v1/tasks", "/rpc", "/mcp", "/jsonrpc", "/download", "/"] {
+        let case = Case {
+            host: "localhost:17800",
+            ..post(path, None)
+        };
+        assert_eq!(decide(case, Edition::Desktop, true, &settings), 404, "{path}");
+        let preflight = Case {
+            method: Method2::Options,
+            ..case
+        };
+        assert_eq!(decide(preflight, Edition::Desktop, true, &settings), 404, "{path}");
+    }
+    let own = Case {
+        host: "127.0.0.1:1",
+        is_own: true,
+        ..post("/api/v1/tasks", None)
+    };
+    assert_eq!(decide(own, Edition::Desktop, true, &settings), 200);
+    let ping = |origin| Case {
+        path: "/ping",
+        method: Method2::Get,
+        host: "127.0.0.1:1",
+        origin,
+        is_own: false,
+    };
+    assert_eq!(decide(ping(None), Edition::Desktop, true, &settings), 200);
+    assert_eq!(
+        decide(ping(Some("https://evil.test")), Edition::Desktop, true, &settings),
+        404
+    );
+    assert_ne!(
+        decide(own, Edition::Headless, false, &settings),
+        404,
+        "a server is never off"
+    );
+}

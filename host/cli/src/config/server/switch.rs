@@ -30,6 +30,7 @@ macro_rules! switches {
 }
 
 const SWITCHES: &[Gateway] = switches! {
+    "local_server_enabled" = enabled,
     "local_server_takeover_enabled" = takeover_enabled,
     "local_server_jsonrpc_enabled" = jsonrpc_enabled,
     "local_server_api_enabled" = api_enabled,

@@ -216,6 +216,28 @@ fn a_socks5_proxy_resolves_the_name() {
 }
 
 #[test]
+fn a_socks4_proxy_resolves_the_name_and_has_no_logins() {
+    let origin = small_origin();
+    let proxy = Proxy::socks4(&[(HOST, origin.port())]);
+    let place = Place::new();
+    let get = |login: &str| {
+        let through = format!("socks4://{login}127.0.0.1:{}", proxy.port());
+        let svc = Svc::get(place.path()).args(["--retries", "0", "--proxy", &through]);
+        svc.arg(format!("http://{HOST}/f.bin")).run()
+    };
+    get("").assert_success();
+    place.assert_file("f.bin", &small());
+    assert_eq!(proxy.requests()[0].target, format!("{HOST}:80"));
+    let refused = get("me:secret@");
+    assert!(
+        refused.stderr.contains("use socks5") && !refused.stderr.contains("secret"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(proxy.requests().len(), 1);
+}
+
+#[test]
 fn a_proxy_that_refuses_is_named() {
     let origin = small_origin();
     let proxy = Proxy::http(&[], Some(("me", "right")));

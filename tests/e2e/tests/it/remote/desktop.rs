@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use e2e::Svc;
+use e2e::{Home, Service, Svc};
 
 use super::{Fresh, assert_ended};
 
@@ -71,4 +71,67 @@ fn a_key_is_set_if_its_user_wants_one_and_the_commands_go_on_without() {
         24,
         "does not accept",
     );
+}
+
+#[test]
+fn a_desktop_that_is_switched_off_serves_the_commands_of_its_user_only() {
+    let mut desk = Fresh::new();
+    let port = desk.service.url();
+    let set = |desk: &Fresh, value: &str| {
+        let pair = format!("local_server_enabled={value}");
+        assert_ended(&desk.svc(&["config", "server", "set", &pair]).run(), 0, value);
+    };
+    let is_served = |desk: &Fresh| {
+        let answer = desk.service.ask(
+            "POST",
+            "/jsonrpc",
+            Some(&serde_json::json!({"method": "aria2.getVersion"})),
+        );
+        answer.is_some_and(|answer| answer.status != 404)
+    };
+    assert!(is_served(&desk));
+    set(&desk, "false");
+    assert!(!is_served(&desk), "at once");
+    assert_ended(&desk.svc(&["list"]).run(), 0, "ID");
+    desk.service.terminate();
+    desk.service = Service::start(desk.home.svc("agent"));
+    assert_ne!(desk.service.url(), port, "the port of the settings is not opened");
+    assert!(!is_served(&desk));
+    for (arguments, told) in [
+        (&["ping"][..], "answers in"),
+        (&["list"], "ID"),
+        (&["config", "server", "get", "local_server_enabled"], "false"),
+    ] {
+        assert_ended(&desk.svc(arguments).run(), 0, told);
+    }
+    set(&desk, "true");
+    desk.service.terminate();
+    desk.service = Service::start(desk.home.svc("agent"));
+    assert_eq!(desk.service.url(), port);
+    assert!(is_served(&desk));
+}
+
+#[test]
+fn a_weak_key_of_an_older_service_is_kept_and_named() {
+    let home = Home::new();
+    let agent = home.data().join("agent");
+    fs::create_dir_all(&agent).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let old = serde_json::json!({"local_server_token": "short", "local_server_port": port});
+    fs::write(agent.join("settings.json"), old.to_string()).unwrap();
+    for start in ["first", "second"] {
+        let service = Service::start(home.svc("agent"));
+        service.wait_until_ready();
+        let shell = || super::shell(&home).env("SVC_URL", service.url());
+        let run = shell().args(["list", "--token", "short"]).run();
+        assert_ended(&run, 0, "ID");
+        let run = shell().arg("doctor").run();
+        assert!(run.stdout.join("\n").contains("it is weak"), "{start}: {run:?}");
+        assert!(!run.stdout.join("\n").contains("\"short\""), "{start}: {run:?}");
+        service.terminate();
+    }
 }

@@ -18,7 +18,10 @@ pub(super) const FACT_CHANGES: [&str; 5] = ["queue", "schedule", "limit", "login
 const GROUP_TASKS: usize = 3;
 
 /// A setting that does not change what the downloads of this test do.
-const LIMIT: &str = "upload_limit_bytes";
+const LIMIT: &str = "speed_limit_bytes";
+
+/// Added to every value of it, so that no download is slowed.
+const NO_LIMIT: u64 = 1 << 40;
 
 /// The beginning of the names of queues and groups here.
 const PREFIX: &str = "facts-";
@@ -95,9 +98,10 @@ impl Facts {
             }
             "limit" => {
                 let config = answer(rpc.call("daemon.config.get", &json!({})))?;
-                let values = json!({LIMIT: number.to_string()});
+                let limit = (NO_LIMIT + number).to_string();
+                let values = json!({LIMIT: limit});
                 let params = json!({"expectedRevision": config["revision"], "values": values});
-                (json!(number.to_string()), "daemon.config.patch", params)
+                (json!(limit), "daemon.config.patch", params)
             }
             "login" if removes && !before.is_null() => {
                 (Value::Null, "daemon.siteAuth.delete", json!({"site": site(slot)}))
