@@ -94,7 +94,7 @@ fn remote_time_is_that_of_the_server() {
                 .modified()
                 .unwrap();
             let age = written.elapsed().unwrap_or_default();
-            assert_eq!(age > Duration::from_secs(365 * 86_400), is_old, "{age:?}");
+            assert_eq!(age > Duration::from_hours(365 * 24), is_old, "{age:?}");
         });
     }
 }

@@ -549,7 +549,7 @@ fn every_option_of_aria2_acts_or_says_why_it_does_not() {
     let ours = help(&with_our_name(&Place::new()));
     let mut found = BTreeSet::new();
     for name in groups(&ours).into_iter().flatten() {
-        assert!(found.insert(name.to_owned()), "{name} is in two groups");
+        assert!(found.insert(name.clone()), "{name} is in two groups");
     }
     assert_eq!(found, theirs);
 }
