@@ -12,6 +12,7 @@ mod session;
 mod settings;
 mod setup;
 mod tasks;
+mod terminal;
 mod watch;
 
 use e2e::{Home, Run, Service, Svc, service::KEY};
