@@ -8,7 +8,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use protocol::{ErrorCode, RpcError, code};
+use protocol::{ErrorCode, Reason, RpcError, code};
 use serde::{Deserialize, Serialize};
 use utoipa::{
     IntoResponses, ToSchema,
@@ -27,6 +27,11 @@ pub(crate) struct ResultMessage {
     pub(crate) success: bool,
     /// `ok`, or why not.
     pub(crate) message: String,
+    /// The cause as a fixed name, where there is one: for programs, because messages change. Renaming has `invalid-name`,
+    /// `task-active` and `target-exists`; plugins and the market have those of `/rpc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub(crate) code: Option<Reason>,
 }
 
 /// An error with its status.
@@ -34,12 +39,14 @@ pub(crate) struct ResultMessage {
 pub(crate) struct Problem {
     status: StatusCode,
     message: String,
+    code: Option<Reason>,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { status, message }
+        let code = None;
+        Self { status, message, code }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -61,7 +68,10 @@ impl Problem {
             _ => false,
         };
         match error {
-            CallError::Refused(error) if is_outcome(&error) => Self::invalid(message_of(error)),
+            CallError::Refused(error) if is_outcome(&error) => Self {
+                status: StatusCode::BAD_REQUEST,
+                ..error.into()
+            },
             error => error.into(),
         }
     }
@@ -69,9 +79,9 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self { status, message } = self;
+        let Self { status, message, code } = self;
         let success = false;
-        (status, Json(ResultMessage { success, message })).into_response()
+        (status, Json(ResultMessage { success, message, code })).into_response()
     }
 }
 
@@ -102,6 +112,7 @@ impl From<RpcError> for Problem {
             };
             return Self::new(status, error.message);
         };
+        let code = error.data.as_ref().and_then(|data| data.reason);
         let message = message_of(error);
         let status = match kind {
             ErrorCode::NotFound => return Self::not_found(),
@@ -113,7 +124,7 @@ impl From<RpcError> for Problem {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         };
-        Self::new(status, message)
+        Self { status, message, code }
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   svc config server set max_concurrent_tasks=3 speed_limit_bytes=2097152
   svc config server set local_server_port=18000 local_server_lan_enabled=true
   svc config server unset max_concurrent_tasks     its default again
+  svc config server proxy socks5://10.0.0.1:1080   whether that proxy answers the service
 
 Options of a command win over environment variables, and these over the stored settings. The access key of the service \
 has a command of its own, svc key.";

@@ -6,6 +6,7 @@
 //! read files of the service on this machine.
 //!
 //! # Layers
+//! - `methods`: that every method has a command (a test)
 //! - `logs`
 //! - `doctor`
 //! - `aria2`, `plugin`, `setup`, `tasks`
@@ -20,6 +21,8 @@ mod doctor;
 mod ids;
 mod key;
 mod logs;
+#[cfg(test)]
+mod methods;
 mod ping;
 mod plugin;
 mod secret;
@@ -60,7 +63,7 @@ pub enum ClientCommand {
     /// Pause tasks
     Pause(tasks::list::IdsArgs),
     /// Resume tasks that are paused or have failed
-    Resume(tasks::list::IdsArgs),
+    Resume(tasks::list::ResumeArgs),
     /// Remove tasks; completed files stay unless --files is given
     Rm(tasks::list::RemoveArgs),
     /// Pause all tasks

@@ -21,7 +21,7 @@ use crate::{
     environment::{self, Environment},
 };
 
-pub use self::kept::{LOG_DIR, files};
+pub use self::kept::{LOG_DIR, ends};
 
 /// The default filters of a service, for standard error and for its files.
 const SHOWN: &str = "warn";

@@ -42,5 +42,5 @@ mod view;
 
 pub use options::request as request_of;
 pub use rows::MIGRATIONS;
-pub use service::LearnedLimits;
+pub use service::{LearnedLimits, LogEnds, Logs};
 pub use start::{Config, Connector, Daemon, StartError, endpoint::EndpointError};

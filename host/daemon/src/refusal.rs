@@ -1,7 +1,7 @@
 //! Maps errors of engine, plugins and store to errors of the protocol.
 
 use engine::{CommandError, InvalidSetting, InvalidSpec};
-use protocol::{ErrorCode, RpcError};
+use protocol::{ErrorCode, Reason, RpcError};
 
 /// Converts the error of a refused command to the protocol's, for `?` in handlers.
 pub(crate) trait Refuse<T> {
@@ -62,8 +62,10 @@ fn command(error: &CommandError) -> RpcError {
         CommandError::TaskExists(_)
         | CommandError::WrongPhase { .. }
         | CommandError::BuiltInQueue(_)
-        | CommandError::TargetExists(_)
         | CommandError::Rename { .. } => RpcError::application(ErrorCode::Conflict, message),
+        CommandError::TargetExists(_) => {
+            RpcError::application(ErrorCode::Conflict, message).with_reason(Reason::TargetExists)
+        }
         CommandError::Busy => RpcError::application(ErrorCode::Conflict, message).with_retryable(true),
         CommandError::InvalidSpec(inner) => spec(inner),
         CommandError::InvalidSetting(inner) => setting(inner),
@@ -71,9 +73,18 @@ fn command(error: &CommandError) -> RpcError {
             RpcError::application(ErrorCode::Conflict, message).with_revision(*revision)
         }
         CommandError::InvalidField(_) => RpcError::application(ErrorCode::InvalidArgument, message),
-        CommandError::InvalidName => invalid("fileName", message),
+        CommandError::InvalidName => invalid("fileName", message).with_reason(Reason::InvalidName),
         CommandError::InvalidSite => invalid("site", message),
         CommandError::NotSaved(_) | CommandError::Closed => RpcError::application(ErrorCode::Unavailable, message),
+    }
+}
+
+/// Of a rename, whose causes have names.
+pub(crate) fn renaming(error: &CommandError) -> RpcError {
+    let refused = command(error);
+    match error {
+        CommandError::WrongPhase { .. } | CommandError::Busy => refused.with_reason(Reason::TaskActive),
+        _ => refused,
     }
 }
 
@@ -91,7 +102,7 @@ pub(crate) fn plugin(error: &plugin_host::CommandError) -> RpcError {
         | Plugin::NotAsListed(_)
         | Plugin::OtherPlugin { .. } => {
             let error = RpcError::application(ErrorCode::InvalidArgument, message);
-            return error.with_reason(protocol::Reason::PluginPackageInvalid);
+            return error.with_reason(Reason::PluginPackageInvalid);
         }
         Plugin::Refused(Refusal::NotInstalled) => ErrorCode::NotFound,
         Plugin::Refused(_) | Plugin::SourceGone(_) | Plugin::Revoked { .. } => ErrorCode::Conflict,

@@ -4,6 +4,8 @@ pub(crate) mod access;
 pub(crate) mod blobs;
 
 use std::{
+    io,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64},
@@ -23,13 +25,25 @@ use crate::{
     service::{access::Access, blobs::Blobs},
 };
 
-/// How many connections each host was found to allow, if a transport exposes it. The HTTP transport learns such limits
-/// for itself only; without an implementation, the methods for them answer with an error.
+/// How many connections each host was found to allow, if a transport exposes it. Without an implementation, the methods
+/// for them answer with an error.
 pub trait LearnedLimits: Send + Sync + std::fmt::Debug {
     /// Hosts whose limit is known.
     fn hosts(&self) -> u64;
     /// Forgets them all.
     fn forget(&self);
+}
+
+/// The names and the last bytes of log files.
+pub type LogEnds = Vec<(String, Vec<u8>)>;
+
+/// The log files of this service, and how their ends are read: whoever writes them knows.
+#[derive(Debug, Clone)]
+pub struct Logs {
+    /// Their directory.
+    pub directory: PathBuf,
+    /// Reads those of a directory, at most so many bytes of each.
+    pub read: fn(&Path, u64) -> io::Result<LogEnds>,
 }
 
 #[derive(Debug)]
@@ -47,8 +61,8 @@ pub(crate) struct Service {
     pub(crate) exports: Blobs,
     pub(crate) learned_limits: Option<Arc<dyn LearnedLimits>>,
     pub(crate) system_proxy: Arc<SystemProxy>,
-    pub(crate) default_dir: std::path::PathBuf,
-    pub(crate) log_dir: String,
+    pub(crate) default_dir: PathBuf,
+    pub(crate) logs: Option<Logs>,
     pub(crate) version: &'static str,
     pub(crate) started_at: Instant,
     pub(crate) connections: AtomicU64,

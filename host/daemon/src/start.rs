@@ -38,7 +38,7 @@ use crate::{
     http::{self, shared::Shared},
     hub::{self, disk::FreeSpace, history::History},
     rows,
-    service::{LearnedLimits, Service, access::Access, blobs::Blobs},
+    service::{LearnedLimits, Logs, Service, access::Access, blobs::Blobs},
     start::endpoint::EndpointError,
 };
 
@@ -50,6 +50,12 @@ const PLUGINS: &str = "plugins";
 
 /// One agent uses a handful; the rest guards against a leak.
 const MAX_CONNECTIONS: usize = 2048;
+
+/// Uploads that wait for their call: with the largest allowed body each, 128 MiB.
+const MAX_UPLOADS: usize = 32;
+
+/// Exports that wait to be fetched, each with some mebibytes of logs.
+const MAX_EXPORTS: usize = 4;
 
 /// Connections that have proved nothing yet. Any program of this machine can make them; the agent proves itself at once.
 const MAX_UNPROVED: usize = 64;
@@ -83,8 +89,8 @@ pub struct Config {
     pub learned_limits: Option<Arc<dyn LearnedLimits>>,
     /// Connections at once. Fewer than the process may have descriptors: downloads need them, too.
     pub max_connections: usize,
-    /// Where logs are written; `None` if they go to standard error.
-    pub log_dir: Option<PathBuf>,
+    /// The log files; `None` if logs go to standard error only.
+    pub logs: Option<Logs>,
 }
 
 impl Config {
@@ -98,7 +104,7 @@ impl Config {
             market: plugin_host::market::Config::default(),
             learned_limits: None,
             max_connections: MAX_CONNECTIONS,
-            log_dir: None,
+            logs: None,
         }
     }
 
@@ -402,12 +408,12 @@ async fn assemble(
         hub,
         configuration,
         access: Arc::new(Access::new(parts.token)),
-        blobs: Blobs::default(),
-        exports: Blobs::default(),
+        blobs: Blobs::new(MAX_UPLOADS),
+        exports: Blobs::new(MAX_EXPORTS),
         learned_limits: config.learned_limits,
         system_proxy: Arc::new(system_proxy),
         default_dir,
-        log_dir: config.log_dir.map(|dir| dir.display().to_string()).unwrap_or_default(),
+        logs: config.logs,
         version: env!("CARGO_PKG_VERSION"),
         started_at: Instant::now(),
         connections: AtomicU64::new(0),

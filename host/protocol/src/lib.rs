@@ -50,7 +50,7 @@ pub use frame::envelope::{Id, Reply, Request, SERVICE_EVENT, ServerFrame, encode
 pub use frame::error::{ErrorCode, ErrorData, Reason, RpcError, code};
 pub use frame::method::{Method, MethodFamily};
 pub use frame::misfit::{Misfit, from_json, from_value};
-pub use handshake::session::{HelloParams, HelloResult, OkResult, PROTOCOL_VERSION, Role, ShutdownParams};
+pub use handshake::session::{HelloParams, HelloResult, OkResult, PROTOCOL_VERSION, Role};
 pub use record::capture::{
     CaptureResolveParams, CaptureResolved, CaptureResult, CaptureSubmitParams, DownloadRequest, PendingCaptureDto,
 };
@@ -73,7 +73,9 @@ pub use record::plugin::{
 pub use record::queue::{
     BoostParams, MoveTaskParams, QueueDto, QueueFields, QueueIdParams, ReorderParams, ScheduleParams, UpdateQueueParams,
 };
-pub use record::runtime::{DiagnosticsResult, ExportResult, FsEntry, FsListParams, FsListResult, RuntimeStats};
+pub use record::runtime::{
+    DiagnosticsResult, ExportResult, FsEntry, FsListParams, FsListResult, LogFile, RuntimeStats,
+};
 pub use record::site::{SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams, SiteUrlParams};
 pub use record::task::{
     ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use command::{
     Exit, descriptors, directories, environment::Environment, log, memory, print_bytes, runtime, stop::StopRequests,
 };
-use daemon::{Config, Daemon, StartError};
+use daemon::{Config, Daemon, LearnedLimits, Logs, StartError};
 use protocol::endpoint::ENDPOINT_FILE;
 use transfer_http::HttpTransport;
 
@@ -36,13 +36,17 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     if let Some(limit) = descriptors::raise_limit() {
         config.max_connections = descriptors::connections(limit, config.max_connections);
     }
-    config.log_dir = Some(places.data.join(log::LOG_DIR));
+    config.logs = Some(Logs {
+        directory: places.data.join(log::LOG_DIR),
+        read: log::ends,
+    });
     config.engine.system_proxy = environment.system_proxy.clone();
     let cache_folder = directories::compiled_plugins(&places.data);
     let sandbox = plugins::sandbox(cache_folder, environment.language.as_deref())?;
     config.plugins = Some(Arc::new(sandbox));
     config.market = plugins::market();
     let transport = HttpTransport::new(transfer_http::Config::default()).map_err(|failure| anyhow::anyhow!(failure))?;
+    config.learned_limits = Some(Arc::new(Learned(transport.clone())));
     let daemon = tokio::select! {
         started = Daemon::start(config, vec![Arc::new(transport)]) => started?,
         () = stop.next() => return Ok(Exit::Unfinished),
@@ -59,6 +63,20 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     tokio::select! {
         _report = daemon.shutdown(GRACE) => Ok(Exit::Success),
         () = stop.next() => Ok(Exit::Unfinished),
+    }
+}
+
+/// What the transport learned about hosts, for the calls that show and clear it.
+#[derive(Debug)]
+struct Learned(HttpTransport);
+
+impl LearnedLimits for Learned {
+    fn hosts(&self) -> u64 {
+        u64::try_from(self.0.limited_hosts()).unwrap_or(u64::MAX)
+    }
+
+    fn forget(&self) {
+        self.0.forget_host_limits();
     }
 }
 

@@ -54,6 +54,16 @@ impl HttpTransport {
         })
     }
 
+    /// How many hosts are known to allow few connections only.
+    pub fn limited_hosts(&self) -> usize {
+        self.shared.caps.hosts()
+    }
+
+    /// Forgets what hosts allow, so that the next runs find out again.
+    pub fn forget_host_limits(&self) {
+        self.shared.caps.forget();
+    }
+
     /// The same transport, whose runs are executed as `lanes` say.
     #[must_use]
     pub fn on(self, lanes: Lanes) -> Self {

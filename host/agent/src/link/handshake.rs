@@ -9,7 +9,7 @@ use protocol::{
     proof::{self, ChallengeParams, ChallengeResult, ProofRole, ProveParams, ProveResult},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde_json::{Map, value::RawValue};
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
     tungstenite::{Message, Utf8Bytes, protocol::WebSocketConfig},
@@ -92,7 +92,7 @@ async fn hello(socket: &mut Socket, version: &str) -> Result<(), SessionError> {
         }
         Err(error) => return Err(error),
     };
-    let _: serde::de::IgnoredAny = ask(socket, Method::SystemShutdown, &protocol::ShutdownParams::default()).await?;
+    let _: serde::de::IgnoredAny = ask(socket, Method::SystemShutdown, &Map::new()).await?;
     let ours = version.to_owned();
     Err(SessionError::OtherVersion { theirs, ours })
 }
@@ -152,8 +152,7 @@ pub(super) fn read_result<'a, R: Deserialize<'a>>(reply: &'a str) -> Result<R, S
 impl Opened {
     /// Asks the daemon to end.
     pub(super) async fn ask_to_stop(mut self) -> Result<(), SessionError> {
-        let params = protocol::ShutdownParams::default();
-        let _: serde::de::IgnoredAny = ask(&mut self.socket, Method::SystemShutdown, &params).await?;
+        let _: serde::de::IgnoredAny = ask(&mut self.socket, Method::SystemShutdown, &Map::new()).await?;
         Ok(())
     }
 }

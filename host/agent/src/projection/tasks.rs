@@ -117,6 +117,8 @@ impl Filter {
 pub(crate) struct Page {
     pub(crate) tasks: Listing,
     pub(crate) next: Option<String>,
+    /// How many tasks all pages have; counted only if there is a limit.
+    pub(crate) total: Option<usize>,
 }
 
 /// A change, for subscribers that keep an order of the tasks.
@@ -334,17 +336,21 @@ impl Projection {
             None => u64::MAX,
             Some(cursor) => self.place_of(cursor)?,
         };
+        let total = limit.map(|_| {
+            let all = self.list.clone().before(u64::MAX);
+            all.filter(|(_, task)| filter.admits(task)).count()
+        });
         let newest_first = self.list.clone().before(before).rev().map(|(_, task)| task);
         let mut found = newest_first.filter(move |task| filter.admits(task));
         let Some(limit) = limit else {
-            let tasks = self.listing("[".to_owned(), found, "]");
-            return Ok(Page { tasks, next: None });
+            let (tasks, next) = (self.listing("[".to_owned(), found, "]"), None);
+            return Ok(Page { tasks, next, total });
         };
         let page: Vec<_> = found.by_ref().take(limit).collect();
         let next = page.last().filter(|_| found.next().is_some());
         let next = next.map(|task| format!("{}.{}", task.created_at, task.id));
         let tasks = self.listing("[".to_owned(), page.into_iter(), "]");
-        Ok(Page { tasks, next })
+        Ok(Page { tasks, next, total })
     }
 
     /// All tasks, newest first, between `head` and `tail`; `tail` includes the closing `]`.

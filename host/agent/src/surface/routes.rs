@@ -44,16 +44,19 @@ fn of_service() -> [Route; 9] {
     ]
 }
 
-fn of_tasks() -> [Route; 13] {
+fn of_tasks() -> [Route; 16] {
     [
         routes!(task::task_list, task::task_create),
         routes!(task::task_pause_all),
         routes!(task::task_continue_all),
+        routes!(task::task_rescan),
         routes!(task::task_view, task::task_delete),
         routes!(task::task_pause),
         routes!(task::task_continue),
         routes!(task::task_rename),
         routes!(task::task_change_url),
+        routes!(task::task_set_limit),
+        routes!(task::task_move),
         routes!(task::task_ignore_plugin_retry),
         routes!(group::group_list, group::group_create),
         routes!(group::group_delete),

@@ -7,13 +7,17 @@ use axum::{
     extract::{Request as HttpRequest, State},
     response::Response,
 };
-use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{
+    StreamExt as _,
+    future::{self, BoxFuture},
+    stream::FuturesUnordered,
+};
 use hyper::upgrade::Upgraded;
 use protocol::{
     CaptureResolveParams, CaptureSubmitParams, ErrorCode, FindTasksParams, HelloParams, HelloResult, Id, Method,
     OkResult, PROTOCOL_VERSION, Reply, Request, Role, RpcError, SLOW_LANE, TaskIdParams,
     agent::{GatewayPatch, PreferencesPatch, PreferencesPatched, RevealedToken},
-    close,
+    capability, close,
 };
 use serde::Serialize;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -26,7 +30,7 @@ use crate::{
         hub::{Hub, Reader},
         tasks::{Listing, Projection, beginning_with},
     },
-    settings::file::ChangeError,
+    settings::{config::Edition, file::ChangeError},
     surface::{
         http::{
             extract::seat,
@@ -42,16 +46,6 @@ const MAX_CALLS: usize = 64;
 
 /// Events sent before calls are polled again.
 const EVENTS_AT_ONCE: usize = 256;
-
-const CAPABILITIES: &[&str] = &[
-    "daemon.tasks",
-    "daemon.queues",
-    "daemon.groups",
-    "daemon.plugins",
-    "daemon.config",
-    "agent.gateway",
-    "agent.externalCapture",
-];
 
 /// Open the connection of a user interface.
 ///
@@ -109,8 +103,11 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
         calls: FuturesUnordered::new(),
         slow_calls: 0,
     };
+    // A set of futures yields to the runtime whenever it has polled as many as it has. With one call in flight that is
+    // every time, and each yield wakes another thread. So the set has one more, which never ends.
+    connection.calls.push(Box::pin(future::pending()));
     let end = loop {
-        let has_room = connection.calls.len() < MAX_CALLS;
+        let has_room = connection.calls.len() <= MAX_CALLS;
         // Events are sent before replies: a client that has a reply has also seen its effect.
         let step = tokio::select! {
             biased;
@@ -133,7 +130,7 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
 async fn changed(reader: &mut Option<Reader>) {
     match reader {
         Some(reader) => reader.changed().await,
-        None => std::future::pending().await,
+        None => future::pending().await,
     }
 }
 
@@ -253,7 +250,7 @@ impl Connection {
             service_version: self.app.version.to_string(),
             protocol_version: PROTOCOL_VERSION,
             instance_id: self.app.daemon.hub.epoch().to_owned(),
-            capabilities: CAPABILITIES.iter().map(|name| (*name).to_owned()).collect(),
+            capabilities: capabilities(self.app.listening.edition).map(str::to_owned).collect(),
         })
     }
 
@@ -363,6 +360,14 @@ enum Answered {
     Listing(Listing),
     /// The daemon will answer.
     Later,
+}
+
+/// What works through an agent of this edition: a drop-in has no plugins, and only a server hands files out.
+fn capabilities(edition: Edition) -> impl Iterator<Item = &'static str> {
+    let plugins = (edition != Edition::DropIn).then_some(capability::DAEMON_PLUGINS);
+    let files = (edition == Edition::Headless).then_some(capability::DAEMON_FILES);
+    let always = capability::DAEMON.iter().chain(capability::AGENT).copied();
+    always.chain(plugins).chain(files)
 }
 
 /// The beginning of a reply, before its result.

@@ -82,6 +82,7 @@ async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
     Ok(Json(ResultMessage {
         success: true,
         message: "download accepted".to_owned(),
+        code: None,
     }))
 }
 

@@ -13,6 +13,8 @@ use crate::world::{KEY, PATIENCE, World};
 pub(crate) struct Client {
     pub(crate) socket: WebSocketStream<TcpStream>,
     pub(crate) events: Vec<Value>,
+    /// What the service said of itself.
+    pub(crate) hello: Value,
 }
 
 pub(crate) async fn upgrade(world: &World, headers: &[(&'static str, &str)]) -> Result<(Client, Option<String>), u16> {
@@ -26,8 +28,12 @@ pub(crate) async fn upgrade(world: &World, headers: &[(&'static str, &str)]) -> 
         Ok((socket, response)) => {
             let chosen = response.headers().get("sec-websocket-protocol");
             let chosen = chosen.map(|value| value.to_str().unwrap().to_owned());
-            let events = Vec::new();
-            Ok((Client { socket, events }, chosen))
+            let client = Client {
+                socket,
+                events: Vec::new(),
+                hello: Value::Null,
+            };
+            Ok((client, chosen))
         }
         Err(Error::Http(response)) => Err(response.status().as_u16()),
         Err(error) => panic!("{error}"),
@@ -42,6 +48,7 @@ impl Client {
             "maxProtocolVersion": 1, "requestedRole": "agent"});
         let greeted = client.call("system.hello", hello.clone()).await;
         assert_eq!(greeted["result"]["role"], "agent", "{greeted}");
+        client.hello = greeted["result"].clone();
         let again = client.call("system.hello", hello).await;
         assert_eq!(again["error"]["data"]["code"], "conflict");
         client

@@ -1,9 +1,10 @@
 //! The management API before a real daemon.
 
 use serde_json::json;
-use support::{Content, Origin, Resource};
+use support::{Content, Origin, Resource, behaviour};
 
 use crate::{
+    client::Client,
     document,
     world::{PATIENCE, World},
 };
@@ -22,7 +23,8 @@ async fn a_task_is_made_read_changed_and_deleted_and_every_write_is_seen_at_once
     assert_eq!(world.ask(&rename, r#"{"fileName":"b.bin"}"#).await.status, 200);
     let task = world.get(&format!("/api/v1/tasks/{id}")).await.json();
     assert_eq!(task["fileName"], "b.bin");
-    assert_eq!(world.ask(&rename, r#"{"fileName":"../b"}"#).await.status, 400);
+    let bad = world.ask(&rename, r#"{"fileName":"../b"}"#).await;
+    assert_eq!((bad.status, &bad.json()["code"]), (400, &json!("invalid-name")));
     assert_eq!(world.ask(&rename, "{}").await.status, 400);
     assert_eq!(
         world.ask(&format!("PUT /api/v1/tasks/{id}/pause"), "").await.status,
@@ -45,6 +47,66 @@ async fn a_task_is_made_read_changed_and_deleted_and_every_write_is_seen_at_once
 }
 
 #[tokio::test]
+async fn a_download_is_limited_and_moved_and_a_rename_says_by_name_why_not() {
+    let slow = Resource::new("/slow.bin", Content::seeded(1, 4 << 20)).with(behaviour::paced(64 * 1024));
+    let origin = Origin::start(vec![slow]);
+    let world = World::new().await;
+    let make = async |body: serde_json::Value| {
+        let made = world.ask("POST /api/v1/tasks", &body.to_string()).await.json();
+        format!("/api/v1/tasks/{}", made["taskId"].as_str().unwrap())
+    };
+    let still = make(json!({"url": "http://127.0.0.1:9/a.bin", "startPaused": true})).await;
+    for (path, body, status) in [
+        ("limit", r#"{"speedLimitBytes":1000}"#, 200),
+        ("limit", r#"{"speedLimitBytes":-1}"#, 400),
+        ("queue", r#"{"queueId":"later"}"#, 200),
+        ("queue", r#"{"queueId":"moon"}"#, 404),
+    ] {
+        let answer = world.ask(&format!("PUT {still}/{path}"), body).await;
+        assert_eq!(answer.status, status, "{path} {body}: {answer:?}");
+    }
+    let task = world.get(&still).await.json();
+    assert_eq!(task["queueId"], "later");
+    let mut client = Client::open(&world).await;
+    let request = client
+        .call("daemon.task.request", json!({"taskId": task["taskId"]}))
+        .await;
+    assert_eq!(request["result"]["speedLimitBytes"], 1000);
+    assert_eq!(world.ask("PUT /api/v1/tasks/rescan", "").await.status, 200);
+
+    let moving = make(json!({"url": origin.url("/slow.bin")})).await;
+    let moves = async {
+        while world.get(&moving).await.json()["downloadedBytes"] == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, moves).await.unwrap();
+    let rename = format!("POST {moving}/rename");
+    let active = world.ask(&rename, r#"{"fileName":"b.bin"}"#).await;
+    assert_eq!((active.status, &active.json()["code"]), (409, &json!("task-active")));
+    let id = moving.rsplit('/').next().unwrap();
+    let refused = client
+        .call("daemon.task.rename", json!({"taskId": id, "fileName": "b.bin"}))
+        .await;
+    assert_eq!(refused["error"]["data"]["reason"], "task-active");
+    assert_eq!(world.ask(&format!("PUT {moving}/pause"), "").await.status, 200);
+    std::fs::write(world.downloads().join("b.bin"), "mine").unwrap();
+    let paused = async {
+        loop {
+            let refused = world.ask(&rename, r#"{"fileName":"b.bin"}"#).await.json();
+            if refused["code"] != "task-active" {
+                return refused;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let taken = tokio::time::timeout(PATIENCE, paused).await.unwrap();
+    assert_eq!(taken["code"], "target-exists", "{taken}");
+    assert_eq!(world.ask(&rename, r#"{"fileName":"c.bin"}"#).await.status, 200);
+    world.end().await;
+}
+
+#[tokio::test]
 async fn lists_are_filtered_and_paged() {
     let world = World::new().await;
     for number in 0..5 {
@@ -58,6 +120,7 @@ async fn lists_are_filtered_and_paged() {
     };
     let page = world.get("/api/v1/tasks?limit=3&status=paused").await;
     assert_eq!(names(&page), ["4", "3", "2"]);
+    assert_eq!(page.header("x-total-count"), Some("5"));
     let cursor = page.header("x-next-cursor").unwrap();
     let page = world.get(&format!("/api/v1/tasks?limit=3&cursor={cursor}")).await;
     assert_eq!(
@@ -68,6 +131,15 @@ async fn lists_are_filtered_and_paged() {
     assert!(names(&world.get("/api/v1/tasks?queueId=later").await).is_empty());
     for bad in ["limit=0", "limit=x", "limit=1001", "status=moon", "cursor=moon"] {
         assert_eq!(world.get(&format!("/api/v1/tasks?{bad}")).await.status, 400, "{bad}");
+    }
+    let page = world.get("/api/v1/market?limit=3").await;
+    assert_eq!(
+        (page.status, page.header("x-total-count")),
+        (200, Some("0")),
+        "{page:?}"
+    );
+    for bad in ["limit=0", "cursor=moon"] {
+        assert_eq!(world.get(&format!("/api/v1/market?{bad}")).await.status, 400, "{bad}");
     }
     world.end().await;
 }

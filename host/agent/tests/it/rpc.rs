@@ -1,5 +1,6 @@
 //! `/rpc` as browsers and tools use it.
 
+use agent::Edition;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
@@ -161,6 +162,43 @@ async fn every_client_receives_switches_and_preferences() {
     let port = one.call("agent.gateway.patch", json!({"port": 18_000})).await;
     assert_eq!(port["error"]["data"]["field"], "port");
     world.end().await;
+}
+
+#[tokio::test]
+async fn a_service_offers_what_works_with_it() {
+    let both = [
+        "daemon.tasks",
+        "daemon.queues",
+        "daemon.groups",
+        "daemon.config",
+        "agent.gateway",
+        "agent.externalCapture",
+        "daemon.plugins",
+    ];
+    for (edition, files) in [(Edition::Headless, Some("daemon.files")), (Edition::Desktop, None)] {
+        let world = World::with_daemon(|config| config.edition = edition).await;
+        let mut client = Client::open(&world).await;
+        let expected: Vec<_> = both.into_iter().chain(files).collect();
+        assert_eq!(client.hello["capabilities"], json!(expected));
+        // Each of the groups answers.
+        for method in [
+            "daemon.task.list",
+            "daemon.queue.list",
+            "daemon.group.list",
+            "daemon.config.get",
+            "daemon.plugin.list",
+            "agent.gateway.get",
+            "agent.capture.list",
+        ] {
+            let answer = client.call(method, json!({})).await;
+            assert!(answer.get("result").is_some(), "{method}: {answer}");
+        }
+        let export = client.call("daemon.diagnostics.prepareLogExport", json!({})).await;
+        let id = export["result"]["exportId"].as_str().unwrap();
+        let answer = world.get(&format!("/api/web/exports/{id}")).await;
+        assert_eq!(answer.status == 200, files.is_some(), "{answer:?}");
+        world.end().await;
+    }
 }
 
 #[tokio::test]

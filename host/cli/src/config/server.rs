@@ -1,5 +1,6 @@
 //! `svc config server`: the settings of a service: those of its daemon, and the agent's switches.
 
+mod network;
 mod switch;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,17 @@ pub(super) enum ServerCommand {
         /// Names of settings
         #[arg(value_name = "KEY", required = true)]
         keys: Vec<String>,
+    },
+    /// Print the proxy of the service's system, or test a proxy from there
+    Proxy {
+        /// The proxy to test: whether it answers. Without it, the system's own is printed
+        url: Option<String>,
+    },
+    /// Print of how many hosts the service has learned how many connections they allow
+    HostLimits {
+        /// Forget them, so that downloads try again
+        #[arg(long)]
+        forget: bool,
     },
 }
 
@@ -95,6 +107,9 @@ pub(super) async fn run(
             }
             apply(service, &mut client, change, keys.iter()).await
         }
+        ServerCommand::Proxy { url: None } => network::system_proxy(service, &mut client).await,
+        ServerCommand::Proxy { url: Some(url) } => network::test_proxy(service, &mut client, url).await,
+        ServerCommand::HostLimits { forget } => network::host_limits(service, &mut client, *forget).await,
     }
 }
 

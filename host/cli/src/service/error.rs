@@ -185,8 +185,8 @@ mod tests {
         assert!(gap.is_gap() && !gap.is_quit());
         let quit = closed(close::GOING_AWAY, close::SERVICE_QUIT_REASON);
         assert!(quit.is_quit() && !quit.is_gap());
-        let restart = closed(close::GOING_AWAY, close::SERVICE_RESTART_REASON);
-        assert!(restart.is_temporary() && !restart.is_quit() && !restart.is_gap());
+        let away = closed(close::GOING_AWAY, "a reason of another version");
+        assert!(away.is_temporary() && !away.is_quit() && !away.is_gap());
         assert!(refused(503).is_temporary() && !refused(403).is_temporary());
         assert!(call(ErrorCode::Unavailable).is_temporary() && !call(ErrorCode::NotFound).is_temporary());
         assert!(!RemoteError::WrongKey { address: "a".into() }.is_temporary());

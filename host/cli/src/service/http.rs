@@ -13,7 +13,7 @@ use super::{RemoteError, Target, dial::dial};
 /// The client name and user agent of these commands.
 pub(crate) const CLIENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
 
-/// Limit of responses; all of these are short.
+/// Limit of responses to requests that send something; all of these are short.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -38,6 +38,7 @@ pub(crate) async fn send(
         target,
         request,
         body.map(ToString::to_string).unwrap_or_default().into(),
+        MAX_ANSWER_BYTES,
     )
     .await
 }
@@ -47,7 +48,18 @@ pub(crate) async fn upload(target: &Target, path: &str, file: Vec<u8>) -> Result
     let request = request(target, Method::POST, path)
         .header(header::AUTHORIZATION, bearer(target)?)
         .header(header::CONTENT_TYPE, "application/octet-stream");
-    let answer = finish(target, request, file.into()).await?;
+    let answer = finish(target, request, file.into(), MAX_ANSWER_BYTES).await?;
+    accepted(target, answer, "its management API, which takes files, is switched off")
+}
+
+/// Downloads with the access key. A refusal is an error.
+pub(crate) async fn download(target: &Target, path: &str, max_bytes: usize) -> Result<Answer, RemoteError> {
+    let request = request(target, Method::GET, path).header(header::AUTHORIZATION, bearer(target)?);
+    let answer = finish(target, request, Bytes::new(), max_bytes).await?;
+    accepted(target, answer, "only a server (svc serve) hands out files")
+}
+
+fn accepted(target: &Target, answer: Answer, not_found: &str) -> Result<Answer, RemoteError> {
     let address = || target.address.to_string();
     match answer.status {
         status if status.is_success() => Ok(answer),
@@ -56,7 +68,7 @@ pub(crate) async fn upload(target: &Target, path: &str, file: Vec<u8>) -> Result
             address: address(),
             status: status.as_u16(),
             message: match status {
-                StatusCode::NOT_FOUND => "its management API, which takes files, is switched off".to_owned(),
+                StatusCode::NOT_FOUND => not_found.to_owned(),
                 status => message(&answer.body, status),
             },
         }),
@@ -71,14 +83,19 @@ fn request(target: &Target, method: Method, path: &str) -> request::Builder {
         .header(header::USER_AGENT, CLIENT)
 }
 
-async fn finish(target: &Target, request: request::Builder, body: Bytes) -> Result<Answer, RemoteError> {
+async fn finish(
+    target: &Target,
+    request: request::Builder,
+    body: Bytes,
+    max_bytes: usize,
+) -> Result<Answer, RemoteError> {
     let request = request
         .body(Full::new(body))
         .expect("an address has a host and a path that fit into a request");
-    target.in_time(exchange(target, request)).await
+    target.in_time(exchange(target, request, max_bytes)).await
 }
 
-async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<Answer, RemoteError> {
+async fn exchange(target: &Target, request: Request<Full<Bytes>>, max_bytes: usize) -> Result<Answer, RemoteError> {
     let stream = dial(&target.address, &target.trust).await?;
     let foreign = |error: &dyn std::error::Error| RemoteError::Foreign {
         address: target.address.to_string(),
@@ -89,7 +106,7 @@ async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<Answ
     let exchange = async move {
         let response = sender.send_request(request).await.map_err(|error| foreign(&error))?;
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
+        let body = Limited::new(body, max_bytes).collect().await;
         Ok(Answer {
             status: head.status,
             headers: head.headers,

@@ -63,6 +63,15 @@ pub struct IdsArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct ResumeArgs {
+    /// Download the URLs as they are, without the plugin that failed for them
+    #[arg(long)]
+    ignore_plugin: bool,
+    #[command(flatten)]
+    which: IdsArgs,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct RemoveArgs {
     /// Delete the completed files, too, if the tasks made them
     #[arg(long)]
@@ -242,8 +251,11 @@ pub(crate) async fn pause(args: &IdsArgs, environment: &Environment) -> anyhow::
     .await
 }
 
-pub(crate) async fn resume(args: &IdsArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    change(args, environment, "resumed", |task_ids| {
+pub(crate) async fn resume(args: &ResumeArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    if args.ignore_plugin {
+        return ignore_plugin(&args.which, environment).await;
+    }
+    change(&args.which, environment, "resumed", |task_ids| {
         (Method::TaskResumeMany, json!(TaskIdsParams { task_ids }))
     })
     .await
@@ -258,6 +270,18 @@ pub(crate) async fn remove(args: &RemoveArgs, environment: &Environment) -> anyh
         )
     })
     .await
+}
+
+async fn ignore_plugin(args: &IdsArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let mut client = args.service.connect(environment).await?;
+    let ids = find::tasks(&mut client, &args.ids).await?;
+    for task_id in ids.clone() {
+        let _: OkResult = client
+            .call(Method::PluginIgnoreRetry, &TaskIdParams { task_id })
+            .await?;
+    }
+    let sentence = format!("resumed {} without a plugin", counted(ids.len(), "task"));
+    args.service.print_done(&json!({ "taskIds": ids }), &sentence)
 }
 
 /// Changes the named tasks; if one is unknown, none is changed.

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write},
+    io::{self, Read as _, Seek as _, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -15,8 +15,33 @@ pub const LOG_DIR: &str = "logs";
 /// The two files cover some weeks of an idle service and some hours of a busy one.
 const MAX_FILE_BYTES: u64 = 5 * 1024 * 1024;
 
-/// All log files of a directory.
-pub fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+/// Both files of both processes of a service, twice: bounds an export.
+const MAX_FILES: usize = 8;
+
+/// The names and the last bytes of the log files of a directory, each from the beginning of a line.
+pub fn ends(directory: &Path, max_bytes: u64) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let named = |path: PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((name, end_of(&path, max_bytes)?))
+    };
+    files(directory)?.into_iter().take(MAX_FILES).map(named).collect()
+}
+
+fn end_of(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let cut = file.metadata()?.len().saturating_sub(max_bytes);
+    file.seek(SeekFrom::Start(cut))?;
+    let mut text = Vec::new();
+    // The file may grow while it is read.
+    file.take(max_bytes).read_to_end(&mut text)?;
+    if cut > 0 {
+        let line = text.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        text.drain(..line);
+    }
+    Ok(text)
+}
+
+fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -107,8 +132,12 @@ mod tests {
         assert_eq!(read("agent.1.log"), "two\nthree 678\n");
         assert_eq!(read("agent.log"), "four\nfive\n");
         fs::write(directory.join("other.txt"), "").unwrap();
-        let names = files(&directory).unwrap();
-        assert_eq!(names, [directory.join("agent.1.log"), directory.join("agent.log")]);
-        assert!(files(&root.path().join("nothing")).unwrap().is_empty());
+        let end = |name: &str, text: &str| (name.to_owned(), text.as_bytes().to_vec());
+        assert_eq!(
+            ends(&directory, 12).unwrap(),
+            [end("agent.1.log", "three 678\n"), end("agent.log", "four\nfive\n")]
+        );
+        assert_eq!(ends(&directory, 7).unwrap()[1], end("agent.log", "five\n"));
+        assert!(ends(&root.path().join("nothing"), 10).unwrap().is_empty());
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use protocol::{
-    DiagnosticsResult, ErrorCode, ExportResult, FsEntry, FsListParams, FsListResult, Method, Request, RpcError,
+    DiagnosticsResult, ErrorCode, ExportResult, FsEntry, FsListParams, FsListResult, LogFile, Method, Request, RpcError,
 };
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::{
     call::answer::{Answer, read},
     options::optional,
     refusal::{Refuse as _, invalid},
-    service::Service,
+    service::{Logs, Service},
 };
 
 /// Bounds one answer. The list is for a directory picker, where more are of no use.
@@ -81,6 +81,7 @@ struct Export {
     config: protocol::ConfigSnapshot,
     stats: protocol::RuntimeStats,
     failures: Vec<Failed>,
+    logs: Vec<LogFile>,
 }
 
 #[derive(Serialize)]
@@ -92,8 +93,9 @@ struct Failed {
     message: String,
 }
 
-/// Bounds the size of an export.
+/// These bound the size of an export.
 const MAX_FAILED: usize = 1000;
+const MAX_LOG_BYTES: u64 = 1024 * 1024;
 
 async fn export(service: &Service) -> Result<Answer, RpcError> {
     let snapshot = service.engine.snapshot().await.refused()?;
@@ -112,6 +114,7 @@ async fn export(service: &Service) -> Result<Answer, RpcError> {
         config: service.configuration.snapshot(),
         stats: service.hub.stats().await?,
         failures: failures.take(MAX_FAILED).collect(),
+        logs: logs(service).await?,
     };
     let text = serde_json::to_vec_pretty(&export).map_err(|error| RpcError::internal(error.to_string()))?;
     let export_id = protocol::proof::nonce().map_err(|error| RpcError::internal(error.to_string()))?;
@@ -120,6 +123,23 @@ async fn export(service: &Service) -> Result<Answer, RpcError> {
         .keep(export_id.clone(), Bytes::from(text))
         .map_err(|_| RpcError::application(ErrorCode::Unavailable, "too many exports wait to be fetched"))?;
     read(&ExportResult { export_id })
+}
+
+/// The ends of the log files. Nothing in them is a secret: whatever is logged is masked.
+async fn logs(service: &Service) -> Result<Vec<LogFile>, RpcError> {
+    let Some(Logs { directory, read }) = service.logs.clone() else {
+        return Ok(Vec::new());
+    };
+    let ends = tokio::task::spawn_blocking(move || read(&directory, MAX_LOG_BYTES)).await;
+    let ends = ends.map_err(|error| RpcError::internal(error.to_string()))?;
+    let ends = ends.map_err(|error| {
+        RpcError::application(ErrorCode::Unavailable, format!("cannot read the log files: {error}"))
+    })?;
+    let text = |(name, text): (String, Vec<u8>)| LogFile {
+        name,
+        text: String::from_utf8_lossy(&text).into_owned(),
+    };
+    Ok(ends.into_iter().map(text).collect())
 }
 
 /// Resident memory of this process; `None` without `/proc`.
@@ -154,7 +174,10 @@ impl Service {
             queues: count(snapshot.queues.len()),
             groups: count(snapshot.groups.len()),
             config_revision: self.configuration.snapshot().revision,
-            log_dir: self.log_dir.clone(),
+            log_dir: self
+                .logs
+                .as_ref()
+                .map_or_else(String::new, |logs| logs.directory.display().to_string()),
             connections: self.connections.load(Ordering::Relaxed),
             plugin_calls: plugins.calls,
             plugin_faults: plugins.faults,

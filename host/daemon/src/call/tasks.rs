@@ -12,12 +12,12 @@ use transfer::SafeUrl;
 
 use crate::{
     call::{
-        answer::{Answer, StreamedResult, finish, read, wrote},
+        answer::{Answer, StreamedResult, done, finish, read, wrote},
         params::{fate, task_id},
         preview::waiting,
     },
     options,
-    refusal::{Refuse as _, invalid},
+    refusal::{Refuse as _, invalid, renaming},
     rows::{self, Page},
     service::Service,
     view,
@@ -43,7 +43,9 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
         Method::TaskChange => change(service, request.params()?).await,
         Method::TaskRename => {
             let params: RenameTaskParams = request.params()?;
-            finish(engine.rename(task_id(&params.task_id)?, &params.file_name).await)
+            let renamed = engine.rename(task_id(&params.task_id)?, &params.file_name).await;
+            renamed.map_err(|error| renaming(&error))?;
+            done()
         }
         Method::TaskChangeUrl => {
             let params: ChangeUrlParams = request.params()?;

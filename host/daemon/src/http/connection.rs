@@ -362,8 +362,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             service_version: self.service.version.to_string(),
             protocol_version: PROTOCOL_VERSION,
             instance_id: self.service.hub.epoch().to_owned(),
-            capabilities: capability::DAEMON.iter().map(ToString::to_string).collect(),
+            capabilities: self.capabilities().map(ToString::to_string).collect(),
         })
+    }
+
+    fn capabilities(&self) -> impl Iterator<Item = &'static str> {
+        let plugins = self.service.plugins.is_some().then_some(capability::DAEMON_PLUGINS);
+        let others = [capability::DAEMON_FILES, capability::DAEMON_SEQUENCES];
+        capability::DAEMON.iter().copied().chain(others).chain(plugins)
     }
 }
 

@@ -153,6 +153,12 @@ reasons! {
     SettingUnknown = "settingUnknown",
     /// The save directory cannot be used.
     SaveDirUnavailable = "saveDirUnavailable",
+    /// A task's file cannot have this name.
+    InvalidName = "invalid-name",
+    /// The task's file is in use: the task downloads, or is being renamed or deleted.
+    TaskActive = "task-active",
+    /// There is a file of that name.
+    TargetExists = "target-exists",
     /// Another program listens on the port.
     GatewayPortInUse = "gatewayPortInUse",
     /// The listener did not restart.

@@ -3,15 +3,17 @@
 /// The client wants the event sequence of a write in its reply.
 pub const CLIENT_SEQUENCES: &str = "client.sequences";
 
-/// The client answers questions that a task asks its user.
-pub const CLIENT_SELECTIONS: &str = "client.selections";
+/// What every daemon of this version offers.
+pub const DAEMON: &[&str] = &["daemon.tasks", "daemon.queues", "daemon.groups", "daemon.config"];
 
-/// What a daemon of this version offers.
-pub const DAEMON: &[&str] = &[
-    "daemon.tasks",
-    "daemon.queues",
-    "daemon.groups",
-    "daemon.config",
-    "daemon.files",
-    "daemon.sequences",
-];
+/// Plugins run.
+pub const DAEMON_PLUGINS: &str = "daemon.plugins";
+
+/// Files, uploads and exports go over HTTP, beside the connection.
+pub const DAEMON_FILES: &str = "daemon.files";
+
+/// Event sequences are in replies to a client that says [`CLIENT_SEQUENCES`].
+pub const DAEMON_SEQUENCES: &str = "daemon.sequences";
+
+/// What every agent of this version offers beside its daemon.
+pub const AGENT: &[&str] = &["agent.gateway", "agent.externalCapture"];

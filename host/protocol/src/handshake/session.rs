@@ -63,12 +63,3 @@ impl OkResult {
     /// The one value.
     pub const OK: Self = Self { ok: true };
 }
-
-/// Params of `system.shutdown`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ShutdownParams {
-    /// The service starts again at once, so that clients reconnect.
-    #[serde(default)]
-    pub restart: bool,
-}

@@ -98,3 +98,12 @@ pub struct ExportResult {
     /// Fetch it with `GET /exports/{id}`, once.
     pub export_id: String,
 }
+
+/// The end of a log file, in an export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogFile {
+    /// The name of the file.
+    pub name: String,
+    /// Its last lines.
+    pub text: String,
+}

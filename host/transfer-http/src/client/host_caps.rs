@@ -28,6 +28,17 @@ impl HostCaps {
         None
     }
 
+    /// How many hosts it has a limit of.
+    pub(crate) fn hosts(&self) -> usize {
+        let mut caps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        caps.retain(|_, (_, learned)| learned.elapsed() < TTL);
+        caps.len()
+    }
+
+    pub(crate) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Records that `host` accepted `connections` at once and refused one more.
     pub(crate) fn learn(&self, host: &str, connections: u16) {
         let mut caps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +59,9 @@ mod tests {
         assert_eq!(caps.get("a"), None);
         caps.learn("a", 4);
         caps.learn("a", 0);
-        assert_eq!(caps.get("a"), Some(1));
+        assert_eq!((caps.get("a"), caps.hosts()), (Some(1), 1));
+        caps.forget();
+        assert_eq!((caps.get("a"), caps.hosts()), (None, 0));
     }
 
     #[test]
@@ -57,6 +70,6 @@ mod tests {
         for n in 0..=MAX_HOSTS {
             caps.learn(&n.to_string(), 2);
         }
-        assert!(caps.0.lock().unwrap().len() <= MAX_HOSTS);
+        assert!(caps.hosts() <= MAX_HOSTS);
     }
 }

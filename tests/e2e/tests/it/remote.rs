@@ -5,12 +5,14 @@ mod capture;
 mod connection;
 mod desktop;
 mod doctor;
+mod logs;
 mod plugin;
 mod secrets;
 mod session;
 mod settings;
 mod setup;
 mod tasks;
+mod terminal;
 mod watch;
 
 use e2e::{Home, Run, Service, Svc, service::KEY};

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use axum::{
     Json,
     body::Body,
-    http::header,
+    http::{HeaderName, HeaderValue, header},
     response::{IntoResponse as _, Response},
 };
 use futures_util::stream;
@@ -48,6 +48,7 @@ pub(crate) fn ok() -> Json<ResultMessage> {
     Json(ResultMessage {
         success: true,
         message: "ok".to_owned(),
+        code: None,
     })
 }
 
@@ -67,4 +68,16 @@ pub(crate) fn list(mut pieces: Listing) -> Response {
         }
     };
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// One page of a list: where the next one begins, if there is one, and how many entries all pages have together.
+pub(crate) fn page(mut response: Response, next: Option<String>, total: Option<usize>) -> Response {
+    let headers = response.headers_mut();
+    if let Some(next) = next.and_then(|next| HeaderValue::try_from(next).ok()) {
+        headers.insert(HeaderName::from_static("x-next-cursor"), next);
+    }
+    if let Some(total) = total {
+        headers.insert(HeaderName::from_static("x-total-count"), total.into());
+    }
+    response
 }

@@ -13,7 +13,7 @@ use axum::{
 };
 use bytes::{Buf as _, BytesMut};
 use http_body_util::BodyExt as _;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
@@ -232,5 +232,34 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
         let read = Query::<T>::from_request_parts(parts, state).await;
         read.map(|Query(params)| Self(params))
             .map_err(|error| Problem::invalid(error.body_text()))
+    }
+}
+
+/// The entries of one page at most.
+const MAX_LIMIT: usize = 1000;
+
+/// Which part of a list.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageParams {
+    /// At most this many, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// What `X-Next-Cursor` said.
+    pub(crate) cursor: Option<String>,
+}
+
+impl PageParams {
+    pub(crate) fn limit(&self) -> Result<Option<usize>, Problem> {
+        match self.limit {
+            Some(limit) if !(1..=MAX_LIMIT).contains(&limit) => Err(Problem::invalid(format!(
+                "limit must be a number from 1 to {MAX_LIMIT}"
+            ))),
+            limit => Ok(limit),
+        }
+    }
+
+    pub(crate) fn bad_cursor() -> Problem {
+        Problem::invalid("cursor must come from X-Next-Cursor of the same list; begin again without it")
     }
 }

@@ -84,7 +84,7 @@ pub(crate) async fn group_pause(State(app): State<App>, Path(group_id): Path<Str
 
 /// Continue the downloads of a group.
 ///
-/// They start as far as their queue has room; the others wait for their turn.
+/// The paused and the failed ones. They start as far as their queue has room; the others wait for their turn.
 #[utoipa::path(put, path = "/api/v1/groups/{id}/continue", params(("id" = String, Path, description = "The group's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn group_continue(State(app): State<App>, Path(group_id): Path<String>) -> Ack {

@@ -3,7 +3,7 @@
 use axum::{
     Json,
     extract::{Path, State},
-    response::Response,
+    response::{IntoResponse as _, Response},
 };
 use protocol::{
     InstalledPlugin, MarketEntryDto, MarketInstallRequest, MarketRefreshRequest, MarketSourceAddRequest,
@@ -12,11 +12,12 @@ use protocol::{
 use serde_json::{Map, value::RawValue};
 
 use crate::{
+    link::error::CallError,
     problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
     surface::{
         http::{
             answer::{self, Ack, Answer},
-            extract::Body,
+            extract::{Body, PageParams, Params},
         },
         state::App,
     },
@@ -25,13 +26,49 @@ use crate::{
 /// List what can be installed.
 ///
 /// From all sources, those that came with the service first; with what is installed, what is revoked, and whether a source
-/// is stale. Sources that were not asked for some minutes are asked first.
-#[utoipa::path(get, path = "/api/v1/market", responses(
-    (status = 200, body = Vec<MarketEntryDto>), Gated, Called))]
-pub(crate) async fn market_list(State(app): State<App>) -> Result<Response, Problem> {
+/// is stale. Sources that were not asked for some minutes are asked first. With `limit` it is a page: the header
+/// `X-Total-Count` has the number of all, and `X-Next-Cursor` the `cursor` of the next page; without that header there is
+/// none. What was withdrawn meanwhile cannot be continued from.
+#[utoipa::path(get, path = "/api/v1/market", params(PageParams), responses(
+    (status = 200, body = Vec<MarketEntryDto>, headers(
+        ("X-Next-Cursor" = String, description = "Where the next page begins, if there is one"),
+        ("X-Total-Count" = usize, description = "How many all pages have together; only with `limit`"))),
+    (status = 400, body = ResultMessage), Gated, Called))]
+pub(crate) async fn market_list(State(app): State<App>, Params(part): Params<PageParams>) -> Result<Response, Problem> {
+    let limit = part.limit()?;
     // The list is long, so the daemon's JSON is passed on unparsed.
     let list: Box<RawValue> = app.daemon.call(Method::PluginMarketList, &Map::new()).await?;
-    Ok(answer::json(String::from(Box::<str>::from(list))))
+    if limit.is_none() && part.cursor.is_none() {
+        return Ok(answer::json(String::from(Box::<str>::from(list))));
+    }
+    let entries: Vec<MarketEntryDto> = serde_json::from_str(list.get()).map_err(|_| CallError::Unreadable)?;
+    let (page, next) = cut(&entries, limit, part.cursor.as_deref())?;
+    let total = limit.map(|_| entries.len());
+    Ok(answer::page(Json(page).into_response(), next, total))
+}
+
+/// The entries after the cursor, at most `limit`, and the cursor of the next page.
+fn cut<'a>(
+    entries: &'a [MarketEntryDto],
+    limit: Option<usize>,
+    cursor: Option<&str>,
+) -> Result<(&'a [MarketEntryDto], Option<String>), Problem> {
+    let after = match cursor {
+        None => 0,
+        Some(cursor) => {
+            let last = entries.iter().position(|entry| place(entry) == cursor);
+            last.ok_or_else(PageParams::bad_cursor)? + 1
+        }
+    };
+    let rest = &entries[after..];
+    let page = &rest[..limit.map_or(rest.len(), |limit| limit.min(rest.len()))];
+    let next = page.last().filter(|_| page.len() < rest.len()).map(place);
+    Ok((page, next))
+}
+
+/// Names an entry: a source lists a plugin once.
+fn place(entry: &MarketEntryDto) -> String {
+    format!("{}/{}", entry.source, entry.plugin_id)
 }
 
 /// Install or update a plugin from the market.
@@ -96,4 +133,32 @@ pub(crate) async fn source_create(
 pub(crate) async fn source_delete(State(app): State<App>, Path(source): Path<String>) -> Ack {
     let params = MarketSourceParams { source };
     answer::done(&app, Method::PluginMarketSourceRemove, &params).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_have_every_entry_once() {
+        let entry = |number: u32, source: &str| MarketEntryDto {
+            plugin_id: format!("p{number}@acme"),
+            source: source.to_owned(),
+            ..MarketEntryDto::default()
+        };
+        // One plugin is offered by two sources.
+        let entries = [entry(1, "bundled"), entry(1, "acme"), entry(2, "acme")];
+        let (first, next) = cut(&entries, Some(2), None).unwrap();
+        assert_eq!((first, next.as_deref()), (&entries[..2], Some("acme/p1@acme")));
+        assert_eq!(cut(&entries, Some(2), next.as_deref()).unwrap(), (&entries[2..], None));
+        assert_eq!(
+            cut(&entries, None, Some("bundled/p1@acme")).unwrap(),
+            (&entries[1..], None)
+        );
+        assert!(
+            cut(&entries[..1], Some(1), next.as_deref()).is_err(),
+            "it was withdrawn"
+        );
+        assert_eq!(cut(&[], Some(1), None).unwrap(), (&[][..], None));
+    }
 }

@@ -2,12 +2,11 @@
 
 use axum::{
     extract::{Path, State},
-    http::{HeaderName, HeaderValue},
     response::Response,
 };
 use protocol::{
     ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method,
-    RenameTaskParams, TaskDto, TaskIdParams, TaskStatus,
+    MoveTaskParams, RenameTaskParams, SpeedLimitParams, TaskDto, TaskIdParams, TaskStatus,
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -18,42 +17,31 @@ use crate::{
     surface::{
         http::{
             answer::{self, Ack, Answer},
-            extract::{Body, Params},
+            extract::{Body, PageParams, Params},
         },
         state::App,
     },
 };
 
-const MAX_LIMIT: usize = 1000;
-
 /// List downloads, newest first.
 ///
-/// All of them, or those of one status, queue or group. With `limit` it is a page, and the header `X-Next-Cursor` has
-/// the `cursor` of the next one; without that header there is none.
-#[utoipa::path(get, path = "/api/v1/tasks", params(ListParams), responses(
-    (status = 200, body = Vec<TaskDto>, headers(("X-Next-Cursor" = String, description = "Where the next page begins, if there is one"))),
+/// All of them, or those of one status, queue or group. With `limit` it is a page: the header `X-Total-Count` has the
+/// number of all, and `X-Next-Cursor` the `cursor` of the next page; without that header there is none.
+#[utoipa::path(get, path = "/api/v1/tasks", params(ListParams, PageParams), responses(
+    (status = 200, body = Vec<TaskDto>, headers(
+        ("X-Next-Cursor" = String, description = "Where the next page begins, if there is one"),
+        ("X-Total-Count" = usize, description = "How many all pages have together; only with `limit`"))),
     (status = 400, body = ResultMessage), Gated, (status = 503, body = ResultMessage)))]
-pub(crate) async fn task_list(State(app): State<App>, Params(params): Params<ListParams>) -> Result<Response, Problem> {
+pub(crate) async fn task_list(
+    State(app): State<App>,
+    Params(params): Params<ListParams>,
+    Params(part): Params<PageParams>,
+) -> Result<Response, Problem> {
     let hub = app.daemon.known()?;
-    let filter = params.filter()?;
-    let limit = match params.limit {
-        Some(limit) if (1..=MAX_LIMIT).contains(&limit) => Some(limit),
-        Some(_) => {
-            return Err(Problem::invalid(format!(
-                "limit must be a number from 1 to {MAX_LIMIT}"
-            )));
-        }
-        None => None,
-    };
-    let page = hub.with_tasks(|daemon| daemon.page(filter, limit, params.cursor.as_deref()));
-    let Page { tasks, next } = page.map_err(|_| Problem::invalid("cursor must come from X-Next-Cursor"))?;
-    let mut response = answer::list(tasks);
-    if let Some(next) = next.and_then(|next| HeaderValue::try_from(next).ok()) {
-        response
-            .headers_mut()
-            .insert(HeaderName::from_static("x-next-cursor"), next);
-    }
-    Ok(response)
+    let (filter, limit) = (params.filter()?, part.limit()?);
+    let page = hub.with_tasks(|daemon| daemon.page(filter, limit, part.cursor.as_deref()));
+    let Page { tasks, next, total } = page.map_err(|_| PageParams::bad_cursor())?;
+    Ok(answer::page(answer::list(tasks), next, total))
 }
 
 /// Add a download.
@@ -82,9 +70,10 @@ pub(crate) async fn task_pause_all(State(app): State<App>) -> Ack {
     answer::done(&app, Method::TaskPauseAll, &serde_json::Map::new()).await
 }
 
-/// Continue all paused and failed downloads.
+/// Continue all paused downloads.
 ///
-/// They start as far as their queues have room; the others wait for their turn.
+/// They start as far as their queues have room; the others wait for their turn. Those of a stopped queue stay paused, and
+/// failed downloads are continued one by one or by their group.
 #[utoipa::path(put, path = "/api/v1/tasks/continue", responses(
     (status = 200, body = ResultMessage), Gated, Called))]
 pub(crate) async fn task_continue_all(State(app): State<App>) -> Ack {
@@ -135,7 +124,8 @@ pub(crate) async fn task_continue(State(app): State<App>, Path(task_id): Path<St
 
 /// Give a download's file another name.
 ///
-/// Works while it runs and when it is finished. A name that is taken is refused.
+/// Before it began, while it is paused, and when it is finished: the files on the disk are renamed, too. `code` tells why
+/// not: `task-active` while it downloads (pause it first), `target-exists` if the name is taken, `invalid-name`.
 #[utoipa::path(post, path = "/api/v1/tasks/{id}/rename", params(("id" = String, Path, description = "The task's id")), request_body = RenameBody, responses(
     (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
 pub(crate) async fn task_rename(
@@ -170,6 +160,46 @@ pub(crate) async fn task_change_url(
     Ok(answer)
 }
 
+/// Limit the rate of a download.
+///
+/// Takes effect at once, also while it runs; the limits of its queue and of the service stay above it.
+#[utoipa::path(put, path = "/api/v1/tasks/{id}/limit", params(("id" = String, Path, description = "The task's id")), request_body = LimitBody, responses(
+    (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
+pub(crate) async fn task_set_limit(
+    State(app): State<App>,
+    Path(task_id): Path<String>,
+    Body(LimitBody { speed_limit_bytes }): Body<LimitBody>,
+) -> Ack {
+    let params = SpeedLimitParams {
+        task_id,
+        speed_limit_bytes,
+    };
+    answer::done(&app, Method::TaskSetSpeedLimit, &params).await
+}
+
+/// Move a download to a queue.
+///
+/// There it has the place of its age. If it runs, it waits for its turn and goes on from the bytes on the disk.
+#[utoipa::path(put, path = "/api/v1/tasks/{id}/queue", params(("id" = String, Path, description = "The task's id")), request_body = QueueBody, responses(
+    (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
+pub(crate) async fn task_move(
+    State(app): State<App>,
+    Path(task_id): Path<String>,
+    Body(QueueBody { queue_id }): Body<QueueBody>,
+) -> Ack {
+    let params = MoveTaskParams { task_id, queue_id };
+    answer::done(&app, Method::QueueMoveTask, &params).await
+}
+
+/// Look now whether the files of finished downloads are still there.
+///
+/// The service looks by itself every few minutes; `fileMissing` of a download says what was found.
+#[utoipa::path(put, path = "/api/v1/tasks/rescan", responses(
+    (status = 200, body = ResultMessage), Gated, Called))]
+pub(crate) async fn task_rescan(State(app): State<App>) -> Ack {
+    answer::done(&app, Method::TaskRescan, &serde_json::Map::new()).await
+}
+
 /// Download a URL as it is, without its plugin.
 ///
 /// For a URL whose plugin fails: the response to the URL itself becomes the file.
@@ -180,7 +210,7 @@ pub(crate) async fn task_ignore_plugin_retry(State(app): State<App>, Path(task_i
     answer::done(&app, Method::PluginIgnoreRetry, &params).await
 }
 
-/// Which tasks, and how many.
+/// Which tasks.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
@@ -191,11 +221,6 @@ pub(crate) struct ListParams {
     queue_id: Option<String>,
     /// Tasks of this group.
     group_id: Option<String>,
-    /// At most this many, 1 to 1000.
-    #[param(minimum = 1, maximum = 1000)]
-    limit: Option<usize>,
-    /// What `X-Next-Cursor` said.
-    cursor: Option<String>,
 }
 
 impl ListParams {
@@ -236,4 +261,18 @@ pub(crate) struct RenameBody {
 pub(crate) struct UrlBody {
     #[schema(min_length = 1, example = "https://example.com/file.zip")]
     url: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LimitBody {
+    /// Bytes per second; 0 is no limit.
+    speed_limit_bytes: u64,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QueueBody {
+    /// The queue; empty: the default queue.
+    queue_id: String,
 }

@@ -24,13 +24,7 @@ use crate::{
 const MAX_ANSWER_BYTES: usize = 4096;
 
 /// Request headers that are forwarded to the daemon.
-const REQUEST_HEADERS: [HeaderName; 5] = [
-    header::RANGE,
-    header::IF_RANGE,
-    header::IF_NONE_MATCH,
-    header::IF_MODIFIED_SINCE,
-    header::IF_MATCH,
-];
+const REQUEST_HEADERS: [HeaderName; 2] = [header::RANGE, header::IF_RANGE];
 
 /// Response headers of the daemon that are passed on.
 const RESPONSE_HEADERS: [HeaderName; 7] = [
@@ -106,7 +100,7 @@ pub(crate) async fn ticket_create(
 /// All of it, or the range of a `Range` header.
 #[utoipa::path(get, path = "/api/web/files/tasks/{id}", params(("id" = String, Path), ("token" = Option<String>, Query), ("ticket" = Option<String>, Query)), responses(
     (status = 200, description = "The file", content_type = "application/octet-stream"),
-    (status = 206, description = "A part of it"), (status = 304, description = "Unchanged"),
+    (status = 206, description = "A part of it"),
     (status = 416, description = "No such part"),
     Gated, Named, Called, (status = 502, body = ResultMessage)))]
 pub(crate) async fn file_view(

@@ -14,6 +14,9 @@ pub(super) fn confirm(lines: &[String], question: &str, instead: &str) -> anyhow
     }
     write!(io::stderr(), "{shown}\n{question} [y/N] ")?;
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
+    if io::stdin().lock().read_line(&mut answer)? == 0 {
+        // Ctrl-D leaves the cursor behind the question.
+        writeln!(io::stderr())?;
+    }
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
