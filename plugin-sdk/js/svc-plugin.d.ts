@@ -47,6 +47,7 @@ declare namespace svc {
   }
 
   type Kind = 'file' | 'folder' | 'videoStream' | 'audioStream' | 'subtitle' | 'image';
+  type LeftOut = 'unreadable' | 'tooManyFiles' | 'tooManyFolders' | 'tooDeep';
   type Checksum = 'md5' | 'sha1' | 'sha256' | 'sha512' | 'crc32' | 'blake3';
   type Hash = 'md5' | 'sha1' | 'sha256' | 'sha512';
   type Encoding = 'hex' | 'base64' | 'base64url';
@@ -63,6 +64,11 @@ declare namespace svc {
     /** There is more; the host calls `more` with this token. */
     nextPage(token: string): this;
     askPassword(prompt: string): this;
+    /**
+     * Tells the user that something is not in the listing: the folder (empty: several, or the listing itself), and how
+     * many (0: unknown).
+     */
+    leftOut(why: LeftOut, name?: string, count?: number): this;
   }
 
   /** A file of a listing, or a variant of one. */

@@ -79,7 +79,7 @@ use native as host;
 
 pub use capability::{Call, Preview, Resolver};
 pub use error::{Error, Result};
-pub use listing::{Entry, FileKind, Link, Listing};
+pub use listing::{Entry, FileKind, LeftOut, Link, Listing};
 pub use settings::Settings;
 
 /// What most plugins use.
@@ -87,8 +87,8 @@ pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::test;
     pub use crate::{
-        Call, Entry, Error, FileKind, Link, Listing, Preview, Resolver, Result, Settings, env, http, log, storage,
-        text, vault,
+        Call, Entry, Error, FileKind, LeftOut, Link, Listing, Preview, Resolver, Result, Settings, env, http, log,
+        storage, text, vault,
     };
 }
 

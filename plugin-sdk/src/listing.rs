@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::host::listing as host;
 
-pub use host::FileKind;
+pub use host::{FileKind, LeftOut};
 
 /// The deepest folder of an entry that the host takes.
 const MAX_DEPTH: usize = 8;
@@ -75,6 +75,13 @@ impl<'a> Listing<'a> {
     /// [`Call::password`](crate::Call::password).
     pub fn ask_password(&self, prompt: &str) {
         self.0.ask_password(prompt);
+    }
+
+    /// Tells the user that something is not in the listing: `name` is the folder that is left out, or that the rest
+    /// would be in (empty: several, or the listing itself); `count` is how many (0: unknown). The host keeps the first
+    /// fifty one by one and counts the others.
+    pub fn left_out(&self, why: LeftOut, name: &str, count: usize) {
+        self.0.left_out(why, name, u32::try_from(count).unwrap_or(u32::MAX));
     }
 }
 

@@ -328,7 +328,7 @@ pub(crate) mod listing {
     use std::{cell::RefCell, rc::Rc};
 
     use crate::world;
-    pub use crate::world::FileKind;
+    pub use crate::world::{FileKind, LeftOut};
 
     #[derive(Debug, Default)]
     pub(crate) struct Listing(pub(crate) Rc<RefCell<world::Listing>>);
@@ -349,6 +349,8 @@ pub(crate) mod listing {
             fn cover(url: &str) |listing| listing.cover = Some(url.to_owned());
             fn next_page(token: &str) |listing| listing.next_page = Some(token.to_owned());
             fn ask_password(prompt: &str) |listing| listing.password_prompt = Some(prompt.to_owned());
+            fn left_out(kind: LeftOut, name: &str, count: u32)
+                |listing| listing.left_out.push(world::Omission { kind, name: name.to_owned(), count });
         }
 
         fn change(&self, change: impl FnOnce(&mut world::Listing)) {

@@ -131,6 +131,17 @@ pub enum FileKind {
     Image,
 }
 
+/// Why something is not in a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it; the generated twin has none either")]
+pub enum LeftOut {
+    Unreadable,
+    TooManyFiles,
+    TooManyFolders,
+    TooDeep,
+}
+
 /// A response of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
@@ -214,6 +225,20 @@ pub struct Listing {
     pub next_page: Option<String>,
     /// How to ask for the password.
     pub password_prompt: Option<String>,
+    /// What is not in it.
+    pub left_out: Vec<Omission>,
+}
+
+/// Something that is not in a listing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Omission {
+    /// Why.
+    pub kind: LeftOut,
+    /// The folder.
+    pub name: String,
+    /// How many; 0 if that is not known.
+    pub count: u32,
 }
 
 /// An entry, or a variant of one.

@@ -13,13 +13,14 @@
 //! - `config`, `key`, `ping`, `site`
 //! - `ids`: beginnings of ids
 //! - `service`: which service, which key, and the connection
-//! - `secret`, `table`
+//! - `left_out`, `secret`, `table`
 
 mod aria2;
 mod config;
 mod doctor;
 mod ids;
 mod key;
+mod left_out;
 mod logs;
 #[cfg(test)]
 mod methods;

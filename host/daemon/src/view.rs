@@ -3,8 +3,8 @@
 pub(crate) mod plugin;
 pub(crate) mod plugin_journal;
 
-use engine::{Group, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
-use protocol::{GroupDto, QueueDto, SegmentDto, ServerDto, TaskDto, TaskRuntimeDto, TaskStatus};
+use engine::{Group, LeftOut, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
+use protocol::{GroupDto, LeftOutDto, QueueDto, SegmentDto, ServerDto, TaskDto, TaskRuntimeDto, TaskStatus};
 use transfer::{Progress, SafeUrl};
 
 /// Shown instead of a stored password; in a patch it means "unchanged".
@@ -117,6 +117,15 @@ pub(crate) fn group(group: &Group) -> GroupDto {
             .map(|dir| dir.display().to_string())
             .unwrap_or_default(),
         created_at: seconds(group.created_at),
+        left_out: group.spec.left_out.iter().map(left_out).collect(),
+    }
+}
+
+pub(crate) fn left_out(left_out: &LeftOut) -> LeftOutDto {
+    LeftOutDto {
+        kind: left_out.kind.name().to_owned(),
+        name: left_out.name.clone(),
+        count: left_out.count,
     }
 }
 

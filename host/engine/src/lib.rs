@@ -34,7 +34,7 @@ pub use handle::{Engine, TaskProgress, UrlChanged};
 pub use mailbox::ShutdownReport;
 pub use model::{
     error::{CommandError, StartError},
-    group::{Group, GroupSpec},
+    group::{Group, GroupSpec, LeftOut, LeftOutKind},
     id::{GroupId, InvalidId, QueueId, RunId, TaskId, Timestamp},
     proxy::{ProxyChoice, SystemProxy},
     queue::{Days, Queue, QueueSpec, Schedule},

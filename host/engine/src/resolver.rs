@@ -5,6 +5,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 use transfer::{Checksum, Failure, FileName, GivenBy, RequestOptions, SafeUrl, Secret, Segment};
 
 use crate::{
+    model::group::LeftOut,
     model::resolution::{Item, Resolution, ResolverId},
     proxies::Proxies,
 };
@@ -65,6 +66,8 @@ pub struct List {
     pub name: String,
     /// The files.
     pub files: Vec<ListedFile>,
+    /// What it leaves out.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// A file of a list.

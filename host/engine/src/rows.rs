@@ -27,7 +27,11 @@ use record::{QueueRecord, RareRecord, SecretRecord, UnsettledRecord, text};
 /// The migrations of the engine's tables.
 pub const MIGRATIONS: MigrationSet = MigrationSet {
     namespace: "engine",
-    steps: &[include_str!("rows/version_1.sql"), include_str!("rows/version_2.sql")],
+    steps: &[
+        include_str!("rows/version_1.sql"),
+        include_str!("rows/version_2.sql"),
+        include_str!("rows/version_3.sql"),
+    ],
 };
 
 /// The value of the settings that is kept sealed.
@@ -73,14 +77,23 @@ fn save_row(transaction: &Transaction<'_>, vault: &Vault, row: &Row) -> sql::Res
             .execute([queue.to_string()])
             .map(drop),
         Row::Group(group) => {
-            let sql = "INSERT OR REPLACE INTO task_group (id, name, source_url, save_dir, created_at)
-                       VALUES (?1, ?2, ?3, ?4, ?5)";
+            let sql = "INSERT OR REPLACE INTO task_group (id, name, source_url, save_dir, created_at, left_out)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
             let spec = &group.spec;
             let dir = spec.save_dir.as_deref().map(text);
             let created_at = group.created_at.unix_millis();
+            let left_out =
+                (!spec.left_out.is_empty()).then(|| serde_json::to_string(&spec.left_out).unwrap_or_default());
             let mut statement = transaction.prepare_cached(sql)?;
             statement
-                .execute((group.id.as_bytes(), &spec.name, &spec.source_url, dir, created_at))
+                .execute((
+                    group.id.as_bytes(),
+                    &spec.name,
+                    &spec.source_url,
+                    dir,
+                    created_at,
+                    left_out,
+                ))
                 .map(drop)
         }
         Row::GroupDeleted(group) => transaction
@@ -260,7 +273,7 @@ fn load_rows(connection: &Connection, vault: &Vault) -> Result<Loaded, StartErro
         groups: each(
             connection,
             "group",
-            "SELECT id, name, source_url, save_dir, created_at FROM task_group",
+            "SELECT id, name, source_url, save_dir, created_at, left_out FROM task_group",
             load_group,
         )?,
         sites: each(connection, "site", "SELECT site, user, sealed FROM site", |row| {
@@ -434,12 +447,15 @@ fn load_queue(row: &sql::Row<'_>) -> Result<Queue, RowError> {
 
 fn load_group(row: &sql::Row<'_>) -> Result<Group, RowError> {
     let dir: Option<String> = row.get(3)?;
+    let left_out: Option<String> = row.get(5)?;
+    let left_out = left_out.map(|text| serde_json::from_str(&text).map_err(RowError::content));
     Ok(Group {
         id: GroupId::from_bytes(*Uuid::from_bytes(row.get(0)?).as_bytes()),
         spec: GroupSpec {
             name: row.get(1)?,
             source_url: row.get(2)?,
             save_dir: dir.map(Into::into),
+            left_out: left_out.transpose()?.unwrap_or_default(),
         },
         created_at: Timestamp::from_unix_millis(row.get(4)?),
     })

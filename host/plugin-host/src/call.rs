@@ -25,7 +25,10 @@ use crate::{
         grant::Given,
         health::{Capability, Verdict},
     },
-    runtime::{Ask, Call, CallId, Called, Event, Guest, Link, Listing, Report, Storage, World, now_ms, preview},
+    runtime::{
+        Ask, Call, CallClock, CallId, Called, Event, Guest, Link, Listing, Report, Storage, TimedOut, World, now_ms,
+        preview,
+    },
     secret::Secrets,
 };
 
@@ -190,7 +193,8 @@ impl Shared {
         let call = self.prepare(plugin, &loaded, manifest, given, wall);
         call.secrets.register_all().await;
         let (id, hosts, capture) = (call.id, call.hosts.clone(), Capture::of(&call));
-        let calling = self.run_call(make(Arc::clone(&running.guest), call), wall);
+        let clock = call.clock.clone();
+        let calling = self.run_call(make(Arc::clone(&running.guest), call), wall, &clock);
         let called = tokio::select! {
             called = calling => called.ok_or_else(|| refused(CallFailure::Closed))?,
             Some(stopped) = self.registry.stopped(plugin) => return Err(refused(stopped.revoked())),
@@ -227,10 +231,15 @@ impl Shared {
     }
 
     /// Waits for a call; `None` if it was cut short by the shutdown of plugins.
-    async fn run_call<T>(&self, call: BoxFuture<'static, Called<T>>, wall: Duration) -> Option<Called<T>> {
-        let calling = tokio::time::timeout(wall + GRACE, call);
+    async fn run_call<T>(
+        &self,
+        call: BoxFuture<'static, Called<T>>,
+        wall: Duration,
+        clock: &CallClock,
+    ) -> Option<Called<T>> {
+        let calling = clock.timeout(wall + GRACE, call);
         let called = self.stop.run_until_cancelled(calling).await?;
-        Some(called.unwrap_or_else(|_| Called {
+        Some(called.unwrap_or_else(|TimedOut| Called {
             result: Err(PluginFault::Limit(Exceeded::Wall(wall))),
             report: Report {
                 wall: wall + GRACE,
@@ -267,6 +276,7 @@ impl Shared {
             storage: Storage::new(self.store.clone(), plugin.clone(), storage_bytes),
             world,
             wall,
+            clock: CallClock::default(),
         }
     }
 
@@ -304,7 +314,9 @@ impl Shared {
         {
             return;
         }
-        let verdict = self.health.record(plugin, capability, given.url.as_str(), fault);
+        let verdict = self
+            .health
+            .record(plugin, capability, given.url.as_str(), fault, now_ms());
         let input = match verdict {
             Verdict {
                 change: Change::None,

@@ -30,8 +30,8 @@ use crate::{
         host::{Grants, Others},
     },
     runtime::{
-        Ask, Call, CallId, Called, Gap, Guest, Journal, Line, Moment, Replay, Report, Storage, Watch, World, now_ms,
-        preview,
+        Ask, Call, CallClock, CallId, Called, Gap, Guest, Journal, Line, Moment, Replay, Report, Storage, Watch, World,
+        now_ms, preview,
     },
     secret::{Redactor, Secrets},
 };
@@ -369,6 +369,7 @@ impl Stage<'_> {
             storage: Storage::new(store, manifest.identity.clone(), manifest.permissions.storage_bytes),
             log: journal.of_call(manifest.identity.clone(), id),
             wall: ask.wall(manifest).ok_or(RecordError::Incapable)?,
+            clock: CallClock::default(),
             world: self.world.clone(),
         })
     }

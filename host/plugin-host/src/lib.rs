@@ -44,7 +44,7 @@ mod secret;
 
 pub use ::market::{Digest, Identity, InvalidDigest, InvalidIdentity};
 pub use call::{Previewed, Resolved};
-pub use engine::Proxies;
+pub use engine::{LeftOut, LeftOutKind, Proxies};
 pub use error::{CallError, CallFailure, CommandError, DiskError, InvalidSetting, Refusal, RowError, StartError};
 pub use install::{Installed, Plugins, author, imports_digest};
 pub use lifecycle::{
@@ -59,6 +59,7 @@ pub use plugins::{Changes, Pending, PluginSummary};
 pub use policy::{
     fault::{Exceeded, GuestError, PluginFault, Retry},
     grant::{Given, Grant, HostChoice, InvalidPermission, Permission, Permissions},
+    health::Condition,
     host::{Denial, Grants, InputHost, METHODS, Others},
 };
 pub use runtime::{

@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod ask;
+mod clock;
 mod journal;
 mod listing;
 mod report;
@@ -23,6 +24,7 @@ mod world;
 
 pub use crate::policy::{Interface, MAX_CALLS, PLUGIN_CALLS};
 pub(crate) use ask::{Ask, preview};
+pub use clock::{CallClock, MAX_WAIT, TimedOut, Wait};
 pub(crate) use journal::now_ms;
 pub use journal::{CallLog, Event, Journal, JournalEntry, Line, LogLevel, RequestLine, Sent, Totals};
 pub use listing::{Entry, Facts, FileKind, Link, Listing, Variant};
@@ -100,8 +102,11 @@ pub struct Call {
     pub log: CallLog,
     /// Network and clock, live or recorded.
     pub world: World,
-    /// Time limit, waiting included. The runtime enforces it like every other limit; the caller only has a fallback.
+    /// Time limit, waiting for sites included. The runtime enforces it like every other limit; the caller only has a
+    /// fallback.
     pub wall: Duration,
+    /// The clock of that limit.
+    pub clock: CallClock,
 }
 
 /// The end of a call.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use plugin_host::{BoundSecret, Grants, LogLevel, Proxies, RequestLine};
+use plugin_host::{BoundSecret, Grants, LogLevel, Proxies, RequestLine, runtime::CallClock};
 use transfer::Secret;
 use url::Url;
 
@@ -33,6 +33,8 @@ pub struct CallContext {
     pub network: Arc<dyn Network>,
     pub storage: Arc<dyn Storage>,
     pub log: Arc<dyn LogSink>,
+    /// The clock of its time limit.
+    pub clock: CallClock,
 }
 
 impl CallContext {
@@ -50,6 +52,7 @@ impl CallContext {
             network: Arc::new(Nowhere),
             storage: Arc::new(Nowhere),
             log: Arc::new(Nowhere),
+            clock: CallClock::default(),
         }
     }
 
@@ -63,6 +66,7 @@ impl CallContext {
             vault: self.vault.clone(),
             profile: self.profile.clone(),
             log: self.log.clone(),
+            clock: self.clock.clone(),
         };
         CallHttp::new(access, limits)
     }

@@ -73,6 +73,7 @@ impl Guest {
             network,
             storage: Arc::new(call.storage),
             log: Arc::new(call.log),
+            clock: call.clock,
         };
         let limits = Limits {
             wall: call.wall,

@@ -15,6 +15,7 @@ use plugin_host::{Denial, METHODS};
 use url::Url;
 
 pub use network::{Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError};
+pub(crate) use pace::{CONNECTIONS, PER_SECOND};
 pub use profile::Profile;
 pub use task_site::TaskSite;
 

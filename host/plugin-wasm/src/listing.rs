@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plugin_host::{Entry, Exceeded, Facts, Link, Listing, PluginFault, Variant};
+use plugin_host::{Entry, Exceeded, Facts, LeftOut, LeftOutKind, Link, Listing, PluginFault, Variant};
 use transfer::{ByteRange, Cipher, FileName, SafeUrl, Segment, SegmentKey};
 use url::Url;
 
@@ -13,6 +13,9 @@ const MAX_DEPTH: usize = 8;
 
 /// The longest id, label or token.
 const MAX_ID_BYTES: usize = 1024;
+
+/// The longest name of something that is left out.
+const MAX_LEFT_OUT_CHARS: usize = 200;
 
 /// The fault for an invalid result.
 #[expect(clippy::needless_pass_by_value, reason = "errors come by value, texts by reference")]
@@ -57,6 +60,17 @@ impl ListingBuilder {
     pub(crate) fn url(&mut self, field: &'static str, text: &str) -> Result<Url, PluginFault> {
         self.count(text.len())?;
         parse_url(field, text, &self.limits)
+    }
+
+    /// Notes an omission. It is text for users, which never fails a call: what is too long is clipped, and beyond the
+    /// number that are kept they are counted.
+    pub(crate) fn leave_out(&mut self, kind: LeftOutKind, name: &str, count: u32) {
+        let shown = name
+            .chars()
+            .map(|char| if char.is_control() { '\u{fffd}' } else { char });
+        let name = shown.take(MAX_LEFT_OUT_CHARS).collect();
+        let count = count.into();
+        LeftOut { kind, name, count }.add_to(&mut self.listing.left_out);
     }
 
     pub(crate) fn add(&mut self, id: String, name: &str) -> Result<usize, PluginFault> {
@@ -380,6 +394,21 @@ mod tests {
                 .folder
                 .iter()
                 .all(|component| component != ".." && !component.contains(['/', '\\']))
+        );
+    }
+
+    #[test]
+    fn omissions_are_bounded_and_fit_for_display() {
+        let mut builder = builder();
+        builder.leave_out(LeftOutKind::Unreadable, &format!("a\u{1b}[2J{}", "b".repeat(1000)), 1);
+        for _ in 0..10_000 {
+            builder.leave_out(LeftOutKind::TooDeep, "deep", 2);
+        }
+        let left_out = builder.finish().left_out;
+        assert!(left_out[0].name.starts_with("a\u{fffd}[2Jb") && left_out[0].name.len() < 210);
+        assert_eq!(
+            (left_out.len(), left_out.last().unwrap().count),
+            (51, 2 * (10_000 - 49))
         );
     }
 

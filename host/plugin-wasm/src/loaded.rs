@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use plugin_host::{
     Exceeded, Link, Listing, LogLevel, PluginFault,
-    runtime::{Called, Interface, Report},
+    runtime::{Called, Interface, Report, TimedOut},
 };
 use rustix::mm::{Advice, madvise};
 use wasmtime::{
@@ -304,13 +304,14 @@ impl Inner {
         profile.load(&*vault).await;
         let mut store = self.store(context, limits);
         let wall = store.data().limits.wall;
+        let clock = store.data().context.clock.clone();
         let run = async {
             let instance = self.guest.pre.instantiate_async(&mut store).await?;
             let state = store.data_mut();
             state.instantiated = state.started.elapsed();
             work(&mut store, instance).await
         };
-        let ended = tokio::time::timeout(wall, run).await;
+        let ended = clock.timeout(wall, run).await;
         profile.save(&*vault).await;
         let state = store.into_data();
         let result = match ended {
@@ -323,7 +324,7 @@ impl Inner {
                 }
                 Err(fault)
             }
-            Err(_) => Err(PluginFault::Limit(Exceeded::Wall(wall))),
+            Err(TimedOut) => Err(PluginFault::Limit(Exceeded::Wall(wall))),
         };
         let report = state.report();
         (result, state, report)

@@ -58,6 +58,7 @@ pub use record::config::{
     ConfigPatch, ConfigSnapshot, ConnPolicyResult, ProxyTestParams, ProxyTestResult, SystemProxyResult,
 };
 pub use record::group::{CreateGroupRequest, CreateGroupResponse, CreateGroupTasksParams, GroupDto};
+pub use record::left_out::LeftOutDto;
 pub use record::market::{
     MarketEntryDto, MarketInstallRequest, MarketInstalledDto, MarketRefreshRequest, MarketSourceAddRequest,
     MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, RevocationDto, SetPluginPinnedParams,
@@ -66,8 +67,8 @@ pub use record::market::{
 pub use record::plugin::{
     ChoosePluginHostParams, ChoosePluginHostRequest, DevErrorDto, DisabledReason, GroupItemDto,
     InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams, InstalledPlugin, OptionalHostDto,
-    PendingVersionDto, PluginCallDto, PluginDto, PluginEventDto, PluginJournalDto, PluginLineDto, PluginParams,
-    PluginRequestDto, PreviewItemDto, PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse,
+    PendingVersionDto, PluginCallDto, PluginDto, PluginEventDto, PluginHealthDto, PluginJournalDto, PluginLineDto,
+    PluginParams, PluginRequestDto, PreviewItemDto, PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse,
     SetPluginEnabledParams, SetPluginEnabledRequest, SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
 };
 pub use record::queue::{

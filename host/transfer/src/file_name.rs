@@ -80,11 +80,12 @@ impl FileName {
         split_extension(&self.0)
     }
 
-    /// The `n`th alternative of the name, `stem (n).ext`.
+    /// The `n`th alternative of the name, `stem (n).ext`. A name that has a number already counts on from it.
     #[must_use]
     pub fn numbered(&self, n: u32) -> Self {
         let (stem, extension) = self.split_extension();
-        let suffix = format!(" ({n}){extension}");
+        let (stem, first) = split_number(stem).unwrap_or((stem, 0));
+        let suffix = format!(" ({}){extension}", first.saturating_add(n));
         Self(format!("{}{suffix}", truncate(stem, MAX_NAME_BYTES - suffix.len())))
     }
 
@@ -98,6 +99,14 @@ impl fmt::Display for FileName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// The stem before a number of at most three digits, and the number. Longer ones are years: `Film (1999)`.
+fn split_number(stem: &str) -> Option<(&str, u32)> {
+    let (before, number) = stem.strip_suffix(')')?.rsplit_once(" (")?;
+    let is_number = matches!(number.len(), 1..=3) && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = is_number && !number.starts_with('0') && !before.is_empty();
+    Some((before, number.parse().ok()?)).filter(|_| is_plain)
 }
 
 /// Characters that separate paths, that Windows forbids, or that control a terminal.

@@ -334,6 +334,9 @@
     cover(url) { return this.#step('cover', string(url)); }
     nextPage(token) { return this.#step('nextPage', string(token)); }
     askPassword(prompt) { return this.#step('askPassword', string(prompt)); }
+    leftOut(why, name = '', count = 1) {
+      return this.#step('leftOut', oneOf(why, 'unreadable', 'tooManyFiles', 'tooManyFolders', 'tooDeep'), string(name), whole(count, 'a count'));
+    }
     add(id, name) {
       const steps = [];
       this.#step('add', string(id), string(name), steps);

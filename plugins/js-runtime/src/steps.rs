@@ -6,7 +6,7 @@ use rquickjs::{Array, Ctx, Error, FromJs, Result, Value};
 use crate::{
     bindings::svc::plugin::{
         http::{Cookies, Redirects, Request},
-        listing::{Entry, FileKind, Link, Listing},
+        listing::{Entry, FileKind, LeftOut, Link, Listing},
     },
     host::Bytes,
 };
@@ -117,10 +117,21 @@ pub(crate) fn fill(listing: &Listing, noted: &Value<'_>) -> Result<()> {
             "cover" => listing.cover(&step.text(1)?),
             "nextPage" => listing.next_page(&step.text(1)?),
             "askPassword" => listing.ask_password(&step.text(1)?),
+            "leftOut" => listing.left_out(left_out(&step)?, &step.text(2)?, step.clamped(3)?),
             "add" => entry(&listing.add(&step.text(1)?, &step.text(2)?), &step.get(3)?)?,
             _ => return Err(unknown()),
         }
         Ok(())
+    })
+}
+
+fn left_out(step: &Step<'_>) -> Result<LeftOut> {
+    Ok(match step.text(1)?.as_str() {
+        "unreadable" => LeftOut::Unreadable,
+        "tooManyFiles" => LeftOut::TooManyFiles,
+        "tooManyFolders" => LeftOut::TooManyFolders,
+        "tooDeep" => LeftOut::TooDeep,
+        _ => return Err(unknown()),
     })
 }
 

@@ -67,19 +67,26 @@ fn list(call: &Call, depth: usize, out: &Listing<'_>) -> Result<()> {
     let mut walk = Walk {
         seen: HashSet::from([first.url.as_str().to_owned()]),
         files: 0,
+        too_many: 0,
         pages: 1,
     };
     let mut level = walk.take(&first, children, out);
     for _ in 0..depth {
         let room = MAX_PAGES - walk.pages;
         if level.len() > room {
-            log::warn(format!("more than {MAX_PAGES} folders; the rest is left out"));
+            out.left_out(LeftOut::TooManyFolders, "", level.len() - room);
             level.truncate(room);
         }
         if level.is_empty() {
             break;
         }
         level = walk.read(&level, out);
+    }
+    if !level.is_empty() {
+        out.left_out(LeftOut::TooDeep, "", level.len());
+    }
+    if walk.too_many > 0 {
+        out.left_out(LeftOut::TooManyFiles, "", walk.too_many);
     }
     Ok(())
 }
@@ -88,11 +95,13 @@ fn list(call: &Call, depth: usize, out: &Listing<'_>) -> Result<()> {
 struct Walk {
     seen: HashSet<String>,
     files: usize,
+    /// Files that are not listed because of their number.
+    too_many: usize,
     pages: usize,
 }
 
 impl Walk {
-    /// Reads folders side by side; answers with the folders in them. A folder that cannot be read is left out.
+    /// Reads folders side by side; answers with the folders in them. The listing says which cannot be read.
     fn read(&mut self, folders: &[Folder], out: &Listing<'_>) -> Vec<Folder> {
         self.pages += folders.len();
         let requests = folders.iter().map(|folder| http::get(&folder.url).task_cookies());
@@ -100,8 +109,14 @@ impl Walk {
         for (folder, response) in folders.iter().zip(http::send_all(requests)) {
             match response.and_then(|response| page::read(&folder.url, &response)) {
                 Ok(Some(children)) => found.extend(self.take(folder, children, out)),
-                Ok(None) => log::warn(format!("{} is not a directory", folder.path)),
-                Err(error) => log::warn(format!("{} cannot be read: {error}", folder.path)),
+                Ok(None) => {
+                    log::warn(format!("{} is not a directory", folder.path));
+                    out.left_out(LeftOut::Unreadable, &folder.path, 1);
+                }
+                Err(error) => {
+                    log::warn(format!("{} cannot be read: {error}", folder.path));
+                    out.left_out(LeftOut::Unreadable, &folder.path, 1);
+                }
             }
         }
         log::progress(u32::try_from(self.files).unwrap_or(u32::MAX), None, "files");
@@ -131,6 +146,8 @@ impl Walk {
                 if let Some(size) = child.size {
                     entry.size(size);
                 }
+            } else {
+                self.too_many += 1;
             }
         }
         folders

@@ -2,7 +2,7 @@
 
 use open_directory::OpenDirectory;
 use svc_plugin::{
-    Error,
+    Error, LeftOut,
     test::{Host, Page, replay_all},
 };
 
@@ -60,7 +60,9 @@ fn folders_are_walked_as_deep_as_the_user_wants_and_each_once() {
             );
             url.push_str("d/");
         }
-        host.resolve::<OpenDirectory>(ROOT).unwrap().entries
+        let listing = host.resolve::<OpenDirectory>(ROOT).unwrap();
+        assert_eq!(listing.left_out[0].kind, LeftOut::TooDeep);
+        listing.entries
     };
     assert_eq!(deeper("0").len(), 1);
     assert_eq!(deeper("2").len(), 3);
@@ -76,7 +78,13 @@ fn a_folder_that_cannot_be_read_is_left_out() {
             index("/pub/", "<a href=\"a\">a</a> <a href=\"secret/\">secret</a>"),
         )
         .page("https://example.org/pub/secret/", Page::html("").status(403));
-    assert_eq!(host.resolve::<OpenDirectory>(ROOT).unwrap().entries.len(), 1);
+    let listing = host.resolve::<OpenDirectory>(ROOT).unwrap();
+    assert_eq!(listing.entries.len(), 1);
+    let left_out = &listing.left_out[..];
+    assert!(
+        matches!(left_out, [one] if one.kind == LeftOut::Unreadable && one.name == "secret"),
+        "{left_out:?}"
+    );
     assert!(
         host.log().iter().any(|line| line.contains("secret")),
         "{:?}",

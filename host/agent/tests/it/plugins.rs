@@ -281,8 +281,11 @@ async fn what_is_chosen_of_a_preview_becomes_a_group_with_its_files() {
         (&shown["name"], &shown["error"], &shown["sourceUrl"]),
         (&json!("a share"), &json!(""), &json!(share))
     );
-    let item =
-        |id: &str, name: &str, path: &str| json!({"id": id, "name": name, "path": path, "size": 0, "variants": []});
+    let item = |id: &str, name: &str, path: &str| {
+        json!({
+            "id": id, "name": name, "path": path, "kind": "file", "selected": true, "size": 0, "variants": [],
+        })
+    };
     assert_eq!(
         shown["items"],
         json!([item("a.bin", "a.bin", ""), item("sub/b.bin", "b.bin", "sub")])

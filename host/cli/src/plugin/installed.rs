@@ -11,7 +11,7 @@ use command::{Exit, UsageError, environment::Environment, print_json, print_line
 use plugin_host::Permission;
 use protocol::{
     ChoosePluginHostParams, DisabledReason, InstallPluginFileParams, InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult,
-    PendingVersionDto, PluginCallDto, PluginDto, PluginJournalDto, PluginParams, PluginRequestDto,
+    PendingVersionDto, PluginCallDto, PluginDto, PluginHealthDto, PluginJournalDto, PluginParams, PluginRequestDto,
     SetPluginEnabledParams, SetPluginPinnedParams, SettingFieldDto, UpdatePluginSettingsParams,
 };
 use serde::Serialize;
@@ -197,7 +197,19 @@ async fn list(service: &ServiceArgs, environment: &Environment) -> anyhow::Resul
         ]
     };
     let head = ["PLUGIN", "VERSION", "STATE", "FOR", "NAME"];
-    service.print(&plugins, || table::lines(head, plugins.iter().map(row)))
+    service.print(&plugins, || {
+        let advice = plugins.iter().filter_map(advice);
+        table::lines(head, plugins.iter().map(row))
+            .into_iter()
+            .chain(advice)
+            .collect()
+    })
+}
+
+/// What to do about a plugin that is not well, and since when.
+fn advice(plugin: &PluginDto) -> Option<String> {
+    let PluginHealthDto { since_ms, advice, .. } = &plugin.health;
+    (!advice.is_empty()).then(|| format!("{} since {}: {advice}", plugin.identity, stamp(*since_ms)))
 }
 
 /// The state of a plugin, and what it waits for.
@@ -207,7 +219,11 @@ fn state(plugin: &PluginDto) -> String {
         DisabledReason::Manual => "disabled",
         DisabledReason::Revoked => return format!("stopped, it is malicious: {}", plugin.load_error),
         DisabledReason::None if !plugin.load_error.is_empty() => "does not load",
-        DisabledReason::None if plugin.enabled => "enabled",
+        DisabledReason::None if plugin.enabled => match plugin.health.state.as_str() {
+            "degraded" => "enabled, but keeps failing",
+            "siteBroken" => "enabled, but its site has changed",
+            _ => "enabled",
+        },
         DisabledReason::None => return "waits for consent".to_owned(),
     };
     match &plugin.pending {
@@ -295,11 +311,14 @@ fn log_lines(journal: &PluginJournalDto) -> Vec<String> {
     });
     let mut all: Vec<_> = events.chain(lines).chain(requests).collect();
     all.sort_by_key(|(at_ms, _)| *at_ms);
-    let stamped = |(at_ms, text): (i64, String)| {
-        let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
-        format!("{} {text}", at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
-    };
-    all.into_iter().map(stamped).collect()
+    all.into_iter()
+        .map(|(at_ms, text)| format!("{} {text}", stamp(at_ms)))
+        .collect()
+}
+
+fn stamp(at_ms: i64) -> String {
+    let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
+    at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
@@ -454,6 +473,15 @@ mod tests {
     fn a_plugin_that_does_not_run_says_why() {
         assert_eq!(state(&plugin()), "enabled");
         assert_eq!(state(&asking()), "enabled; 2.0.0 waits for consent");
+        let mut broken = plugin();
+        broken.health = PluginHealthDto {
+            state: "siteBroken".into(),
+            since_ms: 1000,
+            advice: "look for an update".into(),
+        };
+        assert_eq!(state(&broken), "enabled, but its site has changed");
+        let advised = format!("{} since 1970-01-01T00:00:01.000Z: look for an update", broken.identity);
+        assert_eq!((advice(&broken), advice(&plugin())), (Some(advised), None));
         let new = PluginDto {
             enabled: false,
             ..asking()

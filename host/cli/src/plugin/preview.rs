@@ -4,7 +4,7 @@ use command::{Exit, amount::counted, environment::Environment};
 use protocol::{Method, PreviewItemDto, ResolvePreviewRequest, ResolvePreviewResponse};
 use transfer::ByteCount;
 
-use crate::{service::ServiceArgs, table};
+use crate::{left_out, service::ServiceArgs, table};
 
 #[derive(Debug, clap::Args)]
 pub struct PreviewArgs {
@@ -33,19 +33,22 @@ fn lines(found: &ResolvePreviewResponse) -> Vec<String> {
         let hosts = found.grantable_hosts.iter().map(allow);
         return std::iter::once(error.clone()).chain(hosts).collect();
     }
+    let left_out = found.left_out.iter().map(left_out::line);
     if found.items.is_empty() {
-        return vec![found.message.clone()];
+        return std::iter::once(found.message.clone()).chain(left_out).collect();
     }
-    let known: u64 = found.items.iter().map(|item| item.size).sum();
-    let total = if found.items.iter().all(|item| item.size > 0) {
-        format!("{:.1}", ByteCount(known))
-    } else {
-        format!("at least {:.1}", ByteCount(known))
+    let known = ByteCount(found.total_bytes);
+    let total = match found.unknown_sizes {
+        0 => format!("{known:.1}"),
+        unknown => format!(
+            "at least {known:.1} ({} of unknown size)",
+            counted(usize::try_from(unknown).unwrap_or(usize::MAX), "file")
+        ),
     };
     let files = counted(found.items.len(), "file");
     let first = format!("{plugin} lists {files}, {total}: {}", found.name);
     let table = table::lines([">#", ">SIZE", "FILE"], rows(&found.items));
-    std::iter::once(first).chain(table).collect()
+    std::iter::once(first).chain(table).chain(left_out).collect()
 }
 
 /// The files with the numbers by which `svc add --pick` knows them, below their folders, and their variants.
@@ -58,10 +61,11 @@ fn rows(items: &[PreviewItemDto]) -> Vec<[String; 3]> {
         for (depth, name) in path.iter().enumerate().skip(shared) {
             rows.push([String::new(), String::new(), indented(depth, &format!("{name}/"))]);
         }
+        let note = if item.selected { "" } else { " (not selected)" };
         rows.push([
             (place + 1).to_string(),
             size(item.size),
-            indented(path.len(), &item.name),
+            indented(path.len(), &format!("{}{note}", item.name)),
         ]);
         rows.extend(item.variants.iter().map(|variant| {
             let name = indented(path.len() + 1, &format!("variant {}", variant.label));
@@ -85,7 +89,7 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::PreviewVariantDto;
+    use protocol::{LeftOutDto, PreviewVariantDto};
 
     use super::*;
 
@@ -95,6 +99,7 @@ mod tests {
             name: name.into(),
             path: path.into(),
             size,
+            selected: true,
             ..PreviewItemDto::default()
         };
         let mut film = item("d.mkv", "other", 1536);
@@ -113,12 +118,19 @@ mod tests {
                 item("c.zip", "more/deep", 1536),
                 film,
             ],
+            total_bytes: 4608,
+            unknown_sizes: 1,
+            left_out: vec![LeftOutDto {
+                kind: "unreadable".into(),
+                name: "secret".into(),
+                count: 1,
+            }],
             ..ResolvePreviewResponse::default()
         };
         assert_eq!(
             lines(&list),
             [
-                "site@author lists 4 files, at least 4.5 KiB: Share",
+                "site@author lists 4 files, at least 4.5 KiB (1 file of unknown size): Share",
                 "#     SIZE  FILE",
                 "1  1.5 KiB  a.zip",
                 "            more/",
@@ -127,7 +139,8 @@ mod tests {
                 "3  1.5 KiB      c.zip",
                 "            other/",
                 "4  1.5 KiB    d.mkv",
-                "   2.0 KiB      variant 720p"
+                "   2.0 KiB      variant 720p",
+                "left out: secret, which cannot be read"
             ]
         );
         let plain = ResolvePreviewResponse {

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::list::{figures, title};
 use crate::{
     ids::{self, Known},
+    left_out,
     service::{Client, ServiceArgs},
     table,
 };
@@ -140,6 +141,7 @@ async fn show(one: &OneArgs, service: &ServiceArgs, client: &mut Client) -> anyh
         ];
         let head = ["ID", "STATUS", ">DONE", ">SIZE", ">RATE", "NAME"];
         lines.extend(table::lines(head, tasks.iter().map(row)));
+        lines.extend(group.left_out.iter().map(left_out::line));
         lines
     })
 }

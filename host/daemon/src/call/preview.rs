@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::{GroupSpec, Item, Resolution, ResolverId, TaskSpec};
-use plugin_host::{Facts, Given, Previewed, Resolved, Variant};
+use plugin_host::{Entry, Facts, FileKind, Given, Previewed, Resolved, Variant};
 use protocol::{
     CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, ErrorCode, GroupItemDto, PreviewItemDto,
     PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse, RpcError,
@@ -58,6 +58,14 @@ pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -
             }
             response.plugin = plugin.to_string();
             response.name = listing.title.unwrap_or_default();
+            let selected = listing.entries.iter().filter(|entry| entry.is_selected());
+            let sizes: Vec<_> = selected.map(|entry| entry.default_facts().size).collect();
+            response.total_bytes = sizes
+                .iter()
+                .flatten()
+                .fold(0, |total, size| total.saturating_add(*size));
+            response.unknown_sizes = sizes.iter().filter(|size| size.is_none()).count() as u64;
+            response.left_out = listing.left_out.iter().map(view::left_out).collect();
             response.items = listing.entries.into_iter().map(item).collect();
         }
         Ok(Previewed::File(plugin)) => {
@@ -89,14 +97,27 @@ pub(super) fn waiting(service: &Service, url: &SafeUrl) -> Option<String> {
     Some(message)
 }
 
-fn item(entry: plugin_host::Entry) -> PreviewItemDto {
+fn item(entry: Entry) -> PreviewItemDto {
     PreviewItemDto {
         checksum: checksum(&entry.facts),
+        kind: kind(entry.facts.kind).to_owned(),
+        selected: entry.is_selected(),
         id: entry.id,
         name: entry.name,
         path: entry.folder.join("/"),
         size: entry.facts.size.unwrap_or(0),
         variants: entry.variants.into_iter().map(variant).collect(),
+    }
+}
+
+fn kind(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::File => "file",
+        FileKind::Folder => "folder",
+        FileKind::VideoStream => "videoStream",
+        FileKind::AudioStream => "audioStream",
+        FileKind::Subtitle => "subtitle",
+        FileKind::Image => "image",
     }
 }
 
@@ -139,6 +160,7 @@ pub(super) async fn create_group(service: &Service, request: CreateGroupRequest)
         name: request.group_name,
         source_url: view::shown(&url),
         save_dir: Some(root),
+        left_out: Vec::new(),
     };
     let (group, tasks) = service.engine.group_create(group, tasks?).await.refused()?;
     wrote(&CreateGroupResponse {

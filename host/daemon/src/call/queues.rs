@@ -134,6 +134,7 @@ async fn create_group(service: &Service, params: CreateGroupTasksParams) -> Resu
         name: params.group_name,
         source_url: view::shown_text(params.source_url),
         save_dir: optional(&params.save_dir).map(PathBuf::from),
+        left_out: Vec::new(),
     };
     let (group, tasks) = service
         .engine

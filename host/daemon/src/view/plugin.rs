@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use plugin_host::{Definition, Idle, Installed, PluginSummary, Plugins, Status, manifest::Manifest};
+use plugin_host::{Condition, Definition, Idle, Installed, PluginSummary, Plugins, Status, manifest::Manifest};
 use protocol::{
-    DevErrorDto, DisabledReason, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginDto, RevocationDto,
-    SettingFieldDto, SettingOptionDto,
+    DevErrorDto, DisabledReason, InstalledPlugin, OptionalHostDto, PendingVersionDto, PluginDto, PluginHealthDto,
+    RevocationDto, SettingFieldDto, SettingOptionDto,
 };
 
 pub(crate) fn all(plugins: Option<&Plugins>) -> Vec<PluginDto> {
@@ -84,6 +84,28 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
         pinned: summary.is_pinned,
         previous_version: summary.previous.as_ref().map(ToString::to_string),
         revoked: summary.revocation.as_ref().map(revocation),
+        health: health(summary),
+    }
+}
+
+fn health(summary: &PluginSummary) -> PluginHealthDto {
+    let (condition, since_ms) = summary.condition;
+    let (identity, pages) = (&summary.identity, summary.manifest.as_ref());
+    let author = pages.and_then(|manifest| manifest.homepage.as_ref());
+    let author = author.map(|page| format!(" ({page})")).unwrap_or_default();
+    let update = format!("look for an update: svc market update {identity}; if there is none, tell its author{author}");
+    let (state, advice) = match condition {
+        Condition::Ok => ("ok", String::new()),
+        Condition::Degraded => (
+            "degraded",
+            format!("see what fails: svc plugin log {identity}; {update}"),
+        ),
+        Condition::SiteBroken => ("siteBroken", format!("its site seems to have changed: {update}")),
+    };
+    PluginHealthDto {
+        state: state.to_owned(),
+        since_ms,
+        advice,
     }
 }
 

@@ -7,7 +7,7 @@ use transfer::{Failure, FailureKind, FileName, Outcome, Source};
 
 use crate::{
     model::{
-        group::{Group, GroupSpec},
+        group::{Group, GroupSpec, LeftOut},
         id::{GroupId, RunId, TaskId, Timestamp},
         resolution::{Resolution, ResolverId},
         spec::TaskSpec,
@@ -118,7 +118,7 @@ impl State {
             Some(name) => self.tasks[&serial].save_dir.join(name.as_str()),
             None => self.tasks[&serial].save_dir.to_path_buf(),
         };
-        let group = self.group_for(now, serial, &list.name, &root);
+        let group = self.group_for(now, serial, (list.name, list.left_out), &root);
         self.leave_group(serial);
         if let Some(members) = self.groups.get_mut(&group) {
             members.tasks += 1;
@@ -145,12 +145,19 @@ impl State {
         Ok(())
     }
 
-    fn group_for(&mut self, now: Timestamp, serial: u64, name: &str, root: &Path) -> GroupId {
+    fn group_for(
+        &mut self,
+        now: Timestamp,
+        serial: u64,
+        (name, left_out): (String, Vec<LeftOut>),
+        root: &Path,
+    ) -> GroupId {
         let id = GroupId::random();
         let spec = GroupSpec {
-            name: name.to_owned(),
+            name,
             source_url: self.tasks[&serial].url().without_login().expose().to_owned(),
             save_dir: Some(root.to_owned()),
+            left_out,
         };
         let group = Arc::new(Group {
             id,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use engine::{
-    Item, Link as EngineLink, List, ListedFile, ResolveFuture, ResolveRequest, Resolved as Answer, Resolver, ResolverId,
+    Item, LeftOut, LeftOutKind, Link as EngineLink, List, ListedFile, ResolveFuture, ResolveRequest,
+    Resolved as Answer, Resolver, ResolverId,
 };
 use market::Identity;
 use transfer::{Failure, FailureKind, FileName, GivenBy, SafeUrl, Secret, SegmentKey};
@@ -17,7 +18,7 @@ use crate::{
         fault::{GuestError, PluginFault, Retry},
         grant::Given,
     },
-    runtime::{Entry, Facts, FileKind, Link, Listing, Variant},
+    runtime::{Entry, Facts, Link, Listing},
     secret::Template,
 };
 
@@ -119,11 +120,19 @@ impl Plugins {
                 break;
             };
             if resolved.listing.entries.len() >= MAX_FILES {
+                resolved.listing.next_page = Some(token);
                 break;
             }
             let page = self.more(&resolved.plugin, given.clone(), token).await?;
             resolved.listing.entries.extend(page.entries);
             resolved.listing.next_page = page.next_page;
+            for left_out in page.left_out {
+                left_out.add_to(&mut resolved.listing.left_out);
+            }
+        }
+        if resolved.listing.next_page.take().is_some() {
+            let (kind, name) = (LeftOutKind::TooManyFiles, String::new());
+            LeftOut { kind, name, count: 0 }.add_to(&mut resolved.listing.left_out);
         }
         Ok(())
     }
@@ -167,13 +176,10 @@ async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failu
     if listing.password_prompt.is_some() && listing.entries.is_empty() {
         return Err(Failure::new(FailureKind::LoginRequired, "the share wants a password"));
     }
-    let wanted = listing
-        .entries
-        .iter()
-        .filter(|entry| entry.facts.kind != FileKind::Folder && entry.is_selected != Some(false));
+    let wanted = listing.entries.iter().filter(|entry| entry.is_selected());
     let wanted: Vec<_> = wanted.take(MAX_FILES).collect();
     if let [only] = wanted[..]
-        && let Some(found) = &default_facts(only).link
+        && let Some(found) = &only.default_facts().link
     {
         let made = link(found, Some(only))?;
         return Ok(Answer::Link(Box::new(
@@ -184,6 +190,7 @@ async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failu
         resolver: ResolverId::new(plugin.as_str()),
         files: wanted.into_iter().filter_map(listed_file).collect(),
         name: listing.title.unwrap_or_default(),
+        left_out: listing.left_out,
     }))
 }
 
@@ -198,26 +205,17 @@ fn listed_file(entry: &Entry) -> Option<ListedFile> {
             .iter()
             .filter_map(|part| FileName::sanitise_or_none(part))
             .collect(),
-        size_bytes: default_facts(entry).size,
-        checksum: default_facts(entry).strongest_checksum(),
+        size_bytes: entry.default_facts().size,
+        checksum: entry.default_facts().strongest_checksum(),
     })
 }
 
 /// The entry's default variant: the best, or the first of equals.
 fn default_item(entry: &Entry) -> String {
-    match default_variant(entry) {
+    match entry.default_variant() {
         Some(variant) => format!("{}@{}", entry.id, variant.id),
         None => entry.id.clone(),
     }
-}
-
-/// The variant of the highest rank, the first of equals.
-fn default_variant(entry: &Entry) -> Option<&Variant> {
-    entry.variants.iter().rev().max_by_key(|variant| variant.rank)
-}
-
-fn default_facts(entry: &Entry) -> &Facts {
-    default_variant(entry).map_or(&entry.facts, |variant| &variant.facts)
 }
 
 fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
@@ -234,7 +232,7 @@ fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
         })
     };
     let urls: Result<Vec<_>, _> = std::iter::once(&link.url).chain(&link.mirrors).map(url).collect();
-    let facts = entry.map(default_facts);
+    let facts = entry.map(Entry::default_facts);
     Ok(EngineLink {
         urls: urls?,
         headers: link
@@ -273,7 +271,7 @@ fn failure(error: &CallError) -> Failure {
             | GuestError::Internal(_)
             | GuestError::Denied(_) => FailureKind::Plugin,
         },
-        CallFailure::Fault(PluginFault::Overloaded)
+        CallFailure::Fault(PluginFault::Overloaded | PluginFault::NoTurn { .. })
         | CallFailure::Resting(_)
         | CallFailure::Loading
         | CallFailure::Closed => FailureKind::Busy,

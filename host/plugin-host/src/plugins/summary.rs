@@ -16,7 +16,7 @@ use crate::{
     },
     policy::{
         grant::{HostChoice, Permission, Permissions},
-        health::Health,
+        health::{Condition, Health},
     },
 };
 
@@ -50,7 +50,8 @@ pub struct PluginSummary {
     pub values: BTreeMap<String, String>,
     /// Which secret settings have a value.
     pub secrets_set: BTreeSet<String>,
-    pub is_site_broken: bool,
+    /// How its calls went, and since when, in milliseconds of the Unix epoch.
+    pub condition: (Condition, i64),
 }
 
 /// A version that waits for consent.
@@ -129,7 +130,7 @@ impl PluginSummary {
             is_pinned: installation.is_pinned,
             values: loaded.values.effective(definitions),
             secrets_set: loaded.values.secret.keys().cloned().collect(),
-            is_site_broken: health.is_site_broken(identity),
+            condition: health.condition(identity),
             manifest: loaded.manifest.clone(),
         }
     }

@@ -18,8 +18,8 @@ const FIRST_PAUSE: Duration = Duration::from_mins(1);
 /// The longest that it stays open.
 const MAX_PAUSE: Duration = Duration::from_hours(1);
 
-/// Timeout of a trial call, because a dropped one never reports. Longer than any call may take.
-const TRIAL_WAIT: Duration = Duration::from_mins(1);
+/// Timeout of a trial call, because a dropped one never reports. Longer than any call may take, with its waits.
+const TRIAL_WAIT: Duration = Duration::from_mins(2);
 
 /// This many openings…
 const OPENINGS: usize = 5;
@@ -72,6 +72,11 @@ impl Breaker {
                 Ok(())
             }
         }
+    }
+
+    /// Whether calls pause or one is on trial.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.state, State::Closed)
     }
 
     /// Records a result.

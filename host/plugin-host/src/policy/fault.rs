@@ -25,13 +25,26 @@ pub enum PluginFault {
     NotExported(&'static str),
     #[error("too many plugins are busy")]
     Overloaded,
+    /// The plugin's calls together want more of a site than the host asks of it.
+    #[error(
+        "it had no turn at {site} for {} s: a plugin sends a site {per_second} requests a second, {at_once} at once; \
+         try again later",
+        .waited.as_secs()
+    )]
+    NoTurn {
+        /// The origin of the site.
+        site: String,
+        per_second: u32,
+        at_once: usize,
+        waited: Duration,
+    },
 }
 
 /// A limit that a call ran into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exceeded {
     Cpu(Duration),
-    /// It took too long, waiting included.
+    /// It took too long, waiting for sites included, but not waiting for its turn at one.
     Wall(Duration),
     Memory(usize),
     Table(usize),
@@ -120,6 +133,8 @@ impl PluginFault {
             Self::InvalidOutput { .. } => "invalidOutput",
             Self::Unsupported(_) | Self::NotExported(_) => "abi",
             Self::Overloaded => "overloaded",
+            // As if the site had said so: its limit is the host's.
+            Self::NoTurn { .. } => "rateLimited",
         }
     }
 
@@ -129,7 +144,7 @@ impl PluginFault {
             Self::Answer(answer) => answer.retry(),
             Self::Limit(_) | Self::Trap { .. } => Retry::Once,
             Self::InvalidOutput { .. } | Self::Unsupported(_) | Self::NotExported(_) => Retry::Never,
-            Self::Overloaded => Retry::Backoff(None),
+            Self::Overloaded | Self::NoTurn { .. } => Retry::Backoff(None),
         }
     }
 

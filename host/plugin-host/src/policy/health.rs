@@ -33,8 +33,21 @@ struct PluginHealth {
     /// The last calls of the previous version.
     before: SiteHealth,
     calls: u32,
+    /// The condition after the last call, and since when, in milliseconds of the Unix epoch.
+    condition: (Condition, i64),
     /// Hosts that the user granted for the next call.
     once: Vec<HostPattern>,
+}
+
+/// How a plugin does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Condition {
+    #[default]
+    Ok,
+    /// It failed several times by its own fault: calls pause.
+    Degraded,
+    /// Its site seems to have changed: several of its pages could not be parsed.
+    SiteBroken,
 }
 
 /// The consequences of a call's result.
@@ -45,6 +58,18 @@ pub(crate) struct Verdict {
     pub(crate) is_worse: bool,
     /// Of this version since the process started.
     pub(crate) calls: u32,
+}
+
+impl PluginHealth {
+    fn condition(&self) -> Condition {
+        if self.site.is_broken() {
+            Condition::SiteBroken
+        } else if self.breakers.values().any(Breaker::is_open) {
+            Condition::Degraded
+        } else {
+            Condition::Ok
+        }
+    }
 }
 
 impl Health {
@@ -65,6 +90,7 @@ impl Health {
         capability: Capability,
         url: &str,
         fault: Option<&PluginFault>,
+        now_ms: i64,
     ) -> Verdict {
         let mut by_plugin = self.by_plugin();
         let health = by_plugin.entry(plugin.clone()).or_default();
@@ -74,8 +100,13 @@ impl Health {
             .record(url, fault.is_some_and(PluginFault::counts_against_site));
         let is_fault = fault.is_some_and(PluginFault::counts_against_plugin);
         let breaker = health.breakers.entry(capability).or_default();
+        let change = breaker.record(Instant::now().into_std(), is_fault);
+        let condition = health.condition();
+        if health.condition.0 != condition {
+            health.condition = (condition, now_ms);
+        }
         Verdict {
-            change: breaker.record(Instant::now().into_std(), is_fault),
+            change,
             is_worse: health.site.is_worse_than(&health.before),
             calls: health.calls,
         }
@@ -97,10 +128,10 @@ impl Health {
         self.by_plugin().remove(plugin);
     }
 
-    pub(crate) fn is_site_broken(&self, plugin: &Identity) -> bool {
-        self.by_plugin()
-            .get(plugin)
-            .is_some_and(|health| health.site.is_broken())
+    /// The condition of a plugin, and since when, in milliseconds of the Unix epoch; 0 before its first call.
+    pub(crate) fn condition(&self, plugin: &Identity) -> (Condition, i64) {
+        let by_plugin = self.by_plugin();
+        by_plugin.get(plugin).map(|health| health.condition).unwrap_or_default()
     }
 
     pub(crate) fn grant_once(&self, plugin: &Identity, host: HostPattern) {

@@ -1,6 +1,7 @@
 //! The results of resolvers. The runtime has validated and bounded these records; names and folders are safe path
 //! components. They serialise as fixtures expect them.
 
+use engine::LeftOut;
 use serde::{Serialize, Serializer};
 use svc_plugin_fixture::record::{self, as_object, is_unset};
 use transfer::{Checksum, Segment, SegmentKey};
@@ -19,6 +20,8 @@ pub struct Listing {
     pub next_page: Option<String>,
     /// The prompt for a password, if one is needed.
     pub password_prompt: Option<String>,
+    /// What it leaves out.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// One file of a listing.
@@ -36,9 +39,25 @@ pub struct Entry {
     pub folder: Vec<String>,
     pub thumbnail: Option<Url>,
     /// Whether it is selected by default.
-    #[serde(rename = "selected")]
-    pub is_selected: Option<bool>,
+    pub selected: Option<bool>,
     pub variants: Vec<Variant>,
+}
+
+impl Entry {
+    /// Whether it is downloaded unless the user says otherwise.
+    pub fn is_selected(&self) -> bool {
+        self.facts.kind != FileKind::Folder && self.selected != Some(false)
+    }
+
+    /// The variant of the highest rank, the first of equals.
+    pub fn default_variant(&self) -> Option<&Variant> {
+        self.variants.iter().rev().max_by_key(|variant| variant.rank)
+    }
+
+    /// The facts of that variant, or its own without variants.
+    pub fn default_facts(&self) -> &Facts {
+        self.default_variant().map_or(&self.facts, |variant| &variant.facts)
+    }
 }
 
 /// A quality or format of an entry.

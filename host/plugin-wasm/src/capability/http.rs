@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use plugin_host::Denial;
+use plugin_host::{Denial, PluginFault, runtime::MAX_WAIT};
 use svc_plugin_text as search;
 use wasmtime::component::Resource;
 
@@ -17,7 +17,7 @@ use crate::{
         state::CallState,
     },
     http::{
-        Cookies, FetchError, NetworkError, Request, Response,
+        CONNECTIONS, Cookies, FetchError, NetworkError, PER_SECOND, Request, Response,
         secret::{Capture, SecretPosition},
     },
 };
@@ -32,7 +32,7 @@ impl http::Host for CallState {
         self.charge(self.http.take_computed())?;
         match sent {
             Ok(response) => Ok(Ok(self.table.push(response)?)),
-            Err(error) => Ok(Err(error.into())),
+            Err(error) => Ok(Err(error.try_into()?)),
         }
     }
 
@@ -50,7 +50,7 @@ impl http::Host for CallState {
         for result in sent {
             results.push(match result {
                 Ok(response) => Ok(self.table.push(response)?),
-                Err(error) => Err(error.into()),
+                Err(error) => Err(error.try_into()?),
             });
         }
         Ok(results)
@@ -289,9 +289,12 @@ fn invalid(error: search::TextError) -> HttpError {
     HttpError::Invalid(error.to_string())
 }
 
-impl From<FetchError> for HttpError {
-    fn from(error: FetchError) -> Self {
-        match error {
+/// What the guest is told; an error that ends the call is the fault of the call.
+impl TryFrom<FetchError> for HttpError {
+    type Error = PluginFault;
+
+    fn try_from(error: FetchError) -> Result<Self, PluginFault> {
+        Ok(match error {
             FetchError::Denied(Denial::Address(_)) => Self::BlockedAddress,
             FetchError::Denied(denial) => Self::Denied(denial.to_string()),
             FetchError::Secret(reason) => Self::Denied(reason),
@@ -302,6 +305,14 @@ impl From<FetchError> for HttpError {
             FetchError::Network(NetworkError::TooLarge(limit)) => Self::TooLarge(limit),
             FetchError::Network(NetworkError::Tls(reason)) => Self::Tls(reason),
             FetchError::Network(NetworkError::Failed(reason)) => Self::Network(reason),
-        }
+            FetchError::Network(NetworkError::NoTurn(site)) => {
+                return Err(PluginFault::NoTurn {
+                    site,
+                    per_second: PER_SECOND,
+                    at_once: CONNECTIONS,
+                    waited: MAX_WAIT,
+                });
+            }
+        })
     }
 }

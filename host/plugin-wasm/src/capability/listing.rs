@@ -1,6 +1,6 @@
 //! The listing that a resolver fills in.
 
-use plugin_host::{Facts, FileKind, PluginFault};
+use plugin_host::{Facts, FileKind, LeftOutKind, PluginFault};
 use wasmtime::component::Resource;
 
 use crate::{
@@ -50,6 +50,17 @@ impl listing::HostListing for CallState {
     fn ask_password(&mut self, _: Resource<ListingHandle>, prompt: String) -> wasmtime::Result<()> {
         let prompt = self.listing.text(prompt)?;
         self.listing.listing_mut().password_prompt = Some(prompt);
+        Ok(())
+    }
+
+    fn left_out(
+        &mut self,
+        _: Resource<ListingHandle>,
+        why: listing::LeftOut,
+        name: String,
+        count: u32,
+    ) -> wasmtime::Result<()> {
+        self.listing.leave_out(why.into(), &name, count);
         Ok(())
     }
 
@@ -105,7 +116,7 @@ impl listing::HostEntry for CallState {
 
     fn default_selected(&mut self, entry: Resource<EntryRef>, b: bool) -> wasmtime::Result<()> {
         let at = *self.table.get(&entry)?;
-        self.listing.entry_mut(at).is_selected = Some(b);
+        self.listing.entry_mut(at).selected = Some(b);
         Ok(())
     }
 
@@ -216,6 +227,17 @@ impl listing::HostLink for CallState {
     fn drop(&mut self, link: Resource<LinkBuilder>) -> wasmtime::Result<()> {
         self.table.delete(link)?;
         Ok(())
+    }
+}
+
+impl From<listing::LeftOut> for LeftOutKind {
+    fn from(why: listing::LeftOut) -> Self {
+        match why {
+            listing::LeftOut::Unreadable => Self::Unreadable,
+            listing::LeftOut::TooManyFiles => Self::TooManyFiles,
+            listing::LeftOut::TooManyFolders => Self::TooManyFolders,
+            listing::LeftOut::TooDeep => Self::TooDeep,
+        }
     }
 }
 

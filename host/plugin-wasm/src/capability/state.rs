@@ -170,7 +170,8 @@ impl CallState {
     }
 
     pub(crate) fn time_left(&self) -> Duration {
-        self.limits.wall.saturating_sub(self.started.elapsed())
+        let counted = self.started.elapsed().saturating_sub(self.context.clock.waited());
+        self.limits.wall.saturating_sub(counted)
     }
 
     pub(crate) fn report(&self) -> Report {

@@ -8,7 +8,10 @@ use std::{
 use bytes::Bytes;
 use egress::{Pins, Redirects, Refusal};
 use futures_util::{StreamExt as _, stream};
-use plugin_host::{Denial, Grants, Proxies, RequestLine};
+use plugin_host::{
+    Denial, Grants, Proxies, RequestLine,
+    runtime::{CallClock, TimedOut},
+};
 use tokio::time::Instant;
 use transfer::SafeUrl;
 use url::{Url, form_urlencoded};
@@ -34,6 +37,7 @@ pub(crate) struct Access {
     pub(crate) vault: Arc<dyn Vault>,
     pub(crate) profile: Arc<Profile>,
     pub(crate) log: Arc<dyn LogSink>,
+    pub(crate) clock: CallClock,
 }
 
 /// The HTTP client of one call.
@@ -110,19 +114,21 @@ impl CallHttp {
             .timeout
             .unwrap_or(self.limits.timeout)
             .min(self.limits.max_timeout);
-        tokio::time::timeout(timeout, self.fetch(&request, url))
+        let clock = self.access.clock.of_request();
+        clock
+            .timeout(timeout, self.fetch(&request, url, &clock))
             .await
-            .unwrap_or(Err(FetchError::Network(NetworkError::Timeout)))
+            .unwrap_or_else(|TimedOut| Err(FetchError::Network(NetworkError::Timeout)))
     }
 
-    async fn fetch(&self, request: &Request, url: Url) -> Result<Response, FetchError> {
+    async fn fetch(&self, request: &Request, url: Url, clock: &CallClock) -> Result<Response, FetchError> {
         let mut unlocked = Unlocked::of(request, &url, &*self.access.vault).await?;
         let key = self.cache_key(request, &url);
         let cached = key.as_ref().and_then(|key| self.access.profile.cached(key));
         if let Some(cached) = cached.filter(|cached| self.may_still_reach(&url, cached)) {
             return Ok(cached);
         }
-        let (mut answer, mut url) = self.follow(request, url, &unlocked).await?;
+        let (mut answer, mut url) = self.follow(request, url, &unlocked, clock).await?;
         let (from, since) = ((&answer, &url), Instant::now());
         unlocked.capture(&request.captures, from, &*self.access.vault).await?;
         unlocked.scrub(&mut answer, &mut url).await;
@@ -167,7 +173,13 @@ impl CallHttp {
             .ok_or_else(|| FetchError::Invalid("the request is larger than plugins may send".to_owned()))
     }
 
-    async fn follow(&self, request: &Request, url: Url, unlocked: &Unlocked) -> Result<(Answer, Url), FetchError> {
+    async fn follow(
+        &self,
+        request: &Request,
+        url: Url,
+        unlocked: &Unlocked,
+        clock: &CallClock,
+    ) -> Result<(Answer, Url), FetchError> {
         let mut hop = Hop {
             method: request.method.clone(),
             url,
@@ -178,7 +190,7 @@ impl CallHttp {
         // From HTTPS to HTTP is allowed here: `exchange` checks each hop against the grants, which name scheme and host.
         let mut redirects = Redirects::at_most(self.limits.redirects).with_plain_targets();
         loop {
-            let answer = self.exchange(request, &hop, unlocked).await?;
+            let answer = self.exchange(request, &hop, unlocked, clock).await?;
             let location = location(&answer).filter(|_| request.follows_redirects);
             let Some(location) = location else {
                 return Ok((answer, hop.url));
@@ -199,7 +211,13 @@ impl CallHttp {
         }
     }
 
-    async fn exchange(&self, request: &Request, hop: &Hop, unlocked: &Unlocked) -> Result<Answer, FetchError> {
+    async fn exchange(
+        &self,
+        request: &Request,
+        hop: &Hop,
+        unlocked: &Unlocked,
+        clock: &CallClock,
+    ) -> Result<Answer, FetchError> {
         let reach = self.access.grants.check(&hop.url).map_err(|denial| self.deny(denial))?;
         let proxy = SafeUrl::parse(hop.url.as_str()).ok();
         let mut exchange = Exchange {
@@ -211,6 +229,7 @@ impl CallHttp {
             pins: Arc::clone(&self.pins),
             proxy: proxy.and_then(|url| self.access.proxies.for_url(&url)),
             max_bytes: self.reserve(request)?,
+            clock: clock.clone(),
         };
         put_secrets(&mut exchange, request, hop, unlocked)?;
         let started = Instant::now();

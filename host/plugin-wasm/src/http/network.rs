@@ -12,11 +12,12 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use egress::{ClientConfig, HttpClient, Names, Pins, Reach, Request, SendError, tls};
+use plugin_host::runtime::CallClock;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use transfer::{ByteCount, SafeUrl};
 use url::Url;
 
-use super::pace::Pace;
+use super::pace::{CONNECTIONS, PER_SECOND, Pace};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,6 +42,8 @@ pub struct Exchange {
     pub proxy: Option<SafeUrl>,
     /// The longest accepted body, decompressed.
     pub max_bytes: u64,
+    /// Stands still while it waits for its turn.
+    pub clock: CallClock,
 }
 
 /// A response.
@@ -61,6 +64,9 @@ pub enum NetworkError {
     BlockedAddress,
     #[error("timed out")]
     Timeout,
+    /// The call may not wait longer for its turn at the site.
+    #[error("no turn at {0}: a plugin sends a site {PER_SECOND} requests a second, {CONNECTIONS} at once")]
+    NoTurn(String),
     #[error("the body is longer than {}", ByteCount(*.0))]
     TooLarge(u64),
     #[error("{0}")]
@@ -126,22 +132,29 @@ impl Internet {
     }
 
     /// Waits for the rate limit of the site. The returned permit occupies one of the site's connections.
-    async fn wait_for_turn(&self, url: &Url) -> OwnedSemaphorePermit {
+    async fn wait_for_turn(&self, url: &Url, clock: &CallClock) -> Result<OwnedSemaphorePermit, NetworkError> {
         let site = url.origin().ascii_serialization();
         let pace = || self.pace.lock().expect("nobody panics while holding the pace");
         let connections = pace().connections(&site, Instant::now().into_std());
-        let connection = connections.acquire_owned().await.expect("it is never closed");
-        let now = Instant::now();
-        let wait = pace().take(&site, now.into_std());
-        tokio::time::sleep_until(now + wait).await;
-        connection
+        let turn = async {
+            let connection = connections.acquire_owned().await.expect("it is never closed");
+            let now = Instant::now();
+            let wait = pace().take(&site, now.into_std());
+            tokio::time::sleep_until(now + wait).await;
+            connection
+        };
+        let longest = clock.wait_left();
+        let _waiting = clock.wait();
+        tokio::time::timeout(longest, turn)
+            .await
+            .map_err(|_| NetworkError::NoTurn(site))
     }
 }
 
 impl Network for Internet {
     fn exchange(&self, exchange: Exchange) -> Exchanged<'_> {
         Box::pin(async move {
-            let _connection = self.wait_for_turn(&exchange.url).await;
+            let _connection = self.wait_for_turn(&exchange.url, &exchange.clock).await?;
             run(&self.client, exchange).await
         })
     }
@@ -183,5 +196,34 @@ impl From<SendError> for NetworkError {
             SendError::Tls(reason) => Self::Tls(reason),
             SendError::Failed(reason) => Self::Failed(reason),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+    use plugin_host::runtime::MAX_WAIT;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_at_one_site_waits_its_turn_and_not_for_ever() {
+        let internet = Internet::new(&InternetConfig::default()).unwrap();
+        let url: Url = "https://site.test/a".parse().unwrap();
+        let calls: Vec<_> = (0..400).map(|_| CallClock::default()).collect();
+        let turns = calls.iter().map(|clock| internet.wait_for_turn(&url, clock));
+        let started = Instant::now();
+        let turns = join_all(turns.map(|turn| async { turn.await.map(drop) })).await;
+        assert!(started.elapsed() <= MAX_WAIT + Duration::from_secs(1));
+        let served = turns.iter().filter(|turn| turn.is_ok()).count();
+        assert!((300..=321).contains(&served), "{served}");
+        let refused = turns.into_iter().rev().find_map(Result::err);
+        assert_eq!(refused, Some(NetworkError::NoTurn("https://site.test".to_owned())));
+        // A call that has waited for as long as it may is refused at once.
+        let spent = calls.last().unwrap();
+        let held = join_all((0..CONNECTIONS).map(|_| internet.wait_for_turn(&url, &calls[0]))).await;
+        let started = Instant::now();
+        assert!(internet.wait_for_turn(&url, spent).await.is_err());
+        assert!(started.elapsed() < Duration::from_millis(10) && held.iter().all(Result::is_ok));
     }
 }

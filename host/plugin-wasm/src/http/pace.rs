@@ -11,11 +11,14 @@ use tokio::sync::Semaphore;
 /// Requests that may be sent at once after a pause.
 const BURST: u32 = 20;
 
-/// The time between requests after that.
-const INTERVAL: Duration = Duration::from_millis(200);
+/// Requests to a site for each second after that.
+pub(crate) const PER_SECOND: u32 = 5;
+
+/// The time between them.
+const INTERVAL: Duration = Duration::from_millis(1000 / PER_SECOND as u64);
 
 /// Concurrent requests to one site, of all calls together: as in browsers.
-const CONNECTIONS: usize = 6;
+pub(crate) const CONNECTIONS: usize = 6;
 
 /// Bounds the table; only a crawling plugin exceeds it, and then the oldest sites do not matter.
 const MAX_SITES: usize = 256;

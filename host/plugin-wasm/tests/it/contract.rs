@@ -41,6 +41,14 @@ async fn functions_added_to_imported_interfaces_do_not_hurt_older_plugins() {
     load(dummy(&older, "resolver-world")).await.unwrap();
     let older = changed("    thumbnail: func(url: string);\n", "");
     load(dummy(&older, "resolver-world")).await.unwrap();
+    // The contract before listings could say what they leave out.
+    let older = changed("    left-out: func(why: left-out, name: string, count: u32);\n", "");
+    let without_type = older.replace(
+        "  enum left-out { unreadable, too-many-files, too-many-folders, too-deep }\n",
+        "",
+    );
+    assert_ne!(older, without_type);
+    load(dummy(&without_type, "resolver-world")).await.unwrap();
 }
 
 #[tokio::test]

@@ -204,6 +204,14 @@ fn the_page_says_what_the_table_says() {
     );
 }
 
+/// Which of the cases also run inside the service.
+const IN_SERVICE: &str = "\
+Inside the running service, scripts do what a script can: compute, hoard memory, recurse, list, log, wait and fail
+without end, give large titles, names that climb, links to files, forged headers, digests that are none, deep folders and
+endless omissions, ask addresses that are not public, also by a redirect (`harm.rs` of the end-to-end tests), and search
+with slow patterns and selectors (`patterns.rs`). The other cases run in the sandbox alone.
+";
+
 fn page() -> String {
     let themes = themes();
     let count: usize = themes.iter().map(|(_, cases)| cases.len()).sum();
@@ -213,7 +221,7 @@ fn page() -> String {
          {count} ways in which a plugin can try to do harm, and what each ends with. All of them are run one after the \
          other in one\nhost, which afterwards has hardly more memory than before and answers the calls of another plugin \
          as fast as before.\nThe code is what the user and the log are told; what a call, a package or code is refused \
-         with is named as in the\ninterfaces. *ok* means that the attempt changes nothing for anybody.\n"
+         with is named as in the\ninterfaces. *ok* means that the attempt changes nothing for anybody.\n\n{IN_SERVICE}"
     );
     for (theme, cases) in themes {
         writeln!(page, "\n## {theme}\n\n| Case | The plugin … | Ends |\n|---|---|---|").unwrap();

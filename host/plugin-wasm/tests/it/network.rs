@@ -8,6 +8,7 @@ use std::{
 use bytes::Bytes;
 use data_encoding::BASE64;
 use egress::Reach;
+use plugin_host::runtime::CallClock;
 use plugin_wasm::{Answer, Exchange, Internet, InternetConfig, Network as _, NetworkError};
 use support::{Certificate, Content, Origin, Proxy, Resource, behaviour};
 use transfer::SafeUrl;
@@ -38,6 +39,7 @@ fn exchange(url: &str, reach: Reach, max_bytes: u64) -> Exchange {
         pins: Arc::default(),
         proxy: None,
         max_bytes,
+        clock: CallClock::default(),
     }
 }
 

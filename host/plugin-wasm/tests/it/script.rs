@@ -200,7 +200,8 @@ async fn a_top_level_without_end_is_no_plugin() {
 async fn everything_about_a_listing_can_be_said() {
     let script = r#"
         export async function resolve(call, out) {
-            out.title("T").description("D").cover("https://example.org/c.png").nextPage("2").askPassword("?");
+            out.title("T").description("D").cover("https://example.org/c.png").nextPage("2").askPassword("?")
+                .leftOut("unreadable", "x/z").leftOut("tooManyFiles", "", 0);
             const entry = out.add("1", "a.mp4");
             entry.kind("videoStream").folder("x/y").size(5).modified(1000).checksum("sha1", "AA").mediaType("video/mp4")
                 .thumbnail("https://example.org/t.png").duration(9000).notSelected();
@@ -219,13 +220,19 @@ async fn everything_about_a_listing_can_be_said() {
         (listing.next_page.as_deref(), listing.password_prompt.as_deref()),
         (Some("2"), Some("?"))
     );
+    let left_out: Vec<_> = listing
+        .left_out
+        .iter()
+        .map(|one| (one.kind.name(), one.name.as_str(), one.count))
+        .collect();
+    assert_eq!(left_out, [("unreadable", "x/z", 1), ("tooManyFiles", "", 0)]);
     let entry = &listing.entries[0];
     assert_eq!(
         (entry.id.as_str(), entry.name.as_str(), entry.folder.join("/").as_str()),
         ("1", "a.mp4", "x/y")
     );
     assert_eq!(entry.thumbnail.as_ref().unwrap().as_str(), "https://example.org/t.png");
-    assert_eq!(entry.is_selected, Some(false));
+    assert_eq!(entry.selected, Some(false));
     let facts = &entry.facts;
     assert_eq!(facts.kind, FileKind::VideoStream);
     assert_eq!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{record::plugin::GroupItemDto, record::task::CreateTaskRequest, record::thunder};
+use crate::record::{left_out::LeftOutDto, plugin::GroupItemDto, task::CreateTaskRequest, thunder};
 
 /// A group as clients see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -20,6 +20,9 @@ pub struct GroupDto {
     pub save_dir: String,
     /// The time of creation in Unix seconds.
     pub created_at: String,
+    /// What the list that it was made from leaves out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutDto>,
 }
 
 /// Params of `daemon.group.create`: items of a preview become tasks.

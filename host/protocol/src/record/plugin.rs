@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{RevocationDto, record::thunder};
+use crate::{
+    RevocationDto,
+    record::{left_out::LeftOutDto, thunder},
+};
 
 /// Why an installed plugin is disabled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +86,22 @@ pub struct PluginDto {
     /// The revocation of the active version, if its market source revoked it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<RevocationDto>,
+    /// How its calls went since the service started.
+    pub health: PluginHealthDto,
+}
+
+/// How the calls of a plugin went.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PluginHealthDto {
+    /// `ok`; `degraded`: it failed several times by its own fault, and calls pause; or `siteBroken`: several pages of its
+    /// site could not be read, so the site seems to have changed.
+    pub state: String,
+    /// Since when, in Unix milliseconds; 0: always.
+    pub since_ms: i64,
+    /// What to do about it, as text for users; empty if it is well.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub advice: String,
 }
 
 /// An optional host of a plugin.
@@ -414,6 +433,13 @@ pub struct ResolvePreviewResponse {
     pub grantable_hosts: Vec<String>,
     /// The files.
     pub items: Vec<PreviewItemDto>,
+    /// What the list leaves out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutDto>,
+    /// The sizes of the files that are selected, as far as they are known, in bytes.
+    pub total_bytes: u64,
+    /// How many of the selected files have no known size.
+    pub unknown_sizes: u64,
 }
 
 /// A file of a preview.
@@ -426,6 +452,10 @@ pub struct PreviewItemDto {
     pub name: String,
     /// The directory, relative to the list.
     pub path: String,
+    /// `file`, `folder`, `videoStream`, `audioStream`, `subtitle` or `image`; a folder is not downloaded.
+    pub kind: String,
+    /// Whether it is downloaded unless the user selects otherwise.
+    pub selected: bool,
     /// The size in bytes; 0: unknown.
     pub size: u64,
     /// The expected checksum, as `algorithm=hex`; empty: unknown.

@@ -61,6 +61,18 @@ fn numbers_go_before_the_extension() {
 }
 
 #[test]
+fn a_number_is_counted_on_and_a_year_is_none() {
+    let numbered = |name: &str, n| FileName::sanitise(name).numbered(n).as_str().to_owned();
+    assert_eq!(numbered("a (1).bin", 1), "a (2).bin");
+    assert_eq!(numbered("a (1).bin", 2), "a (3).bin");
+    assert_eq!(numbered("a (9).tar.gz", 1), "a (10).tar.gz");
+    assert_eq!(numbered("Film (1999).mkv", 1), "Film (1999) (1).mkv");
+    assert_eq!(numbered("a (007).bin", 1), "a (007) (1).bin");
+    assert_eq!(numbered("a (x).bin", 1), "a (x) (1).bin");
+    assert_eq!(numbered("a(1).bin", 1), "a(1) (1).bin");
+}
+
+#[test]
 fn no_name_from_outside_ends_like_a_part_file_or_a_journal() {
     check("x.svcpart", "x.svcpart_");
     check("x.svcpart.journal", "x.svcpart.journal_");

@@ -10,6 +10,7 @@ mod market;
 mod metalink;
 mod pick;
 mod plugin_kill_loop;
+mod plugin_previews;
 pub(crate) mod plugin_sites;
 pub(crate) mod plugins;
 mod secrets;

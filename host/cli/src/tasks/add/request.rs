@@ -6,7 +6,7 @@ use command::UsageError;
 use data_encoding::BASE64;
 use engine::{ProxyChoice, TaskSpec};
 use protocol::{CreateTaskRequest, RequestBody};
-use transfer::{OnConflict, RequestOptions};
+use transfer::{OnConflict, RequestOptions, Secret};
 
 /// The request for `task`. Fails if a header is there twice, because a service takes each name once.
 pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError> {
@@ -53,12 +53,7 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         user_agent,
         credentials,
     } = request;
-    let mut by_name = BTreeMap::new();
-    for (name, value) in headers {
-        if by_name.insert(name.clone(), value.expose().to_owned()).is_some() {
-            return Err(UsageError::new("--header", format!("a service takes {name} only once")));
-        }
-    }
+    let headers = by_name(headers)?;
     let (http_user, http_password) = credentials
         .map(|pair| (pair.user, pair.password.expose().to_owned()))
         .unwrap_or_default();
@@ -79,7 +74,7 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         },
         checksum: checksum.map(|checksum| checksum.to_string()).unwrap_or_default(),
         ignore_tls_errors,
-        headers: Some(by_name).filter(|headers| !headers.is_empty()),
+        headers: Some(headers).filter(|headers| !headers.is_empty()),
         method,
         body: body.map(wire_body),
         start_paused,
@@ -100,6 +95,16 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
     })
 }
 
+fn by_name(headers: Vec<(String, Secret)>) -> Result<BTreeMap<String, String>, UsageError> {
+    let mut by_name = BTreeMap::new();
+    for (name, value) in headers {
+        if by_name.insert(name.clone(), value.expose().to_owned()).is_some() {
+            return Err(UsageError::new("--header", format!("a service takes {name} only once")));
+        }
+    }
+    Ok(by_name)
+}
+
 fn wire_body(body: transfer::RequestBody) -> RequestBody {
     match body {
         transfer::RequestBody::FormData(fields) => RequestBody::FormData {
@@ -115,7 +120,7 @@ fn wire_body(body: transfer::RequestBody) -> RequestBody {
 
 #[cfg(test)]
 mod tests {
-    use transfer::{SafeUrl, Secret};
+    use transfer::SafeUrl;
 
     use super::*;
 

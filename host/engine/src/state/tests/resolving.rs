@@ -48,6 +48,7 @@ fn file(id: &str, size_bytes: u64) -> ListedFile {
 
 fn list(files: Vec<ListedFile>) -> Resolved {
     Resolved::List(List {
+        left_out: Vec::new(),
         resolver: ResolverId::new("shelf@us"),
         name: "Shelf".into(),
         files,

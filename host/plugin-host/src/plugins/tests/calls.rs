@@ -229,7 +229,8 @@ async fn an_update_is_not_to_blame_for_a_site_that_had_changed_before() {
             assert!(world.plugins.resolve(given(&url), None).await.is_err());
         }
     }
-    assert!(world.plugins.get(&identity("acme")).unwrap().is_site_broken);
+    let (condition, since_ms) = world.plugins.get(&identity("acme")).unwrap().condition;
+    assert!(condition == crate::Condition::SiteBroken && since_ms > 0);
     world.plugins.close().await;
     assert_eq!(world.version("acme").as_deref(), Some("2.0.0"));
 }

@@ -532,3 +532,46 @@ fn text_is_decoded_as_the_response_says() {
     assert_eq!(response("text/html", "ä".as_bytes()), "ä");
     assert_eq!(response("text/html; charset=gbk", b"\xef\xbb\xbf\xc3\xa4"), "ä");
 }
+
+/// A network at which every request waits half a minute for its turn.
+#[derive(Debug)]
+struct Crowded(Duration);
+
+impl Network for Crowded {
+    fn exchange(&self, exchange: Exchange) -> Exchanged<'_> {
+        Box::pin(async move {
+            let waiting = exchange.clock.wait();
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            drop(waiting);
+            tokio::time::sleep(self.0).await;
+            Ok(Answer {
+                status: 200,
+                headers: Vec::new(),
+                body: Bytes::new(),
+            })
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_turn_counts_neither_for_a_request_nor_for_its_call() {
+    for (answers_in, is_answered) in [(1, true), (60, false)] {
+        let context = CallContext {
+            network: Arc::new(Crowded(Duration::from_secs(answers_in))),
+            grants: Grants {
+                hosts: vec!["https://a.example".parse().unwrap()],
+                ..Grants::default()
+            },
+            ..CallContext::isolated()
+        };
+        let session = context.http(HttpLimits::default());
+        let requests = vec![Request::new("GET", "https://a.example/"); 3];
+        let wall = Duration::from_secs(50);
+        let sent = context.clock.timeout(wall, session.send_all(requests)).await.unwrap();
+        for response in sent {
+            let expected = (!is_answered).then_some(FetchError::Network(NetworkError::Timeout));
+            assert_eq!(response.err(), expected);
+        }
+        assert_eq!(context.clock.waited().as_secs(), 30);
+    }
+}

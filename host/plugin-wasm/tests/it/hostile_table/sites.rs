@@ -71,6 +71,8 @@ fn visits(name: &'static str, what: &str, ends: &'static str, guest: Vec<u8>, pa
         grants: asked_for(&url, &["https://bound.example"]),
         url,
         limits: Limits {
+            // After each wait for a turn a tick of computing is counted.
+            cpu: Duration::from_secs(2),
             wall: Duration::from_secs(3),
             ..Limits::preview()
         },
@@ -271,8 +273,8 @@ fn sites() -> Vec<Case> {
         ),
         visits(
             "request-flood",
-            "sends 10,000 requests; after the first twenty it may send five a second.",
-            "wallLimit",
+            "sends 10,000 requests; after the first twenty it may send five a second, and 64 in all.",
+            "rateLimited",
             again,
             hello(),
         ),

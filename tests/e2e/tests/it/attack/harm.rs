@@ -52,6 +52,31 @@ const HARMS: &[(&str, &str, &str)] = &[
         "await http.get('http://169.254.169.254/latest').send();",
         "denied",
     ),
+    (
+        "reads",
+        "out.add('file', 'a').link('file:///etc/passwd');",
+        "invalidOutput",
+    ),
+    (
+        "forges",
+        "out.add('file', 'a').link(new Link(new URL('/a', call.url)).header('Host', 'other.test'));",
+        "invalidOutput",
+    ),
+    (
+        "digests",
+        "out.add('file', 'a').checksum('sha256', 'no digest');",
+        "invalidOutput",
+    ),
+    (
+        "buries",
+        "out.add('file', 'a').folder('1/2/3/4/5/6/7/8/9');",
+        "invalidOutput",
+    ),
+    (
+        "omits",
+        "for (let i = 0; i < 2000; i++) out.leftOut('unreadable', 'x'.repeat(500), 1);",
+        "ok",
+    ),
 ];
 
 fn script(body: &str) -> String {
@@ -110,6 +135,10 @@ fn what_a_plugin_does_ends_with_its_call_and_nothing_is_left_of_it() {
                 .any(|item| item["name"].as_str().is_none_or(|name| name.contains('/')))
             {
                 wrong.push(format!("{name}: {answer}"));
+            }
+            let left_out = answer["leftOut"].as_array().map_or(0, Vec::len);
+            if left_out != if *name == "omits" { 51 } else { 0 } {
+                wrong.push(format!("{name} leaves out {left_out}"));
             }
         }
     }
