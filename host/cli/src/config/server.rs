@@ -44,7 +44,11 @@ pub(super) enum ServerCommand {
     /// Print the proxy of the service's system, or test a proxy from there
     Proxy {
         /// The proxy to test: whether it answers. Without it, the system's own is printed
-        url: Option<String>,
+        #[arg(value_name = "PROXY", value_hint = clap::ValueHint::Url)]
+        proxy: Option<String>,
+        /// What is requested through it [default: a page on the Internet that exists for tests]
+        #[arg(value_name = "URL", requires = "proxy", value_hint = clap::ValueHint::Url)]
+        target: Option<String>,
     },
     /// Print of how many hosts the service has learned how many connections they allow
     HostLimits {
@@ -107,8 +111,11 @@ pub(super) async fn run(
             }
             apply(service, &mut client, change, keys.iter()).await
         }
-        ServerCommand::Proxy { url: None } => network::system_proxy(service, &mut client).await,
-        ServerCommand::Proxy { url: Some(url) } => network::test_proxy(service, &mut client, url).await,
+        ServerCommand::Proxy { proxy: None, .. } => network::system_proxy(service, &mut client).await,
+        ServerCommand::Proxy {
+            proxy: Some(proxy),
+            target,
+        } => network::test_proxy(service, &mut client, proxy, target.as_deref()).await,
         ServerCommand::HostLimits { forget } => network::host_limits(service, &mut client, *forget).await,
     }
 }

@@ -20,7 +20,12 @@ pub(super) async fn system_proxy(service: &ServiceArgs, client: &mut Client) -> 
     service.print_done(&found, &sentence)
 }
 
-pub(super) async fn test_proxy(service: &ServiceArgs, client: &mut Client, text: &str) -> anyhow::Result<Exit> {
+pub(super) async fn test_proxy(
+    service: &ServiceArgs,
+    client: &mut Client,
+    text: &str,
+    target: Option<&str>,
+) -> anyhow::Result<Exit> {
     let refuse = |problem: &str| UsageError::new("the proxy", problem);
     let url = SafeUrl::parse(text).map_err(|error| refuse(&error.to_string()))?;
     let host = url.as_url().host_str().filter(|host| !host.is_empty());
@@ -38,6 +43,7 @@ pub(super) async fn test_proxy(service: &ServiceArgs, client: &mut Client, text:
         password: login
             .map(|login| login.password.expose().to_owned())
             .unwrap_or_default(),
+        url: target.unwrap_or_default().to_owned(),
     };
     let answered: ProxyTestResult = client.call(Method::ConfigProxyTest, &params).await?;
     let sentence = format!("the proxy answered within {} ms", answered.latency_ms);

@@ -3,7 +3,10 @@
 
 use std::thread;
 
-use e2e::{Home, Service, service::wait_until};
+use e2e::{
+    Home, Service,
+    service::{ask, wait_until},
+};
 use serde_json::{Value, json};
 use support::{Content, Origin, Resource, behaviour};
 
@@ -25,7 +28,11 @@ fn fifty_previews_of_one_site_at_once_all_succeed() {
         export const preview = resolve;";
     let service = with_plugin(&home, &json!({"inputHost": true}), script);
     let request = json!({"url": origin.url("/page")});
-    let preview = || service.call("POST", "/api/v1/resolve/preview", Some(&request));
+    let address = service.address().to_owned();
+    let preview = || {
+        let answer = ask(&address, "POST", "/api/v1/resolve/preview", Some(&request));
+        answer.expect("the service answers").body
+    };
     let previews: Vec<Value> = thread::scope(|scope| {
         let asked: Vec<_> = (0..CROWD).map(|_| scope.spawn(preview)).collect();
         asked.into_iter().map(|one| one.join().expect("it answers")).collect()
