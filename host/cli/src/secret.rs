@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use command::UsageError;
+use command::{UsageError, prompt::ask_secret};
 use transfer::Secret;
 
 /// Keys have at most 128 characters, passwords hardly more.
@@ -37,7 +37,7 @@ pub(crate) fn choose(option: &str, file: Option<&Path>, question: &str) -> anyho
     if !io::stdin().is_terminal() {
         return Ok(first_line(option, Path::new("-"))?);
     }
-    let ask = |question: &str| rpassword::prompt_password(question).context("cannot ask on the terminal");
+    let ask = |question: &str| ask_secret(question).context("cannot ask on the terminal");
     let secret = ask(&format!("{question}: "))?;
     if ask("Once more: ")? != secret {
         return Err(UsageError::new(question, "the two are not the same").into());

@@ -9,7 +9,7 @@
 //! - `log`
 //! - `print`, `runtime`
 //! - `terminal`
-//! - `amount`, `cookies`, `descriptors`, `directories`, `environment`, `memory`, `netrc`, `stop`
+//! - `amount`, `cookies`, `descriptors`, `directories`, `environment`, `memory`, `netrc`, `prompt`, `stop`
 //! - `exit`, `usage`
 
 pub mod amount;
@@ -22,6 +22,7 @@ pub mod log;
 pub mod memory;
 pub mod netrc;
 mod print;
+pub mod prompt;
 pub mod runtime;
 pub mod stop;
 pub mod terminal;

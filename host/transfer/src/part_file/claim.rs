@@ -6,6 +6,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{Mutex, OnceLock},
+    time::Duration,
 };
 
 use crate::{
@@ -19,6 +20,10 @@ use crate::{
     },
     range_set::{ByteRange, RangeSet},
 };
+
+/// How often, and how far apart, a new part file is tried to be locked. A look at a file takes microseconds.
+const LOOKS: u32 = 20;
+const LOOK_TIME: Duration = Duration::from_millis(5);
 
 /// What to do when the name that a file should get is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -361,7 +366,12 @@ async fn attempt(
             is_clear = false;
             continue;
         };
-        file.try_lock().map_err(|error| lock_failure(&paths.part, &error))?;
+        if !lock_new(&file, &paths.part).await? {
+            match claim.on_conflict {
+                OnConflict::Rename => return Ok(None),
+                OnConflict::Overwrite | OnConflict::Skip => return Err(in_use(&paths.part, os::lock_holder(&file))),
+            }
+        }
         if !is_clear && !paths.remove_stale_journals() {
             // A foreign file at the journal's path would block every journal of ours.
             let _nothing_in_it = fs::remove_file(&paths.part);
@@ -395,6 +405,19 @@ fn create_new(paths: &Paths) -> Result<Option<File>, Failure> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(Failure::disk("create", &paths.part, &error)),
     }
+}
+
+/// Locks a part file that this run has just created. Another run that looks for something to continue locks it for a
+/// moment; one that keeps it has taken the name, and the answer is false.
+async fn lock_new(file: &File, path: &Path) -> Result<bool, Failure> {
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK_TIME).await,
+            Err(TryLockError::Error(error)) => return Err(Failure::disk("lock", path, &error)),
+        }
+    }
+    Ok(false)
 }
 
 fn make_directory(directory: &Path) -> Result<(), Failure> {
@@ -443,13 +466,6 @@ fn directory_failure(directory: &Path, error: &io::Error) -> Failure {
     failure
 }
 
-fn lock_failure(path: &Path, error: &TryLockError) -> Failure {
-    match error {
-        TryLockError::WouldBlock => in_use(path, None),
-        TryLockError::Error(error) => Failure::disk("lock", path, error),
-    }
-}
-
 fn in_use(path: &Path, holder: Option<u32>) -> Failure {
     let who = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     Failure::new(
@@ -459,4 +475,28 @@ fn in_use(path: &Path, holder: Option<u32>) -> Failure {
             path.display()
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_at_a_new_part_file_does_not_take_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file.bin.svcpart");
+        let created = File::create_new(&path).unwrap();
+        let looking = File::open(&path).unwrap();
+        looking.lock().unwrap();
+        assert!(
+            !lock_new(&created, &path).await.unwrap(),
+            "who keeps the lock has the name"
+        );
+        let look = async {
+            tokio::time::sleep(2 * LOOK_TIME).await;
+            drop(looking);
+        };
+        let (locked, ()) = tokio::join!(lock_new(&created, &path), look);
+        assert!(locked.unwrap());
+    }
 }

@@ -171,10 +171,13 @@ fn options_of_the_console_hold() {
     says(&["--enable-color=false", "{}/f.bin"], "\u{1b}[", false);
     says(&["--download-result=hide", "{}/f.bin"], "Download Results", false);
     says(&["--download-result=full", "{}/f.bin"], "Download Results", true);
-    says(
+    both(
         &["-Z", "--max-download-result=1", "{}/nope?1", "{}/nope?2"],
-        "/nope?1\n",
-        false,
+        nothing,
+        |done| {
+            let rows = done.said.lines().filter(|line| line.contains("|ERR |"));
+            assert_eq!(rows.count(), 1, "{}", done.said);
+        },
     );
     for (option, is_standard) in [("--stderr=true", false), ("--stderr=false", true)] {
         let (origin, place) = (origin(), Place::new());

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use e2e::{Home, Service, Svc};
+use e2e::{Home, Service, Svc, service::wait_until};
 
 use super::{Fresh, assert_ended};
 
@@ -125,10 +125,10 @@ fn a_weak_key_of_an_older_service_is_kept_and_named() {
     fs::write(agent.join("settings.json"), old.to_string()).unwrap();
     for start in ["first", "second"] {
         let service = Service::start(home.svc("agent"));
-        service.wait_until_ready();
         let shell = || super::shell(&home).env("SVC_URL", service.url());
-        let run = shell().args(["list", "--token", "short"]).run();
-        assert_ended(&run, 0, "ID");
+        wait_until("the key is taken", || {
+            shell().args(["list", "--token", "short"]).run().code == Some(0)
+        });
         let run = shell().arg("doctor").run();
         assert!(run.stdout.join("\n").contains("it is weak"), "{start}: {run:?}");
         assert!(!run.stdout.join("\n").contains("\"short\""), "{start}: {run:?}");

@@ -102,8 +102,11 @@ fn a_password_is_asked_for_twice_and_not_shown() {
     assert!(shown(&told).contains("the two are not the same"), "{told}");
     let told = ask(&[("Password: ", CTRL_D)]);
     assert_ne!(told["code"], 0, "{told}");
+    // The terminal shows again what is typed: `on_terminal` asserts it.
+    let told = ask(&[("Password: ", CTRL_C)]);
+    assert_eq!(told["code"], INTERRUPTED, "{told}");
     assert!(!is_stored());
-    let told = ask(&[("Password: ", "hidden\n"), ("Once more: ", "hidden\n")]);
+    let told = ask(&[("Password: ", "hidden\n"), ("Once more: ", "hiddem\u{7f}n\n")]);
     assert_eq!(told["code"], 0, "{told}");
     assert!(is_stored() && !shown(&told).contains("hidden"), "{told}");
 }

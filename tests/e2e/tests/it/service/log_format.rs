@@ -1,6 +1,10 @@
 //! The form of log lines.
 
-use std::fs;
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
 
 use e2e::{Home, Service, service::KEY};
 use serde_json::Value;
@@ -12,6 +16,11 @@ fn a_service_logs_lines_of_json_if_it_is_asked_to() {
     let service = Service::start(server.env("SVC_LOG_FORMAT", "json"));
     service.wait_until_ready();
     service.call("GET", "/api/v1/tasks", None);
+    // What is not HTTP is a line in the daemon's log.
+    let mut stranger = TcpStream::connect(("127.0.0.1", home.daemon().expect("it runs").port)).expect("it listens");
+    stranger.write_all(b"\0\0\0\0\r\n\r\n").expect("it is received");
+    let mut answer = Vec::new();
+    let _closed = stranger.read_to_end(&mut answer);
     let run = service.terminate();
     let mut texts = vec![("standard error".to_owned(), run.stderr)];
     for process in ["agent", "daemon"] {
