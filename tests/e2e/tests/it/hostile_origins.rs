@@ -17,8 +17,9 @@ use crate::place::Place;
 /// Cases at a time: most of them wait more than they work.
 const AT_A_TIME: usize = 4;
 
-/// Whether a downloader meets what a case is about can depend on which of two answers is faster; so often it may try.
-const ATTEMPTS: usize = 3;
+/// Whether a downloader meets what a case is about can depend on which of two answers is faster, and on whether it opens a
+/// second connection in time, which a busy machine delays; so often it may try.
+const ATTEMPTS: usize = 12;
 
 /// A case that takes longer hangs.
 const DEADLINE: Duration = Duration::from_mins(1);
