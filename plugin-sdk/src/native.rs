@@ -119,36 +119,36 @@ pub(crate) mod text {
 
     pub(crate) use search::{Node, UrlParts};
 
-    fn told<T>(result: Result<T, search::TextError>) -> Result<T, String> {
+    fn as_text_error<T>(result: Result<T, search::TextError>) -> Result<T, String> {
         result.map_err(|error| error.to_string())
     }
 
     pub(crate) fn parse_url(url: &str) -> Result<UrlParts, String> {
-        told(search::parse_url(url))
+        as_text_error(search::parse_url(url))
     }
 
     pub(crate) fn join_url(base: &str, reference: &str) -> Result<String, String> {
-        told(search::join_url(base, reference))
+        as_text_error(search::join_url(base, reference))
     }
 
     pub(crate) fn regex_find(pattern: &str, input: &str) -> Result<Vec<Vec<Option<String>>>, String> {
-        told(search::captures(pattern, input, &mut search::Work::default()))
+        as_text_error(search::captures(pattern, input, &mut search::Work::default()))
     }
 
     pub(crate) fn html_select(html: &str, css: &str) -> Result<Vec<Node>, String> {
-        told(search::select(html, css, &mut search::Work::default()))
+        as_text_error(search::select(html, css, &mut search::Work::default()))
     }
 
     pub(crate) fn base64_decode(text: &str) -> Result<Vec<u8>, String> {
-        told(search::base64_decode(text))
+        as_text_error(search::base64_decode(text))
     }
 
     pub(crate) fn aes_decrypt_cbc(key: &[u8], iv: &[u8], data: &[u8]) -> Result<Vec<u8>, String> {
-        told(search::aes_decrypt_cbc(key, iv, data))
+        as_text_error(search::aes_decrypt_cbc(key, iv, data))
     }
 
     pub(crate) fn digest(algorithm: &str, data: &[u8]) -> Result<Vec<u8>, String> {
-        told(search::digest(algorithm, data))
+        as_text_error(search::digest(algorithm, data))
     }
 }
 
@@ -284,16 +284,16 @@ pub(crate) mod http {
         }
 
         pub(crate) fn select(&self, css: &str) -> Result<Vec<Node>, HttpError> {
-            told(search::select(&self.text()?, css, &mut search::Work::default()))
+            as_text_error(search::select(&self.text()?, css, &mut search::Work::default()))
         }
 
         pub(crate) fn json(&self, pointer: &str) -> Result<Option<String>, HttpError> {
             let text = self.text()?;
-            told(search::json_at(&text, pointer)).map(|found| found.map(str::to_owned))
+            as_text_error(search::json_at(&text, pointer)).map(|found| found.map(str::to_owned))
         }
 
         pub(crate) fn regex(&self, pattern: &str, group: u32) -> Result<Vec<String>, HttpError> {
-            told(search::group(
+            as_text_error(search::group(
                 pattern,
                 &self.text()?,
                 group as usize,
@@ -302,7 +302,7 @@ pub(crate) mod http {
         }
     }
 
-    fn told<T>(result: Result<T, search::TextError>) -> Result<T, HttpError> {
+    fn as_text_error<T>(result: Result<T, search::TextError>) -> Result<T, HttpError> {
         result.map_err(|error| HttpError::Invalid(error.to_string()))
     }
 
@@ -310,7 +310,7 @@ pub(crate) mod http {
     pub(crate) fn send(request: Request) -> Result<Response, HttpError> {
         let mut sent = request.sent.borrow().clone();
         let query = request.query.borrow();
-        sent.url = told(search::with_query(&sent.url, &query))?;
+        sent.url = as_text_error(search::with_query(&sent.url, &query))?;
         let follows = *request.follows.borrow();
         let (url, page) = with_host(|host| host.answer(sent, follows)).map_err(HttpError::Network)?;
         let position = RefCell::new(0);

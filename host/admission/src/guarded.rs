@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use crate::Seat;
+use crate::ConnectionSlot;
 
 /// How long a client may take for the next [`STEP_BYTES`] of a response, which stays in memory until then.
 pub const STALL_TIME: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ const STEP_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Guarded<S, K: Copy + Eq + Hash> {
     stream: S,
-    seat: Arc<Seat<K>>,
+    slot: Arc<ConnectionSlot<K>>,
     /// Created by the first write that waits, then reused.
     timer: Option<Pin<Box<Sleep>>>,
     /// `Some` while a write waits: the bytes written since the timer was set.
@@ -35,10 +35,10 @@ pub struct Guarded<S, K: Copy + Eq + Hash> {
 
 impl<S, K: Copy + Eq + Hash> Guarded<S, K> {
     /// Guards a stream.
-    pub fn new(stream: S, seat: Arc<Seat<K>>) -> Self {
+    pub fn new(stream: S, slot: Arc<ConnectionSlot<K>>) -> Self {
         Self {
             stream,
-            seat,
+            slot,
             timer: None,
             waiting: None,
         }
@@ -78,7 +78,7 @@ impl<S: AsyncRead + Unpin, K: Copy + Eq + Hash> AsyncRead for Guarded<S, K> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        if self.seat.read(buf.filled().len() - before) {
+        if self.slot.read(buf.filled().len() - before) {
             return Poll::Ready(Ok(()));
         }
         let message = "the client sent too much before it authenticated";
@@ -120,17 +120,17 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
     use super::*;
-    use crate::{Limits, Seats};
+    use crate::{ConnectionSlots, Limits};
 
-    fn guarded(buffer: usize) -> (Guarded<DuplexStream, u8>, DuplexStream, Arc<Seat<u8>>) {
+    fn guarded(buffer: usize) -> (Guarded<DuplexStream, u8>, DuplexStream, Arc<ConnectionSlot<u8>>) {
         let limits = Limits {
             total: 1,
             unauthenticated: 1,
             unauthenticated_per_source: 1,
         };
-        let seat = Seats::new(limits).take(None).unwrap();
+        let slot = ConnectionSlots::new(limits).take(None).unwrap();
         let (near, far) = duplex(buffer);
-        (Guarded::new(near, Arc::clone(&seat)), far, seat)
+        (Guarded::new(near, Arc::clone(&slot)), far, slot)
     }
 
     #[tokio::test(start_paused = true)]
@@ -176,12 +176,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_sends_too_much_before_it_authenticates_is_cut_off() {
-        let (mut near, mut far, seat) = guarded(1024);
-        seat.limit_reading(4);
+        let (mut near, mut far, slot) = guarded(1024);
+        slot.limit_reading(4);
         far.write_all(b"12345678").await.unwrap();
         let error = near.read_u8().await.and(near.read_u64().await).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
-        seat.authenticate();
+        slot.authenticate();
         far.write_all(b"9").await.unwrap();
         assert_eq!(near.read_u8().await.unwrap(), b'9');
     }

@@ -1,17 +1,17 @@
 //! Limits on what clients may cost a listener: connections and attempts before they have authenticated, time while they
 //! do not read, and memory for large bodies.
 //!
-//! *Owns* the count of open connections ([`Seats`]), the choice of the one that is closed when there are too many, the
-//! byte stream that enforces both limits ([`Guarded`]), the rate limit of wrong keys ([`throttle`]), the memory budget of
-//! large bodies ([`budget`]), and the limit on the memory of parsed JSON ([`json`]).
+//! *Owns* the count of open connections ([`ConnectionSlots`]), the choice of the one that is closed when there are too
+//! many, the byte stream that enforces both limits ([`Guarded`]), the rate limit of wrong keys ([`throttle`]), the memory
+//! budget of large bodies ([`budget`]), and the limit on the memory of parsed JSON ([`json`]).
 //!
-//! *Never* decides whether a client is authenticated: the listener calls [`Seat::authenticate`] once it is, and compares
-//! keys itself.
+//! *Never* decides whether a client is authenticated: the listener calls [`ConnectionSlot::authenticate`] once it is, and
+//! compares keys itself.
 //!
 //! # Layers
 //!
 //! - `guarded`: the byte stream
-//! - `seats`: the count
+//! - `slots`: the count
 //! - `throttle`: wrong keys, by source
 //! - `budget`: memory for large bodies
 //! - `json`: what parsing a JSON text would cost
@@ -19,8 +19,8 @@
 pub mod budget;
 mod guarded;
 pub mod json;
-mod seats;
+mod slots;
 pub mod throttle;
 
 pub use guarded::{Guarded, STALL_TIME};
-pub use seats::{Limits, Seat, Seats};
+pub use slots::{ConnectionSlot, ConnectionSlots, Limits};

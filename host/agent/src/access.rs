@@ -9,4 +9,4 @@ pub(crate) mod ticket;
 use admission::throttle::Source;
 
 /// The admission permit of a connection of the agent's listener; stored in the extensions of every request.
-pub(crate) type Seat = admission::Seat<Source>;
+pub(crate) type ConnectionSlot = admission::ConnectionSlot<Source>;

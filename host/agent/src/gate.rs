@@ -28,7 +28,7 @@ use self::{
 };
 use crate::{
     access::{
-        Seat,
+        ConnectionSlot,
         area::Area,
         key::KeyDigest,
         peer_user::{Peer, PeerUser, PeerUsers},
@@ -346,8 +346,8 @@ async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Res
         Err(refused) => refused,
         Ok(authorization) => {
             let is_authenticated = authorization != Authorization::Unchecked;
-            if is_authenticated && let Some(seat) = request.extensions().get::<Arc<Seat>>() {
-                seat.authenticate();
+            if is_authenticated && let Some(slot) = request.extensions().get::<Arc<ConnectionSlot>>() {
+                slot.authenticate();
             }
             sender.authorization = authorization;
             request.extensions_mut().insert(sender);

@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use crate::{
-    access::{Seat, peer_user::Peer},
+    access::{ConnectionSlot, peer_user::Peer},
     shutdown::Shutdown,
 };
 
@@ -55,7 +55,7 @@ const DUPLEX_BYTES: usize = 256 * 1024;
 pub(crate) struct Acceptor {
     service: TowerToHyperService<Router>,
     shutdown: Shutdown,
-    seats: Arc<admission::Seats<Source>>,
+    slots: Arc<admission::ConnectionSlots<Source>>,
     /// A proxy carries many clients, so it is not limited as one source.
     proxies: Vec<IpAddr>,
 }
@@ -72,7 +72,7 @@ impl Acceptor {
         Self {
             service: TowerToHyperService::new(router),
             shutdown,
-            seats: admission::Seats::new(limits),
+            slots: admission::ConnectionSlots::new(limits),
             proxies,
         }
     }
@@ -83,17 +83,17 @@ impl Acceptor {
                 Ok((stream, peer)) => {
                     let address = peer.ip().to_canonical();
                     let source = (!self.proxies.contains(&address)).then(|| Source::of(address));
-                    let Some(seat) = self.seats.take(source) else {
+                    let Some(slot) = self.slots.take(source) else {
                         tracing::warn!("a connection was closed: all that may be open belong to authenticated clients");
                         continue;
                     };
                     // Small responses must not be delayed by Nagle's algorithm; an error shows again at the next read.
                     let _gone = stream.set_nodelay(true);
                     let peer = Peer::of_socket(peer, stream.local_addr().ok());
-                    self.serve(stream, peer, seat);
+                    self.serve(stream, peer, slot);
                 }
                 Err(error) => {
-                    let made_room = self.seats.evict_oldest();
+                    let made_room = self.slots.evict_oldest();
                     tracing::warn!(%error, made_room, "a connection was refused by the system");
                     tokio::time::sleep(REFUSED_PAUSE).await;
                 }
@@ -104,19 +104,19 @@ impl Acceptor {
     /// Opens an in-memory connection; it is closed at once if there are too many or the agent is draining.
     pub(crate) fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(DUPLEX_BYTES);
-        if let Some(seat) = self.seats.take(None)
+        if let Some(slot) = self.slots.take(None)
             && !self.shutdown.drain.is_cancelled()
         {
-            self.serve(far, Peer::in_process((Ipv4Addr::LOCALHOST, 0).into()), seat);
+            self.serve(far, Peer::in_process((Ipv4Addr::LOCALHOST, 0).into()), slot);
         }
         near
     }
 
-    fn serve<S>(&self, stream: S, peer: Peer, seat: Arc<Seat>)
+    fn serve<S>(&self, stream: S, peer: Peer, slot: Arc<ConnectionSlot>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (service, of_requests) = (self.service.clone(), Arc::clone(&seat));
+        let (service, of_requests) = (self.service.clone(), Arc::clone(&slot));
         let service = service_fn(move |mut request: Request<Incoming>| {
             let extensions = request.extensions_mut();
             extensions.insert(peer.clone());
@@ -129,12 +129,12 @@ impl Acceptor {
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIME)
                 .max_buf_size(HEAD_BYTES)
-                .serve_connection(TokioIo::new(Guarded::new(stream, Arc::clone(&seat))), service)
+                .serve_connection(TokioIo::new(Guarded::new(stream, Arc::clone(&slot))), service)
                 .with_upgrades();
             tokio::pin!(connection);
             let served = tokio::select! {
                 served = connection.as_mut() => served,
-                () = seat.evicted() => {
+                () = slot.evicted() => {
                     tracing::debug!("a connection without authentication was closed for a newer one");
                     return;
                 }

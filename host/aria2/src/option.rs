@@ -9,7 +9,7 @@ mod table;
 
 pub(crate) use self::{
     request::{apply, change, selected, shown},
-    row::Given,
+    row::OptionScope,
 };
 pub use self::{
     request::{created, proxy, saved},

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use protocol::{CreateTaskRequest, Stranger};
+use protocol::{CreateTaskRequest, Requester};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -74,8 +74,8 @@ impl Caller {
     }
 
     /// The owner of new downloads: a visitor's URLs may only reach public addresses.
-    pub(crate) fn stranger(&self) -> Option<Stranger> {
-        self.visitor.as_deref().map(|visitor| Stranger {
+    pub(crate) fn requester(&self) -> Option<Requester> {
+        self.visitor.as_deref().map(|visitor| Requester {
             user_host: String::new(),
             created_by: visitor.to_owned(),
         })

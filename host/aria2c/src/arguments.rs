@@ -10,12 +10,12 @@ pub(super) enum Invocation {
     Version,
     /// Help about a topic; empty means everything.
     Help(String),
-    Run(Given),
+    Run(Arguments),
 }
 
 /// Options and operands.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct Arguments {
     pub(super) options: Options,
     pub(super) operands: Vec<String>,
 }
@@ -72,7 +72,7 @@ impl Known {
 /// Parses the arguments after the program's name.
 pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, Refused> {
     let mut arguments = arguments.into_iter();
-    let mut given = Given::default();
+    let mut given = Arguments::default();
     while let Some(argument) = arguments.next() {
         if argument == "--" {
             given.operands.extend(arguments.by_ref());
@@ -104,7 +104,7 @@ fn missing(option: &str) -> Refused {
     Refused::usage(format!("option {option} requires an argument"))
 }
 
-impl Given {
+impl Arguments {
     /// Parses a group of short options. The rest after an option that takes a value is its value.
     fn take_letters(
         &mut self,
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    fn given(line: &[&str]) -> Given {
+    fn given(line: &[&str]) -> Arguments {
         match read(line.iter().map(ToString::to_string)).unwrap() {
             Invocation::Run(given) => given,
             asked => panic!("{asked:?}"),

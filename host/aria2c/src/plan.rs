@@ -16,7 +16,7 @@ use engine::SystemProxy;
 use transfer::{Netrc, SafeUrl};
 use transfer_http::Family;
 
-use crate::{Refused, arguments::Given, expansion::expand, hooks::Hooks};
+use crate::{Refused, arguments::Arguments, expansion::expand, hooks::Hooks};
 
 /// aria2's defaults of options that correspond to a service setting, and therefore have none in the table of options.
 const USUAL: [(&str, &str); 5] = [
@@ -82,7 +82,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Resolves the command line with its configuration and input files.
-    pub(super) fn new(given: Given, environment: &Environment) -> Result<Self, Refused> {
+    pub(super) fn new(given: Arguments, environment: &Environment) -> Result<Self, Refused> {
         let mut warnings = Vec::new();
         let mut options = given.options.clone();
         if !options.is_on("no-conf")

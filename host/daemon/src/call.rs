@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::{
     call::answer::{Answer, Peer, StreamedResult, raw},
-    hub::ask::Moment,
+    hub::ask::UnencodedSnapshot,
     service::Service,
     view,
 };
@@ -48,7 +48,7 @@ impl Service {
     }
 
     async fn snapshot(&self) -> Result<Answer, RpcError> {
-        let Moment {
+        let UnencodedSnapshot {
             sequence,
             engine,
             sites,

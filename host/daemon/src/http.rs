@@ -7,7 +7,7 @@ mod writer;
 
 use std::sync::Arc;
 
-use admission::Seat;
+use admission::ConnectionSlot;
 use axum::{
     Json, Router,
     body::Body,
@@ -59,8 +59,8 @@ async fn require_key(State(shared): State<Shared>, request: Request, next: Next)
     if !shared.service.access.admits(request.headers()) {
         return problem(StatusCode::UNAUTHORIZED, "invalid or missing key");
     }
-    if let Some(seat) = request.extensions().get::<Arc<Seat<()>>>() {
-        seat.authenticate();
+    if let Some(slot) = request.extensions().get::<Arc<ConnectionSlot<()>>>() {
+        slot.authenticate();
     }
     let mut response = next.run(request).await;
     response
@@ -86,19 +86,19 @@ async fn upgrade(State(shared): State<Shared>, mut request: Request) -> Response
     let accept = derive_accept_key(key.as_bytes());
     let upgrading = hyper::upgrade::on(&mut request);
     let service = Arc::clone(&shared.service);
-    let seat = request.extensions().get::<Arc<Seat<()>>>().cloned();
-    let Some(seat) = seat else {
+    let slot = request.extensions().get::<Arc<ConnectionSlot<()>>>().cloned();
+    let Some(slot) = slot else {
         return problem(StatusCode::INTERNAL_SERVER_ERROR, "a request came on no connection");
     };
     if is_known {
-        seat.authenticate();
+        slot.authenticate();
     }
-    seat.limit_reading(UNPROVED_BYTES);
+    slot.limit_reading(UNPROVED_BYTES);
     shared.tracker.spawn(async move {
         match upgrading.await {
             Ok(upgraded) => tokio::select! {
-                () = connection::serve(service, TokioIo::new(upgraded), is_known, Arc::clone(&seat)) => {}
-                () = seat.evicted() => {}
+                () = connection::serve(service, TokioIo::new(upgraded), is_known, Arc::clone(&slot)) => {}
+                () = slot.evicted() => {}
             },
             Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
         }

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::{
     configuration::Configuration,
     hub::{
-        ask::{Ask, Ended, Moment, Reached},
+        ask::{Ask, Ended, Reached, UnencodedSnapshot},
         disk::FreeSpace,
         history::History,
         ring::Ring,
@@ -59,8 +59,8 @@ impl Hub {
     }
 
     /// A consistent snapshot, as of one event.
-    pub(crate) async fn moment(&self) -> Result<Moment, Ended> {
-        self.ask(Ask::Moment).await?
+    pub(crate) async fn moment(&self) -> Result<UnencodedSnapshot, Ended> {
+        self.ask(Ask::UnencodedSnapshot).await?
     }
 
     pub(crate) async fn stats(&self) -> Result<RuntimeStats, Ended> {

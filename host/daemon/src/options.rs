@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 
 use data_encoding::BASE64;
 use engine::{ProxyChoice, QueueId, Site, Task, TaskSpec};
-use protocol::{CreateTaskRequest, ErrorCode, RequestBody, RpcError, Stranger};
+use protocol::{CreateTaskRequest, ErrorCode, RequestBody, Requester, RpcError};
 use serde_json::{Map, Value};
 use transfer::{
     Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret, UserHost,
@@ -262,7 +262,7 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
     };
     fields.extend(change);
     let request: CreateTaskRequest = protocol::from_value(&Value::Object(fields))
-        .map_err(|misfit| RpcError::invalid_params(format!("change: {misfit}")))?;
+        .map_err(|error| RpcError::invalid_params(format!("change: {error}")))?;
     let mut after = spec(request, None)?;
     for url in &mut after.urls {
         // `public_request` shows URLs without login; one that comes back like that keeps its login.
@@ -327,13 +327,13 @@ pub(crate) fn site_to_save(request: &CreateTaskRequest) -> Result<Option<(Site, 
 }
 
 /// The program without a key that creates the task, if any.
-pub(crate) fn created_by(stranger: Option<&Stranger>) -> Option<Box<str>> {
-    stranger.and_then(|stranger| optional(&stranger.created_by).map(Into::into))
+pub(crate) fn created_by(requester: Option<&Requester>) -> Option<Box<str>> {
+    requester.and_then(|requester| optional(&requester.created_by).map(Into::into))
 }
 
-pub(crate) fn given_by(stranger: Option<&Stranger>) -> GivenBy {
-    stranger.map_or(GivenBy::User, |stranger| GivenBy::Other {
-        user_host: UserHost::visited(&stranger.user_host),
+pub(crate) fn given_by(requester: Option<&Requester>) -> GivenBy {
+    requester.map_or(GivenBy::User, |requester| GivenBy::Other {
+        user_host: UserHost::visited(&requester.user_host),
     })
 }
 

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use admission::{Guarded, Limits, Seats};
+use admission::{ConnectionSlots, Guarded, Limits};
 use axum::Router;
 use engine::{Engine, Resolver};
 use hyper::{
@@ -168,7 +168,7 @@ pub struct Daemon {
     stop_listening: CancellationToken,
     /// Cancelled to drop the connections that did not end in time.
     force_close: CancellationToken,
-    seats: Arc<Seats<()>>,
+    slots: Arc<ConnectionSlots<()>>,
     dir: Option<DataDir>,
 }
 
@@ -209,7 +209,7 @@ impl Daemon {
             service: Arc::clone(&service),
             tracker: tracker.clone(),
         });
-        let seats = Seats::new(Limits {
+        let slots = ConnectionSlots::new(Limits {
             total: max_connections,
             unauthenticated: MAX_UNPROVED.min(max_connections),
             unauthenticated_per_source: MAX_UNPROVED.min(max_connections),
@@ -222,7 +222,7 @@ impl Daemon {
             tracker,
             stop_listening: CancellationToken::new(),
             force_close: CancellationToken::new(),
-            seats,
+            slots,
             dir: None,
         };
         if let Some(Home { dir, listener, port }) = home {
@@ -305,7 +305,7 @@ impl Daemon {
             tracker: self.tracker.clone(),
             stop: self.stop_listening.clone(),
             force_close: self.force_close.clone(),
-            seats: Arc::clone(&self.seats),
+            slots: Arc::clone(&self.slots),
         }
     }
 }
@@ -448,17 +448,17 @@ struct Acceptor {
     tracker: TaskTracker,
     stop: CancellationToken,
     force_close: CancellationToken,
-    seats: Arc<Seats<()>>,
+    slots: Arc<ConnectionSlots<()>>,
 }
 
 impl Acceptor {
     /// Serves HTTP on a byte stream until either side ends it. Beyond the limit, the stream is closed at once.
     fn take<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S) {
-        let Some(seat) = self.seats.take(None) else {
+        let Some(slot) = self.slots.take(None) else {
             tracing::warn!("a connection was refused: too many are open");
             return;
         };
-        let (handler, of_requests) = (TowerToHyperService::new(self.router.clone()), Arc::clone(&seat));
+        let (handler, of_requests) = (TowerToHyperService::new(self.router.clone()), Arc::clone(&slot));
         let handler = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Arc::clone(&of_requests));
             handler.call(request)
@@ -469,12 +469,12 @@ impl Acceptor {
                 .timer(hyper_util::rt::TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
                 .max_buf_size(HEAD_BYTES)
-                .serve_connection(TokioIo::new(Guarded::new(stream, Arc::clone(&seat))), handler)
+                .serve_connection(TokioIo::new(Guarded::new(stream, Arc::clone(&slot))), handler)
                 .with_upgrades();
             tokio::pin!(serving);
             let ended = tokio::select! {
                 ended = &mut serving => ended,
-                () = seat.evicted() => {
+                () = slot.evicted() => {
                     tracing::debug!("a connection that had proved nothing was closed for a newer one");
                     return;
                 }
@@ -506,7 +506,7 @@ async fn accept(acceptor: Acceptor, listener: TcpListener) {
                 acceptor.take(stream);
             }
             Err(error) => {
-                let made_room = acceptor.seats.evict_oldest();
+                let made_room = acceptor.slots.evict_oldest();
                 tracing::warn!(%error, made_room, "a connection could not be accepted");
                 // Out of descriptors, for instance: retrying at once would spin.
                 tokio::time::sleep(Duration::from_millis(100)).await;

@@ -22,7 +22,7 @@ use crate::{
     policy::{
         breaker::Change,
         fault::{Exceeded, GuestError, PluginFault},
-        grant::Given,
+        grant::CallTarget,
         health::{Capability, Verdict},
     },
     runtime::{
@@ -87,7 +87,7 @@ impl Plugins {
 
     /// Lists the files of a URL. `None` if no plugin claims it. After an error the URL must not be downloaded as it is:
     /// a plugin claims it.
-    pub async fn resolve(&self, given: Given, password: Option<Secret>) -> Result<Option<Resolved>, CallError> {
+    pub async fn resolve(&self, given: CallTarget, password: Option<Secret>) -> Result<Option<Resolved>, CallError> {
         self.first_of(&given, |plugin| {
             let (ask, password) = (Ask::Resolve(password.clone()), password.clone());
             let call = |guest: Arc<dyn Guest>, call| async move { guest.resolve(call, password).await }.boxed();
@@ -97,7 +97,7 @@ impl Plugins {
     }
 
     /// The next page of a listing of `plugin`.
-    pub async fn more(&self, plugin: &Identity, given: Given, token: String) -> Result<Listing, CallError> {
+    pub async fn more(&self, plugin: &Identity, given: CallTarget, token: String) -> Result<Listing, CallError> {
         let ask = Ask::More(token.clone());
         let call = |guest: Arc<dyn Guest>, call| async move { guest.more(call, token).await }.boxed();
         self.0.call(plugin.clone(), ask, &given, call).await
@@ -107,7 +107,7 @@ impl Plugins {
     pub async fn link_for(
         &self,
         plugin: &Identity,
-        given: Given,
+        given: CallTarget,
         entry: String,
         variant: Option<String>,
     ) -> Result<Link, CallError> {
@@ -117,7 +117,7 @@ impl Plugins {
     }
 
     /// Previews a URL. Without a preview of its own, a plugin lists what it would resolve: all pages, all folders.
-    pub async fn preview(&self, given: Given) -> Result<Previewed, CallError> {
+    pub async fn preview(&self, given: CallTarget) -> Result<Previewed, CallError> {
         let Some(plugin) = self.claim(&given.url) else {
             return Ok(Previewed::Unclaimed);
         };
@@ -149,7 +149,7 @@ impl Plugins {
     /// The answer of the first plugin that does not decline the URL.
     async fn first_of<'a>(
         &self,
-        given: &Given,
+        given: &CallTarget,
         ask: impl Fn(Identity) -> BoxFuture<'a, Result<Listing, CallError>>,
     ) -> Result<Option<Resolved>, CallError> {
         for plugin in self.0.registry.snapshot().claims(&given.url) {
@@ -168,7 +168,7 @@ impl Shared {
         self: &Arc<Self>,
         plugin: Identity,
         ask: Ask,
-        given: &Given,
+        given: &CallTarget,
         make: impl FnOnce(Arc<dyn Guest>, Call) -> BoxFuture<'static, Called<T>>,
     ) -> Result<T, CallError> {
         let plugin = &plugin;
@@ -248,7 +248,14 @@ impl Shared {
         }))
     }
 
-    fn prepare(&self, plugin: &Identity, loaded: &Loaded, manifest: &Manifest, given: &Given, wall: Duration) -> Call {
+    fn prepare(
+        &self,
+        plugin: &Identity,
+        loaded: &Loaded,
+        manifest: &Manifest,
+        given: &CallTarget,
+        wall: Duration,
+    ) -> Call {
         let id = CallId(self.next_call.fetch_add(1, Ordering::Relaxed));
         let given = &given.clone().with_login_apart();
         let once = self.health.take_once(plugin);
@@ -300,7 +307,7 @@ impl Shared {
         self: &Arc<Self>,
         plugin: &Identity,
         capability: Capability,
-        given: &Given,
+        given: &CallTarget,
         called: &Arc<dyn Guest>,
         fault: Option<&PluginFault>,
     ) {

@@ -26,12 +26,12 @@ use crate::{
     lifecycle::{self, rows, values::Values},
     policy::{
         fault::PluginFault,
-        grant::{Given, Grant, Permissions},
+        grant::{CallTarget, Grant, Permissions},
         host::{Grants, Others},
     },
     runtime::{
-        Ask, Call, CallClock, CallId, Called, Gap, Guest, Journal, Line, Moment, Replay, Report, Storage, Watch, World,
-        now_ms, preview,
+        Ask, Call, CallClock, CallId, Called, Gap, Guest, Journal, Line, RecordedClock, Replay, Report, Storage, Watch,
+        World, now_ms, preview,
     },
     secret::{Redactor, Secrets},
 };
@@ -146,7 +146,7 @@ pub(crate) async fn check(
 /// Replays a fixture.
 pub(crate) async fn replay(manifest: &Manifest, guest: &Arc<dyn Guest>, fixture: &Fixture) -> Replayed {
     let redactor = Redactor::default();
-    let moment = Moment {
+    let moment = RecordedClock {
         now_ms: fixture.now,
         seed: fixture.seed,
     };
@@ -183,7 +183,7 @@ pub(crate) fn unsendable(manifest: &Manifest, guest: &dyn Guest, fixture: &Fixtu
     let Ok(url) = Url::parse(&fixture.input.url) else {
         return Vec::new();
     };
-    let given = Given::by_user(url).with_login_apart();
+    let given = CallTarget::by_user(url).with_login_apart();
     let grants = all_hosts(&everything(manifest, guest), manifest, &given);
     let exchanges = fixture.exchanges.iter();
     exchanges
@@ -242,7 +242,7 @@ pub(crate) async fn record(
 /// Starts a recording.
 pub(crate) fn watch() -> Watch {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let moment = Moment {
+    let moment = RecordedClock {
         now_ms: u64::try_from(now_ms()).unwrap_or_default(),
         // Unpredictable for the plugin's site, and different in every call. Numbers of JSON are exact up to 53 bits
         // everywhere.
@@ -345,7 +345,7 @@ impl Stage<'_> {
     async fn prepare(&self, ask: &Ask, input: &Input, journal: &Journal) -> Result<Call, RecordError> {
         let manifest = self.manifest;
         let url = Url::parse(&input.url).map_err(|_| RecordError::Url(input.url.clone()))?;
-        let given = Given::by_user(url).with_login_apart();
+        let given = CallTarget::by_user(url).with_login_apart();
         if let World::Watched(watch) = &self.world {
             watch.redact_given(&given);
         }
@@ -385,7 +385,7 @@ fn everything(manifest: &Manifest, guest: &dyn Guest) -> Grant {
 }
 
 /// The hosts of a call with everything that a manifest asks for, optional hosts included.
-fn all_hosts(grant: &Grant, manifest: &Manifest, given: &Given) -> Grants {
+fn all_hosts(grant: &Grant, manifest: &Manifest, given: &CallTarget) -> Grants {
     let mut hosts = grant.for_call(&manifest.permissions, &[], given);
     if manifest.permissions.optional_hosts.any {
         hosts.others = Others::Granted;

@@ -58,12 +58,12 @@ pub use plugin_package::{
 pub use plugins::{Changes, Pending, PluginSummary};
 pub use policy::{
     fault::{Exceeded, GuestError, PluginFault, Retry},
-    grant::{Given, Grant, HostChoice, InvalidPermission, Permission, Permissions},
+    grant::{CallTarget, Grant, HostChoice, InvalidPermission, Permission, Permissions},
     health::Condition,
     host::{Denial, Grants, InputHost, METHODS, Others},
 };
 pub use runtime::{
-    CallLog, Entry, Event, Facts, FileKind, Gap, Journal, JournalEntry, Line, Link, Listing, LogLevel, Moment, Replay,
-    RequestLine, Sent, Storage, StorageError, Totals, Variant, Watch, World,
+    CallLog, Entry, Event, Facts, FileKind, Gap, Journal, JournalEntry, Line, Link, Listing, LogLevel, RecordedClock,
+    Replay, RequestLine, Sent, Storage, StorageError, Totals, Variant, Watch, World,
 };
 pub use secret::{BoundSecret, SecretError, Secrets, Template, not_bound, replace, spellings};

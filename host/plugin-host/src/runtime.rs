@@ -10,7 +10,7 @@ pub use plugin_package::Language;
 use transfer::Secret;
 
 use crate::{
-    policy::{fault::PluginFault, grant::Given, host::Grants},
+    policy::{fault::PluginFault, grant::CallTarget, host::Grants},
     secret::Secrets,
 };
 
@@ -30,7 +30,7 @@ pub use journal::{CallLog, Event, Journal, JournalEntry, Line, LogLevel, Request
 pub use listing::{Entry, Facts, FileKind, Link, Listing, Variant};
 pub use report::{CallId, Report};
 pub use storage::{Storage, StorageError};
-pub use world::{Gap, Moment, Replay, Watch, World};
+pub use world::{Gap, RecordedClock, Replay, Watch, World};
 
 /// Runs guest code.
 pub trait Runtime: fmt::Debug + Send + Sync + 'static {
@@ -92,7 +92,7 @@ pub struct Call {
     /// Identifies the call in messages and logs.
     pub id: CallId,
     pub plugin: Identity,
-    pub given: Given,
+    pub given: CallTarget,
     pub hosts: Grants,
     /// The values of its settings, without the secret ones.
     pub settings: Arc<BTreeMap<String, String>>,

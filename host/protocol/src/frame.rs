@@ -4,4 +4,4 @@ pub mod close;
 pub(crate) mod envelope;
 pub(crate) mod error;
 pub(crate) mod method;
-pub(crate) mod misfit;
+pub(crate) mod mismatch;

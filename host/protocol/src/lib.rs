@@ -49,7 +49,7 @@ pub use event::{DaemonEvent, EventBody, Service, ServiceEvent, ServiceEventParam
 pub use frame::envelope::{Id, Reply, Request, SERVICE_EVENT, ServerFrame, encode_notification, encode_request};
 pub use frame::error::{ErrorCode, ErrorData, Reason, RpcError, code};
 pub use frame::method::{Method, MethodFamily};
-pub use frame::misfit::{Misfit, from_json, from_value};
+pub use frame::mismatch::{RecordMismatch, from_json, from_value};
 pub use handshake::session::{HelloParams, HelloResult, OkResult, PROTOCOL_VERSION, Role};
 pub use record::capture::{
     CaptureResolveParams, CaptureResolved, CaptureResult, CaptureSubmitParams, DownloadRequest, PendingCaptureDto,
@@ -82,7 +82,7 @@ pub use record::task::{
     ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,
     CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
     DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody,
-    SegmentDto, ServerDto, SpeedLimitParams, Stranger, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto,
+    Requester, SegmentDto, ServerDto, SpeedLimitParams, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto,
     TaskStatus,
 };
 pub use record::thunder::unwrapped;

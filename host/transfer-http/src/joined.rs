@@ -24,7 +24,7 @@ use crate::{
     client::shared::Shared,
     destination::failed,
     hashing::{hash, mismatch},
-    joined::{joining::Joining, window::Lasting},
+    joined::{joining::Joining, window::Permanence},
     upkeep::{self, Upkeep},
 };
 
@@ -166,9 +166,9 @@ impl Joining {
         }
         if !self.window.borrow().is_head(index) {
             let lasting = if failure.kind.is_transient() {
-                Lasting::No
+                Permanence::No
             } else {
-                Lasting::Yes
+                Permanence::Yes
             };
             tracing::debug!(index, %failure, "a segment failed before its turn");
             self.window.borrow_mut().park(index, lasting);

@@ -1,14 +1,14 @@
 //! One run from start to end: open the source, transfer the bytes, verify them, rename the file.
 
+mod active;
 mod context;
-mod crew;
 mod disk;
 mod mirrors;
 mod opening;
 mod plan;
+mod pool;
 mod proof;
 mod ramp;
-mod roster;
 mod worker;
 
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::{
     destination::failed,
     run::{
         context::Run,
-        crew::{Begun, Crew, Ended},
         opening::Opening,
+        pool::{Begun, Ended, WorkerPool},
     },
 };
 
@@ -110,7 +110,7 @@ impl Run {
     }
 
     async fn move_all(&self, begun: Box<Begun>) -> Result<Ended, Failure> {
-        let ended = Crew::new(self, *begun).run().await;
+        let ended = WorkerPool::new(self, *begun).run().await;
         self.release_all()?;
         ended
     }

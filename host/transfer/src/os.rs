@@ -15,7 +15,7 @@ use linux as imp;
 #[cfg(not(target_os = "linux"))]
 use portable as imp;
 
-pub(crate) use file::{Stranger, create_own, make_own, open_in_place, read_at, strangers_access, write_all_at};
+pub(crate) use file::{Exposure, create_own, exposure, make_own, open_in_place, read_at, write_all_at};
 pub use pipe::{CarryError, KernelPipe};
 
 /// Identifies this boot of the machine: data in the page cache is valid while it stays the same. Where it is unknown,

@@ -17,7 +17,7 @@ use plugin_host::{
 use serde::Deserialize;
 use transfer::ByteCount;
 
-use crate::workshop::{FolderArgs, Sandbox, Workshop, read, read_manifest};
+use crate::loader::{FolderArgs, PluginLoader, Sandbox, read, read_manifest};
 
 pub(super) const EXAMPLES: &str = "Examples:
   svc plugin build                                 the plugin in this folder
@@ -39,7 +39,7 @@ pub struct BuildArgs {
 pub(super) async fn run(args: BuildArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
     let folder = &args.folder.folder;
     let built = build(folder)?;
-    let candidate = Workshop::open(sandbox)?.folder(folder).await?;
+    let candidate = PluginLoader::open(sandbox)?.folder(folder).await?;
     let mut lines = Vec::new();
     match &built {
         Some(built) => lines.push(format!(

@@ -20,7 +20,7 @@ use protocol::{
 
 use crate::{
     build,
-    workshop::{FolderArgs, read_manifest},
+    loader::{FolderArgs, read_manifest},
 };
 
 pub(super) const EXAMPLES: &str = "Examples:

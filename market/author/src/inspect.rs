@@ -9,7 +9,7 @@ use transfer::ByteCount;
 
 use crate::{
     build::abilities,
-    workshop::{Sandbox, Workshop, read},
+    loader::{PluginLoader, Sandbox, read},
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -56,13 +56,13 @@ struct InspectionView<'c> {
 }
 
 pub(super) async fn run(args: InspectArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
-    let workshop = Workshop::open(sandbox)?;
+    let loader = PluginLoader::open(sandbox)?;
     let (candidate, archive) = if args.path.is_dir() {
-        (workshop.folder(&args.path).await?, None)
+        (loader.folder(&args.path).await?, None)
     } else {
         let archive = read(&args.path)?;
         let (digest, bytes) = (Digest::of(&archive), archive.len());
-        (workshop.archive(&args.path, archive).await?.0, Some((digest, bytes)))
+        (loader.archive(&args.path, archive).await?.0, Some((digest, bytes)))
     };
     if args.json {
         print_json(&view(&candidate, archive))

@@ -9,25 +9,25 @@
 //! - `dev`, `pack`
 //! - `inspect`, `lint`, `maintain`, `new`, `test`
 //! - `build`
-//! - `workshop`: a plugin loaded in the sandbox of this process
+//! - `loader`: a plugin loaded in the sandbox of this process
 
 mod build;
 mod dev;
 mod inspect;
 mod lint;
+mod loader;
 mod maintain;
 mod new;
 mod pack;
 mod test;
-mod workshop;
 
 use std::pin::Pin;
 
 use command::{Exit, environment::Environment, runtime};
 use market_tool::command::AuthorCommand as SigningCommand;
 
+pub use loader::Sandbox;
 pub use maintain::{advice, exit, maintain};
-pub use workshop::Sandbox;
 
 /// What the executable supplies to these commands.
 #[derive(Clone, Copy)]

@@ -15,7 +15,7 @@ use transfer::SafeUrl;
 
 use crate::{
     build::unused_permissions,
-    workshop::{FolderArgs, Sandbox, Workshop, read},
+    loader::{FolderArgs, PluginLoader, Sandbox, read},
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -76,7 +76,7 @@ impl Finding {
 }
 
 pub(super) async fn run(args: LintArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
-    let candidate = Workshop::open(sandbox)?.folder(&args.folder.folder).await?;
+    let candidate = PluginLoader::open(sandbox)?.folder(&args.folder.folder).await?;
     let findings = findings(&candidate, &args.folder.folder)?;
     let is_fit = findings.iter().all(|finding| finding.level == Level::Warning);
     if args.json {

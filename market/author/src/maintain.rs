@@ -17,14 +17,14 @@ use command::{
 use jiff::Timestamp;
 use market_tool::{
     Fixed, Kind, Package, Passphrases, Terminal, ToolError,
-    command::{AuthorCommand, MarketCommand, Surroundings, run_author, run_market},
+    command::{AuthorCommand, MarketCommand, ToolContext, run_author, run_market},
 };
 use plugin_host::imports_digest;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Facilities,
-    workshop::{Sandbox, Workshop},
+    loader::{PluginLoader, Sandbox},
 };
 
 /// The longest passphrase in a file.
@@ -76,10 +76,10 @@ pub fn advice(error: &ToolError) -> Option<String> {
 /// Runs `work` with what the tools need.
 async fn within(
     facilities: Facilities<'_>,
-    act: impl AsyncFnOnce(&mut Surroundings<'_>) -> anyhow::Result<()>,
+    act: impl AsyncFnOnce(&mut ToolContext<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let passphrases = passphrases(facilities.environment)?;
-    let mut surroundings = Surroundings {
+    let mut context = ToolContext {
         out: &mut io::stdout(),
         passphrases: passphrases.as_ref(),
         origins: facilities.origins,
@@ -87,7 +87,7 @@ async fn within(
         now: Timestamp::now(),
         stop: CancellationToken::new(),
     };
-    match act(&mut surroundings).await {
+    match act(&mut context).await {
         Err(error) if is_closed(&error) => Ok(Exit::Success),
         done => done.map(|()| Exit::Success),
     }
@@ -122,9 +122,9 @@ fn first_line(path: &Path) -> io::Result<String> {
 fn imports(package: &Package, sandbox: Sandbox<'_>) -> Result<market::Digest, String> {
     let load = || -> anyhow::Result<_> {
         runtime::current_thread()?.block_on(async {
-            let workshop = Workshop::open(sandbox)?;
+            let loader = PluginLoader::open(sandbox)?;
             let name = format!("{} {}", package.identity(), package.version());
-            let (candidate, _) = workshop.archive(Path::new(&name), package.bytes.to_vec()).await?;
+            let (candidate, _) = loader.archive(Path::new(&name), package.bytes.to_vec()).await?;
             Ok(imports_digest(candidate.interface()))
         })
     };

@@ -21,8 +21,9 @@ use serde_json::Value;
 use transfer::ByteCount;
 
 use crate::{
-    build, lint, test,
-    workshop::{FolderArgs, Sandbox, Workshop, read},
+    build, lint,
+    loader::{FolderArgs, PluginLoader, Sandbox, read},
+    test,
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -70,8 +71,8 @@ pub(super) async fn run(args: PackArgs, sandbox: Sandbox<'_>) -> anyhow::Result<
     if !args.no_build && folder.join("Cargo.toml").is_file() {
         build::build(folder)?;
     }
-    let workshop = Workshop::open(sandbox)?;
-    let candidate = workshop.folder(folder).await?;
+    let loader = PluginLoader::open(sandbox)?;
+    let candidate = loader.folder(folder).await?;
     if !args.no_test && !is_fit(&candidate, folder).await? {
         return Ok(Exit::Unfit);
     }
@@ -80,7 +81,7 @@ pub(super) async fn run(args: PackArgs, sandbox: Sandbox<'_>) -> anyhow::Result<
         let Manifest { identity, version, .. } = candidate.manifest();
         folder.join(format!("{identity}-{version}.zip"))
     });
-    let (packed, _) = workshop.archive(&output, archive.clone()).await?;
+    let (packed, _) = loader.archive(&output, archive.clone()).await?;
     fs::write(&output, &archive).with_context(|| format!("cannot write {}", output.display()))?;
     print_lines([
         format!("packed {}: {}", output.display(), ByteCount(archive.len() as u64)),

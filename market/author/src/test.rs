@@ -9,7 +9,7 @@ use command::{Exit, print_lines};
 use plugin_host::{Line, LogLevel, author::Candidate, fixture::Replayed};
 use transfer::ByteCount;
 
-use crate::workshop::{FolderArgs, Sandbox, Workshop, file_name, lines_of};
+use crate::loader::{FolderArgs, PluginLoader, Sandbox, file_name, lines_of};
 
 pub(super) const EXAMPLES: &str = "Examples:
   svc plugin test                                  play fixtures/*.json of the plugin in this folder
@@ -44,8 +44,8 @@ pub struct TestArgs {
 }
 
 pub(super) async fn run(args: TestArgs, sandbox: Sandbox<'_>) -> anyhow::Result<Exit> {
-    let workshop = Workshop::open(sandbox)?;
-    let candidate = workshop.folder(&args.folder.folder).await?;
+    let loader = PluginLoader::open(sandbox)?;
+    let candidate = loader.folder(&args.folder.folder).await?;
     if let Some(url) = &args.record.url {
         return record::run(&candidate, &args.folder.folder, url, &args.record).await;
     }

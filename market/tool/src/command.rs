@@ -29,7 +29,7 @@ use crate::{
 pub type Origins<'a> = &'a (dyn Fn(&Url) -> Result<Arc<dyn Origin>, OriginError> + Sync);
 
 /// What the caller supplies to commands.
-pub struct Surroundings<'a> {
+pub struct ToolContext<'a> {
     /// The output of the commands.
     pub out: &'a mut (dyn Write + Send),
     /// The source of passphrases.
@@ -44,15 +44,15 @@ pub struct Surroundings<'a> {
     pub stop: CancellationToken,
 }
 
-impl std::fmt::Debug for Surroundings<'_> {
+impl std::fmt::Debug for ToolContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Surroundings")
+        f.debug_struct("ToolContext")
             .field("now", &self.now)
             .finish_non_exhaustive()
     }
 }
 
-impl Surroundings<'_> {
+impl ToolContext<'_> {
     fn key(&self, path: &Path) -> Result<SigningKey, ToolError> {
         SigningKey::read(path, self.passphrases)
     }
@@ -279,7 +279,7 @@ pub struct VerifyArgs {
 }
 
 /// Executes a maintainer's command.
-pub async fn run_market(command: MarketCommand, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+pub async fn run_market(command: MarketCommand, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     match command {
         MarketCommand::Init(args) => run_init(args, cx).await,
         MarketCommand::Key(args) => keygen(&args, cx),
@@ -335,7 +335,7 @@ pub async fn run_market(command: MarketCommand, cx: &mut Surroundings<'_>) -> Re
     }
 }
 
-async fn run_init(args: InitArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+async fn run_init(args: InitArgs, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     let repository = Repository::open(&args.folder)?;
     let keys = init(&repository, &args.source, cx.new_keys(args.unprotected), cx.now).await?;
     cx.say(format_args!(
@@ -346,13 +346,13 @@ async fn run_init(args: InitArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolE
     cx.say(format_args!("Keep the root keys apart from each other and offline."))
 }
 
-fn keygen(args: &KeyArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+fn keygen(args: &KeyArgs, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     let passphrase = cx.new_keys(args.unprotected).chosen().map_err(ToolError::Passphrase)?;
     let key = SigningKey::generate(&args.file, passphrase.as_deref())?;
     cx.say(format_args!("{}", key.public()))
 }
 
-fn run_add(args: &AddArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+fn run_add(args: &AddArgs, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     let (repository, key) = (Repository::open(&args.folder)?, cx.key(&args.key)?);
     let mut addition = Addition {
         rotation: None,
@@ -373,7 +373,7 @@ fn run_add(args: &AddArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
     cx.say(format_args!("Signed; publish to make it visible."))
 }
 
-fn run_revoke(args: RevokeArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+fn run_revoke(args: RevokeArgs, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     let (repository, key) = (Repository::open(&args.folder)?, cx.key(&args.key)?);
     let revocation = Revocation {
         identity: args.identity,
@@ -390,7 +390,7 @@ fn run_revoke(args: RevokeArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolErr
     cx.say(format_args!("Revoked; publish to make it visible."))
 }
 
-async fn run_rotate(args: RotateArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+async fn run_rotate(args: RotateArgs, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     let repository = Repository::open(&args.folder)?;
     let root_keys = cx.keys(&args.root_keys)?;
     let rotation = Rotation {
@@ -402,7 +402,7 @@ async fn run_rotate(args: RotateArgs, cx: &mut Surroundings<'_>) -> Result<(), T
     cx.say(format_args!("Root {seq} is visible."))
 }
 
-async fn run_vouch(args: VouchArgs, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+async fn run_vouch(args: VouchArgs, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     let repository = Repository::open(&args.folder)?;
     let word = OverrideRecord {
         key: args.key,
@@ -424,12 +424,12 @@ fn own_anchor(folder: &Path) -> Result<SourceState, ToolError> {
 }
 
 /// Prints what users need to add the source.
-fn say_link(link: &Link, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+fn say_link(link: &Link, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     cx.say(format_args!("Users add it with {link}"))?;
     cx.say(format_args!("and compare the fingerprint: {}", link.key.fingerprint()))
 }
 
-fn say_checked(checked: &Checked, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+fn say_checked(checked: &Checked, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     let plugins = checked.index.plugins().len();
     cx.say(format_args!(
         "{}: root {}, index {}, {plugins} plugins, {} packages, all as they should be.",
@@ -502,7 +502,7 @@ pub struct HandoverArgs {
 }
 
 /// Executes an author's command.
-pub fn run_author(command: AuthorCommand, cx: &mut Surroundings<'_>) -> Result<(), ToolError> {
+pub fn run_author(command: AuthorCommand, cx: &mut ToolContext<'_>) -> Result<(), ToolError> {
     match command {
         AuthorCommand::Keygen(args) => keygen(&args, cx),
         AuthorCommand::Sign(args) => {

@@ -21,14 +21,14 @@ use axum::{
 
 use self::client::{BodyError, GateClient, Reply, answer, answer_xml, shown_key};
 use crate::{
-    access::Seat,
+    access::ConnectionSlot,
     gate::{
         credentials::text,
         sender::{Authorization, Sender},
     },
     problem::{Problem, ResultMessage, Unanswered},
     surface::{
-        http::{extract::seat, socket},
+        http::{extract::slot, socket},
         state::App,
     },
 };
@@ -36,7 +36,7 @@ use crate::{
 /// The client that sent `request`, with the key of a header if there is one.
 fn client_of(app: &App, sender: Sender, request: &Request) -> GateClient {
     let shown = shown_key(request.headers());
-    GateClient::new(Arc::clone(&app.gate), sender, seat(request), shown)
+    GateClient::new(Arc::clone(&app.gate), sender, slot(request), shown)
 }
 
 fn caller(app: &App, client: GateClient) -> (Caller, Arc<GateClient>) {
@@ -95,25 +95,25 @@ pub(crate) async fn json_connect(
     mut request: Request,
 ) -> Response {
     if !request.headers().contains_key(header::UPGRADE) {
-        let seat = seat(&request);
+        let slot = slot(&request);
         let (parts, _) = request.into_parts();
-        return json_query(app, sender, seat, &parts).await;
+        return json_query(app, sender, slot, &parts).await;
     }
-    let seat = seat(&request);
+    let slot = slot(&request);
     let (response, upgrade) = socket::accept(&mut request);
     let Some(upgrade) = upgrade else { return response };
     let shutdown = app.shutdown.clone();
-    if let Some(seat) = &seat {
+    if let Some(slot) = &slot {
         // The header limits what the connection may cost before its first call, which carries the key itself.
         if sender.authorization == Authorization::Unchecked {
             drop(client_of(&app, sender.clone(), &request));
         }
-        seat.limit_reading(FREE_BODY_BYTES);
+        slot.limit_reading(FREE_BODY_BYTES);
     }
     if sender.authorization == Authorization::Key {
         sender.authorization = Authorization::Unchecked;
     }
-    let (caller, client) = caller(&app, GateClient::new(Arc::clone(&app.gate), sender, seat, None));
+    let (caller, client) = caller(&app, GateClient::new(Arc::clone(&app.gate), sender, slot, None));
     shutdown.spawn_connection(async move {
         match upgrade.await {
             Ok(upgraded) => connection::serve(&app, caller, &client, upgraded).await,
@@ -125,7 +125,7 @@ pub(crate) async fn json_connect(
 
 /// A page can cause such a request without an `Origin`. So the key is always required, and an `Origin` that is present
 /// is checked.
-async fn json_query(app: App, sender: Sender, seat: Option<Arc<Seat>>, request: &Parts) -> Response {
+async fn json_query(app: App, sender: Sender, slot: Option<Arc<ConnectionSlot>>, request: &Parts) -> Response {
     let headers = &request.headers;
     let is_foreign = text(headers, "sec-fetch-site").is_some_and(|site| site.ends_with("-site"));
     if is_foreign || app.gate.settings.current().key.is_none() {
@@ -134,7 +134,7 @@ async fn json_query(app: App, sender: Sender, seat: Option<Arc<Seat>>, request: 
     }
     let (caller, _) = caller(
         &app,
-        GateClient::new(Arc::clone(&app.gate), sender, seat, shown_key(headers)),
+        GateClient::new(Arc::clone(&app.gate), sender, slot, shown_key(headers)),
     );
     let message = json::query_message(request.uri.query().unwrap_or_default());
     answered(answer(&app, &caller, &message).await)

@@ -33,7 +33,7 @@ use crate::{
     settings::{config::Edition, file::ChangeError},
     surface::{
         http::{
-            extract::seat,
+            extract::slot,
             socket::{self, End, Sender},
         },
         state::App,
@@ -60,9 +60,9 @@ pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) ->
     let key = request.extensions().get::<Client>().and_then(|sender| sender.key);
     let shutdown = app.shutdown.clone();
     // The connection counts against the limits as long as it is open.
-    let seat = seat(&request);
+    let slot = slot(&request);
     shutdown.spawn_connection(async move {
-        let _seat = seat;
+        let _seat = slot;
         match upgrade.await {
             Ok(upgraded) => serve(app, upgraded, key).await,
             Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),

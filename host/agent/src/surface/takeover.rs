@@ -5,7 +5,7 @@ use aria2::{KEY_FIRST, check_directory};
 use axum::{Extension, Json, extract::State, http::StatusCode};
 use protocol::{
     CaptureResolved, CaptureResult, CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks,
-    DownloadRequest, ErrorCode, MAX_REQUEST_BYTES, Method, RpcError, Stranger,
+    DownloadRequest, ErrorCode, MAX_REQUEST_BYTES, Method, Requester, RpcError,
 };
 
 use crate::{
@@ -77,7 +77,7 @@ async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
     // A request of a tool with the key is the user's own. A link from a page may be chosen by the page, whichever
     // program hands it over, and so may everything without the key.
     let is_users = has_key && !sender.is_browser && download.referrer().trim().is_empty();
-    let source = if is_users { UrlSource::User } else { UrlSource::Stranger };
+    let source = if is_users { UrlSource::User } else { UrlSource::Page };
     take(app, download, source, is_silent).await?;
     Ok(Json(ResultMessage {
         success: true,
@@ -106,20 +106,20 @@ enum UrlSource {
     /// The user, who has the key.
     User,
     /// A page or an unauthenticated program: no private host is allowed.
-    Stranger,
-    /// As [`Self::Stranger`], but the user confirmed each URL: its host is allowed, and no other.
+    Page,
+    /// As [`Self::Page`], but the user confirmed each URL: its host is allowed, and no other.
     Confirmed,
 }
 
 impl UrlSource {
-    fn stranger(self, request: &CreateTaskRequest, created_by: &str) -> Option<Stranger> {
+    fn requester(self, request: &CreateTaskRequest, created_by: &str) -> Option<Requester> {
         let user_host = match self {
             Self::User => return None,
-            Self::Stranger => String::new(),
+            Self::Page => String::new(),
             Self::Confirmed => request::host(&request.url).unwrap_or_default(),
         };
         let created_by = created_by.to_owned();
-        Some(Stranger { user_host, created_by })
+        Some(Requester { user_host, created_by })
     }
 }
 
@@ -140,7 +140,7 @@ pub(crate) async fn submit(
     }
     let is_silent = silent.unwrap_or_else(|| is_silent(&settings));
     let download = request::one(request).map_err(refused)?;
-    Ok(take(app, download, UrlSource::Stranger, is_silent).await?)
+    Ok(take(app, download, UrlSource::Page, is_silent).await?)
 }
 
 /// `agent.capture.resolve`: the user's decision. An accepted download may contact the host of its URL, as if the user
@@ -186,20 +186,20 @@ async fn create(app: &App, download: Download, source: UrlSource, id: Option<&st
     let unattended = app.listening.edition == Edition::Headless || is_on(&app.gate.settings.current(), UNATTENDED);
     let mut ids = Vec::new();
     let created_by = download.created_by.clone();
-    let by = |request: &CreateTaskRequest| source.stranger(request, &created_by);
-    for (stranger, mut requests) in batches(download.into_requests(), by) {
+    let by = |request: &CreateTaskRequest| source.requester(request, &created_by);
+    for (requester, mut requests) in batches(download.into_requests(), by) {
         if requests.len() == 1 {
             let params = CreateTaskParams {
                 request: requests.remove(0),
                 unattended,
                 task_id: id.filter(|_| ids.is_empty()).map(ToOwned::to_owned),
-                stranger,
+                requester,
                 ..CreateTaskParams::default()
             };
             let CreatedTask { task_id, .. } = app.daemon.call(Method::TaskCreate, &params).await?;
             ids.push(task_id);
         } else {
-            let params = CreateTasksParams { requests, stranger };
+            let params = CreateTasksParams { requests, requester };
             let CreatedTasks { task_ids, .. } = app.daemon.call(Method::TaskCreateMany, &params).await?;
             ids.extend(task_ids);
         }
@@ -208,20 +208,20 @@ async fn create(app: &App, download: Download, source: UrlSource, id: Option<&st
     Ok(ids)
 }
 
-/// Splits requests into batches of one stranger each that fit into a frame.
+/// Splits requests into batches of one requester each that fit into a frame.
 fn batches(
     requests: Vec<CreateTaskRequest>,
-    stranger: impl Fn(&CreateTaskRequest) -> Option<Stranger>,
-) -> Vec<(Option<Stranger>, Vec<CreateTaskRequest>)> {
-    let mut batches: Vec<(Option<Stranger>, Vec<CreateTaskRequest>)> = Vec::new();
+    requester: impl Fn(&CreateTaskRequest) -> Option<Requester>,
+) -> Vec<(Option<Requester>, Vec<CreateTaskRequest>)> {
+    let mut batches: Vec<(Option<Requester>, Vec<CreateTaskRequest>)> = Vec::new();
     let mut room = 0;
     for request in requests {
         let bytes = serde_json::to_vec(&request).map_or(0, |text| text.len() + 1);
-        let stranger = stranger(&request);
+        let requester = requester(&request);
         match batches.last_mut() {
-            Some((of, batch)) if *of == stranger && bytes <= room => batch.push(request),
+            Some((of, batch)) if *of == requester && bytes <= room => batch.push(request),
             _ => {
-                batches.push((stranger, vec![request]));
+                batches.push((requester, vec![request]));
                 room = MAX_BATCH_BYTES;
             }
         }
@@ -260,9 +260,9 @@ mod tests {
             referrer: "http://router.test/".into(),
             ..CreateTaskRequest::default()
         };
-        let host = |source: UrlSource| source.stranger(&request, "").map(|stranger| stranger.user_host);
+        let host = |source: UrlSource| source.requester(&request, "").map(|requester| requester.user_host);
         assert_eq!(host(UrlSource::User), None);
-        assert_eq!(host(UrlSource::Stranger).as_deref(), Some(""));
+        assert_eq!(host(UrlSource::Page).as_deref(), Some(""));
         assert_eq!(host(UrlSource::Confirmed).as_deref(), Some("nas.test"));
     }
 
@@ -273,7 +273,7 @@ mod tests {
             ..CreateTaskRequest::default()
         };
         let lengths = |requests: Vec<CreateTaskRequest>| -> Vec<_> {
-            let batches = batches(requests, |request| UrlSource::Confirmed.stranger(request, ""));
+            let batches = batches(requests, |request| UrlSource::Confirmed.requester(request, ""));
             batches.iter().map(|(_, batch)| batch.len()).collect()
         };
         assert_eq!(lengths(vec![request(10), request(10)]), [2]);

@@ -2,7 +2,7 @@
 
 use data_encoding::{BASE64, BASE64_NOPAD};
 use protocol::{
-    CreateTaskParams, CreateTaskRequest, CreatedTask, CreatedTasks, ErrorCode, MAX_REQUEST_BYTES, Method, Stranger,
+    CreateTaskParams, CreateTaskRequest, CreatedTask, CreatedTasks, ErrorCode, MAX_REQUEST_BYTES, Method, Requester,
 };
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::outcome::{Outcome, json};
 use crate::{
     caller::Caller,
-    option::{self, Given, Options},
+    option::{self, OptionScope, Options},
     vocabulary::{
         fault::{CommandError, Fault},
         gid::Gid,
@@ -30,7 +30,7 @@ const MAX_REPEATED_BYTES: usize = 16 * 1024 * 1024;
 struct Many<'a> {
     requests: &'a [Box<RawValue>],
     #[serde(skip_serializing_if = "Option::is_none")]
-    stranger: Option<Stranger>,
+    requester: Option<Requester>,
 }
 
 /// The GID of a created task.
@@ -56,7 +56,7 @@ impl Caller {
     fn request(&self, params: &Params) -> Result<(CreateTaskRequest, Options), Fault> {
         params.list(0)?;
         let mut uris = params.texts(0)?.into_iter().map(str::to_owned);
-        let options = Options::read(params.optional_map(1)?, Given::WithDownload)?;
+        let options = Options::read(params.optional_map(1)?, OptionScope::WithDownload)?;
         let mut request = CreateTaskRequest {
             url: uris.next().ok_or_else(|| Fault::new("URI is not provided."))?,
             mirrors: uris.collect(),
@@ -98,7 +98,7 @@ impl Caller {
         let params = CreateTaskParams {
             request,
             task_id: chosen.map(Gid::task_id),
-            stranger: self.stranger(),
+            requester: self.requester(),
             ..CreateTaskParams::default()
         };
         let params = to_raw_value(&params).map_err(|error| Fault::new(error.to_string()))?;
@@ -149,7 +149,7 @@ impl Caller {
         if requests.len() > 1 {
             let many = Many {
                 requests: &encoded,
-                stranger: self.stranger(),
+                requester: self.requester(),
             };
             match self.command::<CreatedTasks>(Method::TaskCreateMany, &many).await {
                 Ok(made) => return made.task_ids.iter().map(|id| gid(id)).collect(),
@@ -173,7 +173,7 @@ impl Caller {
 
     pub(crate) fn add_torrent(params: &Params) -> Outcome {
         params.text(0)?;
-        let _checked = Options::read(params.optional_map(2)?, Given::WithDownload)?;
+        let _checked = Options::read(params.optional_map(2)?, OptionScope::WithDownload)?;
         Err(Fault::new("Torrents are not supported by this build of Svc."))
     }
 
@@ -182,7 +182,7 @@ impl Caller {
         let document = BASE64_NOPAD
             .decode(text.as_bytes())
             .or_else(|_| BASE64.decode(text.as_bytes()));
-        let options = Options::read(params.optional_map(1)?, Given::WithDownload)?;
+        let options = Options::read(params.optional_map(1)?, OptionScope::WithDownload)?;
         self.check_options(&options)?;
         let options = options.over(&self.usual_options());
         let position = self.position(params)?;

@@ -17,7 +17,7 @@ use crate::{
     visitor::KEY_FIRST,
     vocabulary::{fault::Fault, method::Method, params::Params},
     wire::{
-        json::{self, Call, Children, Given, JsonMessage, Named},
+        json::{self, Call, Children, JsonMessage, Named, RawParams},
         xml_rpc,
     },
 };
@@ -128,7 +128,7 @@ impl Caller {
         let (method, params) = str::from_utf8(message).ok().and_then(|text| xml_rpc::read(text).ok())?;
         let named = Named {
             method: method.into(),
-            given: Given::Read(params),
+            given: RawParams::Read(params),
         };
         let (mut tally, mut result) = (Tally::of(room, XML_FACTOR, self.is_known()), Vec::new());
         let called = self.single(Ok(named), &mut tally, MAX_TEXT_BYTES / XML_FACTOR, &mut result);
@@ -185,7 +185,7 @@ impl Caller {
         let mut tally = Tally::unbounded();
         if method == Method::Multicall {
             let mut result = Vec::new();
-            self.multicall(Given::Read(params), &mut tally, &mut result).await?;
+            self.multicall(RawParams::Read(params), &mut tally, &mut result).await?;
             return Ok(result.into());
         }
         self.dispatch(method, &params, &tally).await
@@ -287,7 +287,7 @@ impl Caller {
     }
 
     /// Executes the calls of a `system.multicall`, each with its own token, and writes the list of results to `out`.
-    async fn multicall(&self, given: Given<'_>, tally: &mut Tally<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+    async fn multicall(&self, given: RawParams<'_>, tally: &mut Tally<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
         let children = Children::of(given)?;
         if children.len() > FREE_CALLS && !self.is_known() && !self.is_right(children.token().as_deref()) {
             return Err(Fault::unauthorized());

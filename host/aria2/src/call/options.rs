@@ -13,7 +13,7 @@ use crate::{
     board::Download,
     caller::Caller,
     dialect::Saving,
-    option::{self, Given, Options},
+    option::{self, OptionScope, Options},
     vocabulary::{
         fault::{CommandError, Fault},
         params::Params,
@@ -49,7 +49,7 @@ impl Caller {
         let given = params.map(1);
         let download = self.named(params.text(0)?)?;
         let gid = download.gid;
-        let options = Options::read(Some(given?), Given::ToDownload)?;
+        let options = Options::read(Some(given?), OptionScope::ToDownload)?;
         self.check_options(&options)?;
         if download.is_stopped() {
             return Err(Fault::new(format!("Cannot change option for GID#{gid}")));
@@ -147,7 +147,7 @@ impl Caller {
     }
 
     pub(crate) async fn change_global_option(&self, params: &Params) -> Outcome {
-        let mut options = Options::read(Some(params.map(0)?), Given::ToAll)?;
+        let mut options = Options::read(Some(params.map(0)?), OptionScope::ToAll)?;
         options.keep_hidden(&self.dialect.template());
         let values = options.take_settings();
         if options.bytes() > MAX_TEMPLATE_BYTES {

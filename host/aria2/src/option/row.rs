@@ -79,7 +79,7 @@ pub(super) const NOT_CHANGEABLE: [&str; 7] = [
 
 /// Where a client sets options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum OptionScope {
     WithDownload,
     ToDownload,
     ToAll,
@@ -116,11 +116,11 @@ impl Row {
         NOT_GLOBAL.contains(&self.name)
     }
 
-    pub(super) fn allows(&self, given: Given) -> bool {
+    pub(super) fn allows(&self, given: OptionScope) -> bool {
         match given {
-            Given::WithDownload => self.scope == Scope::Request,
-            Given::ToDownload => self.scope == Scope::Request && !NOT_CHANGEABLE.contains(&self.name),
-            Given::ToAll => self.scope != Scope::Start && !NOT_GLOBAL.contains(&self.name),
+            OptionScope::WithDownload => self.scope == Scope::Request,
+            OptionScope::ToDownload => self.scope == Scope::Request && !NOT_CHANGEABLE.contains(&self.name),
+            OptionScope::ToAll => self.scope != Scope::Start && !NOT_GLOBAL.contains(&self.name),
         }
     }
 

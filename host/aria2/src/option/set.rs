@@ -6,7 +6,7 @@ use protocol::{ConfigSnapshot, MAX_REQUEST_BYTES};
 use serde_json::{Map, Value};
 
 use super::{
-    row::{Given, Kind, Row, Scope},
+    row::{Kind, OptionScope, Row, Scope},
     table::ROWS,
 };
 use crate::vocabulary::fault::Fault;
@@ -26,7 +26,7 @@ impl Options {
     }
 
     /// Parses options of a client. Unknown ones, and those that cannot be set at this place, are ignored, as in aria2.
-    pub(crate) fn read(given: Option<&Map<String, Value>>, place: Given) -> Result<Self, Fault> {
+    pub(crate) fn read(given: Option<&Map<String, Value>>, place: OptionScope) -> Result<Self, Fault> {
         let mut options = Self::default();
         for (name, value) in given.into_iter().flatten() {
             let Some(row) = Row::of(name).filter(|row| row.allows(place)) else {

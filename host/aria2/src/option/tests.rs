@@ -9,7 +9,7 @@ use super::{
 use crate::vocabulary::fault::Fault;
 
 fn read(given: &Value) -> Result<Options, Fault> {
-    Options::read(given.as_object(), Given::WithDownload)
+    Options::read(given.as_object(), OptionScope::WithDownload)
 }
 
 fn request(given: &Value) -> CreateTaskRequest {
@@ -245,7 +245,7 @@ fn what_is_shown_of_a_request_asks_for_it_again() {
 fn a_change_names_what_becomes_something_else_only() {
     let now = request(&json!({"split": "3", "referer": "r"}));
     let given = json!({"split": "3", "referer": "s", "http-passwd": "w", "pause": "true", "nope": "x"});
-    let options = Options::read(given.as_object(), Given::ToDownload).unwrap();
+    let options = Options::read(given.as_object(), OptionScope::ToDownload).unwrap();
     let change = change(&options, &now, "/usual").unwrap();
     assert_eq!(Value::from(change), json!({"referrer": "s", "httpPassword": "w"}));
 }
@@ -253,7 +253,7 @@ fn a_change_names_what_becomes_something_else_only() {
 #[test]
 fn settings_of_the_service_are_taken_out() {
     let given = json!({"dir": "/d", "split": "1000", "max-concurrent-downloads": "5000", "referer": "r", "out": "o"});
-    let mut options = Options::read(given.as_object(), Given::ToAll).unwrap();
+    let mut options = Options::read(given.as_object(), OptionScope::ToAll).unwrap();
     let settings = options.take_settings();
     assert_eq!(settings["default_segments"], "64");
     assert_eq!(settings["max_concurrent_tasks"], "1024");
@@ -266,7 +266,7 @@ fn secrets_are_redacted_and_redacted_values_keep_their_originals() {
     let given = serde_json::json!({"header": ["X-Api-Key: secret-1", "Cookie: a=secret-2"], "http-passwd": "secret-3",
         "all-proxy": "http://u:secret-4@proxy.test:8080/", "https-proxy": "u:secret-5@proxy.test",
         "http-proxy-passwd": "secret-6", "split": "3"});
-    let options = Options::read(given.as_object(), Given::WithDownload).unwrap();
+    let options = Options::read(given.as_object(), OptionScope::WithDownload).unwrap();
     let shown = options.clone().without_secrets();
     assert!(!format!("{shown:?}").contains("secret"), "{shown:?}");
     assert_eq!(shown.get("header"), Some("X-Api-Key: ***\nCookie: ***\n"));
@@ -277,7 +277,7 @@ fn secrets_are_redacted_and_redacted_values_keep_their_originals() {
     );
     assert_eq!(shown.clone().without_secrets(), shown);
     let back = serde_json::json!({"header": ["X-Api-Key: ***", "X-New: n", "X-Other: ***"]});
-    let mut back = Options::read(back.as_object(), Given::ToAll).unwrap();
+    let mut back = Options::read(back.as_object(), OptionScope::ToAll).unwrap();
     back.keep_hidden(&options);
     assert_eq!(
         back.get("header"),

@@ -26,7 +26,7 @@ pub const NO_ID: &str = "null";
 const TOKEN: &str = "token:";
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Given<'a> {
+pub(crate) enum RawParams<'a> {
     /// A list, not parsed yet.
     Text(&'a str),
     Read(Params),
@@ -36,7 +36,7 @@ pub(crate) enum Given<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Named<'a> {
     pub(crate) method: Cow<'a, str>,
-    pub(crate) given: Given<'a>,
+    pub(crate) given: RawParams<'a>,
 }
 
 /// The id is returned unchanged.
@@ -170,8 +170,8 @@ impl<'a> Call<'a> {
         let named = match method.and_then(text) {
             None => Err(Fault::invalid_request()),
             Some(method) => match params.map(RawValue::get) {
-                None => Ok(Given::Read(Params::default())),
-                Some(list) if list.starts_with('[') => Ok(Given::Text(list)),
+                None => Ok(RawParams::Read(Params::default())),
+                Some(list) if list.starts_with('[') => Ok(RawParams::Text(list)),
                 Some(_) => Err(Fault::new("Invalid params.")),
             }
             .map(|given| Named { method, given }),
@@ -224,7 +224,7 @@ fn items(text: &[u8]) -> Result<Vec<&RawValue>, Fault> {
 }
 
 /// Parameters as a tree or as text.
-impl Given<'_> {
+impl RawParams<'_> {
     /// The token, if the first parameter is one. The rest is not parsed.
     pub(crate) fn token(&self) -> Option<Cow<'_, str>> {
         match self {
@@ -263,13 +263,13 @@ pub(crate) enum Children<'a> {
 
 impl<'a> Children<'a> {
     /// Reads the first parameter of a `system.multicall`.
-    pub(crate) fn of(given: Given<'a>) -> Result<Self, Fault> {
+    pub(crate) fn of(given: RawParams<'a>) -> Result<Self, Fault> {
         let wrong = |params: &Params| match params.list(0) {
             Err(fault) => fault,
             Ok(_) => Fault::invalid_request(),
         };
         match given {
-            Given::Text(list) => {
+            RawParams::Text(list) => {
                 let mut params = items(list.as_bytes())?.into_iter().peekable();
                 let _token = params.next_if(|first| token_at(first.get().as_bytes()).is_some());
                 match params.next() {
@@ -278,7 +278,7 @@ impl<'a> Children<'a> {
                     None => Err(wrong(&Params::default())),
                 }
             }
-            given @ Given::Read(_) => {
+            given @ RawParams::Read(_) => {
                 let mut params = given.read()?;
                 match params.0.first_mut() {
                     Some(Value::Array(children)) if children.len() <= MAX_CALLS => {
@@ -321,8 +321,8 @@ pub(crate) fn child(call: &RawValue) -> Result<Named<'_>, Fault> {
     };
     let method = method_name.and_then(text).ok_or_else(no_name)?;
     let given = match params.map(RawValue::get) {
-        Some(list) if list.starts_with('[') => Given::Text(list),
-        _ => Given::Read(Params::default()),
+        Some(list) if list.starts_with('[') => RawParams::Text(list),
+        _ => RawParams::Read(Params::default()),
     };
     Ok(Named { method, given })
 }
@@ -340,7 +340,7 @@ pub(crate) fn read_child(call: Value) -> Result<Named<'static>, Fault> {
         _ => Params::default(),
     };
     let method = Cow::Owned(method);
-    let given = Given::Read(params);
+    let given = RawParams::Read(params);
     Ok(Named { method, given })
 }
 
@@ -517,10 +517,10 @@ mod tests {
             panic!("not refused")
         };
         assert!(fault.message.contains("10000"), "{fault}");
-        let within = |text: &str| Children::of(Given::Text(text)).map(|_| ());
+        let within = |text: &str| Children::of(RawParams::Text(text)).map(|_| ());
         assert_eq!(within(&format!("[{}]", batch(MAX_CALLS))), Ok(()));
         assert_eq!(within(&format!("[{}]", batch(MAX_CALLS + 1))), Err(fault.clone()));
-        let read = |calls: usize| Children::of(Given::Read(Params(vec![json!(vec![0; calls])]))).map(|_| ());
+        let read = |calls: usize| Children::of(RawParams::Read(Params(vec![json!(vec![0; calls])]))).map(|_| ());
         assert_eq!((read(MAX_CALLS), read(MAX_CALLS + 1)), (Ok(()), Err(fault)));
     }
 

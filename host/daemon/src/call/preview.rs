@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::{GroupSpec, Item, Resolution, ResolverId, TaskSpec};
-use plugin_host::{Entry, Facts, FileKind, Given, Previewed, Resolved, Variant};
+use plugin_host::{CallTarget, Entry, Facts, FileKind, Previewed, Resolved, Variant};
 use protocol::{
     CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, ErrorCode, GroupItemDto, PreviewItemDto,
     PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse, RpcError,
@@ -38,10 +38,10 @@ fn request_options(request: &ResolvePreviewRequest) -> RequestOptions {
 /// Previews a URL. Failures are successful replies that carry a message: clients show it beside the URL field.
 pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -> Result<Answer, RpcError> {
     let url = TaskSpec::parse(&request.url).refused()?.urls.remove(0);
-    let given = Given {
+    let given = CallTarget {
         request: request_options(&request),
         proxies: service.proxies(),
-        ..Given::by_user(url.as_url().clone())
+        ..CallTarget::by_user(url.as_url().clone())
     };
     let mut response = ResolvePreviewResponse {
         source_url: request.url,

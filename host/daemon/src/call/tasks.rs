@@ -134,8 +134,8 @@ async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answe
     let id = id.map_err(|error| invalid("taskId", error.to_string()))?;
     let site = options::site_to_save(&params.request)?;
     let mut spec = options::spec(params.request, params.hint_file_size)?;
-    spec.given_by = options::given_by(params.stranger.as_ref());
-    spec.created_by = options::created_by(params.stranger.as_ref());
+    spec.given_by = options::given_by(params.requester.as_ref());
+    spec.created_by = options::created_by(params.requester.as_ref());
     let message = spec
         .urls
         .first()
@@ -163,8 +163,8 @@ async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Ans
         .collect::<Result<_, _>>()?;
     let mut specs = specs(params.requests)?;
     for spec in &mut specs {
-        spec.given_by = options::given_by(params.stranger.as_ref());
-        spec.created_by = options::created_by(params.stranger.as_ref());
+        spec.given_by = options::given_by(params.requester.as_ref());
+        spec.created_by = options::created_by(params.requester.as_ref());
     }
     let first_urls = specs.iter().filter_map(|spec| spec.urls.first());
     let messages: BTreeSet<_> = first_urls.filter_map(|url| waiting(service, url)).collect();

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use admission::Seat;
+use admission::ConnectionSlot;
 use futures_util::{
     FutureExt as _, StreamExt as _,
     stream::{FuturesUnordered, SplitSink, SplitStream},
@@ -63,7 +63,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 type Calls<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Option<Outgoing>> + Send + 'a>>>;
 
 /// Serves an upgraded socket until either side ends it. `is_known` says that the upgrade carried the token.
-pub(crate) async fn serve<S>(service: Arc<Service>, io: S, is_known: bool, seat: Arc<Seat<()>>)
+pub(crate) async fn serve<S>(service: Arc<Service>, io: S, is_known: bool, slot: Arc<ConnectionSlot<()>>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -80,7 +80,7 @@ where
         stream,
         has_said_hello: false,
         peer: Peer::default(),
-        seat,
+        slot,
         reported_overdraft: false,
     }
     .run(sink, is_known)
@@ -93,7 +93,7 @@ struct Connection<S> {
     stream: SplitStream<WebSocketStream<S>>,
     has_said_hello: bool,
     peer: Peer,
-    seat: Arc<Seat<()>>,
+    slot: Arc<ConnectionSlot<()>>,
     reported_overdraft: bool,
 }
 
@@ -122,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             } else {
                 match timeout(PROOF_TIMEOUT, self.prove(&outgoing)).await {
                     Ok(Some(session)) => {
-                        self.seat.authenticate();
+                        self.slot.authenticate();
                         Some(session)
                     }
                     Ok(None) => return self.await_close(outgoing).await,
@@ -256,7 +256,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
                 Some(Err(Error::Capacity(_))) => frame_too_large(),
                 // Before its proof a client may send less than a frame. Report the violation once.
-                Some(Err(_)) if self.seat.is_overdrawn() && !std::mem::replace(&mut self.reported_overdraft, true) => {
+                Some(Err(_)) if self.slot.is_overdrawn() && !std::mem::replace(&mut self.reported_overdraft, true) => {
                     frame_too_large()
                 }
                 Some(Ok(Message::Close(_)) | Err(_)) | None => Incoming::Gone,

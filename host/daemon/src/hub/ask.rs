@@ -17,7 +17,7 @@ impl From<Ended> for RpcError {
 
 /// A consistent snapshot as of one event, not yet encoded.
 #[derive(Debug)]
-pub(crate) struct Moment {
+pub(crate) struct UnencodedSnapshot {
     pub(crate) sequence: u64,
     pub(crate) engine: engine::Snapshot,
     pub(crate) sites: Vec<SiteAuthEntryDto>,
@@ -25,7 +25,7 @@ pub(crate) struct Moment {
 }
 
 pub(super) enum Ask {
-    Moment(oneshot::Sender<Result<Moment, Ended>>),
+    UnencodedSnapshot(oneshot::Sender<Result<UnencodedSnapshot, Ended>>),
     Stats(oneshot::Sender<RuntimeStats>),
     SaveHistory(oneshot::Sender<()>),
     ConfigChanged(oneshot::Sender<()>),

@@ -18,7 +18,7 @@ use tokio::{
 use crate::{
     configuration::Configuration,
     hub::{
-        ask::{Ask, Ended, Moment, Reached},
+        ask::{Ask, Ended, Reached, UnencodedSnapshot},
         disk::FreeSpace,
         history::History,
         ring::{Notification, Ring, Streamed},
@@ -172,7 +172,7 @@ impl Worker {
 
     async fn answer(&mut self, ask: Ask) {
         match ask {
-            Ask::Moment(reply) => {
+            Ask::UnencodedSnapshot(reply) => {
                 let moment = self.moment().await;
                 let _nobody_waits = reply.send(moment);
             }
@@ -205,7 +205,7 @@ impl Worker {
 
     /// A snapshot of the engine with the hub's sequence number that it belongs to. Events up to the snapshot are
     /// published first.
-    async fn moment(&mut self) -> Result<Moment, Ended> {
+    async fn moment(&mut self) -> Result<UnencodedSnapshot, Ended> {
         let snapshot = self.sources.engine.snapshot().await.map_err(|_| Ended)?;
         let sites = self.sites().await;
         while self.outputs.reached.borrow().engine < snapshot.sequence {
@@ -215,7 +215,7 @@ impl Worker {
             }
         }
         self.publish_reached(0);
-        Ok(Moment {
+        Ok(UnencodedSnapshot {
             sequence: self.outputs.ring.newest(),
             engine: snapshot,
             sites,

@@ -45,7 +45,7 @@ impl State {
             members.tasks += 1;
         }
         self.tasks.insert(serial, Arc::new(task));
-        self.enlist(serial);
+        self.add_to_queue(serial);
         self.changes.tasks.insert(serial, Saving::Whole);
     }
 
@@ -128,10 +128,10 @@ impl State {
             let noted = self.changes.tasks.entry(serial).or_insert(saving);
             *noted = saving.max(*noted);
         }
-        self.enlist(serial);
+        self.add_to_queue(serial);
     }
 
-    pub(super) fn enlist(&mut self, serial: u64) {
+    pub(super) fn add_to_queue(&mut self, serial: u64) {
         let Some(task) = self.tasks.get(&serial) else { return };
         if task.run().is_some() {
             self.index.active.insert(serial);
@@ -145,7 +145,7 @@ impl State {
         if !task.is_settling()
             && let Some(queue_state) = self.queue_states.get_mut(&task.queue)
         {
-            queue_state.enlist(task);
+            queue_state.add_to_queue(task);
         }
     }
 

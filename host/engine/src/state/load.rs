@@ -80,7 +80,7 @@ impl State {
         }
         state.take_tasks(loaded.tasks);
         state.settle_all(effects);
-        state.take_leaving(loaded.leaving);
+        state.delete_left_files(loaded.leaving);
         state.drop_empty_groups();
         state.fill_slots(effects);
         state.flush(effects);
@@ -104,7 +104,7 @@ impl State {
             let is_unfinished = matches!(task.phase, Phase::Pending | Phase::Retrying(_));
             self.index.by_id.insert(task.id, serial);
             self.tasks.insert(serial, Arc::new(task));
-            self.enlist(serial);
+            self.add_to_queue(serial);
             if is_unfinished && !goes_on {
                 self.edit(serial, |task| task.phase = Phase::Paused);
             }
@@ -130,7 +130,7 @@ impl State {
     }
 
     /// Finishes deletions that a crash interrupted; a path that a task uses by now is kept.
-    fn take_leaving(&mut self, leaving: Vec<(u64, PathBuf)>) {
+    fn delete_left_files(&mut self, leaving: Vec<(u64, PathBuf)>) {
         let mut by_serial: BTreeMap<u64, Vec<PathBuf>> = BTreeMap::new();
         for (serial, path) in leaving {
             by_serial.entry(serial).or_default().push(path);

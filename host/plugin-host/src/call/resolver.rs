@@ -16,7 +16,7 @@ use crate::{
     install::Plugins,
     policy::{
         fault::{GuestError, PluginFault, Retry},
-        grant::Given,
+        grant::CallTarget,
     },
     runtime::{Entry, Facts, Link, Listing},
     secret::Template,
@@ -40,7 +40,7 @@ impl Resolver for Plugins {
 }
 
 async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Failure> {
-    let given = Given {
+    let given = CallTarget {
         url: request.url.as_url().clone(),
         by_user: request.given_by == GivenBy::User,
         request: request.request,
@@ -104,7 +104,7 @@ async fn with_secrets(
 }
 
 /// The listing of a URL with all its pages.
-pub(crate) async fn all_pages(plugins: &Plugins, given: Given) -> Result<Option<Resolved>, CallError> {
+pub(crate) async fn all_pages(plugins: &Plugins, given: CallTarget) -> Result<Option<Resolved>, CallError> {
     let Some(mut resolved) = plugins.resolve(given.clone(), None).await? else {
         return Ok(None);
     };
@@ -114,7 +114,7 @@ pub(crate) async fn all_pages(plugins: &Plugins, given: Given) -> Result<Option<
 
 impl Plugins {
     /// Adds the pages that follow the first one of a listing.
-    pub(super) async fn add_pages(&self, resolved: &mut Resolved, given: Given) -> Result<(), CallError> {
+    pub(super) async fn add_pages(&self, resolved: &mut Resolved, given: CallTarget) -> Result<(), CallError> {
         for _ in 1..MAX_PAGES {
             let Some(token) = resolved.listing.next_page.take() else {
                 break;
@@ -139,7 +139,7 @@ impl Plugins {
 }
 
 /// A plugin that includes links in its listing need not implement `linkFor`.
-async fn link_of(plugins: &Plugins, plugin: &Identity, given: Given, item: &Item) -> Result<Link, Failure> {
+async fn link_of(plugins: &Plugins, plugin: &Identity, given: CallTarget, item: &Item) -> Result<Link, Failure> {
     let variant = item.variant.as_deref().map(str::to_owned);
     let asked = plugins
         .link_for(plugin, given.clone(), item.id.to_string(), variant)

@@ -14,7 +14,7 @@ use crate::{
     lifecycle::{Status, registry::Idle},
     policy::{
         fault::{Exceeded, GuestError, PluginFault},
-        grant::Given,
+        grant::CallTarget,
     },
     runtime::{Call, Called, Code, Entry, Guest, Interface, JournalEntry, Link, Listing, LoadError, Report},
 };
@@ -338,8 +338,8 @@ pub(crate) fn zip(name: &str, version: &str, script: &str) -> Vec<u8> {
     ])
 }
 
-pub(crate) fn given(url: &str) -> Given {
-    Given::by_user(url.parse().unwrap())
+pub(crate) fn given(url: &str) -> CallTarget {
+    CallTarget::by_user(url.parse().unwrap())
 }
 
 pub(crate) fn batch(values: &[(&str, &str)]) -> BTreeMap<String, String> {

@@ -262,7 +262,7 @@ pub struct Grant {
 
 /// The URL of a call, who supplied it, and the user's request options for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct CallTarget {
     pub url: Url,
     /// Whether the user supplied it, and not a feed, a page or another plugin.
     pub by_user: bool,
@@ -272,7 +272,7 @@ pub struct Given {
     pub proxies: Proxies,
 }
 
-impl Given {
+impl CallTarget {
     /// A URL from the user, without request options.
     pub fn by_user(url: Url) -> Self {
         Self {
@@ -321,7 +321,7 @@ impl Grant {
 
     /// What a call may reach: the hosts that the manifest requests and the user granted, those of `once`, and the host of
     /// the URL.
-    pub fn for_call(&self, asked: &Asked, once: &[HostPattern], given: &Given) -> Grants {
+    pub fn for_call(&self, asked: &Asked, once: &[HostPattern], given: &CallTarget) -> Grants {
         let is_allowed = |host: &HostPattern| self.allows(Permission::Host(host.clone()));
         let always = self
             .chosen(true)

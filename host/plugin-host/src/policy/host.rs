@@ -74,7 +74,7 @@ impl InputHost {
 pub enum Denial {
     /// Not `http` or `https`, no host, or with a user name in it.
     #[error("plugins send requests to http and https URLs without user names only")]
-    NotPlain,
+    UrlNotAllowed,
     #[error("{0} is not among the hosts of its permissions")]
     Host(String),
     /// The host is an IP address that is not public.
@@ -86,7 +86,7 @@ impl Grants {
     /// Whether a request may go to `url`, and to which addresses.
     pub fn check(&self, url: &Url) -> Result<Reach, Denial> {
         let is_plain = matches!(url.scheme(), "http" | "https") && !has_user(url);
-        let host = url.host().filter(|_| is_plain).ok_or(Denial::NotPlain)?;
+        let host = url.host().filter(|_| is_plain).ok_or(Denial::UrlNotAllowed)?;
         let input = self.input_host.as_ref().filter(|input| input.covers(url));
         let is_granted = || self.others == Others::Granted || self.hosts.iter().any(|pattern| pattern.covers(url));
         if input.is_none() && !is_granted() {
@@ -191,7 +191,7 @@ mod tests {
             "ftp://example.org/",
             "file:///etc/passwd",
         ] {
-            assert_eq!(check(&grants, refused), Err(Denial::NotPlain), "{refused}");
+            assert_eq!(check(&grants, refused), Err(Denial::UrlNotAllowed), "{refused}");
         }
     }
 

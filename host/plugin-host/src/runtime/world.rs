@@ -9,7 +9,7 @@ use svc_plugin_fixture::{Asked, Exchange, Request, Response, Tape};
 use transfer::ByteCount;
 
 use crate::{
-    policy::grant::Given,
+    policy::grant::CallTarget,
     secret::{Redactor, placeholder},
 };
 
@@ -32,7 +32,7 @@ pub enum World {
 
 /// The clock and seed of a recorded call. Both are fixed while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct RecordedClock {
     /// Milliseconds of the Unix epoch.
     pub now_ms: u64,
     /// Decides all random bytes.
@@ -41,7 +41,7 @@ pub struct Moment {
 
 impl World {
     /// The fixed clock and seed; `None` if live.
-    pub fn moment(&self) -> Option<Moment> {
+    pub fn moment(&self) -> Option<RecordedClock> {
         match self {
             Self::Live => None,
             Self::Watched(watch) => Some(watch.moment),
@@ -62,7 +62,7 @@ impl World {
 /// Records the exchanges of a call.
 #[derive(Debug)]
 pub struct Watch {
-    moment: Moment,
+    moment: RecordedClock,
     redactor: Redactor,
     seen: Mutex<Seen>,
 }
@@ -91,7 +91,7 @@ pub enum Gap {
 }
 
 impl Watch {
-    pub(crate) fn new(moment: Moment, redactor: Redactor) -> Self {
+    pub(crate) fn new(moment: RecordedClock, redactor: Redactor) -> Self {
         Self {
             moment,
             redactor,
@@ -107,7 +107,7 @@ impl Watch {
     }
 
     /// Registers the user's cookies, headers and credentials as secrets.
-    pub(crate) fn redact_given(&self, given: &Given) {
+    pub(crate) fn redact_given(&self, given: &CallTarget) {
         let request = &given.request;
         self.keep_cookies(request.cookies.expose());
         for (name, value) in &request.headers {
@@ -172,7 +172,7 @@ impl Watch {
         }
     }
 
-    pub(crate) fn moment(&self) -> Moment {
+    pub(crate) fn moment(&self) -> RecordedClock {
         self.moment
     }
 
@@ -231,7 +231,7 @@ fn clean_cookie(cookie: &str) -> String {
 /// Replays a recording.
 #[derive(Debug)]
 pub struct Replay {
-    moment: Moment,
+    moment: RecordedClock,
     redactor: Redactor,
     played: Mutex<Played>,
 }
@@ -243,7 +243,7 @@ struct Played {
 }
 
 impl Replay {
-    pub(crate) fn new(moment: Moment, exchanges: Vec<Exchange>, redactor: Redactor) -> Self {
+    pub(crate) fn new(moment: RecordedClock, exchanges: Vec<Exchange>, redactor: Redactor) -> Self {
         Self {
             moment,
             redactor,
@@ -297,7 +297,7 @@ mod tests {
 
     use super::*;
 
-    const MOMENT: Moment = Moment { now_ms: 0, seed: 0 };
+    const MOMENT: RecordedClock = RecordedClock { now_ms: 0, seed: 0 };
 
     fn asked<'a>(url: &'a str, headers: &'a [(String, String)], body: &'a [u8]) -> Asked<'a> {
         Asked {
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn what_the_user_gave_for_a_site_is_written_down_nowhere() {
         let watch = Watch::new(MOMENT, Redactor::default());
-        let mut given = Given::by_user("https://a.test/".parse().unwrap());
+        let mut given = CallTarget::by_user("https://a.test/".parse().unwrap());
         given.request = RequestOptions {
             headers: vec![("X-Key".to_owned(), Secret::new("in-field"))],
             cookies: Secret::new("a=in-cookie; n=1"),

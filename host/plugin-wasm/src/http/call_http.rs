@@ -19,7 +19,7 @@ use url::{Url, form_urlencoded};
 use super::{
     Answer, Cookies, Exchange, FetchError, Network, NetworkError, Profile, Request, Response, header,
     profile::{CacheKey, cache_key},
-    secret::{SecretPosition, Unlocked},
+    secret::{RequestSecrets, SecretPosition},
 };
 use crate::{
     http::TaskSite,
@@ -122,7 +122,7 @@ impl CallHttp {
     }
 
     async fn fetch(&self, request: &Request, url: Url, clock: &CallClock) -> Result<Response, FetchError> {
-        let mut unlocked = Unlocked::of(request, &url, &*self.access.vault).await?;
+        let mut unlocked = RequestSecrets::of(request, &url, &*self.access.vault).await?;
         let key = self.cache_key(request, &url);
         let cached = key.as_ref().and_then(|key| self.access.profile.cached(key));
         if let Some(cached) = cached.filter(|cached| self.may_still_reach(&url, cached)) {
@@ -177,7 +177,7 @@ impl CallHttp {
         &self,
         request: &Request,
         url: Url,
-        unlocked: &Unlocked,
+        unlocked: &RequestSecrets,
         clock: &CallClock,
     ) -> Result<(Answer, Url), FetchError> {
         let mut hop = Hop {
@@ -199,7 +199,7 @@ impl CallHttp {
                 Ok(target) => target,
                 Err(Refusal::Unusable(_)) => return Ok((answer, hop.url)),
                 Err(Refusal::TooMany(_)) => return Err(FetchError::Invalid("too many redirects".to_owned())),
-                Err(Refusal::Scheme(_)) => return Err(self.deny(Denial::NotPlain)),
+                Err(Refusal::Scheme(_)) => return Err(self.deny(Denial::UrlNotAllowed)),
                 Err(refusal) => return Err(FetchError::Invalid(refusal.to_string())),
             };
             if let Some(name) = unlocked.leaked_by(&target) {
@@ -215,7 +215,7 @@ impl CallHttp {
         &self,
         request: &Request,
         hop: &Hop,
-        unlocked: &Unlocked,
+        unlocked: &RequestSecrets,
         clock: &CallClock,
     ) -> Result<Answer, FetchError> {
         let reach = self.access.grants.check(&hop.url).map_err(|denial| self.deny(denial))?;
@@ -347,7 +347,12 @@ impl Hop {
 }
 
 /// Fills the secrets of a request into one step, if they may be sent there.
-fn put_secrets(exchange: &mut Exchange, request: &Request, hop: &Hop, unlocked: &Unlocked) -> Result<(), FetchError> {
+fn put_secrets(
+    exchange: &mut Exchange,
+    request: &Request,
+    hop: &Hop,
+    unlocked: &RequestSecrets,
+) -> Result<(), FetchError> {
     let mut form = form_urlencoded::Serializer::new(String::new());
     for (place, name, value) in unlocked.fill(&request.secrets, &hop.url) {
         let value = value.expose();

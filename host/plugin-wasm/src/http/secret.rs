@@ -82,13 +82,13 @@ impl Request {
 
 /// The secrets of one request.
 #[derive(Debug, Default)]
-pub(crate) struct Unlocked {
+pub(crate) struct RequestSecrets {
     secrets: BTreeMap<String, BoundSecret>,
     /// Values captured from JSON, by name, in the exact bytes of the response (with quotes and escapes).
     captured: Vec<(String, Secret)>,
 }
 
-impl Unlocked {
+impl RequestSecrets {
     /// Finds the secrets of `request`. Fails before anything is sent if one is not bound to the host of `url`.
     pub(crate) async fn of(request: &Request, url: &Url, vault: &dyn Vault) -> Result<Self, FetchError> {
         let mut found = BTreeMap::new();
@@ -224,7 +224,7 @@ mod tests {
     #[tokio::test]
     async fn a_secret_is_found_however_it_is_written() {
         let secret = BoundSecret::new(Secret::new("p/ss \"w\u{f6}rd"), Vec::new());
-        let unlocked = Unlocked {
+        let unlocked = RequestSecrets {
             secrets: [("pin".to_owned(), secret)].into(),
             captured: Vec::new(),
         };

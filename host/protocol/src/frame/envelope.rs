@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-use crate::{event::ServiceEventParams, frame::error::RpcError, frame::misfit};
+use crate::{event::ServiceEventParams, frame::error::RpcError, frame::mismatch};
 
 /// The notification that carries an event; its params are [`crate::ServiceEventParams`].
 pub const SERVICE_EVENT: &str = "service.event";
@@ -175,7 +175,7 @@ impl Request {
         if text.starts_with('[') {
             return Err(RpcError::invalid_params("params must be an object"));
         }
-        misfit::from_json(text.as_bytes()).map_err(|misfit| RpcError::invalid_params(misfit.to_string()))
+        mismatch::from_json(text.as_bytes()).map_err(|mismatch| RpcError::invalid_params(mismatch.to_string()))
     }
 }
 

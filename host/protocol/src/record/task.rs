@@ -412,14 +412,14 @@ pub struct CreateTaskParams {
     pub task_id: Option<String>,
     /// The origin of the URLs, if it was not the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stranger: Option<Stranger>,
+    pub requester: Option<Requester>,
 }
 
 /// An origin of URLs other than the user, for example a web page. Its URLs may lead only to public addresses and to
 /// `userHost`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Stranger {
+pub struct Requester {
     /// The host of the URL that the user entered, which led to these; empty: none. Never taken from the page itself.
     pub user_host: String,
     /// The `Origin` of the browser extension that creates the task without an access key; empty: none. The extension
@@ -435,7 +435,7 @@ pub struct CreateTasksParams {
     pub requests: Vec<CreateTaskRequest>,
     /// The origin of the URLs, if it was not the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stranger: Option<Stranger>,
+    pub requester: Option<Requester>,
 }
 
 /// Result of `daemon.task.create`.

@@ -41,7 +41,7 @@ pub(crate) enum Verdict {
 
 /// Why a response cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Objection {
+pub(crate) enum Unusable {
     /// It belongs to another version of the file.
     Changed(String),
     /// The server sent the whole file although a range was requested.
@@ -50,7 +50,7 @@ pub(crate) enum Objection {
     Failed(Failure),
 }
 
-impl From<Failure> for Objection {
+impl From<Failure> for Unusable {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -130,7 +130,7 @@ pub(crate) fn judge(
     known: &Facts,
     head: &ResponseHead,
     now: SystemTime,
-) -> Result<Verdict, Objection> {
+) -> Result<Verdict, Unusable> {
     let verdict = match (head.status, wish) {
         (206, Some(wish)) => part(wish, head)?,
         (206, None) => return Err(mismatch("the server sent a part although the whole file was asked for").into()),
@@ -156,13 +156,13 @@ pub(crate) fn judge(
     };
     let answered = Facts::of(head, verdict);
     if let Some(why) = known.contradiction(&answered) {
-        return Err(Objection::Changed(why));
+        return Err(Unusable::Changed(why));
     }
     let wants_part = wish.is_some_and(|wish| wish.start > 0);
     match verdict {
-        Verdict::Whole { .. } if wants_part => Err(Objection::IgnoresRanges),
+        Verdict::Whole { .. } if wants_part => Err(Unusable::IgnoresRanges),
         Verdict::Part { .. } if answered.has_no_validator() && !known.has_no_validator() => {
-            Err(Objection::Changed("it no longer says which version it is".to_owned()))
+            Err(Unusable::Changed("it no longer says which version it is".to_owned()))
         }
         _ => Ok(verdict),
     }

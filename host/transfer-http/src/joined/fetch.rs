@@ -5,7 +5,7 @@ use std::sync::Arc;
 use transfer::{ByteRange, Failure, SafeUrl, Segment, SegmentKey, failure::FailureKind};
 
 use crate::{
-    answer::verdict::{Facts, Objection, Verdict, encoding, is_page, judge},
+    answer::verdict::{Facts, Unusable, Verdict, encoding, is_page, judge},
     client::{
         body::Body,
         exchange::now,
@@ -100,11 +100,11 @@ impl Joining {
     async fn ask_at(&self, url: &SafeUrl, wish: Option<&RangeWish>) -> Result<(Body, Verdict), Failure> {
         let Fetched { response, url } = self.fetcher.fetch(&self.source.urls[0], url, wish).await?;
         let verdict = judge(wish, &Facts::default(), &response.head, now()).map_err(|objection| match objection {
-            Objection::Failed(failure) => Failure {
+            Unusable::Failed(failure) => Failure {
                 message: format!("{url}: {failure}"),
                 ..failure
             },
-            Objection::IgnoresRanges | Objection::Changed(_) => Failure::new(
+            Unusable::IgnoresRanges | Unusable::Changed(_) => Failure::new(
                 FailureKind::RangeMismatch,
                 format!("{url}: the server sends all of it where a part was asked for"),
             ),

@@ -33,12 +33,12 @@ enum State {
     Fetching,
     Whole,
     /// It failed after the head and is fetched again as the head: only then the failure counts.
-    Parked(Lasting),
+    Parked(Permanence),
 }
 
 /// Whether a failure is permanent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lasting {
+pub(crate) enum Permanence {
     /// It is transient.
     No,
     /// It is permanent, and later segments would likely fail alike: none is started.
@@ -77,7 +77,10 @@ impl Window {
         }
         let next = self.head + self.slots.len();
         let fetching = self.slots.iter().filter(|slot| slot.state == State::Fetching).count();
-        let is_end = self.slots.iter().any(|slot| slot.state == State::Parked(Lasting::Yes));
+        let is_end = self
+            .slots
+            .iter()
+            .any(|slot| slot.state == State::Parked(Permanence::Yes));
         let has_room = self.slots.is_empty() || (self.slots.len() < AHEAD * limit && self.kept() < self.memory);
         if next == self.count || fetching >= limit || is_end || !has_room {
             return None;
@@ -106,7 +109,7 @@ impl Window {
     }
 
     /// Records a failure of `segment`, which is after the head.
-    pub(crate) fn park(&mut self, segment: usize, lasting: Lasting) {
+    pub(crate) fn park(&mut self, segment: usize, lasting: Permanence) {
         *self.slot(segment) = Slot {
             state: State::Parked(lasting),
             kept: Vec::new(),

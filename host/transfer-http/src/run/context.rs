@@ -21,10 +21,10 @@ use crate::{
     destination::Destination,
     retry::Retries,
     run::{
+        active::ActiveWorkers,
         disk::Disk,
         mirrors::{Mirror, Mirrors, SAMPLE_BYTES},
         plan::{Pace, Plan, WorkerId},
-        roster::Roster,
     },
 };
 
@@ -48,7 +48,7 @@ pub(crate) struct Run {
     pub(crate) disk: Disk,
     pub(crate) flow: Flow,
     pub(crate) server: Seen,
-    pub(crate) roster: Roster,
+    pub(crate) active: ActiveWorkers,
 }
 
 /// Rates and latencies.
@@ -107,7 +107,7 @@ impl Run {
                 high_water: Cell::new(0),
             },
             server: Seen::default(),
-            roster: Roster::default(),
+            active: ActiveWorkers::default(),
             shared,
             source,
             connections,
@@ -161,33 +161,33 @@ impl Run {
             .try_for_each(|range| self.disk.part().record(range))
     }
 
-    pub(crate) fn enlist(&self, worker: WorkerId, mirror: usize) {
+    pub(crate) fn add_worker(&self, worker: WorkerId, mirror: usize) {
         self.mirrors.borrow_mut().opened(mirror);
-        self.roster.brought.borrow_mut().insert(worker, 0);
+        self.active.received.borrow_mut().insert(worker, 0);
     }
 
-    pub(crate) fn discharge(&self, worker: WorkerId, mirror: usize) {
+    pub(crate) fn remove_worker(&self, worker: WorkerId, mirror: usize) {
         self.mirrors.borrow_mut().closed(mirror);
-        self.roster.brought.borrow_mut().remove(&worker);
-        self.roster.served.borrow_mut().remove(&worker);
+        self.active.received.borrow_mut().remove(&worker);
+        self.active.served.borrow_mut().remove(&worker);
     }
 
     /// Accounts for the next `bytes` of `worker`'s lease, received from `mirror`.
     pub(crate) fn wrote(&self, worker: WorkerId, mirror: usize, bytes: u64) -> Result<(), Failure> {
         self.flow.received.set(self.flow.received.get() + bytes);
-        *self.roster.brought.borrow_mut().entry(worker).or_default() += bytes;
+        *self.active.received.borrow_mut().entry(worker).or_default() += bytes;
         let mut plan = self.plan.borrow_mut();
         let start = plan.position(worker);
         self.mirrors
             .borrow_mut()
-            .brought(mirror, ByteRange::new(start, start + bytes));
+            .received(mirror, ByteRange::new(start, start + bytes));
         match plan.advance(worker, bytes) {
             Some(range) => self.disk.part().record(range),
             None => Ok(()),
         }
     }
 
-    /// Resolves once `worker` has brought no more than the lowest speed allows over the last [`SPEED_WINDOW`]; never
+    /// Resolves once `worker` has received no more than the lowest speed allows over the last [`SPEED_WINDOW`]; never
     /// without such a limit. The time before its server begins to send does not count.
     pub(crate) async fn too_slow(&self, worker: WorkerId) -> Failure {
         let limit = self.connections.lowest_bytes_per_second;
@@ -199,10 +199,10 @@ impl Run {
         let mut totals = VecDeque::new();
         loop {
             ticker.tick().await;
-            let Some(mirror) = self.roster.served.borrow().get(&worker).copied() else {
+            let Some(mirror) = self.active.served.borrow().get(&worker).copied() else {
                 continue;
             };
-            let total = self.roster.brought.borrow().get(&worker).copied().unwrap_or(0);
+            let total = self.active.received.borrow().get(&worker).copied().unwrap_or(0);
             totals.push_back(total);
             if totals.len() as u64 <= seconds {
                 continue;
@@ -246,7 +246,7 @@ impl Run {
     /// The stall timeout of a body.
     pub(crate) fn stall(&self) -> Duration {
         let limit = self.shared.config.stall_timeout;
-        if self.roster.brought.borrow().len() > 1 {
+        if self.active.received.borrow().len() > 1 {
             limit.min(STALL_BESIDE_OTHERS)
         } else {
             limit
@@ -294,19 +294,19 @@ impl Run {
 
     /// Stops using a mirror; `is_wrong` discards what it delivered, too.
     pub(crate) async fn give_up_mirror(&self, mirror: usize, why: &str, is_wrong: bool) -> Result<(), Failure> {
-        let (url, brought) = {
+        let (url, received) = {
             let mut mirrors = self.mirrors.borrow_mut();
             let url = mirrors.get(mirror).home.clone();
-            let brought = mirrors.drop_mirror(mirror);
+            let received = mirrors.drop_mirror(mirror);
             if mirror == mirrors.base()
                 && let Some(next) = mirrors.next_after(mirror)
             {
                 mirrors.set_base(next);
             }
-            (url, brought)
+            (url, received)
         };
         if is_wrong {
-            self.distrust(&brought)?;
+            self.distrust(&received)?;
         }
         self.notice(format!("{url} is no longer used: {why}")).await;
         Ok(())
@@ -354,7 +354,7 @@ impl Run {
     )]
     pub(crate) fn report_progress(&self, rate: f64, rates: &BTreeMap<WorkerId, (f64, u64)>) {
         let plan = self.plan.borrow();
-        let served = self.roster.served.borrow();
+        let served = self.active.served.borrow();
         let mirrors = self.mirrors.borrow();
         let mut servers = BTreeMap::<usize, Vec<u64>>::new();
         for (worker, mirror) in served.iter() {

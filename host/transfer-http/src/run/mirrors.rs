@@ -26,7 +26,7 @@ pub(crate) struct Mirror {
     active: u16,
     /// Failures since it last delivered anything.
     failures: u32,
-    brought: RangeSet,
+    received: RangeSet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Mirrors {
             standing: Standing::Untested,
             active: 0,
             failures: 0,
-            brought: RangeSet::new(),
+            received: RangeSet::new(),
         });
         Self {
             list: list.collect(),
@@ -135,7 +135,7 @@ impl Mirrors {
     /// Drops `index`. Returns the bytes that it delivered.
     pub(crate) fn drop_mirror(&mut self, index: usize) -> RangeSet {
         self.list[index].standing = Standing::Dropped;
-        std::mem::take(&mut self.list[index].brought)
+        std::mem::take(&mut self.list[index].received)
     }
 
     pub(crate) fn opened(&mut self, index: usize) {
@@ -162,17 +162,17 @@ impl Mirrors {
     }
 
     /// Records that `index` delivered `range`. The base's own bytes are not recorded.
-    pub(crate) fn brought(&mut self, index: usize, range: ByteRange) {
+    pub(crate) fn received(&mut self, index: usize, range: ByteRange) {
         self.list[index].failures = 0;
         if index != self.base {
-            self.list[index].brought.insert(range);
+            self.list[index].received.insert(range);
         }
     }
 
     /// Clears the records of deliveries, because the file starts over.
     pub(crate) fn start_over(&mut self) {
         for mirror in &mut self.list {
-            mirror.brought = RangeSet::new();
+            mirror.received = RangeSet::new();
             mirror.facts = Facts::default();
             if mirror.standing == Standing::Trusted {
                 mirror.standing = Standing::Untested;
@@ -189,7 +189,9 @@ impl Mirrors {
         };
         let of_others = self.list.iter().enumerate().filter(|(index, _)| *index != self.base);
         of_others
-            .filter_map(|(index, mirror)| Some((index, sample(mirror.brought.iter().max_by_key(|range| range.len())?))))
+            .filter_map(|(index, mirror)| {
+                Some((index, sample(mirror.received.iter().max_by_key(|range| range.len())?)))
+            })
             .collect()
     }
 
@@ -198,7 +200,7 @@ impl Mirrors {
         let base = self.base;
         let others = self.list.iter_mut().enumerate().filter(|(index, _)| *index != base);
         others
-            .flat_map(|(_, mirror)| std::mem::take(&mut mirror.brought).iter().collect::<Vec<_>>())
+            .flat_map(|(_, mirror)| std::mem::take(&mut mirror.received).iter().collect::<Vec<_>>())
             .collect()
     }
 }
@@ -237,9 +239,9 @@ mod tests {
     #[test]
     fn a_place_that_only_fails_is_given_up() {
         let mut mirrors = mirrors(2);
-        assert!(mirrors.failed(1), "it never brought anything");
+        assert!(mirrors.failed(1), "it never received anything");
         assert!(!mirrors.failed(0) && !mirrors.failed(0));
-        mirrors.brought(0, ByteRange::new(0, 1));
+        mirrors.received(0, ByteRange::new(0, 1));
         assert!(!mirrors.failed(0) && !mirrors.failed(0));
         assert!(mirrors.failed(0));
     }
@@ -257,9 +259,9 @@ mod tests {
     #[test]
     fn samples_lie_in_what_was_brought() {
         let mut mirrors = mirrors(3);
-        mirrors.brought(0, ByteRange::new(0, 10));
-        mirrors.brought(1, ByteRange::new(100, 100 + 3 * SAMPLE_BYTES));
-        mirrors.brought(1, ByteRange::new(10, 20));
+        mirrors.received(0, ByteRange::new(0, 10));
+        mirrors.received(1, ByteRange::new(100, 100 + 3 * SAMPLE_BYTES));
+        mirrors.received(1, ByteRange::new(10, 20));
         assert_eq!(
             mirrors.samples(),
             [(1, ByteRange::new(100 + SAMPLE_BYTES, 100 + 2 * SAMPLE_BYTES))]

@@ -13,7 +13,7 @@ use transfer::{
 use crate::{
     answer::{
         name,
-        verdict::{self, Facts, Objection, Verdict, judge, not_the_file},
+        verdict::{self, Facts, Unusable, Verdict, judge, not_the_file},
     },
     background::blocking,
     client::{
@@ -24,9 +24,9 @@ use crate::{
     hashing::hash_file,
     run::{
         context::Run,
-        crew::Begun,
         mirrors::SAMPLE_BYTES,
         plan::{Plan, USUAL_MIN_SPLIT},
+        pool::Begun,
         worker::is_same_as_disk,
     },
 };
@@ -229,21 +229,21 @@ impl Run {
             }
             Ok(Verdict::Whole { length }) if there > 0 => self.begin_anew(response, url, length),
             Ok(verdict) => answer(verdict, response, url),
-            Err(Objection::IgnoresRanges) => {
+            Err(Unusable::IgnoresRanges) => {
                 self.notice("the server does not resume: starting over".to_owned())
                     .await;
                 let length = verdict_length(&response)?;
                 self.begin_anew(response, url, length)
             }
-            Err(Objection::Changed(why)) if response.head.status == 200 => {
+            Err(Unusable::Changed(why)) if response.head.status == 200 => {
                 self.check_promise(&response, None)?;
                 self.notice(format!("the file changed at the server ({why}): starting over"))
                     .await;
                 let length = verdict_length(&response)?;
                 self.begin_anew(response, url, length)
             }
-            Err(Objection::Changed(why)) => Ok(FirstResponse::Opening(Opening::Changed(why))),
-            Err(Objection::Failed(failure))
+            Err(Unusable::Changed(why)) => Ok(FirstResponse::Opening(Opening::Changed(why))),
+            Err(Unusable::Failed(failure))
                 if matches!(failure.kind, FailureKind::RangeMismatch | FailureKind::Encoding) && wish.is_some() =>
             {
                 // Without reliable ranges, the file can still be fetched as a whole.
@@ -252,7 +252,7 @@ impl Run {
                 self.start_over()?;
                 self.ask_whole(&home).await
             }
-            Err(Objection::Failed(failure)) => Err(failure),
+            Err(Unusable::Failed(failure)) => Err(failure),
         }
     }
 
@@ -284,8 +284,8 @@ impl Run {
                 verdict,
                 overlap: 0,
             }))),
-            Err(Objection::Failed(failure)) => Err(failure),
-            Err(Objection::Changed(_) | Objection::IgnoresRanges) => {
+            Err(Unusable::Failed(failure)) => Err(failure),
+            Err(Unusable::Changed(_) | Unusable::IgnoresRanges) => {
                 unreachable!("nothing is known that a whole file could contradict")
             }
         }
@@ -365,7 +365,7 @@ impl Run {
             }
         }
         self.server.is_whole.set(matches!(verdict, Verdict::Whole { .. }));
-        let worker = self.roster.new_worker();
+        let worker = self.active.new_worker();
         let parts = if is_splittable {
             self.connections.segments.max(1)
         } else {
@@ -495,8 +495,8 @@ fn verdict_length(response: &Response) -> Result<Option<u64>, Failure> {
     match judge(None, &Facts::default(), &response.head, now()) {
         Ok(Verdict::Whole { length }) => Ok(length),
         Ok(_) => Ok(None),
-        Err(Objection::Failed(failure)) => Err(failure),
-        Err(Objection::Changed(_) | Objection::IgnoresRanges) => Ok(None),
+        Err(Unusable::Failed(failure)) => Err(failure),
+        Err(Unusable::Changed(_) | Unusable::IgnoresRanges) => Ok(None),
     }
 }
 

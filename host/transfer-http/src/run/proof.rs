@@ -27,7 +27,7 @@ impl Run {
         while let Some(last) = self.disk.unconfirmed.get() {
             let asking = Worker {
                 run: self,
-                id: self.roster.new_worker(),
+                id: self.active.new_worker(),
                 mirror: self.mirrors.borrow().base(),
             };
             let failure = match asking.is_equal(last).await {
@@ -58,14 +58,14 @@ impl Run {
         if found == *wanted {
             return Ok(true);
         }
-        let brought = self.mirrors.borrow_mut().brought_by_others();
-        if brought.is_empty() && self.flow.received.get() == 0 && self.disk.destination.target.check_integrity {
+        let received = self.mirrors.borrow_mut().brought_by_others();
+        if received.is_empty() && self.flow.received.get() == 0 && self.disk.destination.target.check_integrity {
             self.notice("what is there does not have the checksum: starting over".to_owned())
                 .await;
             self.start_over()?;
             return Ok(false);
         }
-        if brought.is_empty() {
+        if received.is_empty() {
             let part = self.disk.part();
             part.discard();
             return Err(mismatch(wanted, &found));
@@ -77,7 +77,7 @@ impl Run {
                 self.mirrors.borrow_mut().drop_mirror(mirror);
             }
         }
-        self.distrust(&brought)?;
+        self.distrust(&received)?;
         Ok(false)
     }
 
@@ -92,7 +92,7 @@ impl Run {
             }
             let comparing = Worker {
                 run: self,
-                id: self.roster.new_worker(),
+                id: self.active.new_worker(),
                 mirror: base,
             };
             match comparing.is_equal(sample).await {

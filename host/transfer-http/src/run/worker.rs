@@ -7,7 +7,7 @@ use tokio::{io::Interest, time::timeout};
 use transfer::{ByteRange, CarryError, Failure, KernelPipe, PartFile, SafeUrl, failure::FailureKind};
 
 use crate::{
-    answer::verdict::{Facts, Objection, Verdict, is_page, judge},
+    answer::verdict::{Facts, Unusable, Verdict, is_page, judge},
     client::{
         body::{Body, stalled},
         connection::broken,
@@ -54,12 +54,12 @@ impl From<Failure> for WorkerError {
     }
 }
 
-impl From<Objection> for WorkerError {
-    fn from(objection: Objection) -> Self {
+impl From<Unusable> for WorkerError {
+    fn from(objection: Unusable) -> Self {
         match objection {
-            Objection::Changed(why) => Self::Changed(why),
-            Objection::IgnoresRanges => Self::IgnoresRanges,
-            Objection::Failed(failure) => Self::Failed(failure),
+            Unusable::Changed(why) => Self::Changed(why),
+            Unusable::IgnoresRanges => Self::IgnoresRanges,
+            Unusable::Failed(failure) => Self::Failed(failure),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Worker<'_> {
         if self.run.mirrors.borrow().is_untested(self.mirror) {
             self.compare_start().await?;
         }
-        while !self.run.roster.is_retired(self.id) && self.run.take(self.id) {
+        while !self.run.active.is_retired(self.id) && self.run.take(self.id) {
             self.fetch_lease().await?;
             self.run.release(self.id)?;
         }
@@ -227,12 +227,12 @@ impl Worker<'_> {
 
     /// Moves the body into the lease until either ends.
     pub(crate) async fn pump(&self, body: &mut Body) -> Result<Moved, Failure> {
-        self.run.roster.served.borrow_mut().insert(self.id, self.mirror);
+        self.run.active.served.borrow_mut().insert(self.id, self.mirror);
         let part = self.run.disk.part();
         let mut steps = 0;
         loop {
             let window = self.window_on(body).await?;
-            if window == 0 || self.run.roster.is_retired(self.id) {
+            if window == 0 || self.run.active.is_retired(self.id) {
                 return Ok(if body.remaining() == Some(0) {
                     Moved::BodyEnded
                 } else {
@@ -349,7 +349,7 @@ impl Worker<'_> {
     async fn window_on(&self, body: &mut Body) -> Result<u64, Failure> {
         let left = body.remaining().unwrap_or(0);
         let (position, window) = self.write_window();
-        if window > 0 || left == 0 || self.run.roster.is_retired(self.id) {
+        if window > 0 || left == 0 || self.run.active.is_retired(self.id) {
             return Ok(window);
         }
         let pace = self.run.flow.pace.get();
@@ -392,7 +392,7 @@ impl Worker<'_> {
 
     /// Writes a whole body that must be decoded.
     pub(crate) async fn pump_decoded(&self, mut body: Body, mut decoder: Decoder) -> Result<(), WorkerError> {
-        self.run.roster.served.borrow_mut().insert(self.id, self.mirror);
+        self.run.active.served.borrow_mut().insert(self.id, self.mirror);
         let part = self.run.disk.part();
         let mut buffer = vec![0; DECODE_BYTES];
         loop {

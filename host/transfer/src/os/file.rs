@@ -24,16 +24,16 @@ pub(crate) fn open_in_place(options: &mut OpenOptions, path: &Path) -> io::Resul
 /// Why another user could have made the file that `metadata` is about, or could write into it; `None` if only ourselves
 /// and the administrator can.
 #[cfg(unix)]
-pub(crate) fn strangers_access(metadata: &std::fs::Metadata) -> Option<Stranger> {
+pub(crate) fn exposure(metadata: &std::fs::Metadata) -> Option<Exposure> {
     use std::os::unix::fs::MetadataExt as _;
     if !metadata.is_file() {
-        Some(Stranger::NoFile)
+        Some(Exposure::NoFile)
     } else if metadata.nlink() != 1 {
-        Some(Stranger::SeveralNames)
+        Some(Exposure::SeveralNames)
     } else if metadata.uid() != rustix::process::geteuid().as_raw() {
-        Some(Stranger::Owns)
+        Some(Exposure::Owns)
     } else if metadata.mode() & 0o022 != 0 {
-        Some(Stranger::MayWrite)
+        Some(Exposure::MayWrite)
     } else {
         None
     }
@@ -41,17 +41,17 @@ pub(crate) fn strangers_access(metadata: &std::fs::Metadata) -> Option<Stranger>
 
 /// Owners are unknown on this system, so every file could be another user's.
 #[cfg(not(unix))]
-pub(crate) fn strangers_access(metadata: &std::fs::Metadata) -> Option<Stranger> {
+pub(crate) fn exposure(metadata: &std::fs::Metadata) -> Option<Exposure> {
     Some(if metadata.is_file() {
-        Stranger::Owns
+        Exposure::Owns
     } else {
-        Stranger::NoFile
+        Exposure::NoFile
     })
 }
 
 /// Why a file may be under another user's control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stranger {
+pub(crate) enum Exposure {
     /// It is a symbolic link, a directory, a pipe or a device.
     NoFile,
     /// It has several hard links; another user may control one of them.

@@ -12,7 +12,7 @@ use std::{
 use crate::{
     failure::{Failure, FailureKind},
     file_name::{FileName, JOURNAL_SUFFIX, LAST_NUMBER, PART_SUFFIX},
-    os::{self, Stranger},
+    os::{self, Exposure},
     part_file::{
         file::PartFile,
         journal::{Begun, Journal, Origin},
@@ -159,11 +159,11 @@ impl PartFile {
         let paths = Paths::new(directory, name);
         let about = |path: &Path| {
             let metadata = fs::symlink_metadata(path).ok()?;
-            let why = match os::strangers_access(&metadata)? {
-                Stranger::NoFile => "it is no ordinary file",
-                Stranger::SeveralNames => "it has several names",
-                Stranger::Owns => "it does not belong to you",
-                Stranger::MayWrite => "other users may write it",
+            let why = match os::exposure(&metadata)? {
+                Exposure::NoFile => "it is no ordinary file",
+                Exposure::SeveralNames => "it has several names",
+                Exposure::Owns => "it does not belong to you",
+                Exposure::MayWrite => "other users may write it",
             };
             Some(format!("{} is not continued, since {why}", path.display()))
         };
@@ -181,11 +181,11 @@ impl PartFile {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let file = os::open_in_place(OpenOptions::new().read(true).write(true), path)?;
-        match os::strangers_access(&file.metadata()?) {
+        match os::exposure(&file.metadata()?) {
             None => {}
             // A part file must be writable by its owner only.
-            Some(Stranger::MayWrite) => os::make_own(&file)?,
-            Some(Stranger::NoFile | Stranger::SeveralNames | Stranger::Owns) => {
+            Some(Exposure::MayWrite) => os::make_own(&file)?,
+            Some(Exposure::NoFile | Exposure::SeveralNames | Exposure::Owns) => {
                 return Err(io::ErrorKind::PermissionDenied.into());
             }
         }
@@ -255,13 +255,13 @@ enum Proof {
 impl Proof {
     /// Whether a file with this metadata in `directory` may be ours.
     fn accepts(self, metadata: &Metadata, directory: &Path) -> bool {
-        match os::strangers_access(metadata) {
+        match os::exposure(metadata) {
             None => true,
-            Some(Stranger::NoFile | Stranger::SeveralNames) => false,
+            Some(Exposure::NoFile | Exposure::SeveralNames) => false,
             // We create files without write access for others, so the owner granted it later, or the file system has no
             // permissions.
-            Some(Stranger::MayWrite) => self == Self::Reserved,
-            Some(Stranger::Owns) => self == Self::Reserved && !os::keeps_owners(directory),
+            Some(Exposure::MayWrite) => self == Self::Reserved,
+            Some(Exposure::Owns) => self == Self::Reserved && !os::keeps_owners(directory),
         }
     }
 }

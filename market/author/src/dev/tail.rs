@@ -6,7 +6,7 @@ use cli::{Client, RemoteError, Target};
 use command::print_now;
 use protocol::{Method, PluginJournalDto, PluginParams};
 
-use crate::workshop::lines_of;
+use crate::loader::lines_of;
 
 /// The polling interval. The journal keeps far more entries than occur in between.
 const INTERVAL: Duration = Duration::from_millis(500);

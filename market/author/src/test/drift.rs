@@ -9,7 +9,7 @@ use plugin_host::{
 };
 use serde_json::Value;
 
-use crate::workshop::file_name;
+use crate::loader::file_name;
 
 /// Reported differences per response; a redesigned page has hundreds.
 const MAX_REPORTED: usize = 20;

@@ -17,7 +17,7 @@ use market::{
 };
 use market_tool::{
     Fixed, Package, SigningKey, ToolError,
-    command::{AuthorCommand, MarketCommand, Surroundings, run_author, run_market},
+    command::{AuthorCommand, MarketCommand, ToolContext, run_author, run_market},
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -110,8 +110,8 @@ impl Place {
             .collect()
     }
 
-    fn surroundings<'a>(&self, out: &'a mut Vec<u8>) -> Surroundings<'a> {
-        Surroundings {
+    fn context<'a>(&self, out: &'a mut Vec<u8>) -> ToolContext<'a> {
+        ToolContext {
             out,
             passphrases: &Fixed(None),
             origins: &origin,
@@ -124,7 +124,7 @@ impl Place {
     pub(crate) async fn try_market(&self, line: &str) -> Result<String, ToolError> {
         let command = MarketLine::parse_from(self.words(line)).command;
         let mut out = Vec::new();
-        run_market(command, &mut self.surroundings(&mut out)).await?;
+        run_market(command, &mut self.context(&mut out)).await?;
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -137,7 +137,7 @@ impl Place {
     pub(crate) fn try_author(&self, line: &str) -> Result<String, ToolError> {
         let command = AuthorLine::parse_from(self.words(line)).command;
         let mut out = Vec::new();
-        run_author(command, &mut self.surroundings(&mut out))?;
+        run_author(command, &mut self.context(&mut out))?;
         Ok(String::from_utf8(out).unwrap())
     }
 

@@ -16,7 +16,7 @@ use futures_util::{
 };
 
 use crate::{
-    access::{Seat, key::KeyDigest},
+    access::{ConnectionSlot, key::KeyDigest},
     gate::{
         Gate,
         credentials::text,
@@ -35,19 +35,19 @@ pub(super) struct GateClient {
     gate: Arc<Gate>,
     sender: Sender,
     /// The connection's permit; a call with the key marks it as authenticated.
-    seat: Option<Arc<Seat>>,
+    slot: Option<Arc<ConnectionSlot>>,
     /// The key came in a header, so calls need not repeat it.
     has_key: bool,
 }
 
 impl GateClient {
     /// `shown` is the key of a header, if any.
-    pub(super) fn new(gate: Arc<Gate>, sender: Sender, seat: Option<Arc<Seat>>, shown: Option<&str>) -> Self {
+    pub(super) fn new(gate: Arc<Gate>, sender: Sender, slot: Option<Arc<ConnectionSlot>>, shown: Option<&str>) -> Self {
         let mut client = Self {
             has_key: sender.authorization == Authorization::Key,
             gate,
             sender,
-            seat,
+            slot,
         };
         client.has_key = client.has_key || shown.is_some_and(|shown| client.knows_key(shown));
         client
@@ -55,18 +55,18 @@ impl GateClient {
 
     /// Whether the connection counts as authenticated.
     pub(super) fn is_authenticated(&self) -> bool {
-        self.seat.as_ref().is_none_or(|seat| seat.is_authenticated())
+        self.slot.as_ref().is_none_or(|slot| slot.is_authenticated())
     }
 
     /// Whether the connection sent too much before its first call with the key.
     pub(super) fn is_overdrawn(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.is_overdrawn())
+        self.slot.as_ref().is_some_and(|slot| slot.is_overdrawn())
     }
 
     /// Resolves when the connection must close to make room for a newer one. Cancel-safe.
     pub(super) async fn evicted(&self) {
-        match &self.seat {
-            Some(seat) => seat.evicted().await,
+        match &self.slot {
+            Some(slot) => slot.evicted().await,
             None => std::future::pending().await,
         }
     }
@@ -86,8 +86,8 @@ impl GateClient {
         }
         let is_right = shown == key;
         self.gate.count(source, form, is_right);
-        if is_right && let Some(seat) = &self.seat {
-            seat.authenticate();
+        if is_right && let Some(slot) = &self.slot {
+            slot.authenticate();
         }
         is_right
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
-use crate::{access::Seat, problem::Problem, surface::state::App};
+use crate::{access::ConnectionSlot, problem::Problem, surface::state::App};
 
 const BODY_TIME: Duration = Duration::from_mins(1);
 
@@ -50,7 +50,7 @@ pub(crate) fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String
         return Err("invalid body: it must be a JSON object".to_owned());
     }
     check_tree(bytes).map_err(|error| format!("invalid body: {error}"))?;
-    protocol::from_json(bytes).map_err(|misfit| format!("invalid body: {misfit}"))
+    protocol::from_json(bytes).map_err(|error| format!("invalid body: {error}"))
 }
 
 /// A whole body.
@@ -219,8 +219,8 @@ impl Incoming {
 }
 
 /// The permit of the request's connection.
-pub(crate) fn seat(request: &Request) -> Option<Arc<Seat>> {
-    request.extensions().get::<Arc<Seat>>().cloned()
+pub(crate) fn slot(request: &Request) -> Option<Arc<ConnectionSlot>> {
+    request.extensions().get::<Arc<ConnectionSlot>>().cloned()
 }
 
 pub(crate) struct Params<T>(pub(crate) T);

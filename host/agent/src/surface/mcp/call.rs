@@ -53,7 +53,7 @@ pub(super) async fn call(app: App, tool: Tool, arguments: Map<String, Value>) ->
 fn read<T: DeserializeOwned>(mut arguments: Map<String, Value>) -> Result<T, Failed> {
     // Some models send null for what they leave out.
     arguments.retain(|_, value| !value.is_null());
-    protocol::from_value(&Value::Object(arguments)).map_err(|misfit| Failed(format!("invalid arguments: {misfit}")))
+    protocol::from_value(&Value::Object(arguments)).map_err(|error| Failed(format!("invalid arguments: {error}")))
 }
 
 async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Value, Failed> {

@@ -44,7 +44,7 @@ impl QueueState {
         line.first().map(|(_, serial)| *serial)
     }
 
-    pub(crate) fn enlist(&mut self, task: &Task) {
+    pub(crate) fn add_to_queue(&mut self, task: &Task) {
         if task.phase == Phase::Pending {
             self.pending.insert(position(task));
             if task.is_forced {

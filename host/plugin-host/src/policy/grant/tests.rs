@@ -46,7 +46,7 @@ fn who_computes_from_secrets_asks_for_it() {
         assert!(asks(&plugin, &[import]), "{import}");
     }
     assert!(!asks(&plugin, &["vault.has", "text.digest", "http.send"]));
-    let given = Given::by_user("https://acme.com/x".parse().unwrap());
+    let given = CallTarget::by_user("https://acme.com/x".parse().unwrap());
     let of = |allowed| {
         Grant {
             allowed,
@@ -156,10 +156,10 @@ fn a_permission_reads_what_it_prints() {
     }
 }
 
-fn given(url: &str, by_user: bool) -> Given {
-    Given {
+fn given(url: &str, by_user: bool) -> CallTarget {
+    CallTarget {
         by_user,
-        ..Given::by_user(url.parse().unwrap())
+        ..CallTarget::by_user(url.parse().unwrap())
     }
 }
 
@@ -198,7 +198,7 @@ fn a_plugin_reads_no_login_in_its_url_and_the_one_that_was_given_apart_counts() 
             user: user.to_owned(),
             password: Secret::new(password),
         };
-        let mut given = Given::by_user(url.parse().unwrap());
+        let mut given = CallTarget::by_user(url.parse().unwrap());
         given.request.credentials = apart.map(login);
         let given = given.with_login_apart();
         assert_eq!(given.url.as_str(), "https://a.test/x", "{url}");

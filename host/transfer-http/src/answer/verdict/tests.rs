@@ -20,7 +20,7 @@ fn known() -> Facts {
 }
 
 /// The verdict on an answer to bytes 100..200 of the known file.
-fn on_part(status: u16, headers: &[(&str, &str)]) -> Result<Verdict, Objection> {
+fn on_part(status: u16, headers: &[(&str, &str)]) -> Result<Verdict, Unusable> {
     judge(
         Some(&wish(100, 200)),
         &known(),
@@ -29,9 +29,9 @@ fn on_part(status: u16, headers: &[(&str, &str)]) -> Result<Verdict, Objection> 
     )
 }
 
-fn failed(found: Result<Verdict, Objection>) -> FailureKind {
+fn failed(found: Result<Verdict, Unusable>) -> FailureKind {
     match found {
-        Err(Objection::Failed(failure)) => failure.kind,
+        Err(Unusable::Failed(failure)) => failure.kind,
         other => panic!("expected a failure, got {other:?}"),
     }
 }
@@ -108,7 +108,7 @@ fn a_part_of_another_version_is_told() {
     ];
     for headers in changed {
         assert!(
-            matches!(on_part(206, headers), Err(Objection::Changed(_))),
+            matches!(on_part(206, headers), Err(Unusable::Changed(_))),
             "{headers:?}"
         );
     }
@@ -128,15 +128,15 @@ fn a_part_of_another_version_is_told() {
 fn the_whole_file_instead_of_a_part_is_told_apart_from_a_new_file() {
     assert_eq!(
         on_part(200, &[("content-length", "1000")]),
-        Err(Objection::IgnoresRanges)
+        Err(Unusable::IgnoresRanges)
     );
     assert!(matches!(
         on_part(200, &[("content-length", "900")]),
-        Err(Objection::Changed(_))
+        Err(Unusable::Changed(_))
     ));
     assert!(matches!(
         on_part(200, &[("content-length", "1000"), ("etag", "\"b\"")]),
-        Err(Objection::Changed(_))
+        Err(Unusable::Changed(_))
     ));
 }
 
@@ -157,7 +157,7 @@ fn a_range_past_the_end_is_told_apart_from_a_refusal() {
     );
     assert!(matches!(
         on_part(416, &[("content-range", "bytes */100")]),
-        Err(Objection::Changed(_))
+        Err(Unusable::Changed(_))
     ));
     assert_eq!(on_part(416, &[]), Ok(Verdict::PastEnd { total: None }));
 }

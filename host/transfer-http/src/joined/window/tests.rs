@@ -75,7 +75,7 @@ impl World {
         length > 0 || left == 0
     }
 
-    fn fail(&mut self, n: usize, lasting: Lasting) {
+    fn fail(&mut self, n: usize, lasting: Permanence) {
         let Some(&segment) = self.brought.keys().nth(n % self.brought.len().max(1)) else {
             return;
         };
@@ -112,7 +112,7 @@ proptest! {
             world.begin();
             match event {
                 Event::Step(n) => _ = world.step(n),
-                Event::Fail(n, lasting) => world.fail(n, if lasting { Lasting::Yes } else { Lasting::No }),
+                Event::Fail(n, lasting) => world.fail(n, if lasting { Permanence::Yes } else { Permanence::No }),
             }
         }
         // From any state on, the head alone brings the file to its end.
@@ -133,7 +133,7 @@ fn nothing_is_begun_behind_a_failure_that_stays() {
         [Some(0), Some(1), Some(2)]
     );
     assert_eq!(window.begin(3), None, "three at once");
-    window.park(1, Lasting::Yes);
+    window.park(1, Permanence::Yes);
     assert_eq!(window.begin(3), None);
     window.whole(0);
     assert_eq!(window.advance(), Some((0, Vec::new())));

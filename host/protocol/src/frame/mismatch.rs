@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 
 /// Why a text is not the record that was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
+pub struct RecordMismatch {
     /// The members on the way to the place, with dots between; empty for the record itself.
     place: String,
     reason: String,
@@ -16,7 +16,7 @@ pub struct Misfit {
     position: Option<(usize, usize)>,
 }
 
-impl Misfit {
+impl RecordMismatch {
     fn new(text: &[u8], error: &serde_json::Error) -> Self {
         let place = error.is_data().then(|| place(text, offset(text, error)));
         let position = (error.line(), error.column());
@@ -50,7 +50,7 @@ fn offset(text: &[u8], error: &serde_json::Error) -> usize {
 
 /// The members on the way to the value that ends or begins at `offset`, or whose name ends there. Looks at the text
 /// again, so that records need no second, path-tracking implementation of `Deserialize`. An error that a record raises
-/// only after its last member was read (a value of several kinds) cannot be told from a missing member of the record.
+/// only after its last member was read (a value of several kinds) cannot be error from a missing member of the record.
 fn place(text: &[u8], offset: usize) -> String {
     let at = text[offset.min(text.len())..].as_ptr();
     let (mut steps, mut whole) = (Vec::new(), text.trim_ascii_start());
@@ -74,7 +74,7 @@ fn members(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
     named.into_iter().chain(listed)
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for RecordMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.place.is_empty() {
             write!(f, "{}: ", self.place)?;
@@ -84,19 +84,19 @@ impl fmt::Display for Misfit {
     }
 }
 
-impl std::error::Error for Misfit {}
+impl std::error::Error for RecordMismatch {}
 
 /// Reads a record from a JSON text.
-pub fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misfit> {
-    serde_json::from_slice(text).map_err(|error| Misfit::new(text, &error))
+pub fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, RecordMismatch> {
+    serde_json::from_slice(text).map_err(|error| RecordMismatch::new(text, &error))
 }
 
 /// Reads a record from a JSON value. Errors have no line and column.
-pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, Misfit> {
+pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, RecordMismatch> {
     let text = value.to_string();
-    from_json(text.as_bytes()).map_err(|misfit| Misfit {
+    from_json(text.as_bytes()).map_err(|mismatch| RecordMismatch {
         position: None,
-        ..misfit
+        ..mismatch
     })
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::{CreateTaskRequest, TaskIdParams};
 
-    fn misfit(value: &Value) -> String {
+    fn mismatch(value: &Value) -> String {
         let text = value.to_string();
         let from_text = from_json::<CreateTaskRequest>(text.as_bytes()).unwrap_err().to_string();
         let from_value = from_value::<CreateTaskRequest>(value).unwrap_err().to_string();
@@ -117,15 +117,15 @@ mod tests {
 
     #[test]
     fn the_place_and_what_belongs_there_are_told_and_not_what_was_there() {
-        let told = misfit(&json!({"url": "http://a/", "headers": "secret, expected of nobody"}));
+        let error = mismatch(&json!({"url": "http://a/", "headers": "secret, expected of nobody"}));
         assert!(
-            told.starts_with("headers: invalid type, expected a map at line 1"),
-            "{told}"
+            error.starts_with("headers: invalid type, expected a map at line 1"),
+            "{error}"
         );
-        let told = misfit(&json!({"url": "http://a/", "headers": {"Cookie": 17}}));
+        let error = mismatch(&json!({"url": "http://a/", "headers": {"Cookie": 17}}));
         assert!(
-            told.starts_with("headers.Cookie: invalid type, expected a string at"),
-            "{told}"
+            error.starts_with("headers.Cookie: invalid type, expected a string at"),
+            "{error}"
         );
         assert_eq!(from_json::<CreateTaskRequest>(b"{").unwrap_err().place, "");
     }
@@ -138,7 +138,7 @@ mod tests {
             #[serde(rename = "inner")]
             _inner: Option<TaskIdParams>,
         }
-        let check = |error: Misfit, expect: &str| assert_eq!(error.place, expect, "{error}");
+        let check = |error: RecordMismatch, expect: &str| assert_eq!(error.place, expect, "{error}");
         for (text, expect) in [
             (r#"{"mirrors": ["a", 1]}"#, "mirrors.1"),
             (r#"{"mirrors": ["a", "b"], "segments": "x"}"#, "segments"),
@@ -162,9 +162,9 @@ mod tests {
 
     #[test]
     fn what_comes_behind_a_record_is_told() {
-        let told = from_json::<TaskIdParams>(br#"{"taskId": "a"} x"#)
+        let error = from_json::<TaskIdParams>(br#"{"taskId": "a"} x"#)
             .unwrap_err()
             .to_string();
-        assert!(told.starts_with("trailing characters"), "{told}");
+        assert!(error.starts_with("trailing characters"), "{error}");
     }
 }

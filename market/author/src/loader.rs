@@ -27,13 +27,13 @@ pub(crate) struct FolderArgs {
 /// Creates a sandbox like the service's, with its compilation cache in the given folder.
 pub type Sandbox<'a> = &'a (dyn Fn(PathBuf) -> anyhow::Result<LazyRuntime> + Sync);
 
-pub(crate) struct Workshop {
+pub(crate) struct PluginLoader {
     runtime: LazyRuntime,
     /// The compilation cache if the user has no cache directory.
     _scratch: Option<TempDir>,
 }
 
-impl Workshop {
+impl PluginLoader {
     pub(crate) fn open(sandbox: Sandbox<'_>) -> anyhow::Result<Self> {
         let usual = directories::author_cache().filter(|folder| fs::create_dir_all(folder).is_ok());
         let (folder, scratch) = if let Some(folder) = usual {

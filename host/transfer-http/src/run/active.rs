@@ -8,16 +8,16 @@ use std::{
 use crate::run::plan::WorkerId;
 
 #[derive(Default)]
-pub(crate) struct Roster {
+pub(crate) struct ActiveWorkers {
     /// Bytes received by each active worker.
-    pub(crate) brought: RefCell<BTreeMap<WorkerId, u64>>,
+    pub(crate) received: RefCell<BTreeMap<WorkerId, u64>>,
     /// The mirror of each worker that a server has begun to send to.
     pub(crate) served: RefCell<BTreeMap<WorkerId, usize>>,
     retired: RefCell<BTreeSet<WorkerId>>,
     next: Cell<u32>,
 }
 
-impl Roster {
+impl ActiveWorkers {
     pub(crate) fn new_worker(&self) -> WorkerId {
         WorkerId(self.next.replace(self.next.get() + 1))
     }

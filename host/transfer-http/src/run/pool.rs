@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// A connection that delivered at least this much before it broke is reopened at once.
-const FRUITFUL_BYTES: u64 = 16 * 1024;
+const REOPEN_AT_ONCE_BYTES: u64 = 16 * 1024;
 
 /// The first response, from opening the source.
 pub(crate) struct Begun {
@@ -46,7 +46,7 @@ pub(crate) enum Ended {
 
 type WorkerFuture<'a> = Pin<Box<dyn Future<Output = (WorkerId, usize, Result<(), WorkerError>)> + 'a>>;
 
-pub(crate) struct Crew<'a> {
+pub(crate) struct WorkerPool<'a> {
     run: &'a Run,
     workers: FuturesUnordered<WorkerFuture<'a>>,
     /// Per worker: its rate, and its received bytes at the last tick.
@@ -58,7 +58,7 @@ pub(crate) struct Crew<'a> {
     upkeep: Upkeep,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> WorkerPool<'a> {
     pub(crate) fn new(run: &'a Run, begun: Begun) -> Self {
         let received = run.flow.received.get();
         let segments = if begun.is_splittable {
@@ -66,7 +66,7 @@ impl<'a> Crew<'a> {
         } else {
             1
         };
-        let mut crew = Self {
+        let mut pool = Self {
             run,
             workers: FuturesUnordered::new(),
             rates: BTreeMap::new(),
@@ -76,8 +76,8 @@ impl<'a> Crew<'a> {
             received_before: received,
             upkeep: Upkeep::new(received),
         };
-        crew.begin(begun);
-        crew
+        pool.begin(begun);
+        pool
     }
 
     fn begin(&mut self, begun: Begun) {
@@ -89,7 +89,7 @@ impl<'a> Crew<'a> {
             ..
         } = begun;
         let run = self.run;
-        run.enlist(id, mirror);
+        run.add_worker(id, mirror);
         self.watch(id, mirror, async move {
             let worker = Worker { run, id, mirror };
             match decoder {
@@ -134,7 +134,7 @@ impl<'a> Crew<'a> {
                 biased;
                 Some((id, mirror, worked)) = self.workers.next() => {
                     self.rates.remove(&id);
-                    self.run.discharge(id, mirror);
+                    self.run.remove_worker(id, mirror);
                     let Err(error) = worked else { continue };
                     if let Some(ended) = self.on_error(mirror, error).await? {
                         return Ok(ended);
@@ -166,14 +166,14 @@ impl<'a> Crew<'a> {
             if !self.run.plan.borrow().has_work(self.pace()) {
                 return;
             }
-            self.hire(mirror, Duration::ZERO);
+            self.spawn_worker(mirror, Duration::ZERO);
         }
     }
 
-    fn hire(&mut self, mirror: usize, after: Duration) {
+    fn spawn_worker(&mut self, mirror: usize, after: Duration) {
         let run = self.run;
-        let id = run.roster.new_worker();
-        run.enlist(id, mirror);
+        let id = run.active.new_worker();
+        run.add_worker(id, mirror);
         self.watch(id, mirror, async move {
             if !after.is_zero() {
                 sleep(after).await;
@@ -232,7 +232,7 @@ impl<'a> Crew<'a> {
             return Ok(None);
         }
         let wait = match self.run.retries.take(&failure) {
-            Some(_) if gained >= FRUITFUL_BYTES && failure.retry_after.is_none() => Some(Duration::ZERO),
+            Some(_) if gained >= REOPEN_AT_ONCE_BYTES && failure.retry_after.is_none() => Some(Duration::ZERO),
             wait => wait,
         };
         match wait {
@@ -241,7 +241,7 @@ impl<'a> Crew<'a> {
                     self.run.retries.announce(failure, wait).await;
                 }
                 let next = self.run.choose_mirror(self.ramp.wanted()).unwrap_or(mirror);
-                self.hire(next, wait);
+                self.spawn_worker(next, wait);
                 Ok(None)
             }
             None if others > 0 => {
@@ -269,7 +269,7 @@ impl<'a> Crew<'a> {
                 delay: run.flow.delay.get(),
             };
             self.ramp.look(sample);
-            run.roster
+            run.active
                 .retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
         }
         run.report_progress(self.upkeep.rate, &self.rates);
@@ -277,8 +277,8 @@ impl<'a> Crew<'a> {
     }
 
     fn measure_workers(&mut self, seconds: f64) {
-        let brought = self.run.roster.brought.borrow();
-        for (id, total) in brought.iter() {
+        let received = self.run.active.received.borrow();
+        for (id, total) in received.iter() {
             let (rate, before) = self.rates.entry(*id).or_insert((0.0, 0));
             let newest = as_f64(total - *before) / seconds;
             *rate = if *before == 0 {

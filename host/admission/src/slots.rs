@@ -1,4 +1,4 @@
-//! Every open connection has a seat. A client without authentication keeps its seat only as long as no newer one needs
+//! Every open connection has a slot. A client without authentication keeps its slot only as long as no newer one needs
 //! it: so a flood of connections costs a bounded number of descriptors, and the newest request is still accepted.
 
 use std::{
@@ -23,9 +23,9 @@ pub struct Limits {
     pub unauthenticated_per_source: usize,
 }
 
-/// The seats of one listener. `K` tells one source of connections from another.
+/// The slots of one listener. `K` tells one source of connections from another.
 #[derive(Debug)]
-pub struct Seats<K: Copy + Eq + Hash> {
+pub struct ConnectionSlots<K: Copy + Eq + Hash> {
     limits: Limits,
     /// Held for a moment, when a connection opens, authenticates or closes.
     table: Mutex<Table<K>>,
@@ -77,8 +77,8 @@ impl<K: Copy + Eq + Hash> Table<K> {
     }
 }
 
-impl<K: Copy + Eq + Hash> Seats<K> {
-    /// A listener's seats, all free.
+impl<K: Copy + Eq + Hash> ConnectionSlots<K> {
+    /// A listener's slots, all free.
     pub fn new(limits: Limits) -> Arc<Self> {
         let table = Table {
             next: 0,
@@ -96,10 +96,10 @@ impl<K: Copy + Eq + Hash> Seats<K> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A seat for a new connection. If its source, or all clients without authentication together, are at their limit,
+    /// A slot for a new connection. If its source, or all clients without authentication together, are at their limit,
     /// the oldest of those is evicted for it. `None` if the total is reached and every connection is authenticated.
     /// Without a source (a proxy for many clients) only the total counts.
-    pub fn take(self: &Arc<Self>, source: Option<K>) -> Option<Arc<Seat<K>>> {
+    pub fn take(self: &Arc<Self>, source: Option<K>) -> Option<Arc<ConnectionSlot<K>>> {
         let mut table = self.table();
         let of_source = source.and_then(|source| table.by_source.get(&source));
         let is_source_full =
@@ -127,9 +127,9 @@ impl<K: Copy + Eq + Hash> Seats<K> {
             table.by_source.entry(source).or_default().insert(number);
         }
         drop(table);
-        Some(Arc::new(Seat {
+        Some(Arc::new(ConnectionSlot {
             number,
-            seats: Arc::clone(self),
+            slots: Arc::clone(self),
             evicted,
             is_authenticated: AtomicBool::new(false),
             allowance: AtomicUsize::new(usize::MAX),
@@ -145,21 +145,21 @@ impl<K: Copy + Eq + Hash> Seats<K> {
     }
 }
 
-/// The seat of one connection; free again when the last reference to it is dropped. An upgraded connection keeps it.
+/// The slot of one connection; free again when the last reference to it is dropped. An upgraded connection keeps it.
 #[derive(Debug)]
-pub struct Seat<K: Copy + Eq + Hash> {
+pub struct ConnectionSlot<K: Copy + Eq + Hash> {
     number: u64,
-    seats: Arc<Seats<K>>,
+    slots: Arc<ConnectionSlots<K>>,
     evicted: CancellationToken,
     is_authenticated: AtomicBool,
     /// Bytes that may still be read before the client has authenticated.
     allowance: AtomicUsize,
 }
 
-impl<K: Copy + Eq + Hash> Seat<K> {
+impl<K: Copy + Eq + Hash> ConnectionSlot<K> {
     /// The client of this connection has authenticated, or need not: it is not evicted, and reads are not limited.
     pub fn authenticate(&self) {
-        if !self.is_authenticated.load(Ordering::Relaxed) && self.seats.table().remove_waiting(self.number).is_some() {
+        if !self.is_authenticated.load(Ordering::Relaxed) && self.slots.table().remove_waiting(self.number).is_some() {
             self.is_authenticated.store(true, Ordering::Release);
         }
     }
@@ -199,9 +199,9 @@ impl<K: Copy + Eq + Hash> Seat<K> {
     }
 }
 
-impl<K: Copy + Eq + Hash> Drop for Seat<K> {
+impl<K: Copy + Eq + Hash> Drop for ConnectionSlot<K> {
     fn drop(&mut self) {
-        let mut table = self.seats.table();
+        let mut table = self.slots.table();
         let was_waiting = table.remove_waiting(self.number).is_some();
         // Eviction has removed it already.
         if was_waiting || *self.is_authenticated.get_mut() {
@@ -222,38 +222,38 @@ mod tests {
         unauthenticated_per_source: 2,
     };
 
-    fn is_evicted(seat: &Seat<u8>) -> bool {
-        seat.evicted.is_cancelled()
+    fn is_evicted(slot: &ConnectionSlot<u8>) -> bool {
+        slot.evicted.is_cancelled()
     }
 
     #[test]
     fn a_source_loses_its_oldest_connection_to_its_newest() {
-        let seats = Seats::new(LIMITS);
-        let taken: Vec<_> = (0..3).map(|_| seats.take(Some(1)).unwrap()).collect();
-        let evicted: Vec<_> = taken.iter().map(|seat| is_evicted(seat)).collect();
+        let slots = ConnectionSlots::new(LIMITS);
+        let taken: Vec<_> = (0..3).map(|_| slots.take(Some(1)).unwrap()).collect();
+        let evicted: Vec<_> = taken.iter().map(|slot| is_evicted(slot)).collect();
         assert_eq!(evicted, [true, false, false]);
-        let other = seats.take(Some(2)).unwrap();
+        let other = slots.take(Some(2)).unwrap();
         assert!(!is_evicted(&other) && !is_evicted(&taken[1]));
     }
 
     #[test]
     fn who_has_authenticated_is_never_evicted_and_counts_in_total() {
-        let seats = Seats::new(LIMITS);
+        let slots = ConnectionSlots::new(LIMITS);
         let kept: Vec<_> = (0..6)
-            .map(|_| seats.take(Some(1)).unwrap())
-            .inspect(|seat| seat.authenticate())
+            .map(|_| slots.take(Some(1)).unwrap())
+            .inspect(|slot| slot.authenticate())
             .collect();
-        assert!(kept.iter().all(|seat| !is_evicted(seat) && seat.is_authenticated()));
-        assert!(seats.take(Some(1)).is_none() && !seats.evict_oldest());
+        assert!(kept.iter().all(|slot| !is_evicted(slot) && slot.is_authenticated()));
+        assert!(slots.take(Some(1)).is_none() && !slots.evict_oldest());
         drop(kept);
-        assert!(seats.take(Some(1)).is_some());
+        assert!(slots.take(Some(1)).is_some());
     }
 
     #[test]
     fn all_sources_together_are_bounded() {
-        let seats = Seats::new(LIMITS);
-        let taken: Vec<_> = (0..5).map(|source| seats.take(Some(source)).unwrap()).collect();
-        let evicted: Vec<_> = taken.iter().map(|seat| is_evicted(seat)).collect();
+        let slots = ConnectionSlots::new(LIMITS);
+        let taken: Vec<_> = (0..5).map(|source| slots.take(Some(source)).unwrap()).collect();
+        let evicted: Vec<_> = taken.iter().map(|slot| is_evicted(slot)).collect();
         assert_eq!(evicted, [true, false, false, false, false]);
         // One that was evicted cannot authenticate any more.
         taken[0].authenticate();
@@ -262,29 +262,29 @@ mod tests {
 
     #[test]
     fn reading_is_limited_until_the_client_authenticates() {
-        let seats = Seats::<u8>::new(LIMITS);
-        let seat = seats.take(None).unwrap();
-        assert!(seat.read(usize::MAX));
-        seat.limit_reading(10);
-        assert!(seat.read(10) && !seat.read(1) && seat.is_overdrawn());
-        seat.authenticate();
-        assert!(seat.read(1) && !seat.is_overdrawn());
+        let slots = ConnectionSlots::<u8>::new(LIMITS);
+        let slot = slots.take(None).unwrap();
+        assert!(slot.read(usize::MAX));
+        slot.limit_reading(10);
+        assert!(slot.read(10) && !slot.read(1) && slot.is_overdrawn());
+        slot.authenticate();
+        assert!(slot.read(1) && !slot.is_overdrawn());
     }
 
     proptest! {
         #[test]
         fn the_count_is_that_of_the_seats_that_are_left(steps in proptest::collection::vec((0_u8..4, 0_u8..3), 0..60)) {
-            let seats = Seats::new(LIMITS);
-            let mut taken: Vec<Arc<Seat<u8>>> = Vec::new();
+            let slots = ConnectionSlots::new(LIMITS);
+            let mut taken: Vec<Arc<ConnectionSlot<u8>>> = Vec::new();
             for (what, source) in steps {
                 match what {
-                    0 | 1 => taken.extend(seats.take((source > 0).then_some(source))),
+                    0 | 1 => taken.extend(slots.take((source > 0).then_some(source))),
                     2 if !taken.is_empty() => taken[usize::from(source) % taken.len()].authenticate(),
                     _ => drop((!taken.is_empty()).then(|| taken.swap_remove(usize::from(source) % taken.len()))),
                 }
-                let open = taken.iter().filter(|seat| !is_evicted(seat)).count();
-                let waiting = taken.iter().filter(|seat| !is_evicted(seat) && !seat.is_authenticated()).count();
-                let table = seats.table();
+                let open = taken.iter().filter(|slot| !is_evicted(slot)).count();
+                let waiting = taken.iter().filter(|slot| !is_evicted(slot) && !slot.is_authenticated()).count();
+                let table = slots.table();
                 prop_assert_eq!((table.open, table.waiting.len()), (open, waiting));
                 prop_assert!(open <= LIMITS.total && waiting <= LIMITS.unauthenticated);
                 prop_assert!(table.by_source.values().all(|numbers| (1..=2).contains(&numbers.len())));
