@@ -12,7 +12,7 @@
 //!
 //! # Layers
 //! - `agent`: what is started, in which order, and how it ends
-//! - `surface`: the interfaces; in it `routes`, then the interfaces themselves, then `http` and `state`, which they share
+//! - `surface`: the interfaces; in it `routes`, then the interfaces themselves, then `http`, `committed` and `state`, which they share
 //! - `serve`: the listener
 //! - `capture`: downloads that wait for their user's decision
 //! - `gate`: who may call what

@@ -1,6 +1,7 @@
-//! The interfaces that clients use. They do not depend on each other; what they share is in [`state`] and [`http`].
+//! The interfaces that clients use. They do not depend on each other; what they share is in [`state`], [`http`] and [`committed`].
 
 pub(crate) mod aria2;
+pub(crate) mod committed;
 pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod rest;

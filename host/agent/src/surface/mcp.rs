@@ -26,7 +26,7 @@ use self::{
 };
 use crate::{
     problem::{Gated, Problem, ResultMessage},
-    surface::{http::extract::Raw, state::App},
+    surface::{committed, http::extract::Raw, state::App},
 };
 
 const INSTRUCTIONS: &str = "Downloads files to the machine that this service runs on. Add a URL with download_add, then \
@@ -143,7 +143,8 @@ fn tools(request: &Request) -> Result<Value, Refusal> {
     if request.params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
         return Err(request.refuse(envelope::INVALID_PARAMS, "there is no such page"));
     }
-    let mut result = json!({ "tools": tool::list() });
+    let tools: Value = serde_json::from_slice(&committed::mcp_tools()).expect("what was encoded decodes");
+    let mut result = json!({ "tools": tools });
     if request.revision == Revision::Stateless {
         result["ttlMs"] = TTL_MS.into();
         result["cacheScope"] = "private".into();

@@ -119,11 +119,11 @@ fn every_route_has_a_row() {
     assert_eq!(described, rows);
 }
 
-/// What the description is made of is what the router is made of: nothing else adds routes to it.
+/// What the description is made of is what the router is made of: only the list of both adds routes to it, at one place.
 #[test]
 fn every_route_is_described() {
     let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut directories = vec![sources];
+    let mut directories = vec![sources.clone()];
     let mut found = Vec::new();
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(&directory).unwrap() {
@@ -141,16 +141,15 @@ fn every_route_is_described() {
                 ".merge(",
                 ".fallback_service(",
             ];
-            found.extend(
-                adds.into_iter()
-                    .filter(|word| text.contains(word))
-                    .map(|word| (path.clone(), word)),
-            );
+            for word in adds {
+                found.extend(text.matches(word).map(|word| (path.clone(), word.to_owned())));
+            }
         }
     }
+    let of_the_list = sources.join("surface/routes.rs");
     assert_eq!(
         found,
-        [],
+        [(of_the_list, ".route(".to_owned())],
         "these routes are in no description, so no row here is missed"
     );
 }

@@ -90,14 +90,10 @@ struct Description {
     output: fn() -> Value,
 }
 
-/// All tools, as in the result of `tools/list`.
-pub(super) fn list() -> Vec<Value> {
-    Tool::ALL.iter().map(Description::encode).collect()
-}
-
-/// All tools with their schemas, for a test that compares them with the documentation.
+/// Makes the descriptions of all tools. The committed `mcp-tools.json`, which `tools/list` sends, must equal it.
 pub fn described() -> String {
-    let mut text = serde_json::to_string_pretty(&list()).expect("a description has text keys only");
+    let tools: Vec<Value> = Tool::ALL.iter().map(Description::encode).collect();
+    let mut text = serde_json::to_string_pretty(&tools).expect("a description has text keys only");
     text.push('\n');
     text
 }

@@ -3,13 +3,17 @@
 use std::sync::LazyLock;
 
 use axum::{
+    body::Bytes,
     extract::Path,
     http::header,
     response::{Html, IntoResponse, Response},
 };
 
 use super::page::inline;
-use crate::problem::{Problem, ResultMessage};
+use crate::{
+    problem::{Problem, ResultMessage},
+    surface::committed,
+};
 
 const PAGE: &str = include_str!("docs.html");
 
@@ -60,4 +64,17 @@ pub(crate) async fn docs_asset(Path(file): Path<String>) -> Result<Response, Pro
     let (_, kind, bytes) = asset.ok_or_else(Problem::not_found)?;
     let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_ENCODING, "gzip")];
     Ok((headers, bytes).into_response())
+}
+
+/// This description, as `OpenAPI` 3.1.
+///
+/// Needs no key. It is made from the routes of the running version, so it is never out of date.
+#[utoipa::path(get, path = "/api/v1/openapi.json", responses(
+    (status = 200, description = "OpenAPI 3.1", content_type = "application/json"),
+    (status = 403, body = ResultMessage),
+    (status = 404, body = ResultMessage, description = "The management API is off")))]
+pub(crate) async fn openapi_view() -> Response {
+    /// Unpacked once, because the route needs no key, and the text has a quarter of a mebibyte.
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| committed::openapi().into());
+    ([(header::CONTENT_TYPE, "application/json")], TEXT.clone()).into_response()
 }
