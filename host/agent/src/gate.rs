@@ -8,7 +8,10 @@ mod verdict;
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Instant,
 };
 
@@ -77,6 +80,27 @@ pub(crate) struct Gate {
     peers: PeerUsers,
     pub(crate) tickets: Tickets,
     pub(crate) metrics: Arc<Metrics>,
+    request_ids: RequestIds,
+}
+
+/// Makes request ids: a random half for this process, and a count. Random ids would cost a system call for each request.
+#[derive(Debug)]
+struct RequestIds {
+    of_process: u64,
+    next: AtomicU64,
+}
+
+impl RequestIds {
+    fn new() -> Self {
+        let (of_process, _) = uuid::Uuid::new_v4().as_u64_pair();
+        let next = AtomicU64::new(0);
+        Self { of_process, next }
+    }
+
+    fn take(&self) -> String {
+        let count = self.next.fetch_add(1, Ordering::Relaxed);
+        format!("{:016x}{count:016x}", self.of_process)
+    }
 }
 
 impl Gate {
@@ -95,7 +119,18 @@ impl Gate {
             peers: PeerUsers::default(),
             tickets: Tickets::default(),
             metrics,
+            request_ids: RequestIds::new(),
         }
+    }
+
+    /// The request id for logs: the client's, if it is short and plain, else a new one.
+    fn request_id(&self, headers: &HeaderMap) -> String {
+        let is_plain = |id: &&str| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+            (1..=MAX_REQUEST_ID).contains(&id.len()) && id.bytes().all(is_plain)
+        };
+        let theirs = text(headers, REQUEST_ID).filter(is_plain);
+        theirs.map_or_else(|| self.request_ids.take(), str::to_owned)
     }
 
     fn sender(&self, peer: SocketAddr, request: &Request, facts: &Facts<'_>) -> Sender {
@@ -273,30 +308,18 @@ pub(crate) fn too_many(seconds: u64) -> Response {
 pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let area = Area::of(request.method(), request.uri().path());
-    let id = request_id(request.headers());
+    let id = gate.request_id(request.headers());
     let span = tracing::info_span!("request", id, surface = area.name());
     let method = request.method().clone();
     let mut response = guard(&gate, area, request, next).instrument(span.clone()).await;
     let (status, elapsed) = (response.status().as_u16(), began.elapsed());
     // Path and query are not logged: both may contain secrets.
-    span.in_scope(|| tracing::debug!(%method, status, ?elapsed, "answered"));
+    tracing::debug!(parent: &span, %method, status, ?elapsed, "answered");
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     gate.metrics.answered(area, elapsed, status);
     response
-}
-
-/// The request id for logs: the client's, if it is short and plain, else a new one.
-fn request_id(headers: &HeaderMap) -> String {
-    let is_plain = |id: &&str| {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        (1..=MAX_REQUEST_ID).contains(&id.len()) && id.bytes().all(is_plain)
-    };
-    match text(headers, REQUEST_ID).filter(is_plain) {
-        Some(id) => id.to_owned(),
-        None => uuid::Uuid::new_v4().simple().to_string(),
-    }
 }
 
 async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Response {

@@ -1,5 +1,7 @@
 //! Prometheus metrics, and request ids.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use crate::world::{KEY, World};
@@ -69,10 +71,12 @@ async fn a_request_has_the_name_that_its_sender_gave_it_or_one_of_ours() {
         (401, Some("my-request.2"))
     );
     let too_long = "x".repeat(65);
+    let mut made = BTreeSet::new();
     for odd in ["", "a b", "a\"b", too_long.as_str()] {
         let named = world.send("GET /ping", &[("X-Request-Id", odd)], "").await;
         let id = named.header("x-request-id").unwrap();
         assert!(id.len() == 32 && id != odd, "{id}");
+        assert!(made.insert(id.to_owned()), "{id} is of two requests");
     }
     world.end().await;
 }
