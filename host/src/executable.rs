@@ -5,6 +5,7 @@ mod daemon;
 mod man;
 mod plugin;
 mod process;
+mod restart;
 mod serve;
 mod sibling;
 mod sources;

@@ -124,6 +124,7 @@ impl Agent {
             version: config.version.clone().into(),
             language: config.language.map(Into::into),
             shutdown: shutdown.clone(),
+            restarts: config.restarts,
         });
         let router = routes::router(app.clone());
         let acceptor = Acceptor::new(router, config.max_connections, trusted_proxies, shutdown.clone());
@@ -204,6 +205,12 @@ impl Agent {
             tracing::warn!("the daemon did not acknowledge its shutdown in time");
         }
         self.end(grace).await;
+    }
+
+    /// Like [`Agent::shutdown`], and lets clients know that the service begins again.
+    pub async fn shutdown_for_restart(self, grace: Duration) {
+        self.shutdown.restart.cancel();
+        self.shutdown(grace).await;
     }
 
     /// Like [`Agent::shutdown`], but keeps the daemon running.

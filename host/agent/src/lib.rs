@@ -42,7 +42,7 @@ pub use agent::{Agent, StartError};
 pub use aria2::Ending;
 pub use link::connect::{ByteStream, Connect, ConnectError, Found};
 pub use settings::{
-    config::{Config, DEFAULT_PORT, Edition, PresetKey},
+    config::{Config, DEFAULT_PORT, Edition, PresetKey, RestartRequest},
     file::{DirectoryError, Holder, Stored, holder, stored},
     switches::fresh_switches,
 };

@@ -8,7 +8,7 @@ mod set;
 mod table;
 
 pub(crate) use self::{
-    request::{apply, change, selected, shown},
+    request::{apply, change, check_proxies, selected, shown},
     row::OptionScope,
 };
 pub use self::{

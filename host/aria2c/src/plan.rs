@@ -211,17 +211,7 @@ fn is_proxy_option(name: &str) -> bool {
 
 fn proxies(options: &Options, environment: &Environment) -> Result<SystemProxy, Refused> {
     let system = environment.system_proxy.clone();
-    let proxy = |name: &str, usual: Option<SafeUrl>| match option::proxy(options, name)? {
-        None => Ok(usual),
-        Some(text) if text.is_empty() => Ok(None),
-        Some(text) => match SafeUrl::parse(&text) {
-            Ok(url) => match transfer::proxy::check(&url) {
-                Ok(()) => Ok(Some(url)),
-                Err(unusable) => Err(Refused::bad_value(name, &unusable.to_string())),
-            },
-            Err(error) => Err(Refused::bad_value(name, &error.to_string())),
-        },
-    };
+    let proxy = |name: &str, usual: Option<SafeUrl>| option::proxy(options, name).map(|proxy| proxy.unwrap_or(usual));
     Ok(SystemProxy {
         http: proxy("http-proxy", system.http)?,
         https: proxy("https-proxy", system.https)?,

@@ -10,7 +10,7 @@
 //! - `logs`
 //! - `doctor`
 //! - `aria2`, `plugin`, `setup`, `tasks`
-//! - `config`, `key`, `ping`, `site`
+//! - `config`, `key`, `ping`, `restart`, `site`
 //! - `ids`: beginnings of ids
 //! - `service`: which service, which key, and the connection
 //! - `left_out`, `secret`, `table`
@@ -26,6 +26,7 @@ mod logs;
 mod methods;
 mod ping;
 mod plugin;
+mod restart;
 mod secret;
 mod service;
 mod setup;
@@ -49,6 +50,9 @@ pub enum ClientCommand {
     Ping(ping::PingArgs),
     /// Show the version of a service, and what it does now
     Info(ping::InfoArgs),
+    /// Restart a service, for example after an update
+    #[command(after_help = restart::HELP)]
+    Restart(restart::RestartArgs),
     /// Set the first access key of a new service
     #[command(after_help = setup::EXAMPLES)]
     Setup(setup::SetupArgs),
@@ -135,6 +139,7 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
     block_on(match command {
         ClientCommand::Ping(args) => Box::pin(ping::ping(args, environment)),
         ClientCommand::Info(args) => Box::pin(ping::info(args, environment)),
+        ClientCommand::Restart(args) => Box::pin(restart::run(args, environment)),
         ClientCommand::Setup(args) => Box::pin(setup::run(args, environment)),
         ClientCommand::Add(args) => Box::pin(add::run(args, environment)),
         ClientCommand::List(args) => Box::pin(list::list(args, environment)),

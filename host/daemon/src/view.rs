@@ -86,7 +86,7 @@ pub(crate) fn queue(queue: &Queue) -> QueueDto {
         queue_id: queue.id.to_string(),
         name: queue.spec.name.clone(),
         speed_limit_kbps: queue.spec.speed_limit_bytes.div_ceil(KIB),
-        upload_limit_kbps: queue.spec.upload_limit_bytes.div_ceil(KIB),
+        upload_limit_kbps: 0,
         max_concurrent: queue.spec.max_concurrent,
         default_save_dir: queue
             .spec

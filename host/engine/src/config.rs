@@ -15,7 +15,8 @@ pub struct Config {
     pub resolver: Option<Arc<dyn Resolver>>,
     /// The system's proxies, for the proxy mode `system`.
     pub system_proxy: SystemProxy,
-    /// The user's logins by host, for tasks without a login of their own.
+    /// The user's logins by host, for tasks without a login of their own whose URL the user gave: a page must not have
+    /// them used.
     pub netrc: Option<Arc<Netrc>>,
     /// New tasks continue part files that no task owns: a stateless command-line run left nothing else.
     pub adopts: bool,

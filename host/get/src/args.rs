@@ -299,7 +299,8 @@ pub fn parse_min_split(text: &str) -> Result<u64, String> {
     }
 }
 
-fn parse_retries(text: &str) -> Result<Retries, String> {
+/// Parses how often to try again.
+pub fn parse_retries(text: &str) -> Result<Retries, String> {
     if text == "unlimited" {
         return Ok(Retries::Unlimited);
     }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use command::{
-    Exit, descriptors, directories, environment::Environment, log, memory, print_bytes, runtime, stop::StopRequests,
+    Exit, descriptors, directories, environment::Environment, log, memory, netrc, print_bytes, runtime,
+    stop::StopRequests,
 };
 use daemon::{Config, Daemon, LearnedLimits, Logs, StartError};
 use protocol::endpoint::ENDPOINT_FILE;
+use transfer::Netrc;
 use transfer_http::HttpTransport;
 
 use super::process::{GRACE, HostArgs, Places};
@@ -41,6 +43,7 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
         read: log::ends,
     });
     config.engine.system_proxy = environment.system_proxy.clone();
+    config.engine.netrc = netrc().map(Arc::new);
     let cache_folder = directories::compiled_plugins(&places.data);
     let sandbox = plugins::sandbox(cache_folder, environment.language.as_deref())?;
     config.plugins = Some(Arc::new(sandbox));
@@ -64,6 +67,14 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
         _report = daemon.shutdown(GRACE) => Ok(Exit::Success),
         () = stop.next() => Ok(Exit::Unfinished),
     }
+}
+
+/// The logins of this user's `.netrc`. A file that cannot be used is left out with a warning, as aria2 does.
+fn netrc() -> Option<Netrc> {
+    netrc::read(&netrc::usual_path()?).unwrap_or_else(|why| {
+        tracing::warn!(why, "the .netrc file is ignored");
+        None
+    })
 }
 
 /// What the transport learned about hosts, for the calls that show and clear it.

@@ -17,9 +17,11 @@ use command::{
     stop::StopRequests,
     warn,
 };
+use tokio::sync::mpsc;
 
 use super::{
     process::{GRACE, HostArgs, Places},
+    restart::Restarts,
     sibling::{DaemonCommand, Refused, Sibling},
 };
 
@@ -47,7 +49,7 @@ Environment:
 #[derive(Debug, clap::Args)]
 pub(super) struct ServeArgs {
     /// Address and port to listen on
-    #[arg(long, value_name = "ADDRESS:PORT", env = environment::BIND, default_value_t = everywhere(), value_parser = parse_bind)]
+    #[arg(long, overrides_with = "bind", value_name = "ADDRESS:PORT", env = environment::BIND, default_value_t = everywhere(), value_parser = parse_bind)]
     bind: SocketAddr,
     /// Proxy whose X-Forwarded-For is trusted; several are separated by commas
     #[arg(long = "trusted-proxy", value_name = "ADDRESS", env = environment::TRUSTED_PROXIES, value_delimiter = ',')]
@@ -93,12 +95,29 @@ fn start(mut config: Config, places: &Places, environment: &Environment) -> anyh
     config.preset_key = preset_key(environment);
     config.older = older::switches(&places.data);
     config.language.clone_from(&environment.language);
+    let program = std::env::current_exe().context("cannot find this executable")?;
+    let takes_any_port = config.bind.is_some_and(|address| address.port() == 0);
+    let (restarts, requests) = mpsc::channel(1);
+    config.restarts = cfg!(unix).then_some(restarts);
     let command = DaemonCommand {
-        program: std::env::current_exe().context("cannot find this executable")?,
+        program: program.clone(),
         arguments: places.daemon_arguments(),
         data_dir: places.data.clone(),
     };
-    runtime::multi_thread()?.block_on(run(config, places, Sibling::new(command)))
+    let mut restarts = Restarts { requests, program };
+    let ended = runtime::multi_thread()?.block_on(run(config, places, Sibling::new(command), &mut restarts))?;
+    match ended {
+        Ended::With(exit) => Ok(exit),
+        // Clients find it where it was.
+        Ended::ToRestart(address) => Err(restarts.exec(takes_any_port.then_some(address))),
+    }
+}
+
+/// How the process goes on after its agent.
+enum Ended {
+    With(Exit),
+    /// The agent was reached at this address.
+    ToRestart(SocketAddr),
 }
 
 /// The key from the environment. An invalid one is reported and ignored; the host then keeps its stored key, if any.
@@ -114,14 +133,19 @@ fn preset_key(environment: &Environment) -> Option<PresetKey> {
     }
 }
 
-async fn run(config: Config, places: &Places, sibling: Sibling) -> anyhow::Result<Exit> {
+async fn run(config: Config, places: &Places, sibling: Sibling, restarts: &mut Restarts) -> anyhow::Result<Ended> {
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
     let edition = config.edition;
     let agent = Agent::start(config, sibling.clone()).await?;
     let mut grace = GRACE;
+    let mut ended = Ended::With(Exit::Success);
     let refused = tokio::select! {
         refused = welcome(&agent, edition, places, &sibling) => refused?,
         () = stop.next() => None,
+        () = restarts.accepted() => {
+            ended = Ended::ToRestart(agent.local_addr());
+            None
+        }
         ending = agent.shutdown_requested() => {
             if ending == Ending::AtOnce {
                 grace = AT_ONCE;
@@ -132,19 +156,31 @@ async fn run(config: Config, places: &Places, sibling: Sibling) -> anyhow::Resul
     if let Some(Refused { code }) = refused {
         // The daemon printed the reason.
         agent.shutdown_keeping_daemon(GRACE).await;
-        return Ok(Exit::from_code(code));
+        return Ok(Ended::With(Exit::from_code(code)));
     }
     let was_connected = agent.is_connected();
+    let is_restart = matches!(ended, Ended::ToRestart(_));
     let ending = async {
-        agent.shutdown(grace).await;
+        if is_restart {
+            agent.shutdown_for_restart(grace).await;
+        } else {
+            agent.shutdown(grace).await;
+        }
         // An unreachable daemon did not receive the shutdown request.
         sibling
             .ended(if was_connected { 2 * GRACE } else { Duration::ZERO })
             .await;
     };
-    tokio::select! {
-        () = ending => Ok(Exit::Success),
-        () = stop.next() => Ok(Exit::Unfinished),
+    tokio::pin!(ending);
+    loop {
+        tokio::select! {
+            () = &mut ending => return Ok(ended),
+            () = stop.next() => match ended {
+                // For a service that restarts it is the first request to end.
+                Ended::ToRestart(_) => ended = Ended::With(Exit::Success),
+                Ended::With(_) => return Ok(Ended::With(Exit::Unfinished)),
+            },
+        }
     }
 }
 

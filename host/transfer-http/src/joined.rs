@@ -8,6 +8,7 @@ mod fetch;
 mod identity;
 mod joining;
 mod keys;
+mod speed;
 mod window;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
@@ -140,7 +141,7 @@ impl Joining {
                     if refuses_more(failure.kind) && !fetching.is_empty() {
                         most = self.learn_cap(index, fetching.len());
                     }
-                    if let Some(wait) = self.on_failure(index, failure).await? {
+                    if let Some(wait) = self.on_failure(index, failure, !fetching.is_empty()).await? {
                         fetching.push(Box::pin(self.attempt(index, wait)));
                     }
                 },
@@ -159,8 +160,8 @@ impl Joining {
     }
 
     /// Decides on a failed segment: the wait before it is fetched again. A failure behind the head has no consequence
-    /// yet.
-    async fn on_failure(&self, index: usize, failure: Failure) -> Result<Option<Duration>, Failure> {
+    /// yet, and a slow connection none while others may be faster.
+    async fn on_failure(&self, index: usize, failure: Failure, has_others: bool) -> Result<Option<Duration>, Failure> {
         if failure.kind.is_disk() {
             return Err(failure);
         }
@@ -173,6 +174,9 @@ impl Joining {
             tracing::debug!(index, %failure, "a segment failed before its turn");
             self.window.borrow_mut().park(index, lasting);
             return Ok(None);
+        }
+        if failure.kind == FailureKind::TooSlow && (self.has_fast.take() || has_others) {
+            return Ok(Some(Duration::ZERO));
         }
         self.retries.grant(failure).await.map(Some)
     }

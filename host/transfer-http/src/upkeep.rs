@@ -6,7 +6,7 @@ use tokio::{
     task::JoinHandle,
     time::{Interval, MissedTickBehavior, interval_at},
 };
-use transfer::{Failure, failure::FailureKind};
+use transfer::{Failure, SPEED_WINDOW, failure::FailureKind};
 
 /// Interval of rate measurements and progress reports.
 const TICK: Duration = Duration::from_millis(100);
@@ -19,6 +19,14 @@ const SYNC_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Time after which the part file is synced if anything was received.
 const SYNC_TIME: Duration = Duration::from_secs(10);
+
+/// A connection to `host` was slower than the task allows.
+pub(crate) fn too_slow(host: Option<&str>, bytes_per_second: u64, limit: u64) -> Failure {
+    let (host, seconds) = (host.unwrap_or_default(), SPEED_WINDOW.as_secs());
+    let message =
+        format!("{host} sent {bytes_per_second} bytes a second over {seconds} s; the lowest speed is {limit}");
+    Failure::new(FailureKind::TooSlow, message)
+}
 
 /// Ticks every [`TICK`], first after one: a small file is complete by then, and a timer that is due at once costs up to
 /// a millisecond.

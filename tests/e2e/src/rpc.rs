@@ -73,4 +73,17 @@ impl Rpc {
             };
         }
     }
+
+    /// Reads until the service closes the connection; its code and reason.
+    pub fn closed(mut self) -> Option<(u16, String)> {
+        loop {
+            match self.socket.read() {
+                Ok(Message::Close(frame)) => {
+                    return frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
+                }
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
 }

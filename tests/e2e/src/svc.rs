@@ -124,6 +124,15 @@ impl Svc {
         self.started_by(command)
     }
 
+    /// Starts a copy of the executable, which is put at this path.
+    #[must_use]
+    pub fn installed_at(self, program: &Path) -> Self {
+        std::fs::copy(self.command.get_program(), program).expect("there is room for the executable");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "shift && exec \"$0\" \"$@\""]).arg(program);
+        self.started_by(command)
+    }
+
     /// Starts it with these limits of descriptors, a soft and a hard one.
     #[must_use]
     pub fn descriptors(self, soft: u64, hard: u64) -> Self {

@@ -38,7 +38,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("market", &["transfer", "egress", "plugin-package"]),
     ("market-tool", &["market", "plugin-package", "private-files"]),
     ("admission", &[]),
-    ("aria2", &["admission", "protocol"]),
+    ("aria2", &["admission", "protocol", "transfer"]),
     ("agent", &["admission", "aria2", "private-files", "protocol"]),
     (
         "daemon",

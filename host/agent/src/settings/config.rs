@@ -8,6 +8,7 @@ use std::{
 
 use aria2::{SessionFile, option::Options};
 use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::access::key::AccessKey;
 
@@ -38,6 +39,10 @@ pub enum PresetKey {
     Forced(AccessKey),
 }
 
+/// A client asks for a restart. The program answers whether it can, or why not; if it can, it then ends the agent with
+/// [`crate::Agent::shutdown_for_restart`].
+pub type RestartRequest = oneshot::Sender<Result<(), String>>;
+
 /// What an agent is started with.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -67,6 +72,8 @@ pub struct Config {
     pub max_connections: usize,
     /// Writes the session file for `aria2.saveSession`; none if there is no such file.
     pub session_file: Option<Arc<dyn SessionFile>>,
+    /// Where restarts are asked for; none if the program cannot restart itself.
+    pub restarts: Option<mpsc::Sender<RestartRequest>>,
 }
 
 impl Config {
@@ -85,6 +92,7 @@ impl Config {
             started_with: Options::default(),
             max_connections: MAX_CONNECTIONS,
             session_file: None,
+            restarts: None,
         }
     }
 

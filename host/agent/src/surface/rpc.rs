@@ -20,6 +20,7 @@ use protocol::{
     capability, close,
 };
 use serde::Serialize;
+use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
@@ -89,7 +90,7 @@ struct Connection {
 
 async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
     let (sender, mut frames) = socket::open(upgraded).await;
-    let drain = app.shutdown.drain.clone();
+    let shutdown = app.shutdown.clone();
     let mut settings = app.gate.settings.follow();
     // The key may have changed since the gate checked it.
     settings.mark_changed();
@@ -111,7 +112,7 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
         // Events are sent before replies: a client that has a reply has also seen its effect.
         let step = tokio::select! {
             biased;
-            () = drain.cancelled() => Err(End::Close(close::GOING_AWAY, close::SERVICE_QUIT_REASON)),
+            () = shutdown.drain.cancelled() => Err(End::Close(close::GOING_AWAY, shutdown.close_reason())),
             () = changed(&mut connection.reader) => connection.send_events().await,
             Some((reply, is_slow)) = connection.calls.next() => connection.answer(&reply, is_slow).await,
             frame = frames.next(), if has_room => connection.take(frame).await,
@@ -348,6 +349,7 @@ impl Connection {
                 } = params;
                 encode(&takeover::resolve(&self.app, &transaction_id, accepted, request).await?)
             }
+            Method::ServiceRestart => restart(&self.app).await.and_then(|()| encode(&OkResult::OK)),
             _ => Err(RpcError::method_not_found(method.name())),
         }
     }
@@ -360,6 +362,20 @@ enum Answered {
     Listing(Listing),
     /// The daemon will answer.
     Later,
+}
+
+/// Asks the program for a restart. It checks that it can before it agrees.
+async fn restart(app: &App) -> Result<(), RpcError> {
+    let Some(restarts) = &app.restarts else {
+        let message = "this service is a part of another program; restart that one";
+        return Err(RpcError::application(ErrorCode::Unsupported, message));
+    };
+    let (request, answer) = oneshot::channel();
+    let is_sent = restarts.send(request).await.is_ok();
+    match answer.await {
+        Ok(answer) if is_sent => answer.map_err(|why| conflict(&why)),
+        _ => Err(conflict("the service is ending")),
+    }
 }
 
 /// What works through an agent of this edition: a drop-in has no plugins, and only a server hands files out.

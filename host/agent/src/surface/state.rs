@@ -4,9 +4,14 @@ use std::{ops::Deref, sync::Arc};
 
 use admission::budget::Budget;
 use aria2::Dialect;
+use tokio::sync::mpsc;
 
 use crate::{
-    access::key::SetupCode, capture::pending::Pending, gate::Gate, link::daemon::Daemon, settings::switches::Listening,
+    access::key::SetupCode,
+    capture::pending::Pending,
+    gate::Gate,
+    link::daemon::Daemon,
+    settings::{config::RestartRequest, switches::Listening},
     shutdown::Shutdown,
 };
 
@@ -26,6 +31,7 @@ pub(crate) struct State {
     pub(crate) version: Arc<str>,
     pub(crate) language: Option<Arc<str>>,
     pub(crate) shutdown: Shutdown,
+    pub(crate) restarts: Option<mpsc::Sender<RestartRequest>>,
 }
 
 impl From<State> for App {

@@ -454,6 +454,27 @@ async fn options_are_read_changed_and_held_for_those_to_come() {
     );
     let files = world.aria2("aria2.getFiles", json!([gid])).await.unwrap();
     assert_eq!(files[0]["path"], "/tmp/elsewhere/other");
+    // A proxy that no download could use is refused before it is a default.
+    for (unusable, why) in [
+        (
+            json!({"all-proxy": "ftp://proxy.test:21"}),
+            "a proxy of scheme ftp is not supported",
+        ),
+        (json!({"http-proxy": "http://"}), "'--http-proxy'"),
+        (
+            json!({"https-proxy": "socks4://p.test", "https-proxy-user": "u"}),
+            "use socks5",
+        ),
+    ] {
+        let refused = world.aria2("aria2.changeGlobalOption", json!([unusable])).await;
+        let message = refused.unwrap_err();
+        assert!(message.contains(why), "{message}");
+    }
+    let global = world.aria2("aria2.getGlobalOption", json!([])).await.unwrap();
+    assert_eq!(
+        (&global["all-proxy"], &global["http-proxy"]),
+        (&json!(null), &json!(null))
+    );
     // Defaults for new downloads, and settings of the service.
     let global =
         json!([{"referer": "http://from.test", "max-concurrent-downloads": "3", "max-overall-download-limit": "1M"}]);

@@ -88,6 +88,9 @@ async fn what_is_no_request_is_refused_as_the_envelope_says() {
         .call("daemon.siteAuth.get", json!({"site": "https://a.test"}))
         .await;
     assert_eq!(hidden["error"]["data"]["code"], "unsupported");
+    // This program cannot restart itself.
+    let restarted = client.call("agent.service.restart", json!({})).await;
+    assert_eq!(restarted["error"]["data"]["code"], "unsupported");
     client.send(&" ".repeat(1024 * 1024)).await;
     loop {
         if let Message::Close(frame) = client.next().await {

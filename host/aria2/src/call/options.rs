@@ -148,7 +148,9 @@ impl Caller {
 
     pub(crate) async fn change_global_option(&self, params: &Params) -> Outcome {
         let mut options = Options::read(Some(params.map(0)?), OptionScope::ToAll)?;
-        options.keep_hidden(&self.dialect.template());
+        let template = self.dialect.template();
+        options.keep_hidden(&template);
+        option::check_proxies(&options.clone().over(&template))?;
         let values = options.take_settings();
         if options.bytes() > MAX_TEMPLATE_BYTES {
             let most = MAX_TEMPLATE_BYTES >> 10;

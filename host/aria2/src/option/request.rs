@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, path::Path};
 
 use protocol::{CreateTaskParams, CreateTaskRequest};
 use serde_json::{Map, Value};
+use transfer::SafeUrl;
 
 use super::set::{MAX_SEGMENTS, Options};
 use crate::vocabulary::{
@@ -72,7 +73,7 @@ pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_di
     };
     for name in [own, "all-proxy"] {
         if let Some(url) = proxy(options, name)? {
-            request.proxy_url = if url.is_empty() { "direct".to_owned() } else { url };
+            request.proxy_url = url.map_or_else(|| "direct".to_owned(), |url| url.expose().to_owned());
             break;
         }
     }
@@ -132,14 +133,24 @@ fn headers(options: &Options, request: &mut CreateTaskRequest) {
     }
 }
 
-/// The proxy URL of the option `name`, with the user and password options that belong to it; empty disables the proxy,
-/// `None` means not set.
-pub fn proxy(options: &Options, name: &str) -> Result<Option<String>, Refusal> {
+/// The options of proxies that a download can use.
+const PROXIES: [&str; 3] = ["all-proxy", "http-proxy", "https-proxy"];
+
+/// Fails if a download with these options would be refused for its proxy.
+pub(crate) fn check_proxies(options: &Options) -> Result<(), Refusal> {
+    PROXIES
+        .into_iter()
+        .try_for_each(|name| proxy(options, name).map(|_usable| ()))
+}
+
+/// The proxy of the option `name`, with the user and password options that belong to it. `Some(None)` disables the
+/// proxy, `None` means not set.
+pub fn proxy(options: &Options, name: &str) -> Result<Option<Option<SafeUrl>>, Refusal> {
     let Some(proxy) = options.get(name) else {
         return Ok(None);
     };
     if proxy.is_empty() {
-        return Ok(Some(String::new()));
+        return Ok(Some(None));
     }
     let text = if proxy.contains("://") {
         proxy.to_owned()
@@ -158,7 +169,13 @@ pub fn proxy(options: &Options, name: &str) -> Result<Option<String>, Refusal> {
         };
         set.map_err(|()| Refusal::from(Fault::bad_option(name)))?;
     }
-    Ok(Some(url.to_string()))
+    let unusable = |why: &dyn std::fmt::Display| {
+        let Fault { message, .. } = Fault::bad_option(name);
+        Refusal::from(Fault::new(format!("{message} {why}")))
+    };
+    let url = SafeUrl::parse(url.as_str()).map_err(|error| unusable(&error))?;
+    transfer::proxy::check(&url).map_err(|error| unusable(&error))?;
+    Ok(Some(Some(url)))
 }
 
 /// Whether `select-file` names a file of a document, which are counted from 1. Without the option all are selected.

@@ -14,13 +14,13 @@ use command::{
 };
 use engine::{ProxyChoice, TaskSpec};
 use get::{
-    args::{self, Conflict, OutputArgs, RequestArgs, SourceArgs},
+    args::{self, Conflict, OutputArgs, RequestArgs, Retries, SourceArgs},
     render, request as parts,
     wanted::{Schemes, Wanted},
 };
 use protocol::{CreateGroupResponse, CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_BYTES, Method};
 use serde_json::json;
-use transfer::{ByteCount, OnConflict};
+use transfer::{ByteCount, OnConflict, RetryPolicy};
 
 use self::{pick::PickArgs, progress::ProgressObserver};
 use super::find;
@@ -72,6 +72,7 @@ pub struct AddArgs {
 /// How the service downloads it.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Task")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct TaskArgs {
     /// Directory to save in, where the service runs [default: the queue's or the service's own]
     ///
@@ -101,6 +102,24 @@ struct TaskArgs {
     /// Bytes per second for each, such as 2.5M; 0 for no limit
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
     limit: u64,
+    /// Close a connection that is slower for 10 seconds, such as 10K; a file without a faster one fails
+    #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
+    lowest_speed_limit: u64,
+    /// Fail only after so many answers "not found" without a byte; 0 for the first
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    max_file_not_found: u32,
+    /// Retries in a row without progress, or "unlimited" [default: 4]
+    #[arg(long, value_name = "N", value_parser = args::parse_retries)]
+    retries: Option<Retries>,
+    /// Wait before the first retry, in whole seconds; doubles with each further one [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    retry_wait: Option<u32>,
+    /// If the file is there, check it by its checksum; only a wrong one is downloaded again
+    #[arg(long)]
+    check_integrity: bool,
+    /// Use no login of the service's .netrc
+    #[arg(long)]
+    no_netrc: bool,
     /// Proxy (http, https, socks4 or socks5) as scheme://user:password@host:port, or "direct" for none [default: the service's]
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
     proxy: Option<String>,
@@ -110,6 +129,14 @@ struct TaskArgs {
     /// Let the service keep user name and password for this site
     #[arg(long, requires = "http_user")]
     save_login: bool,
+}
+
+impl TaskArgs {
+    /// The first attempt is not a retry, but a try.
+    fn max_tries(&self) -> Option<u32> {
+        let policy = self.retries?.policy(RetryPolicy::default().base);
+        Some(policy.attempts.unwrap_or(0))
+    }
 }
 
 pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Result<Exit> {
@@ -132,6 +159,8 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
         Ok(CreateTaskRequest {
             queue_id: queue.clone(),
             save_site_auth,
+            max_tries: request.max_tries.or(args.task.max_tries()),
+            retry_wait_secs: request.retry_wait_secs.or(args.task.retry_wait),
             ..request
         })
     });
@@ -211,6 +240,10 @@ fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
         start_paused: args.paused,
         speed_limit_bytes: task.limit,
         on_conflict: task.conflict.map(OnConflict::from),
+        lowest_speed_bytes: task.lowest_speed_limit,
+        max_not_found: task.max_file_not_found,
+        check_integrity: task.check_integrity,
+        no_netrc: task.no_netrc,
         ..TaskSpec::default()
     })
 }
@@ -262,7 +295,49 @@ fn chunks(requests: Vec<CreateTaskRequest>) -> anyhow::Result<Vec<Vec<CreateTask
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use clap::Args as _;
+
     use super::*;
+
+    /// The argument of each field of a request, or why there is none. A new field does not compile until it is here.
+    macro_rules! arguments {
+        ($($field:ident: $argument:expr,)*) => {{
+            let CreateTaskRequest { $($field: _,)* } = CreateTaskRequest::default();
+            [$((stringify!($field), $argument),)*]
+        }};
+    }
+
+    #[test]
+    fn every_field_of_a_request_has_an_argument_or_a_reason() {
+        const CANNOT: &str = "this version cannot do it";
+        let arguments: [(&str, Result<&str, &str>); _] = arguments! {
+            url: Ok("urls"), mirrors: Ok("mirror"), file_name: Ok("out"), save_dir: Ok("dir"),
+            segments: Ok("segments"), cookies: Ok("cookie"), referrer: Ok("referer"), user_agent: Ok("user_agent"),
+            proxy_url: Ok("proxy"), queue_id: Ok("queue"), checksum: Ok("checksum"),
+            mime_type: Err("what a page says of its link"),
+            ignore_tls_errors: Ok("insecure"), headers: Ok("header"), torrent_b64: Err(CANNOT),
+            method: Ok("method"), body: Ok("data"), audio_url: Err(CANNOT), start_paused: Ok("paused"),
+            http_user: Ok("http_user"), http_password: Ok("http_password"), save_site_auth: Ok("save_login"),
+            speed_limit_bytes: Ok("limit"), file_exists_behavior: Ok("conflict"),
+            max_connections: Ok("max_connections"), min_split_bytes: Ok("min_split"), max_tries: Ok("retries"),
+            retry_wait_secs: Ok("retry_wait"), use_server_time: Ok("server_time"),
+            lowest_speed_bytes: Ok("lowest_speed_limit"), max_not_found: Ok("max_file_not_found"),
+            check_integrity: Ok("check_integrity"), no_netrc: Ok("no_netrc"),
+        };
+        let command = AddArgs::augment_args(clap::Command::new("add"));
+        let known: HashSet<_> = command
+            .get_arguments()
+            .map(|argument| argument.get_id().as_str())
+            .collect();
+        for (field, argument) in arguments {
+            assert!(
+                argument.is_err() || known.contains(argument.unwrap()),
+                "{field} has no argument"
+            );
+        }
+    }
 
     #[test]
     fn a_frame_holds_as_much_as_it_can_and_no_more() {

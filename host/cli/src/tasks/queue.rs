@@ -129,9 +129,6 @@ struct FieldArgs {
     /// Bytes per second for its tasks together, such as 2.5M; 0 for no limit
     #[arg(long, value_name = "RATE", value_parser = amount::parse_rate)]
     limit: Option<u64>,
-    /// Bytes per second that its tasks send together; 0 for no limit
-    #[arg(long, value_name = "RATE", value_parser = amount::parse_rate)]
-    upload_limit: Option<u64>,
     /// Tasks at a time; 0 for the service's own limit only
     #[arg(long, value_name = "N")]
     max_tasks: Option<u32>,
@@ -152,7 +149,6 @@ impl FieldArgs {
         // Rounded up, so that a small limit does not become 0, which means unlimited.
         let kib = |bytes: u64| bytes.div_ceil(KIB);
         fields.speed_limit_kbps = self.limit.map_or(fields.speed_limit_kbps, kib);
-        fields.upload_limit_kbps = self.upload_limit.map_or(fields.upload_limit_kbps, kib);
         fields.max_concurrent = self.max_tasks.unwrap_or(fields.max_concurrent);
         fields.default_save_dir = self.dir.clone().unwrap_or(fields.default_save_dir);
         fields.default_segments = self.segments.unwrap_or(fields.default_segments);
@@ -322,7 +318,6 @@ mod tests {
     fn an_update_keeps_what_was_not_named() {
         let fields = FieldArgs {
             limit: None,
-            upload_limit: Some(1),
             max_tasks: Some(3),
             dir: None,
             segments: None,
@@ -335,6 +330,6 @@ mod tests {
         };
         let params = update(queue, None, &fields).fields;
         assert_eq!((params.name.as_str(), params.speed_limit_kbps), ("Default", 7));
-        assert_eq!((params.upload_limit_kbps, params.max_concurrent), (1, 3));
+        assert_eq!(params.max_concurrent, 3);
     }
 }

@@ -103,9 +103,12 @@ fn spec(fields: QueueFields) -> Result<QueueSpec, RpcError> {
         kib.checked_mul(view::KIB)
             .ok_or_else(|| invalid(field, format!("{field} is {kib}, which is too large")))
     };
+    if fields.upload_limit_kbps > 0 {
+        let message = "uploadLimitKbps must be 0, because this version uploads nothing";
+        return Err(RpcError::application(ErrorCode::Unsupported, message).with_field("uploadLimitKbps"));
+    }
     Ok(QueueSpec {
         speed_limit_bytes: bytes("speedLimitKbps", fields.speed_limit_kbps)?,
-        upload_limit_bytes: bytes("uploadLimitKbps", fields.upload_limit_kbps)?,
         max_concurrent: fields.max_concurrent,
         default_save_dir: optional(&fields.default_save_dir).map(PathBuf::from),
         default_segments: fields.default_segments,

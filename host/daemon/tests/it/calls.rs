@@ -164,6 +164,9 @@ async fn queues_are_made_changed_scheduled_and_deleted() {
         .call(Method::QueueCreate, json!({"name": "films", "speedLimitKbps": 100}))
         .await
         .unwrap();
+    let uploading = json!({"name": "shared", "uploadLimitKbps": 5});
+    let refused = client.call(Method::QueueCreate, uploading).await.unwrap_err();
+    assert_eq!(why(&refused), (ErrorCode::Unsupported, "uploadLimitKbps"));
     let queues = client.call(Method::QueueList, json!({})).await.unwrap();
     let queue = queues
         .as_array()

@@ -13,8 +13,6 @@ pub struct QueueSpec {
     pub name: String,
     /// Bytes per second that its tasks receive together; 0 is no limit.
     pub speed_limit_bytes: u64,
-    /// Bytes per second that its tasks send together; 0 is no limit.
-    pub upload_limit_bytes: u64,
     /// Tasks of it that run at once; 0 is the settings' limit only.
     pub max_concurrent: u32,
     /// The directory of its tasks without one of their own.

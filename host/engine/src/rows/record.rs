@@ -455,7 +455,6 @@ impl UnsettledRecord {
 pub(super) struct QueueRecord {
     name: String,
     speed_limit_bytes: u64,
-    upload_limit_bytes: u64,
     max_concurrent: u32,
     default_save_dir: Option<String>,
     default_segments: u16,
@@ -473,7 +472,6 @@ impl QueueRecord {
         Self {
             name: spec.name.clone(),
             speed_limit_bytes: spec.speed_limit_bytes,
-            upload_limit_bytes: spec.upload_limit_bytes,
             max_concurrent: spec.max_concurrent,
             default_save_dir: spec.default_save_dir.as_deref().map(text),
             default_segments: spec.default_segments,
@@ -490,7 +488,6 @@ impl QueueRecord {
         let spec = QueueSpec {
             name: self.name,
             speed_limit_bytes: self.speed_limit_bytes,
-            upload_limit_bytes: self.upload_limit_bytes,
             max_concurrent: self.max_concurrent,
             default_save_dir: self.default_save_dir.map(Into::into),
             default_segments: self.default_segments,

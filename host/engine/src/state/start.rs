@@ -99,7 +99,10 @@ impl State {
         });
         Source {
             logins: logins.collect(),
-            netrc: self.netrc.clone().filter(|_| !spec.no_netrc),
+            netrc: self
+                .netrc
+                .clone()
+                .filter(|_| !spec.no_netrc && spec.given_by == GivenBy::User),
             proxy: self.proxy(&spec.proxy, url),
             urls: spec.urls,
             given_by: spec.given_by,

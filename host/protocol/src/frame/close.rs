@@ -7,7 +7,9 @@ pub const EVENT_GAP_REASON: &str = "event-gap";
 
 /// The service ends; the client stops reconnecting.
 pub const SERVICE_QUIT_REASON: &str = "service-quit";
-/// The code that goes with it: going away (RFC 6455 §7.4.1).
+/// The service begins again at once; the client reconnects.
+pub const SERVICE_RESTART_REASON: &str = "service-restart";
+/// The code that goes with both: going away (RFC 6455 §7.4.1).
 pub const GOING_AWAY: u16 = 1001;
 
 /// The first request was not a proof, or the proof was wrong (RFC 6455: policy violation).

@@ -155,6 +155,7 @@ methods! {
         CaptureSubmit = "agent.capture.submit",
         CaptureList = "agent.capture.list",
         CaptureResolve = "agent.capture.resolve",
+        ServiceRestart = "agent.service.restart",
     }
 }
 

@@ -12,7 +12,7 @@ pub struct QueueDto {
     pub name: String,
     /// Download limit in KiB per second; 0: none.
     pub speed_limit_kbps: u64,
-    /// Upload limit in KiB per second; 0: none.
+    /// Always 0: this version uploads nothing.
     pub upload_limit_kbps: u64,
     /// Maximum number of running tasks; 0: only the global limit applies.
     pub max_concurrent: u32,
@@ -45,7 +45,7 @@ pub struct QueueFields {
     /// Download limit in KiB per second; 0: none.
     #[serde(default)]
     pub speed_limit_kbps: u64,
-    /// Upload limit in KiB per second; 0: none.
+    /// Only 0: this version uploads nothing.
     #[serde(default)]
     pub upload_limit_kbps: u64,
     /// Maximum number of running tasks; 0: only the global limit applies.

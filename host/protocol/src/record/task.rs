@@ -92,7 +92,8 @@ pub struct CreateTaskRequest {
     /// task, another one is replaced.
     #[serde(skip_serializing_if = "is_default")]
     pub check_integrity: bool,
-    /// Use no login of the user's `.netrc`. Only `svc aria2c` and `svc get` read one.
+    /// Use no login of the `.netrc` of the user who runs the service. Without this, each of them goes to its host only,
+    /// and only for URLs that the user gave.
     #[serde(skip_serializing_if = "is_default")]
     pub no_netrc: bool,
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use transfer::{ByteRange, Failure, SafeUrl, Segment, SegmentKey, failure::FailureKind};
+use tokio::time::{Instant, timeout};
+use transfer::{ByteRange, Failure, SPEED_WINDOW, SafeUrl, Segment, SegmentKey, failure::FailureKind};
 
 use crate::{
     answer::verdict::{Facts, Unusable, Verdict, encoding, is_page, judge},
@@ -11,7 +12,8 @@ use crate::{
         exchange::now,
         fetch::{Fetched, RangeWish},
     },
-    joined::{cipher::Decryptor, joining::Joining},
+    joined::{cipher::Decryptor, joining::Joining, speed::Speed},
+    upkeep::too_slow,
 };
 
 /// Read size; each segment being fetched has a buffer of this size.
@@ -41,13 +43,16 @@ impl Joining {
         let mut body = self.ask(segment).await?;
         let mut left = segment.part.map(ByteRange::len);
         let mut buffer = vec![0; BUFFER_BYTES];
+        // Not put back by a fetch that fails: the next one is another connection.
+        let mut speed = self.speeds.borrow_mut().pop().unwrap_or_default();
         loop {
             let wanted = left.map_or(BUFFER_BYTES, |left| usize::try_from(left).unwrap_or(usize::MAX));
             if wanted == 0 {
                 break;
             }
             let room = self.room(index).await.min(wanted).min(BUFFER_BYTES);
-            let read = self.read(&mut body, &mut buffer[..room]).await?;
+            let read = self.read(&mut body, &mut buffer[..room]);
+            let read = self.read_in_time(read, &mut speed, &segment.url).await?;
             if read == 0 {
                 break;
             }
@@ -65,6 +70,10 @@ impl Joining {
             self.put(index, &decryptor.finish()?)?;
         }
         body.drain().await;
+        if speed.completed() > self.connections.lowest_bytes_per_second {
+            self.has_fast.set(true);
+        }
+        self.speeds.borrow_mut().push(speed);
         self.complete(index)
     }
 
@@ -77,6 +86,31 @@ impl Joining {
         self.limits.refund(granted - used);
         self.received.set(self.received.get() + used);
         read
+    }
+
+    /// Fails if the lowest speed is above that of this read and those before it.
+    async fn read_in_time(
+        &self,
+        read: impl Future<Output = Result<usize, Failure>>,
+        speed: &mut Speed,
+        url: &SafeUrl,
+    ) -> Result<usize, Failure> {
+        let limit = self.connections.lowest_bytes_per_second;
+        if limit == 0 {
+            return read.await;
+        }
+        let begun = Instant::now();
+        let rate = match timeout(SPEED_WINDOW, read).await {
+            Ok(read) => {
+                let bytes = read?;
+                let Some(rate) = speed.count(begun.elapsed(), bytes as u64, limit) else {
+                    return Ok(bytes);
+                };
+                rate
+            }
+            Err(_) => 0,
+        };
+        Err(too_slow(url.as_url().host_str(), rate, limit))
     }
 
     async fn ask(&self, segment: &Segment) -> Result<Body, Failure> {

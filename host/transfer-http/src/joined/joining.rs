@@ -14,7 +14,7 @@ use transfer::{ConnectionPlan, Failure, Job, Mark, PartFile, RateLimits, Reporte
 use crate::{
     client::{fetch::Fetcher, shared::Shared},
     destination::Destination,
-    joined::{identity, keys::Keys, window::Window},
+    joined::{identity, keys::Keys, speed::Speed, window::Window},
     retry::Retries,
 };
 
@@ -44,6 +44,10 @@ pub(crate) struct Joining {
     pub(crate) high_water: Cell<u64>,
     /// Bytes received in this run, repeats included.
     pub(crate) received: Cell<u64>,
+    /// Of fetches that have ended; the next ones continue them.
+    pub(crate) speeds: RefCell<Vec<Speed>>,
+    /// Whether a segment came faster than the lowest speed, since a connection was last closed for that.
+    pub(crate) has_fast: Cell<bool>,
     /// Notified when the head advances, which frees memory.
     pub(crate) advanced: Notify,
 }
@@ -72,6 +76,8 @@ impl Joining {
             boundary: Cell::new(0),
             high_water: Cell::new(0),
             received: Cell::new(0),
+            speeds: RefCell::default(),
+            has_fast: Cell::new(false),
             advanced: Notify::new(),
             shared,
             source,

@@ -26,6 +26,7 @@ use crate::{
         mirrors::{Mirror, Mirrors, SAMPLE_BYTES},
         plan::{Pace, Plan, WorkerId},
     },
+    upkeep::too_slow,
 };
 
 /// Stall timeout while other connections of the run make progress: they can fetch the stalled range.
@@ -209,20 +210,9 @@ impl Run {
             }
             let gained = total - totals.pop_front().unwrap_or(0);
             if gained <= limit.saturating_mul(seconds) {
-                let host = self
-                    .mirrors
-                    .borrow()
-                    .get(mirror)
-                    .current
-                    .as_url()
-                    .host_str()
-                    .map(str::to_owned);
-                let message = format!(
-                    "{} sent {} bytes a second over {seconds} s; the lowest speed is {limit}",
-                    host.unwrap_or_default(),
-                    gained / seconds
-                );
-                return Failure::new(FailureKind::TooSlow, message);
+                let mirrors = self.mirrors.borrow();
+                let host = mirrors.get(mirror).current.as_url().host_str();
+                return too_slow(host, gained / seconds, limit);
             }
         }
     }

@@ -70,6 +70,10 @@ struct TestRun {
 
 impl TestRun {
     fn start(source: Source, directory: &TempDir, reserved: bool) -> Self {
+        Self::start_with(source, directory, reserved, ConnectionPlan::default())
+    }
+
+    fn start_with(source: Source, directory: &TempDir, reserved: bool, connections: ConnectionPlan) -> Self {
         let (reporter, reports) = Reporter::new();
         let stop = CancellationToken::new();
         let job = Job {
@@ -83,7 +87,7 @@ impl TestRun {
                 check_integrity: false,
                 use_server_time: false,
             },
-            connections: ConnectionPlan::default(),
+            connections,
             limits: RateLimits::unlimited(),
             retry: RetryPolicy {
                 base: Duration::from_millis(5),
@@ -422,4 +426,47 @@ async fn the_size_is_known_beforehand_if_every_part_says_its_length() {
     );
     drop(report.receipt);
     assert_is(&run.end().await.0, &directory, &whole());
+}
+
+/// Joins 40 files of `bytes`, whose server sends as `pace` says, where 100 KB a second are the least.
+async fn fetch_at_least(bytes: u64, per_host: u16, pace: impl Fn(usize, Resource) -> Resource) -> Outcome {
+    const FILES: usize = 40;
+    let file = |index: usize| {
+        let resource = Resource::new(&path(index), Content::seeded(index as u64, bytes));
+        pace(index, resource)
+    };
+    let origin = Origin::start((0..FILES).map(file).collect());
+    let list = (0..FILES).map(|index| segment(&origin.url(&path(index)))).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let connections = ConnectionPlan {
+        per_host,
+        lowest_bytes_per_second: 100_000,
+        ..ConnectionPlan::default()
+    };
+    let run = TestRun::start_with(source(&origin, list), &directory, false, connections);
+    run.end().await.0
+}
+
+#[tokio::test]
+async fn a_run_ends_when_no_connection_is_faster_than_the_lowest_speed() {
+    let assert_too_slow = |outcome: Outcome| {
+        let Outcome::Failed(failure) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(failure.kind, FailureKind::TooSlow, "{failure}");
+        assert!(failure.message.contains("the lowest speed is 100000"), "{failure}");
+    };
+    let (large, small, one) = tokio::join!(
+        // A minute for each file, and 3 s, less than a speed is measured over.
+        fetch_at_least(1_000_000, 1, |_, file| file.with(behaviour::paced(16_000))),
+        fetch_at_least(48_000, 1, |_, file| file.with(behaviour::paced(16_000))),
+        // The other connections have long ended when the slow one is closed.
+        fetch_at_least(300_000, 8, |index, file| match index {
+            3 => file.with(behaviour::when(behaviour::first, behaviour::paced(16_000))),
+            _ => file,
+        })
+    );
+    assert_too_slow(large);
+    assert_too_slow(small);
+    assert!(matches!(one, Outcome::Finished(_)), "{one:?}");
 }

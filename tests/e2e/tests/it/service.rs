@@ -13,6 +13,7 @@ mod plugin_kill_loop;
 mod plugin_previews;
 pub(crate) mod plugin_sites;
 pub(crate) mod plugins;
+mod restart;
 mod secrets;
 mod setup;
 mod start;

@@ -31,7 +31,7 @@ pub(super) async fn serve(app: &App, caller: Caller, client: &GateClient, upgrad
     let end = loop {
         let step = tokio::select! {
             biased;
-            () = app.shutdown.drain.cancelled() => Err(End::Close(close::GOING_AWAY, close::SERVICE_QUIT_REASON)),
+            () = app.shutdown.drain.cancelled() => Err(End::Close(close::GOING_AWAY, app.shutdown.close_reason())),
             () = client.evicted() => Err(End::Close(close::UNAUTHORIZED, close::UNAUTHORIZED_REASON)),
             () = late.as_mut(), if !client.is_authenticated() => {
                 Err(End::Close(close::UNAUTHORIZED, close::UNAUTHORIZED_REASON))

@@ -84,6 +84,7 @@ fn a_claimed_url_is_asked_for_before_anything_is_downloaded_and_a_failure_is_the
 #[test]
 fn what_the_user_said_of_a_site_stays_there() {
     let mut world = World::new();
+    world.state.netrc = Some(Arc::default());
     let task = claimed(&mut world, 1);
     world.answer(Ok(Resolved::Link(Box::new(link("http://cdn.test/f")))));
     let start = world.started(task);
@@ -94,6 +95,10 @@ fn what_the_user_said_of_a_site_stays_there() {
     );
     let user_host = UserHost::typed(&"http://origin.test/".parse().unwrap());
     assert_eq!(start.source.given_by, GivenBy::Other { user_host });
+    assert_eq!(
+        start.source.netrc, None,
+        "the logins of .netrc are for URLs of the user"
+    );
     assert_eq!((start.connections.per_host, start.source.promised_size), (3, Some(10)));
 
     let own = claimed(&mut world, 2);

@@ -1,7 +1,9 @@
 //! Handing over downloads, and waiting for them.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
+use e2e::{Home, Service, service::KEY};
+use serde_json::json;
 use support::{Content, Origin, Resource, behaviour};
 
 use super::{Desk, assert_ended};
@@ -138,4 +140,63 @@ fn what_cannot_be_added_is_refused_with_the_reason() {
         assert!(run.stderr.contains(told), "{arguments:?}: {run:?}");
     }
     assert_eq!(desk.json(&["list"]), serde_json::json!([]));
+}
+
+#[test]
+fn every_option_of_a_task_is_set() {
+    let desk = Desk::new();
+    let options = [
+        "--paused",
+        "--lowest-speed-limit=10K",
+        "--max-file-not-found=3",
+        "--retries=6",
+        "--retry-wait=7",
+        "--check-integrity",
+        "--no-netrc",
+    ];
+    let added = desk.json(&[&["add", "http://127.0.0.1:1/f"], &options[..]].concat());
+    let request = desk
+        .service
+        .rpc()
+        .call("daemon.task.request", &json!({"taskId": added["taskIds"][0]}));
+    let request = request.expect("the task is there");
+    for (field, value) in [
+        ("lowestSpeedBytes", json!(10_240)),
+        ("maxNotFound", json!(3)),
+        ("maxTries", json!(7)),
+        ("retryWaitSecs", json!(7)),
+        ("checkIntegrity", json!(true)),
+        ("noNetrc", json!(true)),
+    ] {
+        assert_eq!(request[field], value, "{field}: {request}");
+    }
+}
+
+#[test]
+fn a_login_of_netrc_is_used_at_its_host_and_never_with_no_netrc() {
+    let origin = Origin::start(vec![
+        Resource::new("/f.bin", content()).with(behaviour::basic_auth("u", "p")),
+    ]);
+    let home = Home::new();
+    let netrc = home.path().join(".netrc");
+    let write = |mode: u32| {
+        fs::write(&netrc, "machine 127.0.0.1 login u password p\n").unwrap();
+        fs::set_permissions(&netrc, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    write(0o600);
+    let server = home.new_server().env("SVC_TOKEN", KEY).env("HOME", home.path());
+    let service = Service::start(server);
+    service.wait_until_ready();
+    let desk = Desk { home, service };
+    let url = origin.url("/f.bin");
+    desk.run(&["add", "--wait", &url]).assert_success();
+    let elsewhere = url.replace("127.0.0.1", "localhost");
+    for arguments in [&["--no-netrc", &url][..], &[&elsewhere]] {
+        let run = desk.run(&[&["add", "--wait", "--retries=0"], arguments].concat());
+        assert_eq!(run.code, Some(24), "{arguments:?}: {}", run.stderr);
+    }
+    // A restart reads it again; what others may read is not used.
+    write(0o644);
+    assert_ended(&desk.run(&["restart"]), 0, "restarted");
+    assert_eq!(desk.run(&["add", "--wait", "--retries=0", &url]).code, Some(24));
 }
