@@ -152,7 +152,7 @@ impl State {
             if let (Some(wanted), Some(place), Some(dir)) = (&wanted, &spec.save_dir, &mut task.save_dir)
                 && let Ok(below) = dir.strip_prefix(wanted)
             {
-                *dir = place.join(below);
+                *dir = place.components().chain(below.components()).collect();
             }
         }
         self.groups.insert(
