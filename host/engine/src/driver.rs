@@ -39,6 +39,7 @@ use crate::{
         id::{QueueId, RunId, TaskId, Timestamp},
         spec,
     },
+    resolver::Resolved,
     rows,
     state::{Effect, Input, LimitScope, Loaded, Reply, Resolve, Row, Start, State},
 };
@@ -386,7 +387,7 @@ impl Driver {
         }
         let renamed = match &input {
             Input::Renamed(task, _) => self.renames.remove(task),
-            Input::Resolved(_, run, _) | Input::Ended(_, run, _) => {
+            Input::Resolved(_, run, ..) | Input::Ended(_, run, _) => {
                 self.runs.resolved(*run);
                 None
             }
@@ -484,16 +485,30 @@ impl Driver {
     }
 
     /// Queries the resolver; the answer, or a stop of the run, arrives as a signal.
-    fn resolve(&mut self, Resolve { task, run, request }: Resolve) {
+    fn resolve(&mut self, resolve: Resolve) {
+        let Resolve {
+            task,
+            run,
+            request,
+            save_dir,
+        } = resolve;
         let stop = self.runs.resolve(run);
         let asked = self
             .config
             .resolver
             .clone()
             .map(|resolver| async move { resolver.resolve(request).await });
+        let answered = async move {
+            let outcome = runner::guarded(asked).await;
+            let wanted = match &outcome {
+                Ok(Resolved::List(list)) => Some(list.directory(&save_dir)).filter(|wanted| **wanted != *save_dir),
+                _ => None,
+            };
+            (outcome, file::places_of(wanted).await)
+        };
         let resolving = async move {
-            let input = match stop.run_until_cancelled(runner::guarded(asked)).await {
-                Some(outcome) => Input::Resolved(task, run, outcome),
+            let input = match stop.run_until_cancelled(answered).await {
+                Some((outcome, places)) => Input::Resolved(task, run, outcome, places),
                 None => Input::Ended(task, run, Outcome::Stopped),
             };
             vec![input]

@@ -1,6 +1,7 @@
 //! The public handle of the engine. It holds channels only: all state belongs to the driver.
 
 use std::{
+    path::PathBuf,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -16,6 +17,7 @@ use crate::{
     mailbox::{Message, Shared, ShutdownReport},
     model::{
         error::{CommandError, StartError},
+        file,
         group::GroupSpec,
         id::{GroupId, QueueId, RunId, TaskId},
         queue::{Queue, QueueSpec, Schedule},
@@ -253,10 +255,30 @@ impl Engine {
         spec: GroupSpec,
         tasks: Vec<TaskSpec>,
     ) -> Result<(GroupId, Vec<TaskId>), CommandError> {
+        self.group_create_at(spec, tasks, Vec::new()).await
+    }
+
+    /// [`Engine::group_create`] in a directory of its own: that of `spec`, or one with a number beside it if a file,
+    /// another group or an unfinished task has that. The directories of tasks in it move along.
+    pub async fn group_create_apart(
+        &self,
+        spec: GroupSpec,
+        tasks: Vec<TaskSpec>,
+    ) -> Result<(GroupId, Vec<TaskId>), CommandError> {
+        let places = file::places_of(spec.save_dir.clone()).await;
+        self.group_create_at(spec, tasks, places).await
+    }
+
+    async fn group_create_at(
+        &self,
+        spec: GroupSpec,
+        tasks: Vec<TaskSpec>,
+        places: Vec<PathBuf>,
+    ) -> Result<(GroupId, Vec<TaskId>), CommandError> {
         let id = GroupId::random();
         let tasks = self.named(tasks)?;
         let created = self
-            .command_for_tasks(Command::GroupCreate(id, Box::new(spec), tasks))
+            .command_for_tasks(Command::GroupCreate(id, Box::new(spec), tasks, places))
             .await?;
         Ok((id, created))
     }

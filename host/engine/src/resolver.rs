@@ -1,6 +1,12 @@
 //! The interface to plugins: they resolve URLs that are not files themselves.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{
+    fmt,
+    future::Future,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+};
 
 use transfer::{Checksum, Failure, FileName, GivenBy, RequestOptions, SafeUrl, Secret, Segment};
 
@@ -68,6 +74,14 @@ pub struct List {
     pub files: Vec<ListedFile>,
     /// What it leaves out.
     pub left_out: Vec<LeftOut>,
+}
+
+impl List {
+    /// The directory that a group of its files wants in `parent`: one with its name, if it has one.
+    pub(crate) fn directory(&self, parent: &Path) -> PathBuf {
+        let name = FileName::sanitise_or_none(&self.name);
+        name.map_or_else(|| parent.to_owned(), |name| parent.join(name.as_str()))
+    }
 }
 
 /// A file of a list.

@@ -6,7 +6,8 @@
 //!   until the run has ended; so there are never two writers of one file.
 //! - No run starts while the settings' or its queue's limit is reached.
 //! - No task of a running queue waits while both limits leave room (unless a boosted task runs alone).
-//! - No two unfinished tasks have reserved one path.
+//! - No two unfinished tasks have reserved one path, and none that of a group's directory. No two groups that were made
+//!   in directories of their own have the same one while there are places.
 //! - The saved rows, loaded again, give an equal state.
 
 mod change;
@@ -53,7 +54,9 @@ impl State {
     fn handle(&mut self, now: Timestamp, input: Input, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
         match input {
             Input::Command(command) => return self.command(now, command, effects),
-            Input::Resolved(task, run, outcome) => self.resolved(now, (task, run), outcome, effects),
+            Input::Resolved(task, run, outcome, places) => {
+                self.resolved(now, (task, run), (outcome, &places), effects);
+            }
             Input::Reserved(task, run, path, total) => self.reserved(task, run, path, total)?,
             Input::Landing(task, run, landing) => self.landing(task, run, landing),
             Input::LandingLookedFor(task, found) => self.landing_looked_for(now, task, found),

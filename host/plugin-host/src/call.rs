@@ -34,6 +34,7 @@ use crate::{
 
 mod capture;
 mod resolver;
+mod sizes;
 
 /// How much longer than the call's limit a runtime may take to end a call and report.
 const GRACE: Duration = Duration::from_secs(1);
@@ -116,7 +117,8 @@ impl Plugins {
         self.0.call(plugin.clone(), ask, &given, call).await
     }
 
-    /// Previews a URL. Without a preview of its own, a plugin lists what it would resolve: all pages, all folders.
+    /// Previews a URL. Without a preview of its own, a plugin lists what it would resolve: all pages, all folders. Sizes
+    /// that it does not tell are asked from the servers.
     pub async fn preview(&self, given: CallTarget) -> Result<Previewed, CallError> {
         let Some(plugin) = self.claim(&given.url) else {
             return Ok(Previewed::Unclaimed);
@@ -136,8 +138,9 @@ impl Plugins {
             return Ok(Previewed::Unclaimed);
         };
         if !self.is_capable(&resolved.plugin, |capabilities| capabilities.preview) {
-            self.add_pages(&mut resolved, given).await?;
+            self.add_pages(&mut resolved, given.clone()).await?;
         }
+        self.add_sizes(&mut resolved, &given).await;
         Ok(Previewed::List(resolved))
     }
 

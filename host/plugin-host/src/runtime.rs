@@ -56,6 +56,10 @@ pub trait Guest: Send + Sync + 'static {
 
     /// As [`Guest::resolve`], quick and without links.
     fn preview(&self, call: Call) -> BoxFuture<'_, Called<Listing>>;
+
+    /// The sizes of files as their servers tell them, in the order of `links`, within the time and permissions of the
+    /// call. It runs no code of the plugin.
+    fn sizes(&self, call: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>>;
 }
 
 /// Code to load.

@@ -16,7 +16,7 @@ use crate::{
     code::compile::CompileError,
     error::LoadError,
     http::{Network, Profile, TaskSite},
-    limits::Limits,
+    limits::{HttpLimits, Limits},
     loaded::{Loaded, Wanted},
     outside::{LogSink, Pending, Storage, Vault},
 };
@@ -117,6 +117,15 @@ impl policy::Guest for Guest {
     fn preview(&self, call: Call) -> BoxFuture<'_, Called<Listing>> {
         let (url, context, limits) = self.prepare(call, Limits::preview());
         Box::pin(async move { self.loaded.preview(&url, context, limits).await })
+    }
+
+    fn sizes(&self, call: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {
+        let (_, context, limits) = self.prepare(call, Limits::preview());
+        Box::pin(async move {
+            context.profile.load(&*context.vault).await;
+            let http = context.http(HttpLimits::of_sizes());
+            http.sizes(&links, limits.wall).await
+        })
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod network;
 mod pace;
 pub(crate) mod profile;
 pub(crate) mod secret;
+mod sizes;
 mod task_site;
 
 use std::{sync::Arc, time::Duration};

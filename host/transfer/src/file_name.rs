@@ -69,6 +69,12 @@ impl FileName {
         std::iter::once(self.clone()).chain(numbered)
     }
 
+    /// This name, and then its numbered alternatives for a directory: what follows the last dot stays where it is.
+    pub fn directories(&self) -> impl Iterator<Item = Self> {
+        let numbered = (1..=LAST_NUMBER).map(|number| self.numbered_before("", number));
+        std::iter::once(self.clone()).chain(numbered)
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -83,7 +89,12 @@ impl FileName {
     /// The `n`th alternative of the name, `stem (n).ext`. A name that has a number already counts on from it.
     #[must_use]
     pub fn numbered(&self, n: u32) -> Self {
-        let (stem, extension) = self.split_extension();
+        self.numbered_before(self.split_extension().1, n)
+    }
+
+    /// The `n`th alternative of the name, with the number before `extension`, which it ends with.
+    fn numbered_before(&self, extension: &str, n: u32) -> Self {
+        let stem = &self.0[..self.0.len() - extension.len()];
         let (stem, first) = split_number(stem).unwrap_or((stem, 0));
         let suffix = format!(" ({}){extension}", first.saturating_add(n));
         Self(format!("{}{suffix}", truncate(stem, MAX_NAME_BYTES - suffix.len())))

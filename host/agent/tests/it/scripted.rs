@@ -139,6 +139,10 @@ impl Guest for Script {
     fn preview(&self, _: Call) -> BoxFuture<'_, Called<Listing>> {
         self.answer(|| self.listing())
     }
+
+    fn sizes(&self, _: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {
+        Box::pin(async move { vec![None; links.len()] })
+    }
 }
 
 /// An archive of the plugin `share@test` with these claims and this script.

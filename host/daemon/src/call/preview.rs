@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::{GroupSpec, Item, Resolution, ResolverId, TaskSpec};
+use engine::{GroupSpec, Item, LeftOut, LeftOutKind, Resolution, ResolverId, TaskSpec};
 use plugin_host::{CallTarget, Entry, Facts, FileKind, Previewed, Resolved, Variant};
 use protocol::{
-    CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, ErrorCode, GroupItemDto, PreviewItemDto,
+    CreateGroupRequest, CreateGroupResponse, CreateTaskRequest, ErrorCode, GroupItemDto, LeftOutDto, PreviewItemDto,
     PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse, RpcError,
 };
 use transfer::{FileName, RequestOptions, SafeUrl, Secret};
@@ -17,6 +17,9 @@ use crate::{
     service::Service,
     view,
 };
+
+/// The longest name of something that is left out.
+const MAX_OMISSION_BYTES: usize = 1024;
 
 /// The longest path of a file below its group's directory, in components.
 const MAX_DEPTH: usize = 8;
@@ -106,6 +109,7 @@ fn item(entry: Entry) -> PreviewItemDto {
         name: entry.name,
         path: entry.folder.join("/"),
         size: entry.facts.size.unwrap_or(0),
+        size_from_server: entry.facts.is_size_of_server,
         variants: entry.variants.into_iter().map(variant).collect(),
     }
 }
@@ -126,6 +130,7 @@ fn variant(variant: Variant) -> PreviewVariantDto {
         id: variant.id,
         label: variant.label,
         size: variant.facts.size.unwrap_or(0),
+        size_from_server: variant.facts.is_size_of_server,
         checksum: checksum(&variant.facts),
     }
 }
@@ -149,24 +154,47 @@ pub(super) async fn create_group(service: &Service, request: CreateGroupRequest)
     let settings = service.engine.settings().settings;
     let parent = common.save_dir.clone().or_else(|| settings.default_save_dir.clone());
     let parent = parent.unwrap_or_else(|| service.default_dir.clone());
-    let root =
-        FileName::sanitise_or_none(&request.group_name).map_or(parent.clone(), |name| parent.join(name.as_str()));
+    let name = FileName::sanitise_or_none(&request.group_name);
+    let root = name.as_ref().map_or(parent.clone(), |name| parent.join(name.as_str()));
     let tasks: Result<Vec<_>, _> = request
         .items
         .iter()
         .map(|item| member(item, &resolver, &root, &common))
         .collect();
+    let mut left_out = Vec::new();
+    for given in request.left_out {
+        omission(given)?.add_to(&mut left_out);
+    }
     let group = GroupSpec {
         name: request.group_name,
         source_url: view::shown(&url),
         save_dir: Some(root),
-        left_out: Vec::new(),
+        left_out,
     };
-    let (group, tasks) = service.engine.group_create(group, tasks?).await.refused()?;
+    let created = match name {
+        Some(_) => service.engine.group_create_apart(group, tasks?).await,
+        None => service.engine.group_create(group, tasks?).await,
+    };
+    let (group, tasks) = created.refused()?;
     wrote(&CreateGroupResponse {
         group_id: group.to_string(),
         task_ids: tasks.iter().map(ToString::to_string).collect(),
     })
+}
+
+/// What the preview says is left out.
+fn omission(given: LeftOutDto) -> Result<LeftOut, RpcError> {
+    let LeftOutDto { kind, name, count } = given;
+    let kind = LeftOutKind::ALL.into_iter().find(|known| known.name() == kind);
+    let kind = kind.ok_or_else(|| {
+        let known = LeftOutKind::ALL.map(LeftOutKind::name).join(", ");
+        invalid("leftOut", format!("kind must be one of {known}"))
+    })?;
+    if name.len() > MAX_OMISSION_BYTES || name.contains(char::is_control) {
+        let problem = format!("name must be at most {MAX_OMISSION_BYTES} bytes long, without control characters");
+        return Err(invalid("leftOut", problem));
+    }
+    Ok(LeftOut { kind, name, count })
 }
 
 fn common(request: &CreateGroupRequest) -> CreateTaskRequest {

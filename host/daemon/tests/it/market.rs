@@ -62,6 +62,10 @@ impl Guest for Mute {
     fn preview(&self, _call: Call) -> BoxFuture<'_, Called<Listing>> {
         nothing()
     }
+
+    fn sizes(&self, _call: Call, _links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {
+        async { Vec::new() }.boxed()
+    }
 }
 
 /// The interface of the test plugin.

@@ -9,11 +9,34 @@ use std::{
 };
 
 use transfer::{
-    Landing,
+    FileName, Landing,
     part_file::{JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX, sync_directory},
 };
 
 use crate::model::{error::CommandError, id::Timestamp};
+
+/// The most directories that are looked at for one new group.
+const MAX_PLACES: usize = 100;
+
+/// Where a new group that wants the directory `root` can be: there, or beside it with a number. A directory that exists
+/// is used; a file that has the name is not replaced.
+fn places(root: &Path) -> Vec<PathBuf> {
+    let name = root
+        .file_name()
+        .and_then(|name| FileName::sanitise_or_none(&name.to_string_lossy()));
+    let names = name.iter().flat_map(FileName::directories).take(MAX_PLACES);
+    let places = names.map(|name| root.with_file_name(name.as_str()));
+    places
+        .filter(|place| place.is_dir() || fs::symlink_metadata(place).is_err())
+        .collect()
+}
+
+/// [`places`] on a thread that may block; none without a `root`.
+pub(crate) async fn places_of(root: Option<PathBuf>) -> Vec<PathBuf> {
+    let Some(root) = root else { return Vec::new() };
+    let looking = tokio::task::spawn_blocking(move || places(&root));
+    looking.await.unwrap_or_default()
+}
 
 /// Whether a task's file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -48,6 +48,14 @@ pub enum LeftOutKind {
 }
 
 impl LeftOutKind {
+    /// Every reason.
+    pub const ALL: [Self; 4] = [
+        Self::Unreadable,
+        Self::TooManyFiles,
+        Self::TooManyFolders,
+        Self::TooDeep,
+    ];
+
     /// Its name for programs.
     pub fn name(self) -> &'static str {
         match self {

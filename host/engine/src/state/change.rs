@@ -163,11 +163,20 @@ impl State {
         }
     }
 
-    /// Whether another unfinished task has reserved `path`.
-    pub(super) fn is_reserved_by_other(&self, serial: u64, path: &Path) -> bool {
+    /// Whether a group has the directory `path`, or an unfinished task other than `serial` has reserved it.
+    pub(super) fn is_reserved_by_other(&self, serial: Option<u64>, path: &Path) -> bool {
+        let parent = path.parent();
         let path = reservation(path);
+        let mut directories = self
+            .groups
+            .values()
+            .filter_map(|members| members.group.spec.save_dir.as_deref());
+        if directories.any(|directory| directory.parent() == parent && reservation(directory) == path) {
+            return true;
+        }
         let of_path = (path.clone(), 0)..=(path, u64::MAX);
-        self.index.reserved.range(of_path).any(|(_, other)| *other != serial)
+        let mut reserved = self.index.reserved.range(of_path);
+        reserved.any(|(_, other)| Some(*other) != serial)
     }
 
     /// Retries the rows that could not be saved, with their present content.

@@ -29,7 +29,9 @@ impl State {
         }
         match command {
             Command::Create(tasks) => return self.create(now, tasks).map(Reply::Tasks),
-            Command::GroupCreate(id, spec, tasks) => return self.group_create(now, id, &spec, tasks).map(Reply::Tasks),
+            Command::GroupCreate(id, spec, tasks, places) => {
+                return self.group_create(now, (id, *spec), tasks, &places).map(Reply::Tasks);
+            }
             Command::Rename(task, name) => return self.rename(task, name),
             Command::ChangeUrl(task, url, resolver) => return self.change_url(task, url, resolver, effects),
             Command::ChangeSpec(task, before, spec) => return self.change_spec(task, *before, *spec, effects),

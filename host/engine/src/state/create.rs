@@ -114,12 +114,19 @@ impl State {
             .collect()
     }
 
+    /// The first of `places` that is nobody else's: no directory of a group and no path of an unfinished task but
+    /// `serial`. If all are, groups share the first one.
+    pub(super) fn free_place<'p>(&self, serial: Option<u64>, places: &'p [PathBuf]) -> Option<&'p PathBuf> {
+        let is_free = |place: &&PathBuf| !self.is_reserved_by_other(serial, place);
+        places.iter().find(is_free).or(places.first())
+    }
+
     pub(super) fn group_create(
         &mut self,
         now: Timestamp,
-        id: GroupId,
-        spec: &GroupSpec,
+        (id, mut spec): (GroupId, GroupSpec),
         mut tasks: Vec<(TaskId, TaskSpec)>,
+        places: &[PathBuf],
     ) -> Result<Vec<TaskId>, CommandError> {
         if tasks.is_empty() {
             return Err(CommandError::InvalidField("a group needs at least one task"));
@@ -135,16 +142,25 @@ impl State {
         if self.groups.contains_key(&id) {
             return Err(CommandError::InvalidField("the group exists already"));
         }
+        let wanted = spec.save_dir.clone();
+        if let Some(place) = self.free_place(None, places) {
+            spec.save_dir = Some(place.clone());
+        }
         for (_, task) in &mut tasks {
             task.validate()?;
             task.group = Some(id);
+            if let (Some(wanted), Some(place), Some(dir)) = (&wanted, &spec.save_dir, &mut task.save_dir)
+                && let Ok(below) = dir.strip_prefix(wanted)
+            {
+                *dir = place.components().chain(below.components()).collect();
+            }
         }
         self.groups.insert(
             id,
             Members {
                 group: Arc::new(Group {
                     id,
-                    spec: spec.clone(),
+                    spec,
                     created_at: now,
                 }),
                 tasks: 0,

@@ -1,7 +1,10 @@
 //! Tasks whose URL a resolver handles. It is asked at the start of every run, because a direct URL may expire within
 //! minutes.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use transfer::{Failure, FailureKind, FileName, Outcome, Source};
 
@@ -47,6 +50,7 @@ impl State {
                 request,
                 proxies: self.proxies(&task.spec().proxy),
             },
+            save_dir: Arc::clone(&task.save_dir),
         }))
     }
 
@@ -54,7 +58,7 @@ impl State {
         &mut self,
         now: Timestamp,
         (id, run): (TaskId, RunId),
-        outcome: Result<Resolved, Failure>,
+        (outcome, places): (Result<Resolved, Failure>, &[PathBuf]),
         effects: &mut Vec<Effect>,
     ) {
         let Some(serial) = self.serial_of_run(id, run) else {
@@ -72,7 +76,7 @@ impl State {
                     Some(&link),
                 ))));
             }
-            Ok(Resolved::List(list)) => match self.split(now, serial, list) {
+            Ok(Resolved::List(list)) => match self.split(now, serial, list, places) {
                 Ok(()) if self.serial_of_run(id, run).is_some() => effects.push(self.begin(&self.tasks[&serial], run)),
                 Ok(()) => {}
                 Err(failure) => self.failed(now, serial, failure),
@@ -83,7 +87,8 @@ impl State {
 
     /// Applies a resolver's list: the task becomes its first file; if there are more files, all become tasks of a group.
     /// The tasks of a large list are paused until the user resumes them.
-    fn split(&mut self, now: Timestamp, serial: u64, list: List) -> Result<(), Failure> {
+    /// The group's directory is the first of `places` that nobody else has.
+    fn split(&mut self, now: Timestamp, serial: u64, list: List, places: &[PathBuf]) -> Result<(), Failure> {
         let invalid = |message: &str| Err(Failure::new(FailureKind::Plugin, message));
         if self.tasks[&serial]
             .resolution()
@@ -94,6 +99,7 @@ impl State {
         if list.files.len() > MAX_FILES {
             return invalid("the plugin gave more than 10000 files");
         }
+        let wanted = list.directory(&self.tasks[&serial].save_dir);
         let resolver = list.resolver;
         let mut files = list.files.into_iter();
         let Some(first) = files.next() else {
@@ -114,10 +120,7 @@ impl State {
             .fold(0, u64::saturating_add);
         let starts_paused = total_bytes > MAX_UNCONFIRMED_BYTES;
         let spec = self.tasks[&serial].spec();
-        let root = match FileName::sanitise_or_none(&list.name) {
-            Some(name) => self.tasks[&serial].save_dir.join(name.as_str()),
-            None => self.tasks[&serial].save_dir.to_path_buf(),
-        };
+        let root = self.free_place(Some(serial), places).cloned().unwrap_or(wanted);
         let group = self.group_for(now, serial, (list.name, list.left_out), &root);
         self.leave_group(serial);
         if let Some(members) = self.groups.get_mut(&group) {
@@ -169,7 +172,7 @@ impl State {
     }
 }
 
-fn directory(root: &Path, file: &ListedFile) -> std::path::PathBuf {
+fn directory(root: &Path, file: &ListedFile) -> PathBuf {
     let parts = file.directories.iter().map(FileName::as_str);
     parts.fold(root.to_owned(), |path, part| path.join(part))
 }

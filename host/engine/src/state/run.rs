@@ -41,7 +41,7 @@ impl State {
         let Some(serial) = self.serial_of_run(id, run) else {
             return Ok(());
         };
-        if self.is_reserved_by_other(serial, &path) {
+        if self.is_reserved_by_other(Some(serial), &path) {
             return Err(CommandError::TargetExists(path));
         }
         self.edit(serial, |task| {

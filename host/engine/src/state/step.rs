@@ -1,7 +1,10 @@
 //! The inputs of the state machine (commands, and results of runs, file operations, saves and timers) and its effects:
 //! everything that touches a disk, a run or a subscriber is done by the driver.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use jiff::civil::DateTime;
 use transfer::{
@@ -52,7 +55,9 @@ pub enum Command {
     QueueStop(QueueId),
     QueueSchedule(QueueId, Schedule),
     QueueReorder(QueueId, Vec<TaskId>),
-    GroupCreate(GroupId, Box<GroupSpec>, Vec<(TaskId, TaskSpec)>),
+    /// With the places where its directory may be, in order of preference; none: it is the directory of its
+    /// specification, also if others use that.
+    GroupCreate(GroupId, Box<GroupSpec>, Vec<(TaskId, TaskSpec)>, Vec<PathBuf>),
     GroupPause(GroupId),
     GroupResume(GroupId),
     GroupDelete(GroupId, FileFate),
@@ -87,8 +92,9 @@ pub enum Reply {
 pub enum Input {
     /// A caller's command.
     Command(Command),
-    /// A resolver answered for a run that waits for it.
-    Resolved(TaskId, RunId, Result<Resolved, Failure>),
+    /// A resolver answered for a run that waits for it. With the places where the directory of its list may be, in
+    /// order of preference.
+    Resolved(TaskId, RunId, Result<Resolved, Failure>, Vec<PathBuf>),
     /// A run reserves its final path. Refused if it is another task's; the run then chooses another.
     Reserved(TaskId, RunId, PathBuf, Option<u64>),
     /// A run is about to rename its part file to its final name.
@@ -205,6 +211,8 @@ pub struct Resolve {
     pub run: RunId,
     /// What to ask.
     pub request: ResolveRequest,
+    /// Where the directory of a list is made.
+    pub save_dir: Arc<Path>,
 }
 
 /// A row to be saved.

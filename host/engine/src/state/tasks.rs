@@ -144,7 +144,7 @@ impl State {
         if from == to {
             return Ok(Reply::Done);
         }
-        if self.is_reserved_by_other(serial, &to) {
+        if self.is_reserved_by_other(Some(serial), &to) {
             return Err(CommandError::TargetExists(to));
         }
         let moves = task.moves(from, &to);

@@ -28,6 +28,7 @@ use crate::{
     },
 };
 
+mod groups;
 mod histories;
 mod resolving;
 
@@ -873,7 +874,7 @@ fn a_run_gets_what_task_queue_and_settings_say_in_that_order() {
 fn groups_go_with_their_last_task() {
     let mut world = World::new();
     let group = GroupId::random();
-    let create = Command::GroupCreate(group, Box::default(), vec![(id(1), spec(1)), (id(2), spec(2))]);
+    let create = Command::GroupCreate(group, Box::default(), vec![(id(1), spec(1)), (id(2), spec(2))], vec![]);
     world.command(create).unwrap();
     world.command(Command::GroupPause(group)).unwrap();
     world.end(id(1), Outcome::Stopped);
@@ -888,7 +889,7 @@ fn groups_go_with_their_last_task() {
         world.command(Command::GroupPause(group)),
         Err(CommandError::UnknownGroup(group))
     );
-    let empty = world.command(Command::GroupCreate(GroupId::random(), Box::default(), vec![]));
+    let empty = world.command(Command::GroupCreate(GroupId::random(), Box::default(), vec![], vec![]));
     assert!(matches!(empty, Err(CommandError::InvalidField(_))));
 }
 

@@ -175,6 +175,12 @@ impl Guest for Script {
     fn preview(&self, call: Call) -> BoxFuture<'_, Called<Listing>> {
         Box::pin(self.run(call))
     }
+
+    /// As many bytes as the URL is long.
+    fn sizes(&self, _call: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {
+        let length = |link: Link| Some(link.url.as_str().len() as u64);
+        Box::pin(async move { links.into_iter().map(length).collect() })
+    }
 }
 
 /// A data directory with plugins in it, which can be closed and opened again.

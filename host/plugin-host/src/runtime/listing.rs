@@ -58,6 +58,12 @@ impl Entry {
     pub fn default_facts(&self) -> &Facts {
         self.default_variant().map_or(&self.facts, |variant| &variant.facts)
     }
+
+    pub(crate) fn default_facts_mut(&mut self) -> &mut Facts {
+        let variants = self.variants.iter_mut().rev();
+        let best = variants.max_by_key(|variant| variant.rank);
+        best.map_or(&mut self.facts, |variant| &mut variant.facts)
+    }
 }
 
 /// A quality or format of an entry.
@@ -80,6 +86,9 @@ pub struct Facts {
     pub kind: FileKind,
     /// Its length in bytes.
     pub size: Option<u64>,
+    /// Whether its server told the length to the host, and not the plugin: a hint, which the file may outgrow.
+    #[serde(skip)]
+    pub is_size_of_server: bool,
     /// When it was changed, in milliseconds of the Unix epoch.
     pub modified_ms: Option<u64>,
     /// Algorithm and lower-case hexadecimal digest.

@@ -16,7 +16,7 @@ const OF_THE_HOST: &[&str] = &[
 ];
 
 /// Headers that follow a redirect to another origin. Any other might be a credential.
-const CROSSING_ORIGINS: &[&str] = &["accept", "accept-language", "user-agent", "range"];
+const CROSSING_ORIGINS: &[&str] = &["accept", "accept-encoding", "accept-language", "user-agent", "range"];
 
 /// Whether a plugin may set this field of a request.
 pub(crate) fn guest_may_send(name: &str) -> bool {

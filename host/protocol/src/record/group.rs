@@ -34,7 +34,7 @@ pub struct CreateGroupRequest {
     pub source_url: String,
     /// The group's name.
     pub group_name: String,
-    /// The directory of its tasks.
+    /// The directory in which the group's directory is made; it has the group's name, with a number if that is taken.
     pub save_dir: String,
     /// The queue of its tasks.
     pub queue_id: String,
@@ -57,6 +57,9 @@ pub struct CreateGroupRequest {
     /// The selected items; at least one.
     #[schema(required)]
     pub items: Vec<GroupItemDto>,
+    /// What the preview says that the list leaves out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutDto>,
 }
 
 /// Result of `daemon.group.create` and `daemon.group.createTasks`.

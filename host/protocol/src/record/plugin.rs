@@ -458,6 +458,9 @@ pub struct PreviewItemDto {
     pub selected: bool,
     /// The size in bytes; 0: unknown.
     pub size: u64,
+    /// Whether the server of the file told the size when it was asked, because the plugin does not tell it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub size_from_server: bool,
     /// The expected checksum, as `algorithm=hex`; empty: unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub checksum: String,
@@ -467,6 +470,7 @@ pub struct PreviewItemDto {
 
 /// A quality or format of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct PreviewVariantDto {
     /// The plugin's id for it.
     pub id: String,
@@ -474,6 +478,9 @@ pub struct PreviewVariantDto {
     pub label: String,
     /// The size in bytes; 0: unknown.
     pub size: u64,
+    /// Whether the server of the file told the size when it was asked, because the plugin does not tell it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub size_from_server: bool,
     /// The expected checksum, as `algorithm=hex`; empty: unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub checksum: String,
@@ -489,7 +496,8 @@ pub struct GroupItemDto {
     pub file_name: String,
     /// The directory, relative to the group's.
     pub rel_path: String,
-    /// The size in bytes; 0: unknown.
+    /// The size in bytes that the plugin tells; 0: unknown. A file of another size is refused, so a size with
+    /// `sizeFromServer` is better left out: the file may have changed since.
     pub size: u64,
     /// The expected checksum: that of the preview's item or variant; empty: unknown.
     #[serde(skip_serializing_if = "String::is_empty")]

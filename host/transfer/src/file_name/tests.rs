@@ -73,6 +73,15 @@ fn a_number_is_counted_on_and_a_year_is_none() {
 }
 
 #[test]
+fn a_directory_has_its_number_at_its_end() {
+    let second = |name: &str| FileName::sanitise(name).directories().nth(1).unwrap().to_string();
+    assert_eq!(second("v1.2"), "v1.2 (1)");
+    assert_eq!(second("a (2)"), "a (3)");
+    let long = second(&"x".repeat(300));
+    assert!(long.len() <= MAX_NAME_BYTES && long.ends_with("x (1)"), "{long}");
+}
+
+#[test]
 fn no_name_from_outside_ends_like_a_part_file_or_a_journal() {
     check("x.svcpart", "x.svcpart_");
     check("x.svcpart.journal", "x.svcpart.journal_");

@@ -2,6 +2,7 @@
 
 mod author;
 mod foreign;
+mod groups;
 pub(crate) mod guest;
 mod hls;
 mod kill_loop;
@@ -13,6 +14,7 @@ mod plugin_kill_loop;
 mod plugin_previews;
 pub(crate) mod plugin_sites;
 pub(crate) mod plugins;
+mod preview_sizes;
 mod restart;
 mod secrets;
 mod setup;

@@ -65,6 +65,7 @@ pub(super) fn group(
         ignore_tls_errors: take(&mut rest.ignore_tls_errors),
         start_paused: take(&mut rest.start_paused),
         items,
+        left_out: found.left_out,
     };
     if rest != CreateTaskRequest::default() {
         return Err(refuse(
@@ -166,11 +167,16 @@ fn member(item: &PreviewItemDto, wanted: Option<&str>) -> Result<GroupItemDto, U
         }
         _ => None,
     };
+    // What the server told is a hint, and no promise that the file must keep.
+    let (size, is_hint) = variant.map_or((item.size, item.size_from_server), |variant| {
+        (variant.size, variant.size_from_server)
+    });
+    let promised = if is_hint { 0 } else { size };
     Ok(GroupItemDto {
         resolver_item: variant.map_or_else(|| item.id.clone(), |variant| format!("{}@{}", item.id, variant.id)),
         file_name: item.name.clone(),
         rel_path: item.path.clone(),
-        size: variant.map_or(item.size, |variant| variant.size),
+        size: promised,
         checksum: variant.map_or(&item.checksum, |variant| &variant.checksum).clone(),
     })
 }

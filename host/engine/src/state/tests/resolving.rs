@@ -8,7 +8,7 @@ use crate::{
     resolver::{Link, List, ListedFile, Resolved},
 };
 
-fn claimed(world: &mut World, n: u8) -> TaskId {
+pub(super) fn claimed(world: &mut World, n: u8) -> TaskId {
     world.create_with(n, |spec| {
         spec.request.cookies = Secret::new("session=1");
         spec.resolution = Some(Resolution {
@@ -36,7 +36,7 @@ fn checksum_of(id: &str) -> Checksum {
     Checksum::compute(Algorithm::Sha256, &mut id.as_bytes()).unwrap()
 }
 
-fn file(id: &str, size_bytes: u64) -> ListedFile {
+pub(super) fn file(id: &str, size_bytes: u64) -> ListedFile {
     ListedFile {
         item: id.parse().unwrap(),
         name: FileName::sanitise(id),
@@ -46,7 +46,7 @@ fn file(id: &str, size_bytes: u64) -> ListedFile {
     }
 }
 
-fn list(files: Vec<ListedFile>) -> Resolved {
+pub(super) fn list(files: Vec<ListedFile>) -> Resolved {
     Resolved::List(List {
         left_out: Vec::new(),
         resolver: ResolverId::new("shelf@us"),
@@ -59,7 +59,7 @@ impl World {
     /// Answers the only open question.
     fn answer(&mut self, outcome: Result<Resolved, Failure>) {
         let question = self.questions.pop().expect("the resolver was asked");
-        self.apply(Input::Resolved(question.task, question.run, outcome))
+        self.apply(Input::Resolved(question.task, question.run, outcome, vec![]))
             .unwrap();
     }
 
@@ -234,7 +234,9 @@ fn a_pause_while_the_resolver_is_asked_is_a_pause() {
     let question = world.questions.pop().unwrap();
     assert!(world.stopped.contains(&question.run));
     let late = Resolved::Link(Box::new(link("http://cdn.test/f")));
-    world.apply(Input::Resolved(task, question.run, Ok(late))).unwrap();
+    world
+        .apply(Input::Resolved(task, question.run, Ok(late), vec![]))
+        .unwrap();
     assert_eq!(world.phase(task), Phase::Paused);
     assert!(world.live.is_empty());
 }

@@ -50,11 +50,14 @@ fn fifty_previews_of_one_site_at_once_all_succeed() {
 
 #[test]
 fn what_a_list_leaves_out_is_shown_with_the_list_and_with_the_group_made_of_it() {
-    let origin = Origin::start(
-        ["/page", "/a.bin", "/b.bin"]
-            .map(|path| Resource::new(path, Content::bytes("bytes")))
-            .into(),
-    );
+    let resource = |path| Resource::new(path, Content::bytes("bytes"));
+    // Nor does the server tell the size.
+    let silent = behaviour::when(|exchange| exchange.request.method == "HEAD", behaviour::status(404));
+    let origin = Origin::start(vec![
+        resource("/page"),
+        resource("/a.bin"),
+        resource("/b.bin").with(silent),
+    ]);
     let home = Home::new();
     let script = "export async function resolve(call, out) {
             await http.get(call.url).send();
