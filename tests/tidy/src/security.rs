@@ -12,8 +12,10 @@ fn at_workspace(path: &str) -> std::path::PathBuf {
 /// `topic::name` of every test function below the folder of attacks.
 fn tests() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for entry in fs::read_dir(at_workspace(TESTS)).expect("attacks are tested") {
-        let path = entry.expect("the folder can be listed").path();
+    let entries = fs::read_dir(at_workspace(TESTS)).expect("attacks are tested");
+    let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
+    // Folders hold what a topic's attacks are made of.
+    for path in paths.filter(|path| path.is_file()) {
         let topic = path
             .file_stem()
             .and_then(|stem| stem.to_str())

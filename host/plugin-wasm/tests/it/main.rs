@@ -6,7 +6,6 @@ mod contract;
 mod foreign;
 mod guest;
 mod hostile;
-mod hostile_table;
 mod loading;
 mod network;
 mod open_directory;

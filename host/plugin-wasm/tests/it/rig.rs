@@ -7,14 +7,12 @@ use std::{
     time::Duration,
 };
 
-use plugin_host::{BoundSecret, Grants, LogLevel, RequestLine, runtime::Language};
+use plugin_host::{Grants, LogLevel, RequestLine, runtime::Language};
 use plugin_wasm::{
     Ambient, CallContext, CompilerCommand, Internet, InternetConfig, Loaded, LogSink, Pending, Runtime, RuntimeConfig,
-    Storage, Vault,
+    Storage,
 };
 use tempfile::TempDir;
-use transfer::Secret;
-use url::Url;
 
 pub(crate) struct Rig {
     pub(crate) runtime: Runtime,
@@ -128,36 +126,5 @@ impl Storage for Memory {
             let values = self.0.lock().unwrap();
             values.keys().filter(|key| key.starts_with(&prefix)).cloned().collect()
         })
-    }
-}
-
-/// One secret, `token`, for `bound.example` and this machine.
-#[derive(Debug)]
-pub(crate) struct Keys;
-
-impl Vault for Keys {
-    fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>> {
-        let secret = || {
-            let here = "http://127.0.0.1/".parse().unwrap();
-            let bound = vec!["https://bound.example".parse().unwrap()];
-            BoundSecret::captured(Secret::new("hunter2"), &here, bound)
-        };
-        Box::pin(async move { (name == "token").then(secret) })
-    }
-
-    fn capture(&self, _: String, _: Secret, _: Url) -> Pending<'_, Result<(), String>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn forget(&self, _: String) -> Pending<'_, ()> {
-        Box::pin(async {})
-    }
-
-    fn cookies(&self) -> Pending<'_, Option<Vec<u8>>> {
-        Box::pin(async { None })
-    }
-
-    fn keep_cookies(&self, _: Vec<u8>) -> Pending<'_, ()> {
-        Box::pin(async {})
     }
 }

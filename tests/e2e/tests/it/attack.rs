@@ -6,6 +6,7 @@ mod crowd;
 mod dev_plugins;
 mod harm;
 mod hostile;
+pub(crate) mod hostile_plugins;
 mod keyless;
 mod lockout;
 mod logins;

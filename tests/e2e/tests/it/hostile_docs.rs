@@ -1,35 +1,44 @@
-//! The table of hostile origins as a page of the documentation, generated from the table itself.
+//! The tables of hostile origins and hostile plugins as pages of the documentation, generated from the tables themselves.
 
 use std::{fmt::Write as _, path::Path};
 
 use e2e::setting;
 use support::{Case, Expect};
 
+use crate::attack::hostile_plugins;
+
 #[test]
-fn the_page_says_what_the_table_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/docs/hostile-origins.md");
-    let page = page();
-    if setting::updates_expected() {
-        std::fs::write(&path, &page).unwrap();
+fn the_pages_say_what_the_tables_say() {
+    for (name, page) in [("origins", page()), ("plugins", hostile_plugins::page())] {
+        let path = root().join(format!("host/docs/hostile-{name}.md"));
+        if setting::updates_expected() {
+            std::fs::write(&path, &page).unwrap();
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            found == page,
+            "{} is out of date: UPDATE_EXPECT=1 rewrites it",
+            path.display()
+        );
     }
-    let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        found == page,
-        "{} is out of date: UPDATE_EXPECT=1 rewrites it",
-        path.display()
-    );
 }
 
-/// The number in the README is that of the table.
+/// The numbers in the README are those of the tables.
 #[test]
 fn the_readme_counts_them() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = std::fs::read_to_string(path).unwrap();
-    let link = "](host/docs/hostile-origins.md)";
-    let before = readme.split(link).next().expect("the README links to the page");
-    let text = before.rsplit('[').next().expect("links have texts");
-    let number = text.split(' ').next().expect("the text begins with the number");
-    assert_eq!(number, count().to_string(), "in the README: [{text}{link}");
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    for (name, count) in [("origins", count()), ("plugins", hostile_plugins::count())] {
+        let link = format!("](host/docs/hostile-{name}.md)");
+        let texts = readme
+            .match_indices(&link)
+            .map(|(at, _)| readme[..at].rsplit('[').next());
+        let numbers: Vec<usize> = texts.filter_map(|text| text?.split(' ').next()?.parse().ok()).collect();
+        assert_eq!(numbers, [count], "in the README: {link}");
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 fn count() -> usize {

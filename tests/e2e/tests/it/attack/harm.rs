@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use e2e::{Home, Service};
 use serde_json::json;
-use support::{Content, Origin, Resource, behaviour};
 
 use super::scripts::{archive, calls, install, manifest, preview};
 
@@ -46,31 +45,6 @@ const HARMS: &[(&str, &str, &str)] = &[
         "climbs",
         "out.add('file', '../../escaped.bin').link(new URL('/file.bin', call.url));",
         "ok",
-    ),
-    (
-        "asks",
-        "await http.get('http://169.254.169.254/latest').send();",
-        "denied",
-    ),
-    (
-        "reads",
-        "out.add('file', 'a').link('file:///etc/passwd');",
-        "invalidOutput",
-    ),
-    (
-        "forges",
-        "out.add('file', 'a').link(new Link(new URL('/a', call.url)).header('Host', 'other.test'));",
-        "invalidOutput",
-    ),
-    (
-        "digests",
-        "out.add('file', 'a').checksum('sha256', 'no digest');",
-        "invalidOutput",
-    ),
-    (
-        "buries",
-        "out.add('file', 'a').folder('1/2/3/4/5/6/7/8/9');",
-        "invalidOutput",
     ),
     (
         "omits",
@@ -155,31 +129,5 @@ fn what_a_plugin_does_ends_with_its_call_and_nothing_is_left_of_it() {
         slow_after < FAST.max(slow_before * 2),
         "{slow_before:?}, {slow_after:?}"
     );
-    assert_eq!(service.terminate().code, Some(0));
-}
-
-/// Hosts that a user has allowed, at addresses that no plugin may reach.
-const INSIDE: [&str; 3] = ["http://127.0.0.1:1", "http://localhost:1", "http://169.254.169.254"];
-
-#[test]
-fn a_redirect_to_a_host_that_is_allowed_is_stopped_at_its_address() {
-    let home = Home::new();
-    let service = home.serve();
-    service.wait_until_ready();
-    let permissions = json!({"permissions": {"hosts": INSIDE, "inputHost": true}});
-    let manifest = manifest("asks@test", "asks", permissions);
-    let script = script("await http.get(call.url).send();");
-    install(&service, &archive(&home, "asks", &manifest, &script));
-    let pages = INSIDE.iter().enumerate().map(|(number, to)| {
-        let page = Resource::new(&format!("/asks/{number}"), Content::bytes(*b""));
-        page.with(behaviour::redirect(307, &format!("{to}/")))
-    });
-    let origin = Origin::start(pages.collect());
-    for (number, to) in INSIDE.iter().enumerate() {
-        let answer = preview(&service, &origin.url(&format!("/asks/{number}")));
-        let error = answer["error"].as_str().unwrap();
-        assert!(error.contains("an address that is not public"), "{to}: {answer}");
-    }
-    assert_eq!(origin.requests().len(), INSIDE.len(), "each page was visited");
     assert_eq!(service.terminate().code, Some(0));
 }

@@ -1,11 +1,6 @@
 //! Computing without end, and memory without end.
 
-use std::time::Duration;
-
-use plugin_wasm::Limits;
-
-use super::{Attempt, Call, Case, case, does};
-use crate::guest::{MEMORY, previewer};
+use super::{Case, does, guest::MEMORY};
 
 /// Four MiB of the letter a, from 64 KiB on.
 const LONG_TEXT: &str = "(memory.fill (i32.const 65536) (i32.const 97) (i32.const 4194304))";
@@ -20,25 +15,6 @@ const TEXT: &str = r#"
     (data (i32.const 320) ".*[^A-Z]|[A-Z]")
     (data (i32.const 340) "[ab]*a[ab]{9000}c")"#;
 
-fn waits() -> Case {
-    let clock = r#"(import "svc:plugin/env@0.1.0" "time-left-ms" (func $left (result i32)))"#;
-    let guest = previewer(
-        &["env"],
-        &format!("{clock} {MEMORY}"),
-        "(loop $l (drop (call $left)) (br $l))",
-    );
-    let call = Call {
-        limits: Limits {
-            cpu: Duration::from_mins(1),
-            wall: Duration::from_millis(300),
-            ..Limits::preview()
-        },
-        ..Call::of(guest)
-    };
-    let what = "asks for the time that it has left, again and again.";
-    case("time-bomb", what, "wallLimit", Attempt::Call(Box::new(call)))
-}
-
 pub(super) fn cases() -> Vec<Case> {
     let grow = "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable";
     let tables = format!("{MEMORY} (table $t 1 funcref)");
@@ -46,54 +22,55 @@ pub(super) fn cases() -> Vec<Case> {
         "(loop $l (br_if $l (i32.ne (table.grow $t (ref.null func) (i32.const 1000)) (i32.const -1)))) unreachable";
     let recursion =
         format!("{MEMORY} (func $f (param i64) (result i64) (i64.add (call $f (local.get 0)) (local.get 0)))");
+    let clock = format!(r#"(import "svc:plugin/env@0.1.0" "time-left-ms" (func $left (result i32))) {MEMORY}"#);
     let null = format!("{MEMORY} (table 1 funcref) (type $v (func))");
     let mut cases = vec![
         does(
             "spin",
             "computes without end.",
             "cpuLimit",
-            (&[], MEMORY, "(loop $l (br $l))"),
+            (MEMORY, "(loop $l (br $l))"),
         ),
-        waits(),
+        does(
+            "time-bomb",
+            "asks for the time that it has left, again and again.",
+            "cpuLimit",
+            (&clock, "(loop $l (drop (call $left)) (br $l))"),
+        ),
     ];
     cases.extend(searches());
     cases.extend([
-        does(
-            "memory",
-            "takes memory without end.",
-            "memoryLimit",
-            (&[], MEMORY, grow),
-        ),
+        does("memory", "takes memory without end.", "memoryLimit", (MEMORY, grow)),
         does(
             "tables",
             "makes a table longer without end.",
             "memoryLimit",
-            (&[], &tables, grow_table),
+            (&tables, grow_table),
         ),
         does(
             "recursion",
             "calls itself without end.",
             "stackLimit",
-            (&[], &recursion, "(drop (call $f (i64.const 1)))"),
+            (&recursion, "(drop (call $f (i64.const 1)))"),
         ),
-        does("crash", "crashes.", "trap", (&[], MEMORY, "unreachable")),
+        does("crash", "crashes.", "trap", (MEMORY, "unreachable")),
         does(
             "division-by-zero",
             "divides by zero.",
             "trap",
-            (&[], MEMORY, "(drop (i32.div_u (i32.const 1) (i32.const 0)))"),
+            (MEMORY, "(drop (i32.div_u (i32.const 1) (i32.const 0)))"),
         ),
         does(
             "out-of-bounds",
             "reads beyond its memory.",
             "trap",
-            (&[], MEMORY, "(drop (i32.load (i32.const -4)))"),
+            (MEMORY, "(drop (i32.load (i32.const -4)))"),
         ),
         does(
             "null-call",
             "calls a function that is not there.",
             "trap",
-            (&[], &null, "(call_indirect (type $v) (i32.const 0))"),
+            (&null, "(call_indirect (type $v) (i32.const 0))"),
         ),
     ]);
     cases
@@ -128,32 +105,32 @@ fn searches() -> Vec<Case> {
             "spin-in-a-search",
             "has the host search a long text with a pattern made to be slow, again and again.",
             "cpuLimit",
-            (&["text"], TEXT, &many_searches),
+            (TEXT, &many_searches),
         ),
         does(
             "square-of-a-text",
             "has the host look for each letter of a long text with a pattern that reads on to the end of the text, again and \
              again.",
             "cpuLimit",
-            (&["text"], TEXT, square),
+            (TEXT, square),
         ),
         does(
             "pattern-with-many-ways",
             "has the host follow 9,000 ways through a pattern at each letter of a long text, again and again.",
             "cpuLimit",
-            (&["text"], TEXT, &large_pattern),
+            (TEXT, &large_pattern),
         ),
         does(
             "siblings-in-the-depth",
             "has the host compare each of half a million elements with the 20,000 that they are all in, again and again.",
             "cpuLimit",
-            (&["text"], TEXT, depth),
+            (TEXT, depth),
         ),
         does(
             "spin-in-a-selector",
             "has the host look for deeply nested elements in a long page, again and again.",
             "cpuLimit",
-            (&["text"], TEXT, html),
+            (TEXT, html),
         ),
     ]
 }

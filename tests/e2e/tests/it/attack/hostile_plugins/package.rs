@@ -2,14 +2,20 @@
 
 use std::io::Write as _;
 
-use super::{Attempt, Case, case};
+use serde_json::json;
+
+use super::{
+    Attempt, Case, REFUSED, case,
+    guest::{MEMORY, previewer},
+    manifest,
+};
 
 /// An entry of an archive; every part of it may lie.
 #[derive(Clone)]
 struct Part {
-    name: &'static str,
+    name: String,
     /// Its name where its bytes are.
-    local_name: &'static str,
+    local_name: String,
     bytes: Vec<u8>,
     /// Bytes that are packed, if they are.
     packed: Option<Vec<u8>>,
@@ -20,10 +26,10 @@ struct Part {
     checksum: u32,
 }
 
-fn part(name: &'static str, bytes: &[u8]) -> Part {
+fn part(name: &str, bytes: &[u8]) -> Part {
     Part {
-        name,
-        local_name: name,
+        name: name.to_owned(),
+        local_name: name.to_owned(),
         bytes: bytes.to_vec(),
         packed: None,
         flags: 0,
@@ -33,11 +39,16 @@ fn part(name: &'static str, bytes: &[u8]) -> Part {
     }
 }
 
-fn manifest() -> Part {
-    part("plugin.json", b"{}")
+/// The package of a plugin, as an honest author makes one.
+pub(super) fn of(manifest: &[u8], code: &[u8]) -> Vec<u8> {
+    archive(&honest(manifest, code))
 }
 
-fn archive(parts: &[Part]) -> Attempt {
+fn honest(manifest: &[u8], code: &[u8]) -> [Part; 2] {
+    [part("plugin.json", manifest), part("plugin.wasm", code)]
+}
+
+fn archive(parts: &[Part]) -> Vec<u8> {
     let short = |number: usize| u16::try_from(number).unwrap().to_le_bytes();
     let long = |number: usize| u32::try_from(number).unwrap().to_le_bytes();
     let (mut out, mut central) = (Vec::new(), Vec::new());
@@ -88,12 +99,18 @@ fn archive(parts: &[Part]) -> Attempt {
         ]
         .concat(),
     );
-    Attempt::Package(out)
+    out
 }
 
-/// An archive that holds a manifest and `other`.
-fn with(other: Part) -> Attempt {
-    archive(&[manifest(), other])
+/// A case of a plugin that is accepted without these other parts.
+fn with(name: &'static str, what: &str, others: &[Part]) -> Case {
+    let honest = honest(&manifest(name, "page", &json!({})), &previewer(MEMORY, ""));
+    case(
+        name,
+        what,
+        REFUSED,
+        Attempt::Install(archive(&[&honest, others].concat())),
+    )
 }
 
 fn deflated(bytes: &[u8]) -> Vec<u8> {
@@ -109,9 +126,9 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn names() -> Vec<Case> {
-    let named = |case_name, name: &'static str| {
+    let named = |case_name, name: &str| {
         let what = format!("holds a file `{}`.", name.replace('\0', "\\0"));
-        case(case_name, &what, "name", with(part(name, b"x")))
+        with(case_name, &what, &[part(name, b"x")])
     };
     vec![
         named("zip-parent", "../evil"),
@@ -120,85 +137,73 @@ fn names() -> Vec<Case> {
         named("zip-device", "aux.txt"),
         named("zip-nul", "a\0b"),
         named("zip-trailing-dot", "evil."),
-        case(
+        with(
             "zip-same-name",
             "holds two files of one name.",
-            "duplicate",
-            archive(&[manifest(), part("a", b"1"), part("a", b"2")]),
+            &[part("a", b"1"), part("a", b"2")],
         ),
-        case(
+        with(
             "zip-same-name-somewhere",
             "holds two files that are one where case does not count.",
-            "duplicate",
-            archive(&[manifest(), part("a", b"1"), part("A", b"2")]),
+            &[part("a", b"1"), part("A", b"2")],
         ),
-        case(
+        with(
             "zip-symlink",
             "holds a link to a file of the user.",
-            "kind",
-            with(Part {
+            &[Part {
                 mode: 0o120_777,
                 ..part("link", b"/etc/passwd")
-            }),
+            }],
         ),
     ]
 }
 
 fn lies() -> Vec<Case> {
     let zeros = vec![0; 4 * 1024 * 1024];
+    let many: Vec<_> = (0..500).map(|number| part(&number.to_string(), b"x")).collect();
     vec![
-        case(
+        with(
             "zip-bomb",
             "unfolds to a thousand times its length.",
-            "ratio",
-            with(Part {
+            &[Part {
                 packed: Some(deflated(&zeros)),
                 ..part("bomb", &zeros)
-            }),
+            }],
         ),
-        case(
+        with(
             "zip-lying-size",
             "unfolds to more than it says.",
-            "size",
-            with(Part {
+            &[Part {
                 packed: Some(deflated(&zeros[..60_000])),
                 size: 5,
                 ..part("liar", &zeros[..60_000])
-            }),
+            }],
         ),
-        case(
+        with(
             "zip-lying-checksum",
             "unfolds to something else than it says.",
-            "checksum",
-            with(Part {
+            &[Part {
                 checksum: 1,
                 ..part("liar", b"x")
-            }),
+            }],
         ),
-        case(
+        with(
             "zip-two-names",
             "gives a file another name in the list than at the file.",
-            "layout",
-            with(Part {
-                local_name: "b",
+            &[Part {
+                local_name: "b".to_owned(),
                 ..part("a", b"x")
-            }),
+            }],
         ),
-        case(
+        with(
             "zip-encrypted",
             "is encrypted.",
-            "method",
-            with(Part {
+            &[Part {
                 flags: 1,
                 ..part("a", b"x")
-            }),
+            }],
         ),
-        case(
-            "zip-many",
-            "holds 500 files.",
-            "entries",
-            archive(&vec![manifest(); 500]),
-        ),
-        case("zip-none", "is no archive.", "format", Attempt::Package(b"MZ".to_vec())),
+        with("zip-many", "holds 500 more files.", &many),
+        case("zip-none", "is no archive.", REFUSED, Attempt::Install(b"MZ".to_vec())),
     ]
 }
