@@ -11,12 +11,13 @@ use anyhow::Context as _;
 use command::{
     Exit, UsageError,
     environment::{self, Environment},
+    prompt::ask_secret,
     runtime,
     stop::StopRequests,
 };
 use jiff::Timestamp;
 use market_tool::{
-    Fixed, Kind, Package, Passphrases, Terminal, ToolError,
+    Fixed, Kind, Package, Passphrases, ToolError,
     command::{AuthorCommand, MarketCommand, ToolContext, run_author, run_market},
 };
 use plugin_host::imports_digest;
@@ -97,6 +98,26 @@ async fn within(
 fn is_closed(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref();
     matches!(error, Some(ToolError::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Asks on the terminal.
+struct Terminal;
+
+impl Passphrases for Terminal {
+    fn existing(&self, path: &Path) -> io::Result<String> {
+        ask_secret(&format!("Passphrase of {}: ", path.display()))
+    }
+
+    fn chosen(&self) -> io::Result<Option<String>> {
+        let passphrase = ask_secret("Passphrase for the new key: ")?;
+        if passphrase.is_empty() {
+            return Err(io::Error::other("a passphrase cannot be empty"));
+        }
+        if ask_secret("Once more: ")? != passphrase {
+            return Err(io::Error::other("the two are not the same"));
+        }
+        Ok(Some(passphrase))
+    }
 }
 
 fn passphrases(environment: &Environment) -> Result<Box<dyn Passphrases + Sync>, UsageError> {

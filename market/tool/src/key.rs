@@ -27,27 +27,6 @@ pub trait Passphrases {
     fn chosen(&self) -> io::Result<Option<String>>;
 }
 
-/// Asks on the terminal.
-#[derive(Debug, Clone, Copy)]
-pub struct Terminal;
-
-impl Passphrases for Terminal {
-    fn existing(&self, path: &Path) -> io::Result<String> {
-        rpassword::prompt_password(format!("Passphrase of {}: ", path.display()))
-    }
-
-    fn chosen(&self) -> io::Result<Option<String>> {
-        let passphrase = rpassword::prompt_password("Passphrase for the new key: ")?;
-        if passphrase.is_empty() {
-            return Err(io::Error::other("a passphrase cannot be empty"));
-        }
-        if rpassword::prompt_password("Once more: ")? != passphrase {
-            return Err(io::Error::other("the two are not the same"));
-        }
-        Ok(Some(passphrase))
-    }
-}
-
 /// The same passphrase for all keys, or none for keys without one.
 #[derive(Clone)]
 pub struct Fixed(pub Option<String>);

@@ -35,7 +35,7 @@ mod serve;
 
 pub use error::{Kind, ToolError};
 pub use init::{Init, init};
-pub use key::{Fixed, Passphrases, SigningKey, Terminal};
+pub use key::{Fixed, Passphrases, SigningKey};
 pub use mirror::mirror;
 pub use package::Package;
 pub use publish::{Checked, TIMESTAMP_LIFE, check, publish};

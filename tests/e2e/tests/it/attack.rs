@@ -13,7 +13,7 @@ mod logins;
 mod memory;
 mod part_files;
 mod patterns;
-mod scripts;
+pub(crate) mod scripts;
 mod secrets_shown;
 mod setup;
 mod sockets;

@@ -5,6 +5,7 @@ mod capture;
 mod connection;
 mod desktop;
 mod doctor;
+mod each;
 mod logs;
 mod plugin;
 mod secrets;

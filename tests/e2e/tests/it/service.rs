@@ -7,7 +7,7 @@ pub(crate) mod guest;
 mod hls;
 mod kill_loop;
 mod log_format;
-mod market;
+pub(crate) mod market;
 mod metalink;
 mod pick;
 mod plugin_kill_loop;

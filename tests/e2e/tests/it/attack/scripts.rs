@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::service::guest;
 
 /// A manifest for URLs of this path, in which these keys are others.
-pub(super) fn manifest(identity: &str, path: &str, other: Value) -> Value {
+pub(crate) fn manifest(identity: &str, path: &str, other: Value) -> Value {
     let mut manifest = json!({
         "manifestVersion": 1, "identity": identity, "name": identity, "version": "1.0.0", "runtime": "js",
         "entry": "plugin.js",
@@ -28,7 +28,7 @@ pub(super) fn manifest(identity: &str, path: &str, other: Value) -> Value {
 }
 
 /// The folder of a plugin, by this name in the user's home.
-pub(super) fn folder(home: &Home, name: &str, manifest: &Value, script: &str) -> PathBuf {
+pub(crate) fn folder(home: &Home, name: &str, manifest: &Value, script: &str) -> PathBuf {
     let folder = home.path().join(name);
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("plugin.json"), manifest.to_string()).unwrap();
@@ -37,7 +37,7 @@ pub(super) fn folder(home: &Home, name: &str, manifest: &Value, script: &str) ->
 }
 
 /// The same as an archive.
-pub(super) fn archive(home: &Home, name: &str, manifest: &Value, script: &str) -> PathBuf {
+pub(crate) fn archive(home: &Home, name: &str, manifest: &Value, script: &str) -> PathBuf {
     let folder = folder(home, name, manifest, script);
     let archive = folder.join("made.zip");
     let mut zip = Command::new("python3");

@@ -5,7 +5,7 @@ mod bundled;
 mod day;
 mod kill_loop;
 mod lies;
-mod shop;
+pub(crate) mod shop;
 mod stock;
 
 use e2e::{Run, Service, Svc, service::KEY};

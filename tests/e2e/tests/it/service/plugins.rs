@@ -37,7 +37,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::with(&FILES)
     }
 

@@ -31,7 +31,7 @@ export const preview = resolve;
 ";
 
 /// A source that is served.
-pub(super) struct Shop {
+pub(crate) struct Shop {
     folder: TempDir,
     nginx: Child,
     url: String,
@@ -39,7 +39,7 @@ pub(super) struct Shop {
 
 impl Shop {
     /// A source that is called `id`, without plugins.
-    pub(super) fn open(id: &str) -> Self {
+    pub(crate) fn open(id: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (nginx, url) = serve(folder.path());
         let shop = Self { folder, nginx, url };
@@ -89,7 +89,7 @@ impl Shop {
     }
 
     /// Makes a key and gives its public part.
-    pub(super) fn key(&self, name: &str) -> String {
+    pub(crate) fn key(&self, name: &str) -> String {
         self.market(&format!("key KEYS/{name}.key --unprotected"))
     }
 
@@ -123,7 +123,7 @@ impl Shop {
     }
 
     /// Makes a version, signs it, adds it and makes it visible.
-    pub(super) fn release(&self, identity: &str, version: &str, key: &str, hosts: &[&str]) {
+    pub(crate) fn release(&self, identity: &str, version: &str, key: &str, hosts: &[&str]) {
         self.package(identity, version, key, hosts);
         self.author(&format!("sign TMP/{identity}-{version}.zip --key KEYS/{key}.key"));
         self.market(&format!("add SITE TMP/{identity}-{version}.zip --key KEYS/index.key"));
@@ -135,7 +135,7 @@ impl Shop {
     }
 
     /// What its maintainer gives to users.
-    pub(super) fn link(&self) -> String {
+    pub(crate) fn link(&self) -> String {
         self.link_at(&self.url)
     }
 

@@ -1,0 +1,380 @@
+//! Every command that talks to a service, run at least once as a user runs it; its effect is looked for over REST. Which
+//! commands there are is taken from the executable's own help, so that a new one without a case fails.
+
+use std::{cell::RefCell, collections::BTreeSet, fs};
+
+use e2e::{
+    Home, Service, Svc, http,
+    service::{KEY, wait_until},
+};
+use serde_json::{Value, json};
+use support::{Content, Origin, Resource, behaviour};
+
+use super::shell;
+use crate::{
+    attack::scripts,
+    service::{market::shop::Shop, plugins::Server},
+};
+
+/// States of tasks, as REST numbers them.
+const PAUSED: u8 = 2;
+const COMPLETED: u8 = 3;
+
+/// A service, its user's shell, and the commands that ran there.
+struct Tour<'a> {
+    home: &'a Home,
+    service: &'a Service,
+    ran: &'a RefCell<BTreeSet<String>>,
+}
+
+impl Tour<'_> {
+    fn svc(&self, command: &str, arguments: &[&str]) -> Svc {
+        self.ran.borrow_mut().insert(command.to_owned());
+        let svc = shell(self.home).env("SVC_URL", self.service.url());
+        svc.args(command.split(' ')).args(arguments).arg("--json")
+    }
+
+    /// What the command prints; it succeeds.
+    #[track_caller]
+    fn run(&self, command: &str, arguments: &[&str]) -> Value {
+        let text = text(self.svc(command, arguments));
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{command}: {text}"))
+    }
+
+    /// The same for a command that reads standard input.
+    #[track_caller]
+    fn read(&self, command: &str, arguments: &[&str], input: &str) -> Value {
+        let text = text(self.svc(command, arguments).input(input));
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{command}: {text}"))
+    }
+
+    fn get(&self, path: &str) -> Value {
+        self.service.call("GET", &format!("/api/v1/{path}"), None)
+    }
+
+    /// Waits until the task is in this state, or in another.
+    fn wait(&self, id: &str, state: u8, is_in_it: bool) {
+        wait_until("the task is in a state", || {
+            (self.service.task(id)["status"] == state) == is_in_it
+        });
+    }
+
+    /// The thing of a list of the service's that has this value.
+    fn find(&self, list: &str, key: &str, value: &str) -> Value {
+        let list = self.get(list);
+        let mut things = list.as_array().expect("a list").iter();
+        things.find(|thing| thing[key] == value).cloned().unwrap_or_default()
+    }
+}
+
+/// What a command prints; it succeeds.
+#[track_caller]
+fn text(svc: Svc) -> String {
+    let run = svc.run();
+    assert_eq!(run.code, Some(0), "{run:?}");
+    run.stdout.join("\n")
+}
+
+#[test]
+fn every_command_for_a_service_does_what_it_says() {
+    let (home, desk) = (Home::new(), Home::new());
+    let ran = RefCell::default();
+    let service = Service::start(home.new_server());
+    let tour = Tour {
+        home: &home,
+        service: &service,
+        ran: &ran,
+    };
+    tour.read("setup", &["--no-save", "--token-file", "-"], KEY);
+    service.wait_until_ready();
+    service_itself(&tour);
+    let (one, two) = tasks(&tour);
+    queues(&tour, &one, &two);
+    settings(&tour);
+    sites(&tour);
+    plugins(&tour);
+    packages(&tour);
+    market(&tour);
+    keys(&tour);
+    let desktop = Service::start(desk.new_desktop());
+    desktop_only(&Tour {
+        home: &desk,
+        service: &desktop,
+        ran: &ran,
+    });
+    let mut leaves = BTreeSet::new();
+    collect(&[], &mut leaves);
+    assert!(leaves.len() > 60, "{leaves:?}");
+    assert_eq!(*ran.borrow(), leaves, "commands that ran, and those there are");
+}
+
+/// The commands below these words that take the address of a service.
+fn collect(words: &[&str], leaves: &mut BTreeSet<String>) {
+    let help = Svc::new().args(words).arg("--help").run().stdout;
+    let usage = |words: &[&str]| format!("Usage: {}", [&["svc"], words].concat().join(" "));
+    assert!(help.iter().any(|line| line.starts_with(&usage(words))), "{words:?}");
+    let is_group = help
+        .iter()
+        .any(|line| line.starts_with("Usage:") && line.contains("COMMAND]"))
+        || help
+            .iter()
+            .any(|line| line.starts_with("Usage:") && line.contains("<COMMAND>"));
+    if !is_group {
+        if help.iter().any(|line| line.trim_start().starts_with("--url <URL>")) {
+            leaves.insert(words.join(" "));
+        }
+        return;
+    }
+    // Commands stand under headings that are not those of options or examples: two spaces, a word, and what it does.
+    let named = help.iter().filter_map(|line| {
+        let (word, about) = line.strip_prefix("  ")?.split_once("  ")?;
+        let is_word = word.starts_with(|first: char| first.is_ascii_lowercase()) && !word.contains(' ');
+        // The help of aria2c is aria2's, and it is no client of a service.
+        (is_word && !about.is_empty() && !["aria2c", "help"].contains(&word)).then_some(word)
+    });
+    for word in named {
+        collect(&[words, &[word]].concat(), leaves);
+    }
+}
+
+fn service_itself(tour: &Tour<'_>) {
+    assert_eq!(tour.run("ping", &[])["url"], tour.service.url());
+    assert_eq!(tour.run("info", &[])["daemon"]["tasks"], 0);
+    assert!(tour.run("doctor", &[])["findings"].is_array());
+    let archive = tour.home.path().join("logs.zip");
+    tour.run("logs export", &["-o", archive.to_str().expect("the path is plain")]);
+    assert!(fs::read(archive).expect("it is written").starts_with(b"PK"));
+    let mut watching = tour.svc("watch", &[]).spawn();
+    assert!(watching.wait_for(|event| event["type"] == "snapshot").is_some());
+    watching.interrupt();
+    watching.finish();
+}
+
+/// What is done with tasks. Gives two that are paused.
+fn tasks(tour: &Tour<'_>) -> (String, String) {
+    let slow = Resource::new("/slow", Content::bytes(vec![1; 1 << 20])).with(behaviour::paced(1000));
+    let origin = Origin::start(vec![slow, Resource::new("/fast", Content::bytes("fast"))]);
+    let added = tour.run("add", &["--paused", &origin.url("/slow"), &origin.url("/fast")]);
+    let [slow, fast] = [0, 1].map(|place| added["taskIds"][place].as_str().expect("an id").to_owned());
+    assert_eq!(tour.run("list", &[]).as_array().map(Vec::len), Some(2));
+    assert_eq!(tour.run("status", &[&slow])["task"]["fileName"], "slow");
+    tour.run("resume", &[&slow]);
+    tour.wait(&slow, PAUSED, false);
+    tour.run("pause", &[&slow]);
+    tour.wait(&slow, PAUSED, true);
+    tour.run("rename", &[&fast, "named.bin"]);
+    tour.run("limit", &[&slow, "1M"]);
+    tour.run("resume-all", &[]);
+    tour.wait(&fast, COMPLETED, true);
+    tour.run("pause-all", &[]);
+    tour.wait(&slow, PAUSED, true);
+    fs::remove_file(tour.home.downloads().join("named.bin")).expect("it is there");
+    tour.run("rescan", &[]);
+    wait_until("the file is missed", || tour.service.task(&fast)["fileMissing"] == true);
+    tour.run("rm", &[&fast]);
+    tour.run("change-url", &[&slow, "http://other.test/f"]);
+    let exported = text(tour.svc("export aria2", &[]));
+    assert!(
+        exported.contains("http://other.test/f") && exported.contains("max-download-limit=1048576"),
+        "{exported}"
+    );
+    let session = tour.home.path().join("session");
+    fs::write(&session, "http://imported.test/f\n  pause=true\n").expect("it is writable");
+    let imported = tour.run("import aria2", &[session.to_str().expect("the path is plain")]);
+    let imported = imported["added"][0].as_str().expect("an id").to_owned();
+    let urls: Vec<_> = [&slow, &imported].map(|id| tour.service.task(id)["url"].clone()).into();
+    assert_eq!(urls, ["http://other.test/f", "http://imported.test/f"]);
+    assert_eq!(tour.get("tasks").as_array().map(Vec::len), Some(2), "one was removed");
+    (slow, imported)
+}
+
+fn queues(tour: &Tour<'_>, one: &str, two: &str) {
+    let queue = || tour.find("queues", "name", "night");
+    tour.run("queue create", &["night"]);
+    tour.run("queue update", &["night", "--limit", "1M"]);
+    assert_eq!(queue()["speedLimitKbps"], 1024);
+    tour.run("queue schedule", &["night", "--start", "01:00", "--stop", "02:00"]);
+    assert_eq!(queue()["scheduleStart"], "01:00");
+    tour.run("queue stop", &["night"]);
+    assert_eq!(queue()["isRunning"], false);
+    tour.run("queue start", &["night"]);
+    assert_eq!(queue()["isRunning"], true);
+    tour.run("queue move", &["--to", "night", one, two]);
+    tour.run("queue order", &["night", two, one]);
+    let place = |id: &str| tour.service.task(id)["queueOrder"].as_i64();
+    assert!(place(two) < place(one));
+    tour.run("queue boost", &[one]);
+    tour.wait(one, PAUSED, false);
+    tour.run("queue delete", &["night"]);
+    let queues = tour.run("queue list", &[]);
+    assert_eq!(queues, tour.get("queues"));
+    assert!(queue().is_null());
+}
+
+fn settings(tour: &Tour<'_>) {
+    let file = tour.run("config path", &[]);
+    tour.run("config set", &["url", &tour.service.url()]);
+    let text = fs::read_to_string(file.as_str().expect("a path")).expect("it is written");
+    assert!(text.contains(&tour.service.url()), "{text}");
+    assert_eq!(tour.run("config get", &["url"]), tour.service.url());
+    tour.run("config unset", &["url"]);
+    assert!(tour.run("config list", &[])["url"].is_null());
+    let setting = |name: &str| tour.run("config server get", &[name]);
+    tour.run("config server set", &["default_segments=4"]);
+    assert_eq!(setting("default_segments"), "4");
+    tour.run("config server unset", &["default_segments"]);
+    assert_eq!(tour.run("config server list", &[])["values"]["default_segments"], "0");
+    assert_eq!(tour.run("config server proxy", &[])["detected"], false);
+    assert_eq!(tour.run("config server host-limits", &[])["domainCount"], 0);
+}
+
+fn sites(tour: &Tour<'_>) {
+    let count = || tour.get("site-auth").as_array().map(Vec::len);
+    for site in ["https://one.test", "https://two.test"] {
+        tour.read("site set", &[site, "--user", "me"], "secret\n");
+    }
+    assert_eq!(tour.run("site list", &[]), tour.get("site-auth"));
+    assert_eq!(count(), Some(2));
+    tour.run("site remove", &["https://one.test"]);
+    assert_eq!(count(), Some(1));
+    tour.run("site clear", &[]);
+    assert_eq!(count(), Some(0));
+}
+
+/// A plugin that came with the service, and a group of tasks that it makes.
+fn plugins(tour: &Tour<'_>) {
+    let (name, server) = ("open-directory@svc", Server::start());
+    let plugin = || tour.find("plugins", "identity", name);
+    assert!(!tour.run("market search", &["directory"])[0].is_null());
+    tour.run("market install", &["open-directory", "--yes"]);
+    assert_eq!(tour.run("plugin list", &[])[0]["identity"], name);
+    tour.run("plugin disable", &[name]);
+    assert_eq!(plugin()["enabled"], false);
+    tour.run("plugin enable", &[name]);
+    assert_eq!(plugin()["enabled"], true);
+    tour.run("plugin settings", &[name, "depth=1"]);
+    assert_eq!(plugin()["settingsValues"]["depth"], "1");
+    tour.run("market pin", &[name]);
+    assert_eq!(plugin()["pinned"], true);
+    tour.run("market unpin", &[name]);
+    assert_eq!(plugin()["pinned"], false);
+    assert_eq!(tour.run("plugin preview", &[&server.url])["plugin"], name);
+    assert!(!tour.run("plugin log", &[name])["events"][0].is_null());
+    tour.run("add", &[&server.url]);
+    wait_until("there is a group", || !tour.get("groups")[0].is_null());
+    let groups = tour.run("group list", &[]);
+    let group = groups[0]["groupId"].as_str().expect("an id");
+    assert_eq!(tour.run("group show", &[group])["group"]["groupId"], group);
+    tour.run("group pause", &[group]);
+    tour.run("group continue", &[group]);
+    wait_until("its files are there", || {
+        let shown = tour.run("group show", &[group]);
+        let mut tasks = shown["tasks"].as_array().expect("a list").iter();
+        tasks.all(|task| task["status"] == COMPLETED)
+    });
+    tour.run("group rm", &[group]);
+    assert_eq!(tour.get("groups"), json!([]));
+    tour.run("plugin rm", &[name]);
+    assert!(plugin().is_null());
+}
+
+/// A plugin in an archive and in its author's folder.
+fn packages(tour: &Tour<'_>) {
+    let script = "export async function resolve(call, out) { out.title('one'); } export const preview = resolve;";
+    let asked = json!({"permissions": {"hosts": ["https://one.test"], "optionalHosts": ["https://more.test"]}});
+    let manifest = scripts::manifest("mine@test", "mine", asked);
+    let archive = scripts::archive(tour.home, "mine", &manifest, script);
+    let plugin = || tour.find("plugins", "identity", "mine@test");
+    let installed = tour.run("plugin install", &[archive.to_str().expect("the path is plain")]);
+    let digest = installed["pendingConsent"].as_str().expect("its user is asked");
+    tour.run("plugin consent", &["mine@test", digest]);
+    wait_until("it is loaded", || plugin()["loadStatus"] == "Loaded");
+    tour.run("plugin allow", &["mine@test", "https://more.test"]);
+    assert!(plugin().to_string().contains("https://more.test"), "{}", plugin());
+    tour.run("plugin rm", &["mine@test"]);
+    let folder = scripts::folder(
+        tour.home,
+        "own",
+        &scripts::manifest("own@test", "own", json!({})),
+        script,
+    );
+    let mut developing = tour
+        .svc("plugin dev", &[folder.to_str().expect("the path is plain")])
+        .spawn();
+    wait_until("the folder is used", || {
+        tour.find("plugins", "identity", "own@test")["devMode"] == true
+    });
+    assert!(developing.wait_for_line(|_| true).is_some());
+    developing.interrupt();
+    developing.finish();
+}
+
+/// A source with a plugin that gets a newer version.
+fn market(tour: &Tour<'_>) {
+    let shop = Shop::open("tests");
+    shop.key("ann");
+    shop.release("one@ann", "1.0.0", "ann", &[]);
+    let version = || tour.find("plugins", "identity", "one@ann")["version"].clone();
+    let shown = tour
+        .service
+        .call("POST", "/api/v1/market/sources", Some(&json!({"link": shop.link()})));
+    let fingerprint = shown["fingerprint"].as_str().expect("it is shown");
+    tour.run("market sources add", &[&shop.link(), "--fingerprint", fingerprint]);
+    assert_eq!(tour.run("market sources list", &[]).as_array().map(Vec::len), Some(2));
+    tour.run("market install", &["one", "--yes"]);
+    assert_eq!(version(), "1.0.0");
+    shop.release("one@ann", "1.1.0", "ann", &[]);
+    tour.run("market sources refresh", &[]);
+    let offers = tour.run("market list", &[]);
+    assert!(offers.to_string().contains("1.1.0"), "{offers}");
+    tour.run("market update", &["--yes"]);
+    assert_eq!(version(), "1.1.0");
+    tour.run("market rollback", &["one@ann"]);
+    assert_eq!(version(), "1.0.0");
+    tour.run("market unpin", &["one@ann"]);
+    tour.run("market update", &["--yes"]);
+    tour.run("plugin rollback", &["one@ann"]);
+    assert_eq!(version(), "1.0.0");
+    tour.run("plugin rm", &["one@ann"]);
+    tour.run("market sources remove", &["tests"]);
+    assert_eq!(tour.get("market/sources").as_array().map(Vec::len), Some(1));
+}
+
+fn keys(tour: &Tour<'_>) {
+    let can = |key: &str| {
+        let bearer = format!("Bearer {key}");
+        let answer = http::ask(
+            tour.service.address(),
+            "GET",
+            "/api/v1/tasks",
+            &[("Authorization", &bearer)],
+            None,
+        );
+        answer.expect("it answers").status == 200
+    };
+    assert_eq!(tour.run("key show", &[])["token"], KEY);
+    tour.read("key set", &["--from", "-"], "another-key-22\n");
+    assert!(can("another-key-22") && !can(KEY));
+    let made = tour.run("key new", &[])["token"].clone();
+    assert!(can(made.as_str().expect("it is shown")) && !can("another-key-22"));
+}
+
+fn desktop_only(tour: &Tour<'_>) {
+    for name in ["one", "two"] {
+        let body = json!({"url": format!("http://127.0.0.1:9/{name}.iso"), "referrer": "http://page.test/"});
+        let client = [("X-Svc-Client", "test")];
+        let taken = http::ask(tour.service.address(), "POST", "/download", &client, Some(&body));
+        assert_eq!(taken.map(|answer| answer.status), Some(200));
+    }
+    let waiting = tour.run("capture list", &[]);
+    let [one, two] = [0, 1].map(|place| waiting[place]["transactionId"].as_str().expect("an id").to_owned());
+    let accepted = tour.run("capture accept", &[&one]);
+    assert_eq!(accepted["taskIds"].as_array().map(Vec::len), Some(1), "{accepted}");
+    tour.run("capture reject", &[&two]);
+    assert_eq!(tour.run("capture list", &[]), json!([]));
+    assert_eq!(tour.run("list", &[]).as_array().map(Vec::len), Some(1));
+    let made = tour.run("key new", &[])["token"].clone();
+    assert_eq!(tour.run("key show", &[])["token"], made);
+    tour.run("key clear", &[]);
+    assert_ne!(tour.run("key show", &[])["token"], made);
+}
