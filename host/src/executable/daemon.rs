@@ -27,8 +27,7 @@ pub(super) struct DaemonArgs {
 
 pub(super) fn run(args: DaemonArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let places = args.host.begin(environment, "daemon")?;
-    let runtime = runtime::multi_thread()?;
-    runtime.block_on(serve(&places, args.port, environment))
+    runtime::run(serve(&places, args.port, environment))?
 }
 
 async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow::Result<Exit> {

@@ -105,7 +105,7 @@ fn start(mut config: Config, places: &Places, environment: &Environment) -> anyh
         data_dir: places.data.clone(),
     };
     let mut restarts = Restarts { requests, program };
-    let ended = runtime::multi_thread()?.block_on(run(config, places, Sibling::new(command), &mut restarts))?;
+    let ended = runtime::run(run(config, places, Sibling::new(command), &mut restarts))??;
     match ended {
         Ended::With(exit) => Ok(exit),
         // Clients find it where it was.

@@ -106,7 +106,11 @@ impl Sibling {
         if let Some(running) = &mut state.child {
             if tokio::time::timeout(grace, running.child.wait()).await.is_err() {
                 tracing::warn!("the daemon does not end; it is killed");
-                let _gone_meanwhile = running.child.kill().await;
+                // A process that waits for a disk ends once the disk answers.
+                let killing = tokio::time::timeout(super::process::GRACE, running.child.kill());
+                if killing.await.is_err() {
+                    tracing::warn!("the daemon does not end: a disk that it uses does not answer");
+                }
             }
             return;
         }

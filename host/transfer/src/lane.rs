@@ -16,7 +16,7 @@ use std::{
 use tokio::{
     runtime::{Builder, LocalOptions},
     sync::{mpsc, oneshot},
-    task::spawn_local,
+    task::{spawn_blocking, spawn_local},
 };
 
 use tokio_util::task::AbortOnDropHandle;
@@ -156,7 +156,8 @@ impl Lanes {
             }
             Place::Threads(pools) => pools,
         };
-        let Lane { begin, transfers } = pools.lane(directory)?;
+        let device = pools.device(directory).await;
+        let Lane { begin, transfers } = pools.lane(device)?;
         let (mut sender, output) = oneshot::channel();
         let spawn = move || {
             spawn_local(async move {
@@ -176,17 +177,24 @@ impl Lanes {
 }
 
 impl Pools {
-    fn lane(&self, directory: &Path) -> io::Result<Lane> {
-        let known = match &self.lock().last {
-            Some((last, device, at)) if last == directory && at.elapsed() < DEVICE_AGE => Some(*device),
-            _ => None,
-        };
-        // Not under the lock, so that a disk that hangs blocks only its own transfers.
-        let device = known.unwrap_or_else(|| directory.ancestors().find_map(os::device));
-        let mut pools = self.lock();
-        if known.is_none() {
-            pools.last = Some((directory.to_owned(), device, Instant::now()));
+    /// The file system of a directory, or of its nearest parent that exists. A disk that hangs does not answer even this,
+    /// so it is asked neither under the lock nor on a thread that serves clients.
+    async fn device(&self, directory: &Path) -> Option<u64> {
+        if let Some((last, device, at)) = &self.lock().last
+            && last == directory
+            && at.elapsed() < DEVICE_AGE
+        {
+            return *device;
         }
+        let directory = directory.to_owned();
+        let looking = spawn_blocking(move || (directory.ancestors().find_map(os::device), directory));
+        let (device, directory) = looking.await.ok()?;
+        self.lock().last = Some((directory, device, Instant::now()));
+        device
+    }
+
+    fn lane(&self, device: Option<u64>) -> io::Result<Lane> {
+        let mut pools = self.lock();
         let key = if pools.by_device.contains_key(&device) || pools.by_device.len() < MAX_DEVICES {
             device
         } else {

@@ -9,6 +9,7 @@
 
 pub mod binary;
 pub mod http;
+mod hung_disk;
 pub mod other_user;
 mod power;
 pub mod python;
@@ -17,6 +18,7 @@ pub mod service;
 pub mod setting;
 mod svc;
 
+pub use hung_disk::HungDisk;
 pub use power::PowerDisk;
 pub use rpc::{Rpc, RpcError};
 pub use service::{Home, Service};

@@ -1,7 +1,10 @@
 //! Programs of other people's making: the clients of `tests/clients` in Python and JavaScript, with libraries that are
 //! not ours.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::service::KEY;
 
@@ -18,13 +21,16 @@ pub fn run_module(script: &str, arguments: &[&str]) -> String {
     run_with("node", script, arguments)
 }
 
+/// A file below `tests/`.
+pub(crate) fn path(name: &str) -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    tests.expect("this crate lies in tests/").join(name)
+}
+
 #[track_caller]
 fn run_with(launcher: &str, script: &str, arguments: &[&str]) -> String {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("this crate lies in tests/");
-    let output = Command::new(tests.join("clients").join(launcher))
-        .arg(tests.join(script))
+    let output = Command::new(path("clients").join(launcher))
+        .arg(path(script))
         .args(arguments)
         .env("SVC_TOKEN", KEY)
         .output()

@@ -5,6 +5,7 @@ mod foreign;
 mod groups;
 pub(crate) mod guest;
 mod hls;
+mod hung_disk;
 mod kill_loop;
 mod log_format;
 pub(crate) mod market;
