@@ -148,6 +148,11 @@ fn service_itself(tour: &Tour<'_>) {
     assert!(watching.wait_for(|event| event["type"] == "snapshot").is_some());
     watching.interrupt();
     watching.finish();
+    let daemon = || tour.home.daemon().map(|daemon| daemon.pid);
+    let before = daemon();
+    tour.run("restart", &[]);
+    tour.service.wait_until_ready();
+    assert!(daemon().is_some() && daemon() != before);
 }
 
 /// What is done with tasks. Gives two that are paused.
