@@ -175,7 +175,7 @@ fn serve(accepted: Accepted, resources: &[Resource], log: &Log, tls: Option<&Arc
         log.record(&request);
         let Some(resource) = resources.iter().find(|resource| resource.path() == request.path()) else {
             let reply = Reply::text(404, "text/plain", "there is no such file\n");
-            if wire.send(&request, &reply, &stop, &|| ()).is_err() {
+            if wire.send(&request, &reply, &stop, &|| ()).is_err() || request.wants_close() {
                 return;
             }
             continue;

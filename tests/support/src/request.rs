@@ -76,6 +76,12 @@ impl Request {
         self.target.split('?').next().unwrap_or("")
     }
 
+    /// Whether the client wants the connection to end with the answer.
+    pub(crate) fn wants_close(&self) -> bool {
+        self.header("connection")
+            .is_some_and(|value| value.eq_ignore_ascii_case("close"))
+    }
+
     /// The first field of this name, in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers

@@ -164,11 +164,7 @@ impl Resource {
             behaviour(&exchange, &mut reply);
             acted.extend((reply != before).then_some(index));
         }
-        if request
-            .header("connection")
-            .is_some_and(|value| value.eq_ignore_ascii_case("close"))
-            && reply.end == End::KeepAlive
-        {
+        if request.wants_close() && reply.end == End::KeepAlive {
             reply.end = End::Close;
         }
         (reply, acted)
