@@ -196,9 +196,9 @@ async fn pages(loaded: &Loaded, files: usize) -> Result<(Duration, usize), Box<d
     let context = with_network(OnePage(page(files)?, Duration::ZERO))?;
     let (mut times, mut memory) = (Vec::new(), 0);
     for _ in 0..ROUNDS.min(300_000 / (files + 1)) {
-        let (context, limits) = (context.clone(), Limits::preview());
+        let (context, limits) = (context.clone(), Limits::resolve());
         let started = Instant::now();
-        let called = loaded.preview(URL, context, limits).await;
+        let called = loaded.resolve(URL, None, context, limits).await;
         times.push(started.elapsed());
         memory = called.report.peak_memory_bytes;
         if called.result?.entries.len() != files {
