@@ -21,7 +21,7 @@ pub struct HungDisk {
 impl HungDisk {
     /// One that nobody has looked into.
     #[track_caller]
-    pub fn new() -> Self {
+    pub fn mount() -> Self {
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         let mut server = Command::new("python3")
             .arg(python::path("clients/hung_disk.py"))

@@ -12,7 +12,7 @@ const WAITING: usize = 12;
 
 #[test]
 fn a_disk_that_hangs_holds_up_its_own_downloads_only() {
-    let mut disk = HungDisk::new();
+    let mut disk = HungDisk::mount();
     let content = Content::seeded(82, 200_000);
     let names = ["waits", "a", "b"].map(|name| format!("/{name}"));
     let origin = Origin::start(names.iter().map(|name| Resource::new(name, content.clone())).collect());
