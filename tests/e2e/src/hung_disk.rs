@@ -19,7 +19,7 @@ pub struct HungDisk {
 }
 
 impl HungDisk {
-    /// One that nobody has looked into.
+    /// Mounts one, without any request so far.
     #[track_caller]
     pub fn mount() -> Self {
         let folder = tempfile::tempdir().expect("there is room for temporary files");
@@ -41,7 +41,7 @@ impl HungDisk {
         self.folder.path().to_owned()
     }
 
-    /// Waits until somebody waits for the disk.
+    /// Waits until the first request for its content.
     #[track_caller]
     pub fn wait_until_asked(&mut self) {
         self.expect("asked");

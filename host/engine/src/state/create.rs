@@ -114,8 +114,8 @@ impl State {
             .collect()
     }
 
-    /// The first of `places` that is nobody else's: no directory of a group and no path of an unfinished task but
-    /// `serial`. If all are, groups share the first one.
+    /// The first free one of `places`: not the directory of a group, nor the path of an unfinished task other than
+    /// `serial`. If none is free, groups share the first one.
     pub(super) fn free_place<'p>(&self, serial: Option<u64>, places: &'p [PathBuf]) -> Option<&'p PathBuf> {
         let is_free = |place: &&PathBuf| !self.is_reserved_by_other(serial, place);
         places.iter().find(is_free).or(places.first())

@@ -87,7 +87,7 @@ impl State {
 
     /// Applies a resolver's list: the task becomes its first file; if there are more files, all become tasks of a group.
     /// The tasks of a large list are paused until the user resumes them.
-    /// The group's directory is the first of `places` that nobody else has.
+    /// The group's directory is the first free one of `places`.
     fn split(&mut self, now: Timestamp, serial: u64, list: List, places: &[PathBuf]) -> Result<(), Failure> {
         let invalid = |message: &str| Err(Failure::new(FailureKind::Plugin, message));
         if self.tasks[&serial]

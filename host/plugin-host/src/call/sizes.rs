@@ -17,8 +17,8 @@ const WALL: Duration = Duration::from_secs(5);
 
 impl Plugins {
     /// Asks servers for the sizes that the listing does not tell, first of the files that are downloaded by default. They
-    /// are asked as the plugin would ask, on hosts that it may reach. What is not told in time stays unknown, and is
-    /// nobody's failure.
+    /// are asked as the plugin would ask, on hosts that it may reach. What is not told in time stays unknown; no
+    /// error fails the preview.
     pub(super) async fn add_sizes(&self, resolved: &mut Resolved, given: &CallTarget) {
         let entries = &resolved.listing.entries;
         let in_turn = (0..entries.len()).filter(|at| entries[*at].is_selected());

@@ -10,7 +10,7 @@ use url::Origin;
 use super::{Cookies, Request, Response, call_http::CallHttp, secret::SecretPosition};
 use crate::limits::HttpLimits;
 
-/// Concurrent requests: fewer than a plugin may send, because nobody asked for them by name.
+/// Concurrent requests: fewer than a plugin may send, because the user did not ask for these files.
 const IN_FLIGHT: usize = 4;
 
 /// The answers of servers that know the file but not the method.
@@ -165,7 +165,7 @@ mod tests {
         Link::new(url.parse().unwrap())
     }
 
-    /// What is told of `links`, and what was asked for it.
+    /// The sizes of `links`, the requests for them, and the most requests at once.
     async fn ask(links: &[Link], answer: fn(&Exchange) -> Answer) -> (Vec<Option<u64>>, Vec<Exchange>, usize) {
         let servers = Arc::new(Servers {
             answer,

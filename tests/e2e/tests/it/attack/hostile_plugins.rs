@@ -227,7 +227,7 @@ impl Bench {
     }
 }
 
-/// The slowest call of the plugin beside it, and how many there were, until it is told to stop.
+/// The slowest call of the plugin beside it, and how many there were, until it is stopped.
 fn bystand(address: &str, stop: &AtomicBool) -> (Duration, usize) {
     let mut slowest = (Duration::ZERO, 0);
     while !stop.load(Ordering::Relaxed) {
