@@ -41,8 +41,8 @@ impl State {
     pub(super) fn insert(&mut self, task: Task) {
         let serial = task.serial;
         self.index.by_id.insert(task.id, serial);
-        if let Some(members) = task.group.and_then(|group| self.groups.get_mut(&group)) {
-            members.tasks += 1;
+        if let Some(group) = task.group {
+            self.groups.join(group);
         }
         self.tasks.insert(serial, Arc::new(task));
         self.add_to_queue(serial);
@@ -82,19 +82,14 @@ impl State {
         else {
             return;
         };
-        let Some(members) = self.groups.get_mut(&group) else {
-            return;
-        };
-        members.tasks -= 1;
-        if members.tasks == 0 {
-            self.groups.remove(&group);
+        if self.groups.leave(group) {
             self.changes.rows.push(Row::GroupDeleted(group));
             self.changes.groups_deleted.push(group);
         }
     }
 
     pub(super) fn announce_group(&mut self, id: GroupId) {
-        if let Some(members) = self.groups.get(&id) {
+        if let Some(members) = self.groups.get(id) {
             self.changes.rows.push(Row::Group(Arc::clone(&members.group)));
             self.changes.groups_added.push(Arc::clone(&members.group));
         }
@@ -165,15 +160,10 @@ impl State {
 
     /// Whether a group has the directory `path`, or an unfinished task other than `serial` has reserved it.
     pub(super) fn is_reserved_by_other(&self, serial: Option<u64>, path: &Path) -> bool {
-        let parent = path.parent();
-        let path = reservation(path);
-        let mut directories = self
-            .groups
-            .values()
-            .filter_map(|members| members.group.spec.save_dir.as_deref());
-        if directories.any(|directory| directory.parent() == parent && reservation(directory) == path) {
+        if self.groups.have_directory(path) {
             return true;
         }
+        let path = reservation(path);
         let of_path = (path.clone(), 0)..=(path, u64::MAX);
         let mut reserved = self.index.reserved.range(of_path);
         reserved.any(|(_, other)| Some(*other) != serial)
@@ -191,7 +181,7 @@ impl State {
                     .map(|queue_state| Row::Queue(Arc::clone(&queue_state.queue))),
                 Row::Group(group) => self
                     .groups
-                    .get(&group.id)
+                    .get(group.id)
                     .map(|members| Row::Group(Arc::clone(&members.group))),
                 Row::Settings(_) => Some(Row::Settings(self.settings.clone())),
                 Row::Site(site, _) => self

@@ -14,7 +14,7 @@ use crate::{
         spec::{self, MAX_LABEL_BYTES, TaskSpec},
         task::{PackedSpec, Phase, Task},
     },
-    state::model::{Members, State},
+    state::model::State,
 };
 
 impl State {
@@ -32,7 +32,7 @@ impl State {
             if let Some(queue) = spec.queue.filter(|queue| !self.queue_states.contains_key(queue)) {
                 return Err(CommandError::UnknownQueue(queue));
             }
-            if let Some(group) = spec.group.filter(|group| !self.groups.contains_key(group)) {
+            if let Some(group) = spec.group.filter(|group| !self.groups.contains(*group)) {
                 return Err(CommandError::UnknownGroup(group));
             }
         }
@@ -95,7 +95,7 @@ impl State {
     pub(super) fn save_dir(&self, spec: &mut TaskSpec, queue: QueueId) -> PathBuf {
         let of_group = spec
             .group
-            .and_then(|group| self.groups.get(&group)?.group.spec.save_dir.clone());
+            .and_then(|group| self.groups.get(group)?.group.spec.save_dir.clone());
         spec.save_dir
             .take()
             .or(of_group)
@@ -139,7 +139,7 @@ impl State {
         if let Some(dir) = &spec.save_dir {
             spec::validate_dir(dir)?;
         }
-        if self.groups.contains_key(&id) {
+        if self.groups.contains(id) {
             return Err(CommandError::InvalidField("the group exists already"));
         }
         let wanted = spec.save_dir.clone();
@@ -155,21 +155,15 @@ impl State {
                 *dir = place.components().chain(below.components()).collect();
             }
         }
-        self.groups.insert(
+        self.groups.insert(Arc::new(Group {
             id,
-            Members {
-                group: Arc::new(Group {
-                    id,
-                    spec,
-                    created_at: now,
-                }),
-                tasks: 0,
-            },
-        );
+            spec,
+            created_at: now,
+        }));
         let created = self.create(now, tasks);
         // Without tasks of its own (refused, or all of them exist already) there is no group.
-        if self.groups.get(&id).is_none_or(|members| members.tasks == 0) {
-            self.groups.remove(&id);
+        if self.groups.get(id).is_none_or(|members| members.tasks == 0) {
+            self.groups.remove(id);
         } else {
             self.announce_group(id);
         }

@@ -19,7 +19,7 @@ use crate::{
         task::{Phase, Task, Unsettled},
     },
     state::{
-        model::{Index, Members, State, changes::Changes, queue_state::QueueState},
+        model::{Index, State, changes::Changes, groups::Groups, queue_state::QueueState},
         step::{Effect, Rename, Row},
     },
 };
@@ -58,7 +58,7 @@ impl State {
             tasks: BTreeMap::new(),
             index: Index::default(),
             queue_states: queue_states(loaded.queues),
-            groups: BTreeMap::new(),
+            groups: Groups::default(),
             sites: loaded.sites.into_iter().collect(),
             boost: None,
             leaving: BTreeMap::new(),
@@ -70,13 +70,7 @@ impl State {
         };
         state.index.by_id.reserve(loaded.tasks.len());
         for group in loaded.groups {
-            state.groups.insert(
-                group.id,
-                Members {
-                    group: Arc::new(group),
-                    tasks: 0,
-                },
-            );
+            state.groups.insert(Arc::new(group));
         }
         state.take_tasks(loaded.tasks);
         state.settle_all(effects);
@@ -95,12 +89,7 @@ impl State {
             if !self.queue_states.contains_key(&task.queue) {
                 task.queue = QueueId::Main;
             }
-            if let Some(group) = task.group {
-                match self.groups.get_mut(&group) {
-                    Some(members) => members.tasks += 1,
-                    None => task.group = None,
-                }
-            }
+            task.group = task.group.filter(|group| self.groups.join(*group));
             let is_unfinished = matches!(task.phase, Phase::Pending | Phase::Retrying(_));
             self.index.by_id.insert(task.id, serial);
             self.tasks.insert(serial, Arc::new(task));
@@ -155,11 +144,11 @@ impl State {
         let empty: Vec<_> = self
             .groups
             .iter()
-            .filter(|(_, members)| members.tasks == 0)
-            .map(|(group, _)| *group)
+            .filter(|members| members.tasks == 0)
+            .map(|members| members.group.id)
             .collect();
         for group in empty {
-            self.groups.remove(&group);
+            self.groups.remove(group);
             self.changes.rows.push(Row::GroupDeleted(group));
         }
     }

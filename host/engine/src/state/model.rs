@@ -1,6 +1,7 @@
 //! The data of the state machine, and queries on it.
 
 pub(super) mod changes;
+pub(super) mod groups;
 pub(super) mod queue_state;
 
 use std::{
@@ -16,15 +17,14 @@ use crate::{
     event::Snapshot,
     model::{
         error::CommandError,
-        group::Group,
-        id::{GroupId, QueueId, TaskId, Timestamp},
+        id::{QueueId, TaskId, Timestamp},
         proxy::SystemProxy,
         queue::Queue,
         settings::VersionedSettings,
         site::Site,
         task::{Phase, Task},
     },
-    state::model::{changes::Changes, queue_state::QueueState},
+    state::model::{changes::Changes, groups::Groups, queue_state::QueueState},
 };
 
 /// The engine's state.
@@ -38,7 +38,7 @@ pub struct State {
     pub(super) tasks: BTreeMap<u64, Arc<Task>>,
     pub(super) index: Index,
     pub(super) queue_states: BTreeMap<QueueId, QueueState>,
-    pub(super) groups: BTreeMap<GroupId, Members>,
+    pub(super) groups: Groups,
     pub(super) sites: BTreeMap<Site, Credentials>,
     /// The boosted task, which runs alone.
     pub(super) boost: Option<u64>,
@@ -50,13 +50,6 @@ pub struct State {
     pub(super) next_run: u64,
     pub(super) is_closing: bool,
     pub(super) changes: Changes,
-}
-
-/// A group and how many tasks it has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Members {
-    pub(super) group: Arc<Group>,
-    pub(super) tasks: usize,
 }
 
 /// Lookup tables. Each is derived from the tasks alone; [`State::edit`] and its siblings keep them up to date.
@@ -109,7 +102,7 @@ impl State {
 
     /// A snapshot as of the event `sequence`.
     pub fn snapshot(&self, sequence: u64) -> Snapshot {
-        let mut groups: Vec<_> = self.groups.values().map(|members| Arc::clone(&members.group)).collect();
+        let mut groups: Vec<_> = self.groups.iter().map(|members| Arc::clone(&members.group)).collect();
         groups.sort_by_key(|group| (group.created_at, group.id));
         Snapshot {
             sequence,

@@ -18,7 +18,7 @@ use crate::{
     },
     resolver::{List, ListedFile, ResolveRequest, Resolved},
     state::{
-        model::{Members, State},
+        model::State,
         step::{Effect, Resolve},
     },
 };
@@ -123,9 +123,7 @@ impl State {
         let root = self.free_place(Some(serial), places).cloned().unwrap_or(wanted);
         let group = self.group_for(now, serial, (list.name, list.left_out), &root);
         self.leave_group(serial);
-        if let Some(members) = self.groups.get_mut(&group) {
-            members.tasks += 1;
-        }
+        self.groups.join(group);
         self.edit_spec(serial, |task| {
             task.become_file(&resolver, &first);
             task.group = Some(group);
@@ -167,7 +165,7 @@ impl State {
             spec,
             created_at: now,
         });
-        self.groups.insert(id, Members { group, tasks: 0 });
+        self.groups.insert(group);
         id
     }
 }

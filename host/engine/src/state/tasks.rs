@@ -27,7 +27,7 @@ impl State {
     }
 
     pub(super) fn of_group(&self, group: GroupId) -> Result<Vec<u64>, CommandError> {
-        if !self.groups.contains_key(&group) {
+        if !self.groups.contains(group) {
             return Err(CommandError::UnknownGroup(group));
         }
         Ok(self.those(|task| task.group == Some(group)))

@@ -56,7 +56,16 @@ impl World {
                 let create = Command::GroupCreate(GroupId::random(), Box::new(group), tasks, places);
                 self.command(create).unwrap();
                 let group = self.state.task(id(one)).unwrap().group.unwrap();
-                let directory = self.state.groups[&group].group.spec.save_dir.clone().unwrap();
+                let directory = self
+                    .state
+                    .groups
+                    .get(group)
+                    .unwrap()
+                    .group
+                    .spec
+                    .save_dir
+                    .clone()
+                    .unwrap();
                 assert_eq!(*self.state.task(id(one)).unwrap().save_dir, *directory);
                 assert_eq!(*self.state.task(id(other)).unwrap().save_dir, directory.join("deep"));
             }
@@ -73,7 +82,7 @@ impl World {
                 self.apply(Input::Resolved(asked.task, asked.run, Ok(files), places))
                     .unwrap();
                 let task = self.state.task(id(one)).unwrap();
-                let group = &self.state.groups[&task.group.unwrap()].group;
+                let group = &self.state.groups.get(task.group.unwrap()).unwrap().group;
                 assert_eq!(*task.save_dir, group.spec.save_dir.clone().unwrap().join("part"));
             }
             Step::Reserve(name, place) => {
@@ -82,7 +91,7 @@ impl World {
                 let _taken = self.apply(Input::Reserved(task, self.run(task), path, None));
             }
             Step::Delete => {
-                let Some(group) = self.state.groups.keys().next().copied() else {
+                let Some(group) = self.state.groups.iter().next().map(|members| members.group.id) else {
                     return;
                 };
                 self.command(Command::GroupDelete(group, FileFate::Keep)).unwrap();
@@ -98,7 +107,7 @@ proptest! {
         world.settings(|settings| settings.max_concurrent_tasks = 1000);
         for (at, step) in steps.iter().enumerate() {
             world.step_of_groups(u8::try_from(at).unwrap(), step, on_disk);
-            let groups = world.state.groups.values();
+            let groups = world.state.groups.iter();
             let mut taken: Vec<_> = groups.map(|members| members.group.spec.save_dir.clone().unwrap()).collect();
             prop_assert!((0..3).all(|name| places(name, 0)[..on_disk].iter().all(|file| !taken.contains(file))));
             let tasks = world.state.tasks.values();
