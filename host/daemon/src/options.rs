@@ -23,6 +23,9 @@ const DIRECT: &str = "direct";
 /// Both names of a media type have at most 127 characters each (RFC 6838).
 const MAX_MEDIA_TYPE: usize = 255;
 
+/// The most tasks that one call creates.
+pub(crate) const MAX_CREATED: usize = 20_000;
+
 /// The specification of a task, every field checked. Both types are destructured without `..`: a new field on either
 /// side does not compile until it is mapped here.
 #[expect(clippy::too_many_lines, reason = "one line for each option of the two records")]

@@ -53,7 +53,7 @@ const SIGNAL_BACKLOG: usize = 1024;
 /// Messages handled before their rows go to the store in one transaction.
 const MAX_BATCH: usize = 512;
 
-/// While a schedule is enabled, the clock is read again after at most this long: it can be set, and timers stand still
+/// While a schedule is enabled or a retry waits, the clock is read again after at most this long: it can be set, and timers stand still
 /// while the machine sleeps.
 const CLOCK_CHECK: Duration = Duration::from_mins(1);
 
@@ -255,7 +255,8 @@ impl Driver {
     /// The next timer. `None` while the engine is idle.
     fn deadline(&self) -> Option<Instant> {
         let now = now();
-        let retry = self.state.next_retry().map(|at| Instant::now() + at.since(now));
+        let retry = self.state.next_retry();
+        let retry = retry.map(|at| Instant::now() + at.since(now).min(CLOCK_CHECK));
         let edge = self.state.next_edge(self.local_time()).map(|at| {
             // In the hour that the clock repeats, an edge that acted lies ahead by the clock and behind in time.
             let at = at
@@ -383,7 +384,8 @@ impl Driver {
 
     fn settle(&mut self, input: Input, batch: &mut Batch) {
         if matches!(input, Input::NotSaved(_)) {
-            self.save_again_at = Some(Instant::now() + SAVE_RETRY);
+            // The first failure counts: one more every second must not put it off.
+            self.save_again_at.get_or_insert(Instant::now() + SAVE_RETRY);
         }
         let renamed = match &input {
             Input::Renamed(task, _) => self.renames.remove(task),

@@ -421,7 +421,7 @@ fn load_asked(row: &sql::Row<'_>, id: TaskId, vault: &Vault) -> Result<PackedSpe
         .transpose()
         .map_err(RowError::Content)?
         .unwrap_or_default();
-    let first = SafeUrl::parse(&url).map_err(RowError::content)?;
+    let first = SafeUrl::stored(&url).map_err(RowError::content)?;
     spec.urls.insert(0, first);
     if let Some(secrets) = secrets.transpose()? {
         secrets.fill(&mut spec).map_err(RowError::Content)?;

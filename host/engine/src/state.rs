@@ -75,10 +75,11 @@ impl State {
     }
 
     fn clock(&mut self, now: Timestamp, local: DateTime, effects: &mut Vec<Effect>) {
-        while let Some((at, serial)) = self.index.retries.first().copied() {
-            if at > now {
-                break;
-            }
+        // No retry waits longer; one that would was scheduled by a clock that was ahead.
+        let latest = now.after(run::LONGEST_SERVER_WAIT);
+        let due = self.index.retries.iter().filter(|(at, _)| *at <= now || *at > latest);
+        let due: Vec<_> = due.map(|(_, serial)| *serial).collect();
+        for serial in due {
             self.edit(serial, |task| task.phase = Phase::Pending);
         }
         self.act_on_schedules(local, effects);

@@ -12,7 +12,7 @@ use transfer::{FileName, RequestOptions, SafeUrl, Secret};
 
 use crate::{
     call::answer::{Answer, read, wrote},
-    options,
+    options::{self, MAX_CREATED},
     refusal::{Refuse as _, invalid},
     service::Service,
     view,
@@ -151,6 +151,17 @@ pub(super) async fn create_group(service: &Service, request: CreateGroupRequest)
         RpcError::application(ErrorCode::Unsupported, "no plugin claims the URL").with_field("sourceUrl")
     })?;
     let common = options::spec(common(&request), None)?;
+    if request.items.len() > MAX_CREATED {
+        let message = format!(
+            "items has {} members; it must have 1 to {MAX_CREATED}",
+            request.items.len()
+        );
+        return Err(invalid("items", message));
+    }
+    if common.has_too_much_for(request.items.len()) {
+        let message = "each item gets the request's headers and cookies: together more than 16 MiB";
+        return Err(invalid("extraHeaders", message));
+    }
     let settings = service.engine.settings().settings;
     let parent = common.save_dir.clone().or_else(|| settings.default_save_dir.clone());
     let parent = parent.unwrap_or_else(|| service.default_dir.clone());

@@ -23,9 +23,6 @@ use crate::{
     view,
 };
 
-/// More would not fit into a frame anyway.
-const MAX_CREATED: usize = 20_000;
-
 const MAX_PAGE: u32 = 200;
 const DEFAULT_PAGE: u32 = 50;
 
@@ -141,14 +138,15 @@ async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answe
         .first()
         .and_then(|url| waiting(service, url))
         .unwrap_or_default();
+    // First, because an error afterwards would be one of a task that exists.
+    if let Some((site, credentials)) = site {
+        service.engine.site_save(site, credentials).await.refused()?;
+    }
     let task = match id {
         Some(id) => service.engine.create_as(id, spec).await,
         None => service.engine.create(spec).await,
     }
     .refused()?;
-    if let Some((site, credentials)) = site {
-        service.engine.site_save(site, credentials).await.refused()?;
-    }
     wrote(&CreatedTask {
         task_id: task.to_string(),
         message,
@@ -168,10 +166,10 @@ async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Ans
     }
     let first_urls = specs.iter().filter_map(|spec| spec.urls.first());
     let messages: BTreeSet<_> = first_urls.filter_map(|url| waiting(service, url)).collect();
-    let tasks = service.engine.create_many(specs).await.refused()?;
     for (site, credentials) in sites.into_iter().flatten() {
         service.engine.site_save(site, credentials).await.refused()?;
     }
+    let tasks = service.engine.create_many(specs).await.refused()?;
     wrote(&CreatedTasks {
         task_ids: tasks.iter().map(ToString::to_string).collect(),
         messages: messages.into_iter().collect(),
@@ -180,8 +178,12 @@ async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Ans
 
 /// The specifications of several tasks; an error names the index of the bad one.
 pub(super) fn specs(requests: Vec<CreateTaskRequest>) -> Result<Vec<TaskSpec>, RpcError> {
-    if requests.is_empty() || requests.len() > MAX_CREATED {
-        let message = format!("requests has {} items; it must have 1 to {MAX_CREATED}", requests.len());
+    if requests.is_empty() || requests.len() > options::MAX_CREATED {
+        let message = format!(
+            "requests has {} items; it must have 1 to {}",
+            requests.len(),
+            options::MAX_CREATED
+        );
         return Err(invalid("requests", message));
     }
     let specs = requests.into_iter().enumerate().map(|(index, request)| {
@@ -204,6 +206,12 @@ async fn change(service: &Service, params: ChangeTaskParams) -> Result<Answer, R
     let after = options::changed(&before, params.change.clone())?;
     match &after.file_name {
         Some(name) if before.path.is_some() && before.file_name() != name.as_str() => {
+            if after.save_dir.as_ref().is_some_and(|dir| **dir != *before.save_dir) {
+                return Err(invalid(
+                    "saveDir",
+                    "the directory of a task cannot change once its file has begun",
+                ));
+            }
             engine.rename(id, name.as_str()).await.refused()?;
             let renamed = engine.task(id).await.refused()?;
             let after = options::changed(&renamed, params.change)?;

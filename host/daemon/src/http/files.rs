@@ -1,6 +1,10 @@
 //! `GET /files/tasks/{id}`: a finished file, whole or a range of it (RFC 9110 §14).
 
-use std::{io::SeekFrom, path::Path as FilePath, time::SystemTime};
+use std::{
+    io::SeekFrom,
+    path::Path as FilePath,
+    time::{Duration, SystemTime},
+};
 
 use axum::{
     body::Body,
@@ -91,6 +95,9 @@ async fn open(path: &FilePath) -> std::io::Result<(File, u64, SystemTime)> {
     Ok((file, metadata.len(), metadata.modified()?))
 }
 
+/// The last second of the year 9999.
+const LATEST: Duration = Duration::from_secs(253_402_300_799);
+
 async fn answer(
     name: &str,
     mut file: File,
@@ -100,7 +107,8 @@ async fn answer(
 ) -> Response {
     let age = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let tag = format!("\"{size:x}-{:x}\"", age.as_nanos());
-    let last_modified = httpdate::fmt_http_date(modified);
+    // A date of HTTP has four digits of a year, from 1970 on.
+    let last_modified = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + age.min(LATEST));
     let requested = requested(headers, size, &tag, &last_modified);
     let (status, start, length) = match requested {
         Requested::Whole => (StatusCode::OK, 0, size),

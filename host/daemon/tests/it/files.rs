@@ -1,5 +1,7 @@
 //! The HTTP side: finished files, uploads and exports, and the key they need.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use protocol::{MAX_BLOB_BYTES, Method};
 use serde_json::{Value, json};
 
@@ -47,6 +49,17 @@ async fn a_finished_file_is_served_whole_and_in_ranges() {
     let (status, head, _) = world.http(&get("GET", "\r\nRange: bytes=10-"), Some(&key), b"").await;
     assert_eq!(status, 416);
     assert!(head.contains("content-range: bytes */10"), "{head}");
+    for time in [
+        UNIX_EPOCH - Duration::from_secs(1),
+        UNIX_EPOCH + Duration::from_secs(1 << 38),
+    ] {
+        let file = std::fs::File::options()
+            .write(true)
+            .open(world.root.path().join("downloads").join(&name));
+        file.unwrap().set_modified(time).unwrap();
+        let (status, _, body) = world.http(&get("GET", ""), Some(&key), b"").await;
+        assert_eq!((status, &body[..]), (200, &b"0123456789"[..]), "{time:?}");
+    }
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-/// Limit for a resolver, an item and a variant each.
-const MAX_NAME_BYTES: usize = 512;
+/// Limit for an item and a variant each: what plugins may use.
+const MAX_NAME_BYTES: usize = 1024;
 
 /// Identifies a resolver. Tasks keep it even while the plugin is not installed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +27,8 @@ impl fmt::Display for ResolverId {
     }
 }
 
-/// Identifies one file of a resolver's list, in one of its variants: `id` or `id@variant`.
+/// Identifies one file of a resolver's list, in one of its variants. Written `id@variant`; without a variant `id`, or `id@`
+/// if the id contains an `@`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// The resolver's name for the file.
@@ -38,32 +39,57 @@ pub struct Item {
 
 /// A text that is not an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an item is written id or id@variant, each of 1 to {MAX_NAME_BYTES} bytes")]
+#[error("an item is written id, id@ or id@variant, each of 1 to {MAX_NAME_BYTES} bytes")]
 pub struct InvalidItem;
+
+impl Item {
+    /// An item with names of allowed lengths.
+    pub fn new(id: &str, variant: Option<&str>) -> Result<Self, InvalidItem> {
+        let is_name = |name: &str| (1..=MAX_NAME_BYTES).contains(&name.len());
+        if !is_name(id) || !variant.is_none_or(|variant| is_name(variant) && !variant.contains('@')) {
+            return Err(InvalidItem);
+        }
+        Ok(Self::stored(id, variant))
+    }
+
+    fn stored(id: &str, variant: Option<&str>) -> Self {
+        Self {
+            id: id.into(),
+            variant: variant.map(Into::into),
+        }
+    }
+
+    /// Splits what was written, without a look at lengths: they may have been others in another version, and what was
+    /// stored must be readable.
+    pub(crate) fn read(text: &str) -> Self {
+        let (id, variant) = Self::split(text);
+        Self::stored(id, variant)
+    }
+
+    /// At the last `@`, because an id may contain others.
+    fn split(text: &str) -> (&str, Option<&str>) {
+        let (id, variant) = text.rsplit_once('@').unwrap_or((text, ""));
+        (id, Some(variant).filter(|variant| !variant.is_empty()))
+    }
+}
 
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.id)?;
-        self.variant.as_ref().map_or(Ok(()), |variant| write!(f, "@{variant}"))
+        match &self.variant {
+            Some(variant) => write!(f, "@{variant}"),
+            None if self.id.contains('@') => f.write_str("@"),
+            None => Ok(()),
+        }
     }
 }
 
 impl FromStr for Item {
     type Err = InvalidItem;
 
-    /// Splits at the last `@`, because an id may contain others.
     fn from_str(text: &str) -> Result<Self, InvalidItem> {
-        let (id, variant) = text
-            .rsplit_once('@')
-            .map_or((text, None), |(id, variant)| (id, Some(variant)));
-        let is_name = |name: &str| (1..=MAX_NAME_BYTES).contains(&name.len());
-        if !is_name(id) || !variant.is_none_or(is_name) {
-            return Err(InvalidItem);
-        }
-        Ok(Self {
-            id: id.into(),
-            variant: variant.map(Into::into),
-        })
+        let (id, variant) = Self::split(text);
+        Self::new(id, variant)
     }
 }
 
@@ -86,13 +112,25 @@ mod tests {
             ("a", "a", None),
             ("a@hd", "a", Some("hd")),
             ("a@b@hd", "a@b", Some("hd")),
+            ("a@b@", "a@b", None),
         ] {
             let item: Item = text.parse().unwrap();
             assert_eq!((&*item.id, item.variant.as_deref()), (id, variant));
             assert_eq!(item.to_string(), text);
         }
-        for text in ["", "@", "a@", "@hd", &"x".repeat(513)] {
+        for text in ["", "@", "@hd", &"x".repeat(1025)] {
             assert_eq!(text.parse::<Item>(), Err(InvalidItem), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_an_item_is_read_again(id in "[a@é]{0,4}", variant in proptest::option::of("[b@]{0,3}")) {
+            if let Ok(item) = Item::new(&id, variant.as_deref()) {
+                let text = item.to_string();
+                proptest::prop_assert_eq!(&Item::read(&text), &item);
+                proptest::prop_assert_eq!(text.parse(), Ok(item));
+            }
         }
     }
 }

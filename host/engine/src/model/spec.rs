@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use transfer::{Checksum, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
+use transfer::{Checksum, FileName, GivenBy, OnConflict, RequestBody, RequestOptions, RetryPolicy, SafeUrl, Secret};
 
 use crate::model::{
     id::{GroupId, QueueId},
@@ -91,6 +91,9 @@ pub struct TaskSpec {
     /// Use no login of [`crate::Config::netrc`].
     pub no_netrc: bool,
 }
+
+/// What the copies of one request may have in bytes, if several tasks get it.
+const MAX_REPEATED_BYTES: usize = 16 * 1024 * 1024;
 
 /// Why a specification is invalid: the field and its limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -237,6 +240,34 @@ fn check_limit(field: &'static str, found: usize, limit: usize) -> Result<(), In
         Err(InvalidSpec::TooMany { field, found, limit })
     } else {
         Ok(())
+    }
+}
+
+impl TaskSpec {
+    /// Whether `count` tasks with this request would need more memory than is allowed for copies of one.
+    pub fn has_too_much_for(&self, count: usize) -> bool {
+        let RequestOptions {
+            headers,
+            cookies,
+            referrer,
+            user_agent,
+            body,
+            ..
+        } = &self.request;
+        let headers = headers.iter().map(|(name, value)| name.len() + value.expose().len());
+        let urls = self.urls.iter().map(|url| url.expose().len());
+        let body = match body {
+            Some(RequestBody::FormData(fields)) => fields
+                .iter()
+                .map(|(name, values)| name.len() + values.iter().map(String::len).sum::<usize>())
+                .sum(),
+            Some(RequestBody::UrlEncoded(text)) => text.len(),
+            Some(RequestBody::Raw { bytes, .. }) => bytes.len(),
+            None => 0,
+        };
+        let texts = cookies.expose().len() + referrer.len() + user_agent.len() + body;
+        let bytes = texts + headers.sum::<usize>() + urls.sum::<usize>();
+        bytes.saturating_mul(count) > MAX_REPEATED_BYTES
     }
 }
 

@@ -13,7 +13,7 @@ use transfer::{
 use crate::model::{
     proxy::ProxyChoice,
     queue::{Days, Queue, QueueSpec, Schedule},
-    resolution::{InvalidItem, Item, Resolution, ResolverId},
+    resolution::{Item, Resolution, ResolverId},
     spec::{TaskSpec, has_secrets},
     task::{PackedSpec, Unsettled},
 };
@@ -243,7 +243,7 @@ impl RareRecord {
                 .map(|text| text.parse())
                 .transpose()
                 .map_err(|error| format!("{error}"))?,
-            resolution: resolution(self.resolver, self.item)?,
+            resolution: resolution(self.resolver, self.item.as_deref()),
             given_by: self.given_by_other.map_or(GivenBy::User, StrangerRecord::into_given_by),
             created_by: self.created_by,
             promised_size: self.promised_size,
@@ -287,15 +287,11 @@ impl RareRecord {
     }
 }
 
-fn resolution(resolver: Option<String>, item: Option<String>) -> Result<Option<Resolution>, String> {
-    let item: Option<Item> = item
-        .map(|text| text.parse())
-        .transpose()
-        .map_err(|error: InvalidItem| error.to_string())?;
-    Ok(resolver.map(|name| Resolution {
+fn resolution(resolver: Option<String>, item: Option<&str>) -> Option<Resolution> {
+    resolver.map(|name| Resolution {
         resolver: ResolverId::new(&name),
-        item,
-    }))
+        item: item.map(Item::read),
+    })
 }
 
 /// The secret fields; sealed before they are stored.
@@ -360,7 +356,7 @@ impl SecretRecord {
             spec.urls = parse_urls(&self.urls)?;
         }
         if let Some(proxy) = self.proxy {
-            spec.proxy = ProxyChoice::Through(SafeUrl::parse(&proxy).map_err(|error| error.to_string())?);
+            spec.proxy = ProxyChoice::Through(SafeUrl::stored(&proxy).map_err(|error| error.to_string())?);
         }
         spec.request.headers = self
             .headers
@@ -513,7 +509,7 @@ fn has_password(asked: &PackedSpec) -> bool {
 fn parse_urls(texts: &[String]) -> Result<Vec<SafeUrl>, String> {
     texts
         .iter()
-        .map(|text| SafeUrl::parse(text).map_err(|error| error.to_string()))
+        .map(|text| SafeUrl::stored(text).map_err(|error| error.to_string()))
         .collect()
 }
 

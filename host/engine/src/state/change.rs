@@ -301,25 +301,28 @@ impl State {
     /// Removes tasks and their files, except for files that another task has claimed since.
     pub(super) fn discard(&mut self, tasks: Vec<(u64, Vec<PathBuf>)>) {
         let gone: BTreeSet<u64> = tasks.iter().map(|(serial, _)| *serial).collect();
-        let claimed: BTreeSet<PathBuf> = if tasks.iter().all(|(_, files)| files.is_empty()) {
+        // By the names as file systems may take them: one that ignores case has one file for two of them.
+        let claimed: BTreeSet<String> = if tasks.iter().all(|(_, files)| files.is_empty()) {
             BTreeSet::new()
         } else {
             let dirs: BTreeSet<_> = tasks
                 .iter()
                 .flat_map(|(_, files)| files)
-                .filter_map(|file| file.parent())
+                .filter_map(|file| file.parent().map(reservation))
                 .collect();
             let others = self.tasks.values().filter(|task| !gone.contains(&task.serial));
             let near = others.filter(|task| {
                 task.path
                     .as_deref()
                     .and_then(Path::parent)
-                    .is_some_and(|dir| dirs.contains(dir))
+                    .is_some_and(|dir| dirs.contains(&reservation(dir)))
             });
-            near.flat_map(|task| task.claims()).collect()
+            near.flat_map(|task| task.claims())
+                .map(|path| reservation(&path))
+                .collect()
         };
         for (serial, mut files) in tasks {
-            files.retain(|file| !claimed.contains(file));
+            files.retain(|file| !claimed.contains(&reservation(file)));
             self.remove(serial, files);
         }
     }

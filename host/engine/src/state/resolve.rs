@@ -99,6 +99,13 @@ impl State {
         if list.files.len() > MAX_FILES {
             return invalid("the plugin gave more than 10000 files");
         }
+        let spec = self.tasks[&serial].spec();
+        if spec.has_too_much_for(list.files.len()) {
+            return Err(Failure::new(
+                FailureKind::Plugin,
+                "each file would get the request's headers, cookies and body: together more than 16 MiB",
+            ));
+        }
         let wanted = list.directory(&self.tasks[&serial].save_dir);
         let resolver = list.resolver;
         let mut files = list.files.into_iter();
@@ -108,7 +115,7 @@ impl State {
                 "the plugin lists no files for this URL",
             ));
         };
-        if files.len() == 0 {
+        if files.len() == 0 && list.left_out.is_empty() {
             self.edit_spec(serial, |task| task.become_file(&resolver, &first));
             return Ok(());
         }
@@ -119,7 +126,6 @@ impl State {
             .filter_map(|file| file.size_bytes)
             .fold(0, u64::saturating_add);
         let starts_paused = total_bytes > MAX_UNCONFIRMED_BYTES;
-        let spec = self.tasks[&serial].spec();
         let root = self.free_place(Some(serial), places).cloned().unwrap_or(wanted);
         let group = self.group_for(now, serial, (list.name, list.left_out), &root);
         self.leave_group(serial);

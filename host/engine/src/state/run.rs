@@ -22,7 +22,7 @@ const LONGEST_RETRY_WAIT: Duration = Duration::from_mins(5);
 const RESOLVE_AGAIN_WAIT: Duration = Duration::from_secs(1);
 
 /// Limit of a server's `Retry-After`.
-const LONGEST_SERVER_WAIT: Duration = Duration::from_hours(24);
+pub(super) const LONGEST_SERVER_WAIT: Duration = Duration::from_hours(24);
 
 impl State {
     /// The serial of the task whose live run `run` is. `None` for a message of an earlier run.

@@ -241,3 +241,29 @@ pub enum Row {
     /// A site whose credentials were deleted.
     SiteDeleted(Site),
 }
+
+/// What a row is about: a later row of the same key replaces it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum RowKey {
+    Task(u64),
+    Queue(QueueId),
+    Group(GroupId),
+    Settings,
+    Site(Site),
+}
+
+impl Row {
+    /// What it is about.
+    pub(crate) fn key(&self) -> RowKey {
+        match self {
+            Self::Task(task) | Self::TaskState(task) => RowKey::Task(task.serial),
+            Self::TaskLeaving(serial, _) | Self::TaskDeleted(serial) => RowKey::Task(*serial),
+            Self::Queue(queue) => RowKey::Queue(queue.id),
+            Self::QueueDeleted(queue) => RowKey::Queue(*queue),
+            Self::Group(group) => RowKey::Group(group.id),
+            Self::GroupDeleted(group) => RowKey::Group(*group),
+            Self::Settings(_) => RowKey::Settings,
+            Self::Site(site, _) | Self::SiteDeleted(site) => RowKey::Site(site.clone()),
+        }
+    }
+}

@@ -362,6 +362,17 @@ fn transient_failures_are_retried_with_growing_waits_and_then_stay() {
 }
 
 #[test]
+fn a_retry_that_a_clock_ahead_has_scheduled_comes_when_the_clock_is_right() {
+    let mut world = World::new();
+    let (task, right) = (world.create(1), world.now);
+    world.now = right.after(Duration::from_hours(24 * 365));
+    world.end(task, failed(FailureKind::Network));
+    world.now = right;
+    world.clock("2026-11-21T12:00:00");
+    assert!(world.is_live(task));
+}
+
+#[test]
 fn who_says_how_patient_a_run_is_is_not_tried_again_by_the_engine() {
     let mut world = World::new();
     let task = world.create_with(1, |spec| spec.retry = Some(transfer::RetryPolicy::default()));
@@ -580,6 +591,13 @@ fn a_finished_file_goes_only_if_asked_for_and_only_if_no_other_task_has_it() {
     assert!(world.deletions.is_empty(), "the file is the other task's by now");
     world.command(Command::Delete(shared, FileFate::Delete)).unwrap();
     assert_eq!(world.deletions, [(3, vec!["/downloads/b".into()])]);
+    // A file system that ignores case has one file for both.
+    let (upper, lower) = (world.create(4), world.create(5));
+    world.end(upper, finished("/downloads/C"));
+    world.end(lower, finished("/downloads/c"));
+    world.deletions.clear();
+    world.command(Command::Delete(upper, FileFate::Delete)).unwrap();
+    assert!(world.deletions.is_empty());
 }
 
 #[test]
@@ -1037,7 +1055,10 @@ fn rows_that_could_not_be_saved_are_saved_again_as_they_are_by_then() {
     let task = world.create(1);
     let stale = world.saved.clone();
     let row = Row::Task(world.state.task(task).unwrap());
-    world.apply(Input::NotSaved(vec![row])).unwrap();
+    for _ in 0..100 {
+        world.apply(Input::NotSaved(vec![row.clone()])).unwrap();
+    }
+    assert_eq!(world.state.changes.unsaved.len(), 1, "a disk may be full for hours");
     world.end(task, finished("/downloads/a"));
     let newest = world.saved.clone();
     world.saved = stale;

@@ -133,6 +133,24 @@ async fn every_field_survives_a_restart_and_no_secret_is_readable_on_disk() {
 }
 
 #[tokio::test]
+async fn the_longest_url_that_is_accepted_is_read_again() {
+    // Two bytes that become six.
+    let long = |count: usize| format!("fake://held/{}", "é".repeat(count));
+    let most = (transfer::safe_url::MAX_URL_BYTES - long(0).len()) / 6;
+    assert!(
+        SafeUrl::parse(&long(most + 1)).is_err(),
+        "it is too long as it is stored"
+    );
+    let world = World::new().await;
+    let id = world.create(&long(most)).await;
+    let world = world.restart().await;
+    assert_eq!(
+        world.task(id).await.url().expose(),
+        SafeUrl::parse(&long(most)).unwrap().expose()
+    );
+}
+
+#[tokio::test]
 async fn rows_sealed_with_another_key_stop_the_start_and_are_kept() {
     let world = World::new().await;
     let mut secret = spec("fake://held/a");

@@ -490,7 +490,7 @@ pub struct PreviewVariantDto {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GroupItemDto {
-    /// `id` or `id@variant` of the preview's item.
+    /// `id@variant` of the preview's item; without a variant `id@`, or `id` if it contains no `@`.
     pub resolver_item: String,
     /// The file name.
     pub file_name: String,

@@ -23,6 +23,11 @@ use crate::client::{
 /// As many as browsers follow.
 const MAX_REDIRECTS: u32 = 20;
 
+/// Cookies that are kept per origin for a run, and the longest one with its attributes, in bytes. Browsers keep 50 to 180 of
+/// 4 KiB.
+const MAX_COOKIES: usize = 300;
+const MAX_COOKIE_BYTES: usize = 4096;
+
 /// User headers that are ignored because the client sets them: framing, routing, ranges and codings.
 const MANAGED_HEADERS: [&str; 15] = [
     "accept-encoding",
@@ -250,7 +255,9 @@ impl Fetcher {
                 None
             }
         });
-        let login = login.or_else(|| self.login_of_netrc(url, carries_secrets));
+        // Where somebody else redirects to, no login goes that the user has not stored for that very origin.
+        let is_own = home.origin() == url.origin();
+        let login = login.or_else(|| self.login_of_netrc(url, carries_secrets).filter(|_| is_own));
         if let Some(login) = &login {
             head.add("Authorization", &basic(login));
         }
@@ -361,7 +368,13 @@ impl Fetcher {
             .filter_map(|value| RawCookie::parse(value.to_owned()).ok());
         let mut jars = self.cookies.borrow_mut();
         let jar = jars.entry(home.origin()).or_default();
-        jar.store_response_cookies(cookies, url.as_url());
+        for cookie in cookies.filter(|cookie| cookie.to_string().len() <= MAX_COOKIE_BYTES) {
+            // A run may have thousands of answers, each with as many cookies as its head has room for.
+            if jar.iter_any().count() >= MAX_COOKIES {
+                break;
+            }
+            jar.store_response_cookies(std::iter::once(cookie), url.as_url());
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use cbc::{
     Encryptor,
     cipher::{BlockModeEncrypt as _, KeyIvInit as _, block_padding::Pkcs7},
 };
-use support::{Content, End, Origin, Resource, Version, behaviour};
+use support::{Chunks, Content, End, Framing, Origin, Resource, Version, behaviour};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use transfer::{
@@ -374,6 +374,25 @@ async fn a_promised_size_must_be_kept() {
         ..source(&origin, segments(&origin))
     };
     assert_eq!(kind(source).await, FailureKind::NotTheFile);
+}
+
+#[tokio::test]
+async fn an_answer_of_unknown_length_that_is_cut_off_is_not_the_file() {
+    for framing in [Framing::Close, Framing::Chunked(Chunks::Plain)] {
+        let short = Resource::new("/list.m3u8", Content::seeded(1, 1000)).with(behaviour::framing(framing));
+        let origin = Origin::start(vec![short]);
+        let source = Source {
+            promised_size: Some(5000),
+            ..source(&origin, Vec::new())
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let (outcome, _) = fetch(source, &directory).await;
+        let Outcome::Failed(failure) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(failure.kind, FailureKind::NotTheFile);
+        assert!(!names(directory.path()).contains(&"film.ts".to_owned()));
+    }
 }
 
 #[tokio::test]

@@ -132,7 +132,8 @@ impl PartFile {
                     let is_ours = matches!(paths.journal(Proof::None), Ok(Some((_, begun))) if begun.origin.source == claim.source);
                     let replaces = is_target_there && claim.on_conflict == OnConflict::Overwrite;
                     if is_ours
-                        && let Some(Claimed::Begun(part, begun)) = paths.begun_or_new(file, name, replaces, Proof::None)
+                        && let Some(Claimed::Begun(part, begun)) =
+                            paths.begun_or_new(file, name, replaces, Proof::None)?
                     {
                         return Ok(Some((part, begun)));
                     }
@@ -213,7 +214,7 @@ impl PartFile {
         match open_existing(&paths, Proof::Reserved)? {
             Existing::Free(file) => {
                 let replaces = claim.on_conflict == OnConflict::Overwrite;
-                match paths.begun_or_new(file, name.clone(), replaces, Proof::Reserved) {
+                match paths.begun_or_new(file, name.clone(), replaces, Proof::Reserved)? {
                     Some(claimed) => Ok(claimed),
                     None => Self::claim(&claim, announce).await,
                 }
@@ -305,23 +306,41 @@ impl Paths {
     }
 
     /// The part file in `file` with the valid bytes according to its journal, truncated if there are none. `None` if a
-    /// foreign file blocks the journal's path: without a journal no run could resume.
-    fn begun_or_new(self, file: File, name: FileName, replaces: bool, proof: Proof) -> Option<Claimed> {
-        let Ok(Some((journal, mut begun))) = self.journal(proof) else {
-            if !self.remove_stale_journals() {
-                return None;
+    /// foreign file blocks the journal's path: without a journal no run could resume. A journal that cannot be read now
+    /// (no descriptor is left, a server is away) is a failure: the bytes may be read another time.
+    fn begun_or_new(
+        self,
+        file: File,
+        name: FileName,
+        replaces: bool,
+        proof: Proof,
+    ) -> Result<Option<Claimed>, Failure> {
+        let (journal, mut begun) = match self.journal(proof) {
+            Ok(Some(begun)) => begun,
+            Ok(None) => {
+                if !self.remove_stale_journals() {
+                    return Ok(None);
+                }
+                let _emptied = file.set_len(0);
+                return Ok(Some(Claimed::New(self.part_file(file, name, replaces, None))));
             }
-            let _emptied = file.set_len(0);
-            return Some(Claimed::New(self.part_file(file, name, replaces, None)));
+            Err(error) if is_blocked(&self.journal, &error) => return Ok(None),
+            Err(error) => return Err(Failure::disk("open", &self.journal, &error)),
         };
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         begun.done.remove(ByteRange::new(length, u64::MAX));
         begun.mark = begun.mark.filter(|mark| mark.end <= length);
-        Some(Claimed::Begun(
+        Ok(Some(Claimed::Begun(
             self.part_file(file, name, replaces, Some(journal)),
             begun,
-        ))
+        )))
     }
+}
+
+/// Whether something that is no journal of ours stands at its path.
+fn is_blocked(journal: &Path, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+        || fs::symlink_metadata(journal).is_ok_and(|metadata| !metadata.is_file())
 }
 
 /// Tries to claim one name; `None` if it is taken.
@@ -358,7 +377,7 @@ async fn attempt(
             return Ok(None);
         }
         let file = match begun {
-            Some(file) => return Ok(paths.begun_or_new(file, name, replaces, Proof::None)),
+            Some(file) => return paths.begun_or_new(file, name, replaces, Proof::None),
             None => create_new(&paths)?,
         };
         // Another process created it first: treat it like a file that existed before.

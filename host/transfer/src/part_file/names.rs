@@ -60,18 +60,21 @@ static LISTINGS: LazyLock<Mutex<HashMap<PathBuf, Listing>>> = LazyLock::new(Mute
 
 /// Queries the cached listing of `directory` if it is recent and `is_good_enough`, else a new one.
 fn ask<T>(directory: &Path, is_good_enough: impl Fn(&Listing) -> bool, question: impl Fn(&Listing) -> T) -> T {
-    let mut listings = LISTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let listings = LISTINGS.lock().unwrap_or_else(PoisonError::into_inner);
     let listing = listings
         .get(directory)
         .filter(|listing| listing.read_at.elapsed() < LISTING_AGE && is_good_enough(listing));
     if let Some(listing) = listing {
         return question(listing);
     }
+    drop(listings);
+    // Not under the lock: a disk that does not answer would hold up the claims on all others.
+    let listing = Listing::read(directory);
+    let answer = question(&listing);
+    let mut listings = LISTINGS.lock().unwrap_or_else(PoisonError::into_inner);
     if listings.len() >= MAX_LISTINGS {
         listings.clear();
     }
-    let listing = Listing::read(directory);
-    let answer = question(&listing);
     listings.insert(directory.to_owned(), listing);
     answer
 }
@@ -79,12 +82,13 @@ fn ask<T>(directory: &Path, is_good_enough: impl Fn(&Listing) -> bool, question:
 /// Whether `directory` has `name` in any case.
 pub(super) fn is_taken(directory: &Path, name: &str) -> bool {
     let folded = fold(name);
-    // The file may have been deleted since, so a hit is checked with a new listing.
-    ask(
-        directory,
-        |listing| !listing.names.contains(&folded),
-        |listing| listing.names.contains(&folded),
-    )
+    let has = |listing: &Listing| listing.names.contains(&folded);
+    if !ask(directory, |_| true, has) {
+        return false;
+    }
+    // The file may have been deleted since. Only if it is not there as it is written, the directory is read again:
+    // thousands of files of one name would each read it for every number that is taken.
+    std::fs::symlink_metadata(directory.join(name)).is_ok() || ask(directory, |listing| !has(listing), has)
 }
 
 /// Whether `directory` may have a part file or a journal of `name`. One that another process created in the last

@@ -1,6 +1,9 @@
 //! The changes of one input, until they are turned into rows and events.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use crate::{
     model::{
@@ -45,6 +48,16 @@ pub(crate) enum Saving {
 impl Changes {
     pub(crate) fn keep_unsaved(&mut self, rows: Vec<Row>) {
         self.unsaved.extend(rows);
+        // Of the rows of one thing the last one is enough: saving may fail for hours.
+        let mut seen = HashSet::new();
+        let mut kept: Vec<_> = self
+            .unsaved
+            .drain(..)
+            .rev()
+            .filter(|row| seen.insert(row.key()))
+            .collect();
+        kept.reverse();
+        self.unsaved = kept;
     }
 
     pub(crate) fn has_unsaved(&self) -> bool {

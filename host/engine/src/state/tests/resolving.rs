@@ -4,7 +4,10 @@ use transfer::{Checksum, FailureKind, GivenBy, Secret, UserHost, checksum::Algor
 
 use super::*;
 use crate::{
-    model::resolution::{Item, Resolution, ResolverId},
+    model::{
+        group::{LeftOut, LeftOutKind},
+        resolution::{Item, Resolution, ResolverId},
+    },
     resolver::{Link, List, ListedFile, Resolved},
 };
 
@@ -290,4 +293,39 @@ fn one_file_is_no_group_and_a_huge_list_waits_for_the_user() {
     let none = claimed(&mut world, 3);
     world.answer(Ok(list(vec![])));
     assert!(matches!(world.phase(none), Phase::Failed(failure) if failure.kind == FailureKind::NotFound));
+}
+
+#[test]
+fn a_request_is_not_copied_into_more_memory_than_there_is() {
+    let mut world = World::new();
+    let task = world.create_with(1, |spec| {
+        spec.request.headers = vec![("x".into(), Secret::new("y".repeat(4000)))];
+        spec.resolution = Some(Resolution {
+            resolver: ResolverId::new("shelf@us"),
+            item: None,
+        });
+    });
+    let files = (0..10_000).map(|n| file(&n.to_string(), 1)).collect();
+    world.answer(Ok(list(files)));
+    assert_eq!(world.status(task), Status::Error);
+    assert_eq!(world.state.snapshot(0).tasks.len(), 1);
+}
+
+#[test]
+fn one_file_of_a_list_that_leaves_others_out_is_a_group_that_says_so() {
+    let mut world = World::new();
+    let task = claimed(&mut world, 1);
+    let Resolved::List(mut answer) = list(vec![file("a", 1)]) else {
+        unreachable!("it is a list")
+    };
+    answer.left_out = vec![LeftOut {
+        kind: LeftOutKind::Unreadable,
+        name: "folder".to_owned(),
+        count: 1,
+    }];
+    let left_out = answer.left_out.clone();
+    world.answer(Ok(Resolved::List(answer)));
+    let snapshot = world.state.snapshot(0);
+    assert_eq!(snapshot.groups[0].spec.left_out, left_out);
+    assert_eq!(world.state.task(task).unwrap().group, Some(snapshot.groups[0].id));
 }
