@@ -350,8 +350,10 @@ impl Template {
         let mut literal = String::new();
         while let Some((before, rest)) = text.split_once('{') {
             literal.push_str(before);
-            match rest.split_once('}') {
-                Some((name, after)) if !name.is_empty() && name.chars().all(is_name_character) => {
+            let name_ends = rest.find(|c| !is_name_character(c)).unwrap_or(rest.len());
+            let (name, after) = rest.split_at(name_ends);
+            match after.strip_prefix('}') {
+                Some(after) if !name.is_empty() => {
                     pieces.push(Piece::Text(std::mem::take(&mut literal)));
                     pieces.push(Piece::Secret(name.to_owned()));
                     text = after;

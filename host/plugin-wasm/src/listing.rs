@@ -1,6 +1,6 @@
 //! Validates and bounds a resolver's result while the plugin builds it.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use plugin_host::{Entry, Exceeded, Facts, LeftOut, LeftOutKind, Link, Listing, PluginFault, Variant};
 use transfer::{ByteRange, Cipher, FileName, SafeUrl, Segment, SegmentKey};
@@ -28,6 +28,8 @@ fn invalid(field: &'static str, reason: impl ToString) -> PluginFault {
 #[derive(Debug)]
 pub(crate) struct ListingBuilder {
     listing: Listing,
+    /// The ids of its entries: a task asks for its file by this name.
+    ids: HashSet<String>,
     limits: OutputLimits,
     bytes_left: usize,
 }
@@ -36,6 +38,7 @@ impl ListingBuilder {
     pub(crate) fn new(limits: OutputLimits) -> Self {
         Self {
             listing: Listing::default(),
+            ids: HashSet::new(),
             bytes_left: limits.bytes,
             limits,
         }
@@ -77,7 +80,10 @@ impl ListingBuilder {
         check_limit("entries", self.listing.entries.len(), self.limits.entries)?;
         check_id(&id)?;
         // Includes the size of the struct, so that many empty entries are bounded, too.
-        self.count(size_of::<Entry>() + id.len() + name.len())?;
+        self.count(size_of::<Entry>() + 2 * id.len() + name.len())?;
+        if !self.ids.insert(id.clone()) {
+            return Err(invalid("id", "two entries have the same"));
+        }
         self.listing.entries.push(Entry {
             id,
             name: FileName::sanitise(name).as_str().to_owned(),
@@ -97,9 +103,16 @@ impl ListingBuilder {
             return Err(invalid("variant", "a variant has no variants"));
         }
         check_id(&id)?;
+        if id.contains('@') {
+            // Clients name it `entry@variant`.
+            return Err(invalid("variant", "its id contains an @"));
+        }
         check_limit("variants", self.entry_mut(at).variants.len(), self.limits.variants)?;
         self.count(size_of::<Variant>() + id.len() + label.len())?;
         let variants = &mut self.entry_mut(at).variants;
+        if variants.iter().any(|variant| variant.id == id) {
+            return Err(invalid("variant", "two of an entry have the same id"));
+        }
         variants.push(Variant {
             id,
             label,
@@ -138,9 +151,16 @@ impl ListingBuilder {
     }
 
     pub(crate) fn add_checksum(&mut self, at: EntryRef, algorithm: &str, hex: &str) -> Result<(), PluginFault> {
-        let is_hex = !hex.is_empty() && hex.len() <= 128 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_hex = hex.bytes().all(|byte| byte.is_ascii_hexdigit());
         let is_known = matches!(algorithm, "md5" | "sha1" | "sha256" | "sha512" | "crc32" | "blake3");
-        if !is_hex || !is_known {
+        let length = match algorithm {
+            "crc32" => 8,
+            "md5" => 32,
+            "sha1" => 40,
+            "sha256" | "blake3" => 64,
+            _ => 128,
+        };
+        if !is_hex || !is_known || hex.len() != length {
             return Err(invalid("checksum", "not a digest of a known algorithm"));
         }
         check_limit("checksums", self.facts_mut(at).checksums.len(), self.limits.link_parts)?;
@@ -425,6 +445,22 @@ mod tests {
         }
         assert!(builder.add_variant(place(0), "c".into(), "c".into(), 0).is_err());
         assert!(builder.text("x".repeat(5000)).is_err());
+    }
+
+    #[test]
+    fn a_file_is_asked_for_by_a_name_that_no_other_has() {
+        let mut builder = builder();
+        let at = place(builder.add("1".into(), "a").unwrap());
+        assert!(builder.add("1".into(), "b").is_err());
+        builder.add_variant(at, "hd".into(), String::new(), 0).unwrap();
+        for id in ["hd", "1080@60", ""] {
+            assert!(builder.add_variant(at, id.into(), String::new(), 0).is_err(), "{id}");
+        }
+        builder.add_checksum(at, "sha256", &"0".repeat(64)).unwrap();
+        assert!(
+            builder.add_checksum(at, "sha256", "abcd").is_err(),
+            "a digest has its length"
+        );
     }
 
     #[test]

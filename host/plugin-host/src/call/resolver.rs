@@ -1,6 +1,6 @@
 //! `engine::Resolver` implemented with plugins: which plugin claims a URL, and which files and links it gives for it.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use engine::{
     Item, LeftOut, LeftOutKind, Link as EngineLink, List, ListedFile, ResolveFuture, ResolveRequest,
@@ -124,7 +124,14 @@ impl Plugins {
                 break;
             }
             let page = self.more(&resolved.plugin, given.clone(), token).await?;
-            resolved.listing.entries.extend(page.entries);
+            // A file is asked for by its id, so a second one of the same id would get the bytes of the first.
+            let known: HashSet<_> = resolved.listing.entries.iter().map(|entry| entry.id.clone()).collect();
+            let (new, repeated): (Vec<_>, Vec<_>) =
+                page.entries.into_iter().partition(|entry| !known.contains(&entry.id));
+            if !repeated.is_empty() {
+                tracing::warn!(plugin = %resolved.plugin, count = repeated.len(), "a page repeats ids of an earlier one");
+            }
+            resolved.listing.entries.extend(new);
             resolved.listing.next_page = page.next_page;
             for left_out in page.left_out {
                 left_out.add_to(&mut resolved.listing.left_out);
@@ -172,13 +179,21 @@ fn listed_link(listing: Listing, item: &Item) -> Option<Link> {
 }
 
 async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failure> {
-    let Resolved { plugin, listing } = resolved;
+    let Resolved { plugin, mut listing } = resolved;
     if listing.password_prompt.is_some() && listing.entries.is_empty() {
         return Err(Failure::new(FailureKind::LoginRequired, "the share wants a password"));
     }
-    let wanted = listing.entries.iter().filter(|entry| entry.is_selected());
-    let wanted: Vec<_> = wanted.take(MAX_FILES).collect();
-    if let [only] = wanted[..]
+    let mut left_out = std::mem::take(&mut listing.left_out);
+    let mut wanted: Vec<_> = listing.entries.iter().filter(|entry| entry.is_selected()).collect();
+    let surplus = wanted.len().saturating_sub(MAX_FILES);
+    if surplus > 0 {
+        wanted.truncate(MAX_FILES);
+        let (kind, name, count) = (LeftOutKind::TooManyFiles, String::new(), surplus as u64);
+        LeftOut { kind, name, count }.add_to(&mut left_out);
+    }
+    // What is left out is told of a group.
+    if left_out.is_empty()
+        && let [only] = wanted[..]
         && let Some(found) = &only.default_facts().link
     {
         let made = link(found, Some(only))?;
@@ -190,7 +205,7 @@ async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failu
         resolver: ResolverId::new(plugin.as_str()),
         files: wanted.into_iter().filter_map(listed_file).collect(),
         name: listing.title.unwrap_or_default(),
-        left_out: listing.left_out,
+        left_out,
     }))
 }
 
@@ -198,7 +213,7 @@ async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failu
 /// that one bad entry does not fail the list; path components that sanitise to nothing (`..`, empty) are dropped.
 fn listed_file(entry: &Entry) -> Option<ListedFile> {
     Some(ListedFile {
-        item: default_item(entry).parse().ok()?,
+        item: Item::new(&entry.id, entry.default_variant().map(|variant| &*variant.id)).ok()?,
         name: FileName::sanitise_or_none(&entry.name)?,
         directories: entry
             .folder
@@ -210,17 +225,13 @@ fn listed_file(entry: &Entry) -> Option<ListedFile> {
     })
 }
 
-/// The entry's default variant: the best, or the first of equals.
-fn default_item(entry: &Entry) -> String {
-    match entry.default_variant() {
-        Some(variant) => format!("{}@{}", entry.id, variant.id),
-        None => entry.id.clone(),
-    }
-}
-
 fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
     if let Some(kind) = &link.manifest {
         let message = format!("this version cannot put together a file from a list of the kind {kind}");
+        return Err(Failure::new(FailureKind::UnsupportedScheme, message));
+    }
+    if link.audio.is_some() {
+        let message = "this version cannot put sound and pictures of two links together";
         return Err(Failure::new(FailureKind::UnsupportedScheme, message));
     }
     let url = |url: &Url| {

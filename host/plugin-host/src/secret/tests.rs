@@ -123,11 +123,16 @@ fn a_template_has_places_only_where_names_are_in_braces() {
         ("{}", "{}"),
         ("{a b} {", "{a b} {"),
         ("{{a}}", "{v}"),
+        ("{a{a}", "{av"),
         ("", ""),
     ] {
         let filled = Template::parse(text).unwrap().fill(|_| Some(&value)).unwrap();
         assert_eq!(filled.expose(), expect, "{text}");
     }
+    // Linear: 64 Ki braces took two thousand million steps.
+    let started = std::time::Instant::now();
+    Template::parse(&"{".repeat(MAX_TEMPLATE_BYTES)).unwrap();
+    assert!(started.elapsed() < std::time::Duration::from_millis(500));
     assert_eq!(
         Template::parse("{a}-{b}").unwrap().names().collect::<Vec<_>>(),
         ["a", "b"]

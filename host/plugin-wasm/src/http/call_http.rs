@@ -126,6 +126,12 @@ impl CallHttp {
         let key = self.cache_key(request, &url);
         let cached = key.as_ref().and_then(|key| self.access.profile.cached(key));
         if let Some(cached) = cached.filter(|cached| self.may_still_reach(&url, cached)) {
+            // Counted like a new one: what is kept for each handle takes as much memory.
+            let (most, bytes) = (self.reserve(request)?, cached.body.len() as u64);
+            if bytes > most {
+                return Err(FetchError::Network(NetworkError::TooLarge(most)));
+            }
+            self.ledger().bytes += bytes;
             return Ok(cached);
         }
         let (mut answer, mut url) = self.follow(request, url, &unlocked, clock).await?;

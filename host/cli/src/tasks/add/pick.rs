@@ -173,7 +173,7 @@ fn member(item: &PreviewItemDto, wanted: Option<&str>) -> Result<GroupItemDto, U
     });
     let promised = if is_hint { 0 } else { size };
     Ok(GroupItemDto {
-        resolver_item: variant.map_or_else(|| item.id.clone(), |variant| format!("{}@{}", item.id, variant.id)),
+        resolver_item: format!("{}@{}", item.id, variant.map_or("", |variant| &variant.id)),
         file_name: item.name.clone(),
         rel_path: item.path.clone(),
         size: promised,
@@ -252,7 +252,7 @@ mod tests {
         film.variants = vec![variant("v1", "1080p"), variant("v2", "720p")];
         assert_eq!(member(&film, Some("720P")).unwrap().resolver_item, "id-film@v2");
         assert_eq!(member(&film, Some("v1")).unwrap().size, 7);
-        assert_eq!(member(&film, None).unwrap().resolver_item, "id-film");
+        assert_eq!(member(&film, None).unwrap().resolver_item, "id-film@");
         assert!(
             member(&film, Some("4k"))
                 .unwrap_err()
@@ -261,7 +261,7 @@ mod tests {
         );
         assert_eq!(
             member(&item("", "plain"), Some("720p")).unwrap().resolver_item,
-            "id-plain"
+            "id-plain@"
         );
     }
 

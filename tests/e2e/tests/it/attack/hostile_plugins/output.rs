@@ -20,6 +20,7 @@ fn items(text: &str) -> String {
     (import "svc:plugin/listing@0.1.0" "[method]link.header" (func $header (param i32 i32 i32 i32 i32)))
     (import "svc:plugin/listing@0.1.0" "[method]link.pair-audio" (func $audio (param i32 i32)))
     (memory (export "memory") 2)
+    (global $n (mut i32) (i32.const 0))
     (data (i32.const 0) "a")
     (data (i32.const 200) "https://a.example/")
     (data (i32.const 2000) "{text}")"#
@@ -27,6 +28,12 @@ fn items(text: &str) -> String {
 }
 
 const ENTRY: &str = "(call $add (local.get $listing) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 1))";
+/// Makes another id of three bytes at 0, and [`NUMBERED`] an entry of it.
+const COUNT: &str = "(global.set $n (i32.add (global.get $n) (i32.const 1)))
+    (i32.store8 (i32.const 0) (i32.and (global.get $n) (i32.const 127)))
+    (i32.store8 (i32.const 1) (i32.and (i32.shr_u (global.get $n) (i32.const 7)) (i32.const 127)))
+    (i32.store8 (i32.const 2) (i32.and (i32.shr_u (global.get $n) (i32.const 14)) (i32.const 127)))";
+const NUMBERED: &str = "(call $add (local.get $listing) (i32.const 0) (i32.const 3) (i32.const 0) (i32.const 1))";
 const LINK: &str = "(call $link (i32.const 200) (i32.const 18))";
 
 /// A case with `text`, of `len` bytes, in its memory.
@@ -70,12 +77,12 @@ fn floods() -> Vec<Case> {
     let large = format!("{write} (memory (export \"memory\") 700)");
     let random = format!(r#"(import "svc:plugin/env@0.1.0" "random" (func $random (param i32 i32))) {MEMORY}"#);
     let variants = format!(
-        "(local $e i32) (local.set $e {ENTRY}) (loop $l
-        (drop (call $variant (local.get $e) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 0)))
+        "(local $e i32) (local.set $e {ENTRY}) (loop $l {COUNT}
+        (drop (call $variant (local.get $e) (i32.const 0) (i32.const 3) (i32.const 0) (i32.const 1) (i32.const 0)))
         (br $l))"
     );
-    let entries = format!("(loop $l (call $drop_entry {ENTRY}) (br $l))");
-    let objects = format!("(loop $l (drop {ENTRY}) (br $l))");
+    let entries = format!("(loop $l {COUNT} (call $drop_entry {NUMBERED}) (br $l))");
+    let objects = format!("(loop $l {COUNT} (drop {NUMBERED}) (br $l))");
     let titles = "(loop $l (call $title (local.get $listing) (i32.const 4096) (i32.const 65536)) (br $l))";
     vec![
         says(
