@@ -137,7 +137,14 @@ fn run(command: Command, environment: &Environment) -> anyhow::Result<Exit> {
 
 /// Prints an error and returns its exit.
 fn report(error: &anyhow::Error) -> Exit {
-    let _closed = writeln!(io::stderr(), "error: {error:#}");
+    // It may repeat what a server said.
+    let text = format!("{error:#}");
+    for (line, head) in text
+        .lines()
+        .zip(std::iter::once("error: ").chain(std::iter::repeat("")))
+    {
+        let _closed = writeln!(io::stderr(), "{head}{}", command::terminal::printable(line));
+    }
     if error.is::<UsageError>() {
         Exit::Usage
     } else if let Some(error) = error.downcast_ref::<cli::RemoteError>() {

@@ -183,9 +183,16 @@ impl Dialect {
         Arc::clone(&self.template.borrow())
     }
 
-    pub(crate) fn change_template(&self, options: Options) {
-        self.template
-            .send_modify(|template| *template = Arc::new(options.over(template)));
+    /// Changes the defaults, unless they would have more than `most` bytes; whether it did.
+    pub(crate) fn change_template(&self, options: &Options, most: usize) -> bool {
+        self.template.send_if_modified(|template| {
+            let changed = options.clone().over(template);
+            let fits = changed.bytes() <= most;
+            if fits {
+                *template = Arc::new(changed);
+            }
+            fits
+        })
     }
 
     pub(crate) fn request_shutdown(&self, is_forced: bool) {

@@ -294,7 +294,9 @@ impl Console {
         } else {
             name.to_owned()
         };
-        self.print(&format!("\n{time} [{name}] {message}\n"));
+        // It may repeat what a server or a client said.
+        let lines: Vec<_> = message.split('\n').map(terminal::printable).collect();
+        self.print(&format!("\n{time} [{name}] {}\n", lines.join("\n")));
     }
 
     /// Prints the readout, which replaces the previous one on a terminal.

@@ -2,9 +2,10 @@
 
 mod bundle;
 
-use std::{fs::OpenOptions, io::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
+
 use command::{Exit, environment::Environment, log};
 use protocol::{ExportResult, LogFile, Method};
 use serde::{Deserialize, Serialize};
@@ -160,16 +161,8 @@ fn write(args: &ExportArgs, archive: &[u8]) -> anyhow::Result<Exit> {
     }
     let usual = || PathBuf::from(format!("svc-logs-{}.zip", jiff::Zoned::now().strftime("%Y%m%d-%H%M%S")));
     let path = args.output.clone().unwrap_or_else(usual);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&path).and_then(|mut file: std::fs::File| {
-        file.write_all(archive)?;
-        file.sync_all()
-    });
-    written.with_context(|| format!("cannot write {}", path.display()))?;
-    let path = path.canonicalize().unwrap_or(path);
+    let path = std::path::absolute(path)?;
+    private_files::replace(&path, archive)?;
     let record = json!({ "path": path, "bytes": archive.len() });
     args.service.print_done(&record, &format!("wrote {}", path.display()))
 }

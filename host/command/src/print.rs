@@ -47,5 +47,6 @@ pub fn note(sentence: &str) {
 
 /// Prints a problem that does not stop the command.
 pub fn warn(problem: &UsageError) {
-    let _closed = writeln!(io::stderr(), "warning: {problem}");
+    let text = problem.to_string();
+    let _closed = writeln!(io::stderr(), "warning: {}", printable(&text));
 }

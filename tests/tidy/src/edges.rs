@@ -73,6 +73,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "transfer",
             "market",
             "plugin-host",
+            "private-files",
         ],
     ),
     (

@@ -7,7 +7,7 @@ use std::{
 };
 
 use data_encoding::BASE64;
-use protocol::{PendingCaptureDto, RequestBody};
+use protocol::{CreateTaskRequest, PendingCaptureDto, RequestBody};
 use tokio::{sync::Notify, time::Instant};
 use uuid::Uuid;
 
@@ -29,11 +29,65 @@ const MAX_SHOWN: usize = 1024;
 #[error("too many downloads wait for confirmation")]
 pub(crate) struct Full;
 
+/// Why a decision cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Undecided {
+    #[error("not found")]
+    Unknown,
+    #[error("this download is being created already")]
+    Busy,
+}
+
 struct Waiting {
     shown: PendingCaptureDto,
     download: Download,
     bytes: usize,
     until: Instant,
+    is_decided: bool,
+}
+
+/// A download whose user has decided. Nobody else decides about it until this is dropped.
+pub(crate) struct Decision<'a> {
+    pending: &'a Pending,
+    id: String,
+    /// What was decided about.
+    pub(crate) download: Download,
+}
+
+impl std::fmt::Debug for Decision<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Decision").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Decision<'_> {
+    /// It waits no more.
+    pub(crate) fn done(self) {
+        self.pending.change(&self.id, |table, place| drop(table.remove(place)));
+    }
+
+    /// Only `rest` of it still waits; the tasks of the others exist.
+    pub(crate) fn keep(self, rest: Vec<CreateTaskRequest>) {
+        let rest = self.download.clone().only(rest);
+        self.pending.change(&self.id, |table, place| {
+            let waiting = &mut table[place];
+            waiting.shown = PendingCaptureDto {
+                transaction_id: waiting.shown.transaction_id.clone(),
+                created_at_unix_ms: waiting.shown.created_at_unix_ms,
+                ..shown(&rest)
+            };
+            waiting.download = rest;
+        });
+    }
+}
+
+impl Drop for Decision<'_> {
+    fn drop(&mut self) {
+        let mut table = self.pending.table();
+        if let Some(waiting) = table.iter_mut().find(|waiting| waiting.shown.transaction_id == self.id) {
+            waiting.is_decided = false;
+        }
+    }
 }
 
 /// The pending downloads. Every change is published as `pendingCapturesChanged`.
@@ -74,24 +128,35 @@ impl Pending {
             download,
             bytes,
             until: Instant::now() + WAITING_TIME,
+            is_decided: false,
         });
         self.publish(&table);
         self.added.notify_one();
         Ok(id)
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<Download> {
-        let table = self.table();
-        let found = table.iter().find(|waiting| waiting.shown.transaction_id == id)?;
-        Some(found.download.clone())
+    /// The user decides about a download.
+    pub(crate) fn decide(&self, id: &str) -> Result<Decision<'_>, Undecided> {
+        let mut table = self.table();
+        let waiting = table.iter_mut().find(|waiting| waiting.shown.transaction_id == id);
+        let waiting = waiting.ok_or(Undecided::Unknown)?;
+        if std::mem::replace(&mut waiting.is_decided, true) {
+            return Err(Undecided::Busy);
+        }
+        Ok(Decision {
+            pending: self,
+            id: id.to_owned(),
+            download: waiting.download.clone(),
+        })
     }
 
-    pub(crate) fn remove(&self, id: &str) -> Option<()> {
+    fn change(&self, id: &str, change: impl FnOnce(&mut Vec<Waiting>, usize)) {
         let mut table = self.table();
-        let place = table.iter().position(|waiting| waiting.shown.transaction_id == id)?;
-        table.remove(place);
-        self.publish(&table);
-        Some(())
+        // It may have expired meanwhile.
+        if let Some(place) = table.iter().position(|waiting| waiting.shown.transaction_id == id) {
+            change(&mut table, place);
+            self.publish(&table);
+        }
     }
 
     /// Oldest first.
@@ -246,9 +311,33 @@ mod tests {
         (0..MAX_WAITING).for_each(|_| drop(pending.add(download("")).unwrap()));
         assert_eq!(pending.add(download("")), Err(Full));
         let id = pending.list().remove(0).transaction_id;
-        assert!(pending.remove(&id).is_some() && pending.remove(&id).is_none());
+        let decision = pending.decide(&id).unwrap();
+        assert_eq!(pending.decide(&id).unwrap_err(), Undecided::Busy, "two users decide");
+        drop(decision);
+        pending.decide(&id).unwrap().done();
+        assert_eq!(pending.decide(&id).unwrap_err(), Undecided::Unknown);
         assert_eq!(pending.add(download(&"x".repeat(MAX_BYTES))), Err(Full));
         pending.add(download("")).unwrap();
+    }
+
+    #[test]
+    fn what_was_not_created_still_waits() {
+        let pending = pending();
+        let request = DownloadRequest {
+            url: "http://a.test/1\nhttp://a.test/2".into(),
+            ..DownloadRequest::default()
+        };
+        let id = pending.add(request::one(request).unwrap()).unwrap();
+        let decision = pending.decide(&id).unwrap();
+        let rest = decision.download.requests()[1..].to_vec();
+        decision.keep(rest);
+        let left = pending.list();
+        assert_eq!(
+            (left[0].transaction_id.as_str(), left[0].url.as_str()),
+            (&*id, "http://a.test/2")
+        );
+        pending.decide(&id).unwrap().done();
+        assert!(pending.list().is_empty());
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn pattern(request: DownloadRequest) -> CreateTaskRequest {
 
 impl Download {
     /// Fills fields that items lack from the first item that has them; secrets are shared only between items of one
-    /// host. The copies may take up to `most` bytes together.
+    /// origin. The copies may take up to `most` bytes together.
     fn share(&mut self, most: usize) -> Result<(), Invalid> {
         let first = |text: fn(&CreateTaskRequest) -> &String| {
             let mut texts = self.requests.iter().map(text);
@@ -216,7 +216,7 @@ impl Download {
         let (referrer, save_dir) = (first(|request| &request.referrer), first(|request| &request.save_dir));
         let mut secrets: BTreeMap<String, (String, Option<BTreeMap<String, String>>)> = BTreeMap::new();
         for request in &self.requests {
-            let known = secrets.entry(host(&request.url).unwrap_or_default()).or_default();
+            let known = secrets.entry(origin(&request.url)).or_default();
             if known.0.is_empty() {
                 known.0.clone_from(&request.cookies);
             }
@@ -226,7 +226,7 @@ impl Download {
         }
         let mut left = most;
         for request in &mut self.requests {
-            let Some((cookies, headers)) = secrets.get(&host(&request.url).unwrap_or_default()) else {
+            let Some((cookies, headers)) = secrets.get(&origin(&request.url)) else {
                 continue;
             };
             for (own, shared) in [
@@ -295,6 +295,11 @@ impl Download {
         &self.requests
     }
 
+    /// The same with other requests.
+    pub(crate) fn only(self, requests: Vec<CreateTaskRequest>) -> Self {
+        Self { requests, ..self }
+    }
+
     pub(crate) fn into_requests(self) -> Vec<CreateTaskRequest> {
         self.requests
     }
@@ -307,6 +312,14 @@ impl Download {
 
 pub(crate) fn host(url: &str) -> Option<String> {
     Url::parse(url.trim()).ok()?.host_str().map(ToOwned::to_owned)
+}
+
+/// Scheme, host and port. A URL without a host, and one that cannot be read, has its own.
+fn origin(url: &str) -> String {
+    match Url::parse(url.trim()) {
+        Ok(parsed) if parsed.has_host() => parsed.origin().ascii_serialization(),
+        _ => url.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -419,10 +432,11 @@ mod tests {
     }
 
     #[test]
-    fn items_share_what_is_not_secret_and_secrets_with_their_host_only() {
+    fn items_share_what_is_not_secret_and_secrets_with_their_origin_only() {
         let made = batch(json!({"items": [
             {"url": "https://a.test/1", "cookies": "c=1", "headers": {"Authorization": "x"}, "saveDir": "/d"},
-            {"url": "https://a.test/2"}, {"url": "https://b.test/3", "referrer": "https://page.test/"}]}))
+            {"url": "https://a.test/2"}, {"url": "https://b.test/3", "referrer": "https://page.test/"},
+            {"url": "http://a.test/4"}, {"url": "https://a.test:8443/5"}]}))
         .unwrap();
         let shared: Vec<_> = made
             .iter()
@@ -434,7 +448,8 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(shared, [("c=1", true, "/d"), ("c=1", true, "/d"), ("", false, "/d")]);
+        let (all, rest) = (("c=1", true, "/d"), ("", false, "/d"));
+        assert_eq!(shared, [all, all, rest, rest, rest]);
         assert!(made.iter().all(|request| request.referrer == "https://page.test/"));
     }
 

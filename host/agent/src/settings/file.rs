@@ -109,11 +109,15 @@ impl SettingsFile {
         let lock = Arc::new(lock(&path, &pass)?);
         let stored = read(&path, config.edition)?;
         let settings = stored
+            .clone()
             .or_else(|| Settings::imported(config.edition, &config.older))
             .unwrap_or_else(|| Settings::fresh(config.edition))
             .started(config.edition, config.preset_key.clone())?;
         // Stores imported settings in the current format at once, so that the key remains in no other file.
-        write(&path, &settings)?;
+        // A disk that is full does not keep the service from starting, so that downloads can be deleted.
+        if stored.as_ref() != Some(&settings) {
+            write(&path, &settings)?;
+        }
         let directory = LockedDirectory { path, lock };
         Ok(Self::new(Some(directory), config.edition, settings, pass))
     }

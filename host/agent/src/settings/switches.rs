@@ -16,6 +16,9 @@ pub(crate) const STORED_VERSION: u32 = 1;
 /// Preferences are small; larger data does not belong there.
 const MAX_PREFERENCES_BYTES: usize = 256 * 1024;
 
+/// Lists and objects inside each other in one preference.
+const MAX_PREFERENCE_DEPTH: usize = 32;
+
 /// Unprivileged ports.
 pub(super) const PORTS: std::ops::RangeInclusive<u32> = 1024..=65535;
 
@@ -66,8 +69,21 @@ pub(crate) enum PatchError {
     TwoKeys,
     #[error("preferences must be at most {} KiB together", MAX_PREFERENCES_BYTES >> 10)]
     PreferencesSize,
+    #[error("preferences must have at most {MAX_PREFERENCE_DEPTH} lists and objects inside each other")]
+    PreferencesDepth,
     #[error(transparent)]
     NoRandom(#[from] NoRandom),
+}
+
+/// Whether a value has at most `depth` lists and objects inside each other. The file of the settings adds some, and is read
+/// with a limit.
+fn is_shallow(value: &serde_json::Value, depth: usize) -> bool {
+    let fits = |value: &serde_json::Value| depth > 0 && is_shallow(value, depth - 1);
+    match value {
+        serde_json::Value::Array(list) => list.iter().all(fits),
+        serde_json::Value::Object(fields) => fields.values().all(fits),
+        _ => true,
+    }
 }
 
 impl PatchError {
@@ -77,7 +93,7 @@ impl PatchError {
             Self::WeakKey(_) | Self::KeyNeeded | Self::TwoKeys => Some("userToken"),
             Self::Port => Some("port"),
             Self::Headless(field) => Some(field),
-            Self::PreferencesSize => Some("values"),
+            Self::PreferencesSize | Self::PreferencesDepth => Some("values"),
             Self::NoRandom(_) => None,
         }
     }
@@ -186,6 +202,9 @@ impl Settings {
     pub(crate) fn preferring(&self, patch: PreferencesPatch) -> Result<Self, PatchError> {
         let mut next = self.clone();
         for (name, value) in patch.values {
+            if !is_shallow(&value, MAX_PREFERENCE_DEPTH) {
+                return Err(PatchError::PreferencesDepth);
+            }
             if value.is_null() {
                 next.preferences.values.remove(&name);
             } else {
@@ -422,6 +441,16 @@ mod tests {
         assert!(settings.preferences.values.is_empty() && settings.preferences.revision == 2);
         let large = "x".repeat(MAX_PREFERENCES_BYTES).into();
         assert_eq!(set(&settings, large), Err(PatchError::PreferencesSize));
+        let nested = |depth| (0..depth).fold(serde_json::Value::Bool(true), |inner, _| vec![inner].into());
+        let most = set(&settings, nested(MAX_PREFERENCE_DEPTH)).unwrap();
+        let stored = serde_json::to_vec(&most).unwrap();
+        assert_eq!(
+            serde_json::from_slice::<Settings>(&stored).unwrap(),
+            most,
+            "it is read again"
+        );
+        let deeper = set(&settings, nested(MAX_PREFERENCE_DEPTH + 1));
+        assert_eq!(deeper, Err(PatchError::PreferencesDepth));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use protocol::{
 
 use crate::{
     capture::{
-        pending::Full,
+        pending::{Full, Undecided},
         request::{self, Batch, Download},
     },
     gate::sender::{Authorization, Sender},
@@ -144,36 +144,52 @@ pub(crate) async fn submit(
 }
 
 /// `agent.capture.resolve`: the user's decision. An accepted download may contact the host of its URL, as if the user
-/// had entered it. If its task cannot be created now, it stays pending.
+/// had entered it. What cannot be created now stays pending.
 pub(crate) async fn resolve(
     app: &App,
     id: &str,
     is_accepted: bool,
     edited: Option<DownloadRequest>,
 ) -> Result<CaptureResolved, RpcError> {
-    let unknown = || RpcError::application(ErrorCode::NotFound, "not found").with_field("transactionId");
+    let decision = app.pending.decide(id).map_err(|refusal| {
+        let code = match refusal {
+            Undecided::Unknown => ErrorCode::NotFound,
+            Undecided::Busy => ErrorCode::Conflict,
+        };
+        RpcError::application(code, refusal.to_string()).with_field("transactionId")
+    })?;
     if !is_accepted {
-        app.pending.remove(id).ok_or_else(unknown)?;
+        decision.done();
         return Ok(CaptureResolved::default());
     }
-    let mut download = app.pending.get(id).ok_or_else(unknown)?;
+    let mut download = decision.download.clone();
     if let Some(edited) = edited {
         download = download.edited(edited).map_err(refused)?;
     }
-    let task_ids = create(app, download, UrlSource::Confirmed, Some(id))
-        .await
-        .map_err(RpcError::from)?;
-    app.pending.remove(id);
-    Ok(CaptureResolved {
-        accepted: true,
-        task_id: task_ids.first().cloned(),
-        task_ids,
-    })
+    match create(app, download, UrlSource::Confirmed, Some(id)).await {
+        Ok(task_ids) => {
+            decision.done();
+            Ok(CaptureResolved {
+                accepted: true,
+                task_id: task_ids.first().cloned(),
+                task_ids,
+            })
+        }
+        Err(Unfinished { error, rest }) => {
+            if let Some(rest) = rest {
+                decision.keep(rest);
+            }
+            Err(error.into())
+        }
+    }
 }
 
 async fn take(app: &App, download: Download, source: UrlSource, is_silent: bool) -> Result<CaptureResult, CallError> {
     if makes_at_once(app, is_silent) {
-        return create(app, download, source, None).await.map(CaptureResult::TaskIds);
+        let created = create(app, download, source, None).await;
+        return created
+            .map(CaptureResult::TaskIds)
+            .map_err(|unfinished| unfinished.error);
     }
     match app.pending.add(download) {
         Ok(id) => Ok(CaptureResult::TransactionIds(vec![id])),
@@ -181,31 +197,72 @@ async fn take(app: &App, download: Download, source: UrlSource, is_silent: bool)
     }
 }
 
+/// Why not all tasks of a download were created.
+struct Unfinished {
+    error: CallError,
+    /// What is left of it, if there are tasks of the others.
+    rest: Option<Vec<CreateTaskRequest>>,
+}
+
 /// Creates the tasks and publishes them. A single download uses `id`, so that a retry does not create it twice.
-async fn create(app: &App, download: Download, source: UrlSource, id: Option<&str>) -> Result<Vec<String>, CallError> {
+async fn create(app: &App, download: Download, source: UrlSource, id: Option<&str>) -> Result<Vec<String>, Unfinished> {
     let unattended = app.listening.edition == Edition::Headless || is_on(&app.gate.settings.current(), UNATTENDED);
     let mut ids = Vec::new();
     let created_by = download.created_by.clone();
     let by = |request: &CreateTaskRequest| source.requester(request, &created_by);
-    for (requester, mut requests) in batches(download.into_requests(), by) {
-        if requests.len() == 1 {
-            let params = CreateTaskParams {
-                request: requests.remove(0),
-                unattended,
-                task_id: id.filter(|_| ids.is_empty()).map(ToOwned::to_owned),
-                requester,
-                ..CreateTaskParams::default()
-            };
-            let CreatedTask { task_id, .. } = app.daemon.call(Method::TaskCreate, &params).await?;
-            ids.push(task_id);
-        } else {
-            let params = CreateTasksParams { requests, requester };
-            let CreatedTasks { task_ids, .. } = app.daemon.call(Method::TaskCreateMany, &params).await?;
-            ids.extend(task_ids);
+    let requests = download.into_requests();
+    let id = id.filter(|_| requests.len() == 1);
+    let mut left = batches(requests, by).into_iter();
+    let mut failed = None;
+    for (requester, requests) in left.by_ref() {
+        match create_batch(app, requester, requests.clone(), (unattended, id)).await {
+            Ok(made) => ids.extend(made),
+            Err(error) => {
+                failed = Some((error, requests));
+                break;
+            }
         }
     }
     app.daemon.hub.publish_captured(&ids);
-    Ok(ids)
+    let Some((error, requests)) = failed else {
+        return Ok(ids);
+    };
+    let rest = requests
+        .into_iter()
+        .chain(left.flat_map(|(_, requests)| requests))
+        .collect();
+    Err(Unfinished {
+        error,
+        rest: (!ids.is_empty()).then_some(rest),
+    })
+}
+
+async fn create_batch(
+    app: &App,
+    requester: Option<Requester>,
+    mut requests: Vec<CreateTaskRequest>,
+    (unattended, id): (bool, Option<&str>),
+) -> Result<Vec<String>, CallError> {
+    if requests.len() > 1 {
+        let params = CreateTasksParams { requests, requester };
+        let CreatedTasks { task_ids, .. } = app.daemon.call(Method::TaskCreateMany, &params).await?;
+        return Ok(task_ids);
+    }
+    let params = CreateTaskParams {
+        request: requests.remove(0),
+        unattended,
+        task_id: id.map(ToOwned::to_owned),
+        requester,
+        ..CreateTaskParams::default()
+    };
+    match app.daemon.call::<CreatedTask>(Method::TaskCreate, &params).await {
+        Ok(CreatedTask { task_id, .. }) => Ok(vec![task_id]),
+        // An earlier attempt whose answer was lost made the task.
+        Err(CallError::Refused(error)) if error.application_code() == Some(ErrorCode::Conflict) && id.is_some() => {
+            Ok(id.map(ToOwned::to_owned).into_iter().collect())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Splits requests into batches of one requester each that fit into a frame.

@@ -212,10 +212,17 @@ impl Caller {
             self.confine(&mut request);
             requests.push(request);
         }
-        let mut ids = Vec::with_capacity(requests.len());
+        let mut ids: Vec<String> = Vec::with_capacity(requests.len());
+        let mut refused = None;
         for made in self.make_all(requests).await {
-            let made: String = serde_json::from_slice(&made?).map_err(|error| Fault::new(error.to_string()))?;
-            ids.push(made);
+            match made {
+                Ok(made) => ids.push(serde_json::from_slice(&made).map_err(|error| Fault::new(error.to_string()))?),
+                Err(fault) => refused = Some(fault),
+            }
+        }
+        // The GIDs of what was made are needed more than the reason why another file was not.
+        if let Some(fault) = refused.filter(|_| ids.is_empty()) {
+            return Err(fault);
         }
         if let Some(position) = position {
             let tasks = self.task_ids(&ids)?;

@@ -23,7 +23,7 @@ use crate::{
 /// Limit of retries when another client changes the settings concurrently.
 const MAX_TRIES: usize = 5;
 
-/// Limit of the defaults for new downloads. A repeated option replaces the earlier value, so this bounds all of them.
+/// Limit of the defaults for new downloads, all together.
 const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
 
 impl Caller {
@@ -152,16 +152,22 @@ impl Caller {
         options.keep_hidden(&template);
         option::check_proxies(&options.clone().over(&template))?;
         let values = options.take_settings();
-        if options.bytes() > MAX_TEMPLATE_BYTES {
+        let too_large = || {
             let most = MAX_TEMPLATE_BYTES >> 10;
-            return Err(Fault::new(format!(
+            Fault::new(format!(
                 "Options for all downloads to come have at most {most} KiB together: each download gets them."
-            )));
+            ))
+        };
+        if options.clone().over(&template).bytes() > MAX_TEMPLATE_BYTES {
+            return Err(too_large());
         }
         if !values.is_empty() {
             self.patch(values).await?;
         }
-        self.dialect.change_template(options);
+        // Another client may have changed them meanwhile.
+        if !self.dialect.change_template(&options, MAX_TEMPLATE_BYTES) {
+            return Err(too_large());
+        }
         Ok(ok())
     }
 

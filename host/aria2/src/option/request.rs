@@ -231,7 +231,15 @@ pub(crate) fn change(
     }
     apply(options, &mut request, usual_dir)?;
     let after = fields(&request).into_iter();
-    Ok(after.filter(|(name, value)| before.get(name) != Some(value)).collect())
+    // What is secret is not told, so that a value that looks the same may differ.
+    let is_given = |name: &str| match name {
+        "cookies" => options.get("header").is_some(),
+        "httpPassword" => options.get("http-passwd").is_some(),
+        _ => false,
+    };
+    Ok(after
+        .filter(|(name, value)| is_given(name) || before.get(name) != Some(value))
+        .collect())
 }
 
 /// The options that recreate the request under the same GID, including secrets. Parts that aria2 has no option for are

@@ -251,6 +251,16 @@ fn a_change_names_what_becomes_something_else_only() {
 }
 
 #[test]
+fn a_secret_that_is_not_told_can_be_removed() {
+    // As the service tells it: without cookies and password, which it has.
+    let now = request(&json!({"header": "X-A: b"}));
+    let given = json!({"header": "X-A: b", "http-passwd": ""});
+    let options = Options::read(given.as_object(), OptionScope::ToDownload).unwrap();
+    let changed = change(&options, &now, "/usual").unwrap();
+    assert_eq!(Value::from(changed), json!({"cookies": "", "httpPassword": ""}));
+}
+
+#[test]
 fn settings_of_the_service_are_taken_out() {
     let given = json!({"dir": "/d", "split": "1000", "max-concurrent-downloads": "5000", "referer": "r", "out": "o"});
     let mut options = Options::read(given.as_object(), OptionScope::ToAll).unwrap();

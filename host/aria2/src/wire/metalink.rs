@@ -91,7 +91,7 @@ fn ranked(url: &Element, preference: &Preference) -> Option<((bool, bool, u32), 
     }
     let (scheme, _) = text.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
-    if !matches!(scheme.as_str(), "http" | "https") {
+    if !matches!(scheme.as_str(), "http" | "https") || url::Url::parse(&text).is_err() {
         return None;
     }
     let is_elsewhere = !url

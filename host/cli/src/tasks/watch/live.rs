@@ -62,7 +62,7 @@ impl Live {
             count => format!(" ({count} not shown)"),
         };
         lines.push(match &self.away {
-            Some(why) => why.clone(),
+            Some(why) => printable(why).into_owned(),
             None => format!(
                 "unfinished: {}{hidden}, {} from {}",
                 tasks.len(),

@@ -198,5 +198,6 @@ fn a_login_of_netrc_is_used_at_its_host_and_never_with_no_netrc() {
     // A restart reads it again; what others may read is not used.
     write(0o644);
     assert_ended(&desk.run(&["restart"]), 0, "restarted");
+    desk.service.wait_until_ready();
     assert_eq!(desk.run(&["add", "--wait", "--retries=0", &url]).code, Some(24));
 }
