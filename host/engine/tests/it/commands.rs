@@ -169,9 +169,23 @@ async fn a_round_looks_at_some_files_and_the_next_one_at_those_after_them() {
     }
 }
 
+/// Waits until the clock of the file system has gone on by more than the millisecond that times of tasks are told in.
+async fn let_the_clock_tick(directory: &std::path::Path) {
+    let now = || {
+        let probe = tempfile::NamedTempFile::new_in(directory).unwrap();
+        probe.as_file().metadata().unwrap().modified().unwrap()
+    };
+    let begin = now();
+    while now() < begin + Duration::from_millis(5) {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn only_a_file_that_was_removed_takes_its_task_along() {
     let world = World::new().await;
+    std::fs::create_dir_all(world.download("")).unwrap();
+    let_the_clock_tick(world.root.path()).await;
     let mut settings = Settings::clone(&world.engine.settings().settings);
     settings.file_missing_action = FileMissingAction::Delete;
     world.engine.change_settings(None, settings).await.unwrap();
@@ -190,6 +204,7 @@ async fn only_a_file_that_was_removed_takes_its_task_along() {
         }
     };
     is_kept_and_marked("the directory is gone").await;
+    let_the_clock_tick(world.root.path()).await;
     std::fs::create_dir(&downloads).unwrap();
     is_kept_and_marked("another directory was made in its place").await;
     // The place of a mount has been there for long. Its birth time cannot be set; its last change tells.

@@ -1,6 +1,6 @@
 //! `engine::Resolver` implemented with plugins: which plugin claims a URL, and which files and links it gives for it.
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 
 use engine::{
     Item, LeftOut, LeftOutKind, Link as EngineLink, List, ListedFile, ResolveFuture, ResolveRequest,
@@ -124,14 +124,7 @@ impl Plugins {
                 break;
             }
             let page = self.more(&resolved.plugin, given.clone(), token).await?;
-            // A file is asked for by its id, so a second one of the same id would get the bytes of the first.
-            let known: HashSet<_> = resolved.listing.entries.iter().map(|entry| entry.id.clone()).collect();
-            let (new, repeated): (Vec<_>, Vec<_>) =
-                page.entries.into_iter().partition(|entry| !known.contains(&entry.id));
-            if !repeated.is_empty() {
-                tracing::warn!(plugin = %resolved.plugin, count = repeated.len(), "a page repeats ids of an earlier one");
-            }
-            resolved.listing.entries.extend(new);
+            resolved.listing.entries.extend(page.entries);
             resolved.listing.next_page = page.next_page;
             for left_out in page.left_out {
                 left_out.add_to(&mut resolved.listing.left_out);

@@ -139,13 +139,18 @@ const ADD: &str = r#"
     (import "svc:plugin/listing@0.1.0" "[method]listing.add" (func $add (param i32 i32 i32 i32 i32) (result i32)))
     (import "svc:plugin/listing@0.1.0" "[resource-drop]entry" (func $drop_entry (param i32)))
     (memory (export "memory") 1)
-    (data (i32.const 0) "a")"#;
+    (global $n (mut i32) (i32.const 0))"#;
 
-const ADD_ONE: &str = "(call $add (local.get $listing) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 1))";
+/// Makes another id of three bytes at 0, and [`ADD_ONE`] an entry of it.
+const COUNT: &str = "(global.set $n (i32.add (global.get $n) (i32.const 1)))
+    (i32.store8 (i32.const 0) (i32.and (global.get $n) (i32.const 127)))
+    (i32.store8 (i32.const 1) (i32.and (i32.shr_u (global.get $n) (i32.const 7)) (i32.const 127)))
+    (i32.store8 (i32.const 2) (i32.and (i32.shr_u (global.get $n) (i32.const 14)) (i32.const 127)))";
+const ADD_ONE: &str = "(call $add (local.get $listing) (i32.const 0) (i32.const 3) (i32.const 0) (i32.const 1))";
 
 #[tokio::test]
 async fn a_listing_without_end_ends_with_its_entries() {
-    let body = format!("(loop $l (call $drop_entry {ADD_ONE}) (br $l))");
+    let body = format!("(loop $l {COUNT} (call $drop_entry {ADD_ONE}) (br $l))");
     let limit = Limits::preview().output.entries;
     assert_eq!(
         fault(&[], ADD, &body).await,
@@ -155,7 +160,7 @@ async fn a_listing_without_end_ends_with_its_entries() {
 
 #[tokio::test]
 async fn host_objects_that_are_never_given_back_end_with_the_handles() {
-    let body = format!("(loop $l (drop {ADD_ONE}) (br $l))");
+    let body = format!("(loop $l {COUNT} (drop {ADD_ONE}) (br $l))");
     let limit = Limits::preview().handles;
     assert_eq!(
         fault(&[], ADD, &body).await,

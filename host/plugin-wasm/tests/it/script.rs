@@ -203,7 +203,7 @@ async fn everything_about_a_listing_can_be_said() {
             out.title("T").description("D").cover("https://example.org/c.png").nextPage("2").askPassword("?")
                 .leftOut("unreadable", "x/z").leftOut("tooManyFiles", "", 0);
             const entry = out.add("1", "a.mp4");
-            entry.kind("videoStream").folder("x/y").size(5).modified(1000).checksum("sha1", "AA").mediaType("video/mp4")
+            entry.kind("videoStream").folder("x/y").size(5).modified(1000).checksum("sha1", "A".repeat(40)).mediaType("video/mp4")
                 .thumbnail("https://example.org/t.png").duration(9000).notSelected();
             entry.variant("hd", "HD", 2).size(7).link("https://example.org/hd");
             entry.link(new Link("https://example.org/a").mirror("https://example.org/b").header("Referer", "x")
@@ -239,7 +239,7 @@ async fn everything_about_a_listing_can_be_said() {
         (facts.size, facts.modified_ms, facts.duration_ms),
         (Some(5), Some(1000), Some(9000))
     );
-    assert_eq!(facts.checksums, [("sha1".to_owned(), "aa".to_owned())]);
+    assert_eq!(facts.checksums, [("sha1".to_owned(), "a".repeat(40))]);
     assert_eq!(facts.media_type.as_deref(), Some("video/mp4"));
     let link = facts.link.as_ref().unwrap();
     assert_eq!(link.mirrors[0].as_str(), "https://example.org/b");
