@@ -53,8 +53,8 @@ const SIGNAL_BACKLOG: usize = 1024;
 /// Messages handled before their rows go to the store in one transaction.
 const MAX_BATCH: usize = 512;
 
-/// While a schedule is enabled or a retry waits, the clock is read again after at most this long: it can be set, and timers stand still
-/// while the machine sleeps.
+/// While a schedule is enabled or a retry waits, the clock is read again after at most this long: it can be set, and
+/// timers stand still while the machine sleeps.
 const CLOCK_CHECK: Duration = Duration::from_mins(1);
 
 /// Retry interval after a failed save.

@@ -46,7 +46,7 @@ struct Waiting {
     is_decided: bool,
 }
 
-/// A download whose user has decided. Nobody else decides about it until this is dropped.
+/// A download that a client is accepting or rejecting. Until this is dropped, other clients cannot.
 pub(crate) struct Decision<'a> {
     pending: &'a Pending,
     id: String,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use transfer::{Checksum, FileName, GivenBy, OnConflict, RequestBody, RequestOptions, RetryPolicy, SafeUrl, Secret};
+use transfer::{Checksum, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
 
 use crate::model::{
     id::{GroupId, QueueId},
@@ -246,27 +246,12 @@ fn check_limit(field: &'static str, found: usize, limit: usize) -> Result<(), In
 impl TaskSpec {
     /// Whether `count` tasks with this request would need more memory than is allowed for copies of one.
     pub fn has_too_much_for(&self, count: usize) -> bool {
-        let RequestOptions {
-            headers,
-            cookies,
-            referrer,
-            user_agent,
-            body,
-            ..
-        } = &self.request;
-        let headers = headers.iter().map(|(name, value)| name.len() + value.expose().len());
+        let request = &self.request;
+        let headers = request.headers.iter();
+        let headers = headers.map(|(name, value)| name.len() + value.expose().len());
         let urls = self.urls.iter().map(|url| url.expose().len());
-        let body = match body {
-            Some(RequestBody::FormData(fields)) => fields
-                .iter()
-                .map(|(name, values)| name.len() + values.iter().map(String::len).sum::<usize>())
-                .sum(),
-            Some(RequestBody::UrlEncoded(text)) => text.len(),
-            Some(RequestBody::Raw { bytes, .. }) => bytes.len(),
-            None => 0,
-        };
-        let texts = cookies.expose().len() + referrer.len() + user_agent.len() + body;
-        let bytes = texts + headers.sum::<usize>() + urls.sum::<usize>();
+        let texts = request.cookies.expose().len() + request.referrer.len() + request.user_agent.len();
+        let bytes = texts + body_bytes(request) + headers.sum::<usize>() + urls.sum::<usize>();
         bytes.saturating_mul(count) > MAX_REPEATED_BYTES
     }
 }

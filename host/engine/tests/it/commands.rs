@@ -169,7 +169,7 @@ async fn a_round_looks_at_some_files_and_the_next_one_at_those_after_them() {
     }
 }
 
-/// Waits until the clock of the file system has gone on by more than the millisecond that times of tasks are told in.
+/// Waits until file times have advanced by more than a millisecond, the resolution of task times.
 async fn let_the_clock_tick(directory: &std::path::Path) {
     let now = || {
         let probe = tempfile::NamedTempFile::new_in(directory).unwrap();

@@ -184,7 +184,7 @@ async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failu
         let (kind, name, count) = (LeftOutKind::TooManyFiles, String::new(), surplus as u64);
         LeftOut { kind, name, count }.add_to(&mut left_out);
     }
-    // What is left out is told of a group.
+    // Only a group can show what was left out.
     if left_out.is_empty()
         && let [only] = wanted[..]
         && let Some(found) = &only.default_facts().link

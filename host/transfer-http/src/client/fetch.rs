@@ -255,7 +255,7 @@ impl Fetcher {
                 None
             }
         });
-        // Where somebody else redirects to, no login goes that the user has not stored for that very origin.
+        // A redirect must not choose which login of `.netrc` is sent, or over which scheme and port.
         let is_own = home.origin() == url.origin();
         let login = login.or_else(|| self.login_of_netrc(url, carries_secrets).filter(|_| is_own));
         if let Some(login) = &login {
