@@ -1,5 +1,5 @@
-//! Options for linking the executable that a cargo profile cannot express. Both only make a release smaller; where they
-//! might not be understood they are left out.
+//! Options for linking the executable that a cargo profile cannot express. Those for releases only make them smaller; where
+//! they might not be understood they are left out.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,6 +11,11 @@ use std::{env, process::Command};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let variable = |name: &str| env::var(name).unwrap_or_default();
+    if variable("TARGET") == "x86_64-unknown-linux-gnu" {
+        // Addresses of functions in libraries are found at the start and are read-only from then on, which
+        // .cargo/config.toml takes from the compiler's own choice of options.
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,relro,-z,now");
+    }
     if variable("PROFILE") != "release" || !links_with_lld(variable) {
         return;
     }

@@ -88,7 +88,13 @@ impl std::error::Error for RecordMismatch {}
 
 /// Reads a record from a JSON text.
 pub fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, RecordMismatch> {
-    serde_json::from_slice(text).map_err(|error| RecordMismatch::new(text, &error))
+    // Checked once and not for each string. All records are read as text, so that each is compiled for that alone.
+    let readable = str::from_utf8(text).map_err(|error| RecordMismatch {
+        place: String::new(),
+        reason: format!("it is not UTF-8 from byte {} on", error.valid_up_to()),
+        position: None,
+    })?;
+    serde_json::from_str(readable).map_err(|error| RecordMismatch::new(text, &error))
 }
 
 /// Reads a record from a JSON value. Errors have no line and column.

@@ -20,8 +20,10 @@ macro_rules! tools {
         }
 
         impl Tool {
+            /// Apart from the descriptions: a service that sends the committed ones needs no code that makes schemas.
+            const NAMES: &'static [(&'static str, Self)] = &[$(($name, Self::$tool),)+];
+
             const ALL: &'static [Description] = &[$(Description {
-                tool: Self::$tool,
                 name: $name,
                 title: $title,
                 about: concat!($($about),+),
@@ -80,7 +82,6 @@ tools! {
 
 /// A row of the table.
 struct Description {
-    tool: Tool,
     name: &'static str,
     title: &'static str,
     /// Lines that each begin with a space.
@@ -100,8 +101,10 @@ pub fn described() -> String {
 
 impl Tool {
     pub(super) fn parse(name: &str) -> Option<Self> {
-        let found = Self::ALL.iter().find(|description| description.name == name)?;
-        Some(found.tool)
+        Self::NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, tool)| *tool)
     }
 }
 

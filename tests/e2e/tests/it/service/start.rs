@@ -198,3 +198,20 @@ fn a_desktop_listens_on_its_own_port_and_offers_no_management() {
     assert_eq!(status("/ping", &[("Host", "rebound.example")]), 403);
     assert_eq!(service.terminate().code, Some(0));
 }
+
+#[test]
+fn the_executable_is_placed_at_random_and_its_tables_of_addresses_are_read_only() {
+    // `.cargo/config.toml` takes the compiler's own choice of this away, `host/build.rs` asks the linker for it.
+    let read = |option: &str| {
+        let output = std::process::Command::new("readelf")
+            .args([option, "-W"])
+            .arg(e2e::binary::path())
+            .output();
+        let output = output.expect("readelf comes with gcc");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let dynamic = read("-d");
+    assert!(dynamic.contains("BIND_NOW") && dynamic.contains("PIE"), "{dynamic}");
+    let segments = read("-l");
+    assert!(segments.contains("GNU_RELRO"), "{segments}");
+}
