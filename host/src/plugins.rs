@@ -34,7 +34,7 @@ pub(crate) fn sandbox_with(cache_folder: PathBuf, program: PathBuf, language: Op
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
         locale: language.unwrap_or(LANGUAGE).to_owned(),
         internet: InternetConfig {
-            user_agent: concat!("Svc/", env!("CARGO_PKG_VERSION")).to_owned(),
+            user_agent: egress::USER_AGENT.to_owned(),
             ..InternetConfig::default()
         },
     })

@@ -12,7 +12,6 @@ use tokio::sync::{Mutex, watch};
 use crate::{
     refusal::{Refuse as _, invalid},
     rows,
-    view::HIDDEN,
 };
 
 /// Write-only: snapshots show a placeholder.
@@ -55,7 +54,10 @@ impl Configuration {
         let of_engine = Settings::KEYS.into_iter().filter_map(|key| {
             let value = settings.settings.value(key)?;
             let is_hidden = key == PASSWORD && !value.is_empty();
-            Some((key.to_owned(), if is_hidden { HIDDEN.to_owned() } else { value }))
+            Some((
+                key.to_owned(),
+                if is_hidden { protocol::MASKED.to_owned() } else { value },
+            ))
         });
         ConfigSnapshot {
             revision: revision(settings, &own),
@@ -93,7 +95,7 @@ impl Configuration {
             }
         }
         for (key, value) in patch.values {
-            if key == PASSWORD && value.trim() == HIDDEN {
+            if key == PASSWORD && value.trim() == protocol::MASKED {
                 continue;
             }
             if Settings::KEYS.contains(&key.as_str()) {

@@ -14,7 +14,7 @@ use transfer::{
 
 use crate::{
     refusal::{Refuse as _, invalid},
-    view::{self, HIDDEN},
+    view,
 };
 
 /// The `proxyUrl` of a task that must not use a proxy, whatever the settings say.
@@ -234,7 +234,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
     }
 }
 
-/// The options of a task for clients, without secrets: no password, no cookies, URLs without login, and [`HIDDEN`] as
+/// The options of a task for clients, without secrets: no password, no cookies, URLs without login, and [`protocol::MASKED`] as
 /// the value of every header that may hold a token. [`changed`] restores the hidden values if a client sends them back.
 pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
     let mut request = request(task);
@@ -246,7 +246,7 @@ pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
     request.http_password.clear();
     for (name, value) in request.headers.iter_mut().flatten() {
         if !is_harmless_header(name) {
-            HIDDEN.clone_into(value);
+            protocol::MASKED.clone_into(value);
         }
     }
     if let ProxyChoice::Through(url) = &spec.proxy {
@@ -274,9 +274,9 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
         }
     }
     for (name, value) in &mut after.request.headers {
-        // `public_request` shows secret headers as `HIDDEN`; one that comes back like that keeps its value.
+        // `public_request` shows secret headers as `protocol::MASKED`; one that comes back like that keeps its value.
         let mut known = before.request.headers.iter();
-        if value.expose() == HIDDEN
+        if value.expose() == protocol::MASKED
             && let Some((_, known)) = known.find(|(known, _)| known.eq_ignore_ascii_case(name))
         {
             value.clone_from(known);

@@ -7,9 +7,6 @@ use engine::{Group, LeftOut, ProxyChoice, Queue, Status, Task, TaskId, Timestamp
 use protocol::{GroupDto, LeftOutDto, QueueDto, SegmentDto, ServerDto, TaskDto, TaskRuntimeDto, TaskStatus};
 use transfer::{Progress, SafeUrl};
 
-/// Shown instead of a stored password; in a patch it means "unchanged".
-pub(crate) const HIDDEN: &str = "***";
-
 /// Bytes of the unit that limits of queues have on the wire.
 pub(crate) const KIB: u64 = 1024;
 

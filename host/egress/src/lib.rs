@@ -44,3 +44,6 @@ pub use client::{ClientConfig, HttpClient, Request, Response, SendError};
 pub use dial::{DialError, Family, Lookup, Names, dial};
 pub use reach::{Forbidden, Pins, Reach};
 pub use redirect::{Redirects, Refusal};
+
+/// What the host calls itself where a user, a task or a site gives no name.
+pub const USER_AGENT: &str = concat!("Svc/", env!("CARGO_PKG_VERSION"));

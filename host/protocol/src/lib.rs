@@ -99,3 +99,6 @@ pub const SLOW_LANE: usize = 16;
 
 /// The largest body of `POST /blobs/{kind}`.
 pub const MAX_BLOB_BYTES: usize = 4 * 1024 * 1024;
+
+/// Shown instead of a stored secret; in a change it means "unchanged".
+pub const MASKED: &str = "***";

@@ -12,8 +12,6 @@ use plugin_host::market::Origins;
 use transfer::SafeUrl;
 use url::Url;
 
-const USER_AGENT: &str = concat!("Svc/", env!("CARGO_PKG_VERSION"));
-
 /// Plugin sources on the Internet, as a daemon reaches them.
 #[derive(Debug)]
 pub(crate) struct Internet;
@@ -24,7 +22,7 @@ impl Origins for Internet {
     fn at(&self, url: &Url, proxies: &Proxies) -> Result<Arc<dyn Origin>, OriginError> {
         let failed = |error: &dyn std::error::Error| OriginError::Failed(error.to_string());
         let safe = SafeUrl::parse(url.as_str()).map_err(|error| failed(&error))?;
-        let config = HttpConfig::new(USER_AGENT, tls::trusting_system(), proxies.for_url(&safe));
+        let config = HttpConfig::new(egress::USER_AGENT, tls::trusting_system(), proxies.for_url(&safe));
         let web = Web::new(config).map_err(|error| failed(&error))?;
         Ok(Arc::new(web.at(url.clone()).map_err(|error| failed(&error))?))
     }

@@ -36,7 +36,7 @@ pub use os::{CarryError, KernelPipe};
 pub use part_file::{Claim, Claimed, Landing, Mark, OnConflict, Origin, PartFile, Recorded};
 pub use range_set::{ByteRange, RangeSet};
 pub use rate::{RateLimiter, RateLimits};
-pub use retry::{RetryBudget, RetryPolicy};
+pub use retry::{RetryBudget, RetryPolicy, retry_after};
 pub use source::{
     Cipher, Credentials, GivenBy, Netrc, RequestBody, RequestOptions, Secret, Segment, SegmentKey, Source, UserHost,
     checksum::{self, Checksum},

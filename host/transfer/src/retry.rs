@@ -1,6 +1,6 @@
 //! One budget of retries for all layers of a run, so that nested retries never multiply.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::failure::{Failure, FailureKind};
 
@@ -91,6 +91,15 @@ impl RetryBudget {
     pub fn progressed(&mut self) {
         self.failures = 0;
     }
+}
+
+/// How long a server asks to wait with `Retry-After`: seconds or a date (RFC 9110, section 10.2.3).
+pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    if let Ok(seconds) = value.trim().parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use transfer::SafeUrl;
 use crate::{
     options::optional,
     refusal::{chain, invalid},
-    view::HIDDEN,
 };
 
 /// For everything, from the proxy's name to the head of the response.
@@ -57,7 +56,7 @@ pub(crate) async fn run(params: &ProxyTestParams, saved: &Settings) -> Result<Pr
 
 /// The proxy that these values would be as settings.
 fn proxy(params: &ProxyTestParams, saved: &Settings, url: &SafeUrl) -> Result<SafeUrl, RpcError> {
-    let is_saved = params.password == HIDDEN;
+    let is_saved = params.password == protocol::MASKED;
     let password = if is_saved {
         saved.proxy_password.expose()
     } else {
@@ -99,7 +98,7 @@ fn named(error: &InvalidSetting) -> RpcError {
 
 async fn ask(url: &SafeUrl, proxy: &SafeUrl) -> Result<Response, SendError> {
     let client = HttpClient::new(ClientConfig {
-        user_agent: concat!("Svc/", env!("CARGO_PKG_VERSION")).to_owned(),
+        user_agent: egress::USER_AGENT.to_owned(),
         tls: tls::trusting_system(),
         connect_timeout: TEST_TIMEOUT,
         idle_connections: 0,

@@ -1,6 +1,5 @@
 //! The user's cookies and headers for the site of a task.
 
-use data_encoding::BASE64;
 use transfer::RequestOptions;
 use url::Url;
 
@@ -37,8 +36,7 @@ impl TaskSite {
             .collect();
         if let Some(login) = &self.request.credentials {
             fields.retain(|(name, _)| name != "authorization");
-            let pair = BASE64.encode(format!("{}:{}", login.user, login.password.expose()).as_bytes());
-            fields.push(("authorization".to_owned(), format!("Basic {pair}")));
+            fields.push(("authorization".to_owned(), login.basic()));
         }
         let known = [
             ("referer", &self.request.referrer),

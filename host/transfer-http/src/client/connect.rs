@@ -3,7 +3,6 @@
 
 use std::{io, net::IpAddr, pin::Pin, sync::Arc, time::Duration};
 
-use data_encoding::BASE64;
 use egress::{DialError, Forbidden, Reach, dial};
 use rustls::pki_types::ServerName;
 use tokio::{
@@ -234,7 +233,7 @@ async fn tunnel(
         format!("{}:{}", key.host, key.port)
     };
     let authorization = login.map_or_else(String::new, |login| {
-        format!("Proxy-Authorization: {}\r\n", basic(login))
+        format!("Proxy-Authorization: {}\r\n", login.basic())
     });
     let request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{authorization}\r\n");
     stream
@@ -265,10 +264,4 @@ async fn tunnel(
         ))),
         _ => Err(failed("its answer is not HTTP".to_owned())),
     }
-}
-
-/// A Basic `Authorization` value (RFC 7617).
-pub(crate) fn basic(login: &Credentials) -> String {
-    let pair = format!("{}:{}", login.user, login.password.expose());
-    format!("Basic {}", BASE64.encode(pair.as_bytes()))
 }

@@ -12,7 +12,7 @@ use transfer::{
 };
 
 use crate::client::{
-    connect::{Key, Route, basic, not_reachable},
+    connect::{Key, Route, not_reachable},
     connection::Connection,
     exchange::Response,
     head::{RequestHead, ResponseHead},
@@ -244,7 +244,7 @@ impl Fetcher {
             head.add("Referer", &page);
         }
         if let Some(login) = proxy.and_then(SafeUrl::credentials) {
-            head.add("Proxy-Authorization", &basic(&login));
+            head.add("Proxy-Authorization", &login.basic());
         }
         let login = url.credentials().or_else(|| {
             if carries_secrets {
@@ -259,7 +259,7 @@ impl Fetcher {
         let is_own = home.origin() == url.origin();
         let login = login.or_else(|| self.login_of_netrc(url, carries_secrets).filter(|_| is_own));
         if let Some(login) = &login {
-            head.add("Authorization", &basic(login));
+            head.add("Authorization", &login.basic());
         }
         if !shape.cookies.is_empty() {
             head.add("Cookie", &shape.cookies);

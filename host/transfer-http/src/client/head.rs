@@ -197,12 +197,7 @@ impl ResponseHead {
 
     /// How long the server asks to wait (`Retry-After`, seconds or a date).
     pub(crate) fn retry_after(&self, now: SystemTime) -> Option<Duration> {
-        let value = self.text("retry-after")?;
-        if let Ok(seconds) = value.parse::<u64>() {
-            return Some(Duration::from_secs(seconds));
-        }
-        let date = httpdate::parse_http_date(value).ok()?;
-        Some(date.duration_since(now).unwrap_or_default())
+        transfer::retry_after(self.text("retry-after")?, now)
     }
 
     /// The media type without its parameters, lower-case.

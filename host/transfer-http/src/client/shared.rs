@@ -34,7 +34,7 @@ impl Default for Config {
             response_timeout: Duration::from_mins(1),
             stall_timeout: Duration::from_secs(15),
             ca_certificate: None,
-            user_agent: concat!("Svc/", env!("CARGO_PKG_VERSION")).to_owned(),
+            user_agent: egress::USER_AGENT.to_owned(),
             names: egress::Names::default(),
             family: None,
         }

@@ -37,3 +37,11 @@ pub struct Credentials {
     /// The password.
     pub password: Secret,
 }
+
+impl Credentials {
+    /// The value of a Basic `Authorization` header (RFC 7617).
+    pub fn basic(&self) -> String {
+        let pair = format!("{}:{}", self.user, self.password.expose());
+        format!("Basic {}", data_encoding::BASE64.encode(pair.as_bytes()))
+    }
+}
