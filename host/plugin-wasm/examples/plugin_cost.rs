@@ -144,19 +144,21 @@ async fn small(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A guest that lists so many files with sizes.
+/// A guest that lists so many files with sizes, up to 100: their names, which are also their ids, differ in two digits.
 fn lists(count: usize) -> Vec<u8> {
     let items = r#"
         (import "svc:plugin/listing@0.1.0" "[method]listing.add" (func $add (param i32 i32 i32 i32 i32) (result i32)))
         (import "svc:plugin/listing@0.1.0" "[method]entry.size" (func $size (param i32 i64)))
         (import "svc:plugin/listing@0.1.0" "[resource-drop]entry" (func $drop_entry (param i32)))
         (memory (export "memory") 1)
-        (data (i32.const 0) "file-1.zip")"#;
+        (data (i32.const 0) "file-00.zip")"#;
     let body = format!(
         "(local $i i32) (local $entry i32)
         (loop $next
+            (i32.store8 (i32.const 5) (i32.add (i32.const 48) (i32.div_u (local.get $i) (i32.const 10))))
+            (i32.store8 (i32.const 6) (i32.add (i32.const 48) (i32.rem_u (local.get $i) (i32.const 10))))
             (local.set $entry (call $add (local.get $listing)
-                (i32.const 0) (i32.const 10) (i32.const 0) (i32.const 10)))
+                (i32.const 0) (i32.const 11) (i32.const 0) (i32.const 11)))
             (call $size (local.get $entry) (i64.const 1))
             (call $drop_entry (local.get $entry))
             (local.set $i (i32.add (local.get $i) (i32.const 1)))
