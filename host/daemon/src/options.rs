@@ -119,6 +119,7 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         // Not in a request: set by the caller, the engine or a group.
         resolution: None,
         given_by: GivenBy::User,
+        feed: None,
         created_by: None,
         promised_type: media_type(&mime_type),
         group: None,
@@ -170,6 +171,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         // Not in a request.
         resolution: _,
         given_by: _,
+        feed: _,
         created_by: _,
         promised_size: _,
         promised_type,
@@ -290,6 +292,7 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
     }
     Ok(TaskSpec {
         given_by: before.given_by,
+        feed: before.feed,
         created_by: before.created_by,
         promised_size: before.promised_size,
         adopt: before.adopt,

@@ -60,6 +60,7 @@ fn command(error: &CommandError) -> RpcError {
         CommandError::UnknownGroup(_) => RpcError::application(ErrorCode::NotFound, message).with_field("groupId"),
         CommandError::UnknownSite(_) => RpcError::application(ErrorCode::NotFound, message).with_field("site"),
         CommandError::TaskExists(_)
+        | CommandError::TaskDeleted(_)
         | CommandError::WrongPhase { .. }
         | CommandError::BuiltInQueue(_)
         | CommandError::Rename { .. } => RpcError::application(ErrorCode::Conflict, message),

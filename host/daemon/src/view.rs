@@ -63,6 +63,7 @@ pub(crate) fn task(task: &Task) -> TaskDto {
         file_missing: task.file_missing,
         completed_at: task.completed_at.map(seconds).unwrap_or_default(),
         referrer: options.request.referrer.clone(),
+        rss_source_id: options.feed.as_deref().unwrap_or_default().to_owned(),
         created_by: options.created_by.as_deref().unwrap_or_default().to_owned(),
         group_id: task.group.map(|group| group.to_string()).unwrap_or_default(),
         queue_order: task.queue_order,

@@ -144,6 +144,16 @@ impl Engine {
         self.command(Command::DeleteMany(tasks, fate)).await
     }
 
+    /// Deleted tasks of subscriptions that have not noted it yet: what they must be told after a crash.
+    pub async fn deleted_feed_tasks(&self) -> Result<Vec<TaskId>, CommandError> {
+        self.read(|state, _| state.deleted_feed_tasks()).await
+    }
+
+    /// Forgets deleted tasks of subscriptions: these have noted it, and never create them again.
+    pub async fn note_deleted(&self, tasks: Vec<TaskId>) -> Result<(), CommandError> {
+        self.command(Command::NoteDeleted(tasks)).await
+    }
+
     /// Pauses every task that waits or runs.
     pub async fn pause_all(&self) -> Result<(), CommandError> {
         self.command(Command::PauseAll).await
@@ -242,6 +252,11 @@ impl Engine {
     /// Moves a task to another queue; `None` is the default queue.
     pub async fn queue_move_task(&self, task: TaskId, queue: Option<QueueId>) -> Result<(), CommandError> {
         self.command(Command::MoveTask(task, queue)).await
+    }
+
+    /// Where a new task of this queue (`None`: the default one) is saved if it names no directory itself.
+    pub async fn save_dir(&self, queue: Option<QueueId>) -> Result<PathBuf, CommandError> {
+        self.read(move |state, _| state.save_dir_of(queue)).await
     }
 
     /// All queues, in order.

@@ -31,6 +31,7 @@ pub const MIGRATIONS: MigrationSet = MigrationSet {
         include_str!("rows/version_1.sql"),
         include_str!("rows/version_2.sql"),
         include_str!("rows/version_3.sql"),
+        include_str!("rows/version_4.sql"),
     ],
 };
 
@@ -64,6 +65,14 @@ fn save_row(transaction: &Transaction<'_>, vault: &Vault, row: &Row) -> sql::Res
                 .try_for_each(|path| statement.execute((int(*serial), text(path))).map(drop))
         }
         Row::TaskDeleted(serial) => delete_task(transaction, *serial),
+        Row::FeedTaskDeleted(task) => transaction
+            .prepare_cached("INSERT OR IGNORE INTO deleted_feed_task VALUES (?1)")?
+            .execute([task.as_bytes()])
+            .map(drop),
+        Row::FeedTaskNoted(task) => transaction
+            .prepare_cached("DELETE FROM deleted_feed_task WHERE id = ?1")?
+            .execute([task.as_bytes()])
+            .map(drop),
         Row::Queue(queue) => {
             let record = QueueRecord::of(queue).to_json();
             let sql = "INSERT OR REPLACE INTO queue (id, position, is_running, record) VALUES (?1, ?2, ?3, ?4)";
@@ -278,6 +287,9 @@ fn load_rows(connection: &Connection, vault: &Vault) -> Result<Loaded, StartErro
         )?,
         sites: each(connection, "site", "SELECT site, user, sealed FROM site", |row| {
             load_site(row, vault)
+        })?,
+        deleted_feed_tasks: each(connection, "deleted task", "SELECT id FROM deleted_feed_task", |row| {
+            Ok(TaskId::from_bytes(row.get(0)?))
         })?,
         leaving: each(connection, "deleted task", "SELECT serial, path FROM leaving", |row| {
             Ok((unsigned(row.get(0)?), row.get::<_, String>(1)?.into()))

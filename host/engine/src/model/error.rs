@@ -26,6 +26,9 @@ pub enum CommandError {
     /// A task with this id exists already.
     #[error("task exists already: {0}")]
     TaskExists(TaskId),
+    /// A task with this id existed and was deleted.
+    #[error("task was deleted: {0}")]
+    TaskDeleted(TaskId),
     /// The task's phase does not allow it.
     #[error("cannot {act} a task that is {phase}")]
     WrongPhase {

@@ -58,6 +58,9 @@ pub struct TaskSpec {
     pub resolution: Option<Resolution>,
     /// Who gave the URLs.
     pub given_by: GivenBy,
+    /// The subscription that created it. Once deleted, a task of its id is not created again until the subscription has
+    /// noted the deletion ([`Engine::note_deleted`](crate::Engine::note_deleted)).
+    pub feed: Option<Box<str>>,
     /// The program that created it without an access key and may change it. The agent checks that.
     pub created_by: Option<Box<str>>,
     /// What the finished bytes must hash to.

@@ -190,6 +190,11 @@ impl PackedSpec {
         self.rare.as_ref()?.resolution.as_ref()
     }
 
+    /// The subscription that created it.
+    pub(crate) fn feed(&self) -> Option<&str> {
+        self.rare.as_ref()?.feed.as_deref()
+    }
+
     /// Whether it has its own retry policy.
     pub(crate) fn has_retry_policy(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.retry.is_some())

@@ -73,6 +73,8 @@ pub(super) struct RareRecord {
     #[serde(skip_serializing_if = "is_default")]
     created_by: Option<Box<str>>,
     #[serde(skip_serializing_if = "is_default")]
+    feed: Option<Box<str>>,
+    #[serde(skip_serializing_if = "is_default")]
     promised_size: Option<u64>,
     #[serde(skip_serializing_if = "is_default")]
     promised_type: Option<String>,
@@ -172,6 +174,7 @@ impl RareRecord {
             ignore_tls_errors,
             resolution,
             given_by,
+            feed,
             created_by,
             checksum,
             promised_size,
@@ -203,6 +206,7 @@ impl RareRecord {
                 .map(ToString::to_string),
             given_by_other: StrangerRecord::of(given_by),
             created_by: created_by.clone(),
+            feed: feed.clone(),
             promised_size: *promised_size,
             promised_type: promised_type.clone(),
             speed_limit_bytes: *speed_limit_bytes,
@@ -246,6 +250,7 @@ impl RareRecord {
             resolution: resolution(self.resolver, self.item.as_deref()),
             given_by: self.given_by_other.map_or(GivenBy::User, StrangerRecord::into_given_by),
             created_by: self.created_by,
+            feed: self.feed,
             promised_size: self.promised_size,
             promised_type: self.promised_type,
             speed_limit_bytes: self.speed_limit_bytes,

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     event::Event,
     model::{
-        id::GroupId,
+        id::{GroupId, TaskId},
         task::{After, FileFate, Phase, Task, reservation},
     },
     state::{
@@ -56,7 +56,7 @@ impl State {
         let Some(task) = self.tasks.remove(&serial) else { return };
         self.index.by_id.remove(&task.id);
         if !task.is_being_deleted() {
-            self.changes.deleted.push(task.id);
+            self.announce_deleted(&task);
         }
         if paths.is_empty() {
             self.changes.rows.push(Row::TaskDeleted(serial));
@@ -65,6 +65,21 @@ impl State {
         self.changes.rows.push(Row::TaskLeaving(serial, paths.clone()));
         self.changes.after_save.push(Effect::DeleteFiles(serial, paths.clone()));
         self.leaving.insert(serial, paths);
+    }
+
+    /// Announces that a task is deleted. Its subscription, if one created it, must learn it also after a crash.
+    pub(super) fn announce_deleted(&mut self, task: &Task) {
+        self.changes.deleted.push(task.id);
+        if task.asked.feed().is_some() {
+            self.deleted_feed_tasks.insert(task.id);
+            self.changes.rows.push(Row::FeedTaskDeleted(task.id));
+        }
+    }
+
+    /// Forgets deleted tasks that their subscriptions have noted.
+    pub(super) fn note_deleted(&mut self, tasks: Vec<TaskId>) {
+        let known = tasks.into_iter().filter(|task| self.deleted_feed_tasks.remove(task));
+        self.changes.rows.extend(known.map(Row::FeedTaskNoted));
     }
 
     pub(super) fn files_deleted(&mut self, serial: u64) {
@@ -188,6 +203,13 @@ impl State {
                     .sites
                     .get(&site)
                     .map(|found| Row::Site(site.clone(), found.clone())),
+                Row::FeedTaskDeleted(task) | Row::FeedTaskNoted(task) => {
+                    Some(if self.deleted_feed_tasks.contains(&task) {
+                        Row::FeedTaskDeleted(task)
+                    } else {
+                        Row::FeedTaskNoted(task)
+                    })
+                }
                 gone @ (Row::QueueDeleted(_) | Row::GroupDeleted(_)) => Some(gone),
                 Row::SiteDeleted(site) if self.sites.contains_key(&site) => None,
                 gone @ Row::SiteDeleted(_) => Some(gone),

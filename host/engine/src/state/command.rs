@@ -44,6 +44,7 @@ impl State {
             Command::PauseMany(tasks) => self.pause_each(&self.known(&tasks), effects),
             Command::ResumeMany(tasks) => self.resume_each(&self.known(&tasks), effects),
             Command::DeleteMany(tasks, fate) => self.delete(&self.known(&tasks), fate, effects)?,
+            Command::NoteDeleted(tasks) => self.note_deleted(tasks),
             Command::PauseAll => self.pause_each(&self.those(|_| true), effects),
             Command::ResumeAll => self.resume_all(effects),
             Command::IgnoreResolver(task) => self.ignore_resolver(task, effects)?,

@@ -29,6 +29,9 @@ impl State {
             if self.index.by_id.contains_key(id) || !ids.insert(*id) {
                 return Err(CommandError::TaskExists(*id));
             }
+            if self.deleted_feed_tasks.contains(id) {
+                return Err(CommandError::TaskDeleted(*id));
+            }
             if let Some(queue) = spec.queue.filter(|queue| !self.queue_states.contains_key(queue)) {
                 return Err(CommandError::UnknownQueue(queue));
             }
@@ -44,7 +47,8 @@ impl State {
         let mut last_dir: Arc<Path> = Arc::clone(&self.download_dir);
         let mut created = Vec::with_capacity(tasks.len());
         for (id, spec) in tasks {
-            if self.settings.settings.dedup_same_url {
+            // A subscription judges itself what was downloaded before, and links its item to this very id.
+            if self.settings.settings.dedup_same_url && spec.feed.is_none() {
                 let url = spec.urls[0].expose().to_owned();
                 if let Some(found) = known.get(&url) {
                     created.push(*found);
@@ -99,7 +103,14 @@ impl State {
         spec.save_dir
             .take()
             .or(of_group)
-            .or_else(|| self.queue_states.get(&queue)?.queue.spec.default_save_dir.clone())
+            .unwrap_or_else(|| self.save_dir_of(Some(queue)))
+    }
+
+    /// The directory of tasks that name none: the queue's, else the settings', else the configured one.
+    pub fn save_dir_of(&self, queue: Option<QueueId>) -> PathBuf {
+        let queue = self.queue_states.get(&queue.unwrap_or_else(|| self.default_queue()));
+        queue
+            .and_then(|queue| queue.queue.spec.default_save_dir.clone())
             .or_else(|| self.settings.settings.default_save_dir.clone())
             .unwrap_or_else(|| self.download_dir.to_path_buf())
     }

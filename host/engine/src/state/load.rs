@@ -11,7 +11,7 @@ use transfer::{Credentials, Netrc};
 use crate::{
     model::{
         group::Group,
-        id::QueueId,
+        id::{QueueId, TaskId},
         proxy::SystemProxy,
         queue::{Queue, QueueSpec, Schedule},
         settings::{Settings, VersionedSettings},
@@ -33,6 +33,7 @@ pub struct Loaded {
     pub queues: Vec<Queue>,
     pub groups: Vec<Group>,
     pub sites: Vec<(Site, Credentials)>,
+    pub deleted_feed_tasks: Vec<TaskId>,
     /// Deleted tasks whose files may still exist.
     pub leaving: Vec<(u64, PathBuf)>,
 }
@@ -62,6 +63,7 @@ impl State {
             sites: loaded.sites.into_iter().collect(),
             boost: None,
             leaving: BTreeMap::new(),
+            deleted_feed_tasks: loaded.deleted_feed_tasks.into_iter().collect(),
             unsaved_progress: BTreeSet::new(),
             last_serial: loaded.leaving.iter().map(|(serial, _)| *serial).max().unwrap_or(0),
             next_run: 0,

@@ -44,6 +44,8 @@ pub struct State {
     pub(super) boost: Option<u64>,
     /// Deleted tasks whose files are not deleted yet.
     pub(super) leaving: BTreeMap<u64, Vec<PathBuf>>,
+    /// Deleted tasks of subscriptions that have not noted it yet.
+    pub(super) deleted_feed_tasks: BTreeSet<TaskId>,
     /// Running tasks whose progress is newer than their rows.
     pub(super) unsaved_progress: BTreeSet<u64>,
     pub(super) last_serial: u64,
@@ -65,6 +67,11 @@ pub(super) struct Index {
 }
 
 impl State {
+    /// Deleted tasks of subscriptions that have not noted it yet.
+    pub fn deleted_feed_tasks(&self) -> Vec<TaskId> {
+        self.deleted_feed_tasks.iter().copied().collect()
+    }
+
     /// One task that is not being deleted.
     pub fn task(&self, id: TaskId) -> Option<Arc<Task>> {
         let task = self.tasks.get(self.index.by_id.get(&id)?)?;

@@ -38,6 +38,7 @@ pub enum Command {
     Delete(TaskId, FileFate),
     PauseMany(Vec<TaskId>),
     ResumeMany(Vec<TaskId>),
+    NoteDeleted(Vec<TaskId>),
     DeleteMany(Vec<TaskId>, FileFate),
     PauseAll,
     ResumeAll,
@@ -226,6 +227,10 @@ pub enum Row {
     TaskLeaving(u64, Vec<PathBuf>),
     /// A deleted task.
     TaskDeleted(u64),
+    /// A deleted task of a subscription, which has not noted that yet.
+    FeedTaskDeleted(TaskId),
+    /// The subscription has noted it.
+    FeedTaskNoted(TaskId),
     /// A queue.
     Queue(Arc<Queue>),
     /// A deleted queue.
@@ -250,6 +255,7 @@ pub(crate) enum RowKey {
     Group(GroupId),
     Settings,
     Site(Site),
+    FeedTask(TaskId),
 }
 
 impl Row {
@@ -264,6 +270,7 @@ impl Row {
             Self::GroupDeleted(group) => RowKey::Group(*group),
             Self::Settings(_) => RowKey::Settings,
             Self::Site(site, _) | Self::SiteDeleted(site) => RowKey::Site(site.clone()),
+            Self::FeedTaskDeleted(task) | Self::FeedTaskNoted(task) => RowKey::FeedTask(*task),
         }
     }
 }

@@ -121,7 +121,7 @@ impl State {
             serials.iter().partition(|serial| self.tasks[*serial].run().is_some());
         for serial in live {
             self.leave_group(serial);
-            self.changes.deleted.push(self.tasks[&serial].id);
+            self.announce_deleted(&Arc::clone(&self.tasks[&serial]));
             self.stop_run(serial, After::Delete(fate), effects);
         }
         self.delete_at_rest(&at_rest, fate);

@@ -53,6 +53,7 @@ struct World {
 struct Saved {
     tasks: BTreeMap<u64, Task>,
     leaving: BTreeMap<u64, Vec<PathBuf>>,
+    deleted_feed_tasks: BTreeSet<TaskId>,
     queues: BTreeMap<QueueId, Queue>,
     groups: BTreeMap<GroupId, Group>,
     sites: BTreeMap<Site, Credentials>,
@@ -82,6 +83,8 @@ impl Saved {
                 self.tasks.remove(&serial);
                 self.leaving.remove(&serial);
             }
+            Row::FeedTaskDeleted(task) => drop(self.deleted_feed_tasks.insert(task)),
+            Row::FeedTaskNoted(task) => drop(self.deleted_feed_tasks.remove(&task)),
             Row::Queue(queue) => drop(self.queues.insert(queue.id, (*queue).clone())),
             Row::QueueDeleted(queue) => drop(self.queues.remove(&queue)),
             Row::Group(group) => drop(self.groups.insert(group.id, (*group).clone())),
@@ -104,6 +107,7 @@ impl Saved {
             groups: self.groups.values().cloned().collect(),
             sites: self.sites.clone().into_iter().collect(),
             leaving: leaving.collect(),
+            deleted_feed_tasks: self.deleted_feed_tasks.iter().copied().collect(),
         }
     }
 }

@@ -34,6 +34,7 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         // The service finds the plugin of a URL, and knows who asks.
         resolution: _,
         given_by: _,
+        feed: _,
         created_by: _,
         // A promise comes from a page or a plugin, which the command line is not.
         promised_size: _,
