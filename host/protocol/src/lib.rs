@@ -74,6 +74,11 @@ pub use record::plugin::{
 pub use record::queue::{
     BoostParams, MoveTaskParams, QueueDto, QueueFields, QueueIdParams, ReorderParams, ScheduleParams, UpdateQueueParams,
 };
+pub use record::rss::{
+    RssCreatedSource, RssExportResponse, RssImportFailure, RssImportRequest, RssImportResponse, RssItemActionParams,
+    RssItemActionRequest, RssItemDto, RssItemStatus, RssRuleDto, RssSourceDto, RssSourceParams, RssValidateRequest,
+    RssValidateResponse, RssValidatedItem,
+};
 pub use record::runtime::{
     DiagnosticsResult, ExportResult, FsEntry, FsListParams, FsListResult, LogFile, RuntimeStats,
 };

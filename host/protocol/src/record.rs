@@ -7,6 +7,7 @@ pub(crate) mod left_out;
 pub(crate) mod market;
 pub(crate) mod plugin;
 pub(crate) mod queue;
+pub(crate) mod rss;
 pub(crate) mod runtime;
 pub(crate) mod site;
 pub(crate) mod task;
