@@ -12,6 +12,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("private-files", &[]),
     ("store", &["private-files"]),
     ("engine", &["transfer", "store"]),
+    ("rss", &["protocol", "transfer"]),
     (
         "plugin-host",
         &[
