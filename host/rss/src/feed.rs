@@ -94,6 +94,11 @@ pub fn read(bytes: &[u8], url: &SafeUrl, content_type: &str) -> Result<Feed, Fee
     Ok(entry::feed(parsed, extras, outline.hints, outline.dropped))
 }
 
+/// The text of a document in XML, as far as it can be repaired.
+pub(crate) fn repaired(bytes: &[u8], content_type: &str) -> Result<String, FeedError> {
+    repair::repair(&encoding::decode(bytes, content_type))
+}
+
 /// One element of the document that `feed-rs` reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Piece {

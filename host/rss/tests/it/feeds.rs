@@ -394,6 +394,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _either = read(&bytes, &url(), "text/xml; charset=shift_jis");
+        let _either = rss::opml::read(&bytes);
         discover(&bytes, &url());
     }
 }
