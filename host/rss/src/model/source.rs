@@ -101,6 +101,12 @@ impl SourceSpec {
         })
     }
 
+    /// At another place in the list of sources.
+    pub(crate) fn at(mut self, position: u32) -> Self {
+        self.settings.position = position;
+        self
+    }
+
     /// As on the wire, secrets included, for the database.
     pub fn settings(&self) -> &RssSourceDto {
         &self.settings
