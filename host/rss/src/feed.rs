@@ -26,6 +26,8 @@ pub use {
     size::parse_size,
 };
 
+pub(crate) use entry::one_line;
+
 use entry::Extras;
 
 /// The largest feed, in bytes.

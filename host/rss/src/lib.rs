@@ -7,6 +7,11 @@
 //!
 //! # Layers
 //!
+//! - `handle`: what callers use
+//! - `driver`: the loop around the state
+//! - `fetch`: feeds over HTTP and by plugins
+//! - `provider`: plugins that read feeds
+//! - `rows`: tables
 //! - `state`: what follows from each input
 //! - `opml`: lists of sources of other programs
 //! - `model`: sources and items as they are held
@@ -14,12 +19,22 @@
 //! - `feed`: what a feed says
 //! - `title`: what a title says
 //!
-//! All layers from `state` on are pure. Start reading at [`state`] (what
+//! All layers from `state` on are pure. Start reading at [`Subscriptions`] (what can be asked), then [`state`] (what
 //! happens), [`rule`] (why an item is taken), and [`feed`].
 
+mod driver;
 pub mod feed;
+mod fetch;
+mod handle;
 pub mod model;
 pub mod opml;
+mod provider;
+mod rows;
 pub mod rule;
 pub mod state;
 pub mod title;
+
+pub use driver::{Change, Error};
+pub use handle::{Config, StartError, Subscriptions, parse_id};
+pub use provider::{ProviderError, ProviderFuture, ProviderRequest, Providers};
+pub use rows::{LoadError, MIGRATIONS};

@@ -12,7 +12,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("private-files", &[]),
     ("store", &["private-files"]),
     ("engine", &["transfer", "store"]),
-    ("rss", &["protocol", "transfer"]),
+    ("rss", &["egress", "engine", "protocol", "store", "transfer"]),
     (
         "plugin-host",
         &[

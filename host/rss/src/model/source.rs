@@ -174,6 +174,11 @@ impl SourceSpec {
     }
 }
 
+/// A URL as [`SourceSpec::shown`] gives it; one that cannot be read is empty.
+pub(crate) fn shown(url: &str) -> String {
+    SafeUrl::parse(url).as_ref().map_or(String::new(), shown_url)
+}
+
 /// A URL with its password masked.
 fn shown_url(url: &SafeUrl) -> String {
     let mut shown = url.as_url().clone();
