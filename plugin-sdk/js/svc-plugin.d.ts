@@ -1,7 +1,8 @@
 /**
  * What a plugin written in JavaScript finds. There is nothing to import: all of this is global.
  *
- * A plugin is an ES module that exports `resolve` and, if it has more to say, `more`, `linkFor` and `preview`:
+ * A plugin is an ES module that exports `resolve` and, if it has more to say, `more`, `linkFor` and `preview`;
+ * or one that exports `feed`:
  *
  * ```js
  * /// <reference path="svc-plugin.d.ts" />
@@ -28,6 +29,12 @@ declare namespace svc {
   /** As `resolve`, for a quick look: half the time, no links needed. */
   type Preview = Resolve;
 
+  /**
+   * Adds what a feed says now to `out`. The fields that the user fills in for a source (`feed.config` in the manifest) are
+   * read as settings are; secret ones go to the host of the source's URL only.
+   */
+  type ReadFeed = (call: FeedCall, out: Feed) => Promise<void> | void;
+
   /** Files may be answered instead of added: one, several, or several with a title. */
   type Answer = void | null | string | Link | File | File[] | { title?: string; files: File[] };
   interface File {
@@ -44,6 +51,44 @@ declare namespace svc {
     readonly url: URL;
     /** What the user gave to open the share. */
     readonly password?: string;
+  }
+
+  interface FeedCall {
+    readonly url: URL;
+    /** When the source was last read, in milliseconds of the Unix epoch: older items may be left out. */
+    readonly since?: number;
+    /** What the call before gave to `out.etag`. */
+    readonly etag?: string;
+  }
+
+  /** What a feed says now. The host knows which items it has seen, so a feed may list them again. */
+  interface Feed {
+    /** The name of a source that the user gave none. */
+    title(text: string): this;
+    /** The next call has it as `call.etag`. With the etag of this call, and without items, nothing has changed. */
+    etag(text: string): this;
+    /** Asks the host not to call again for so many seconds. */
+    ttl(seconds: number): this;
+    /**
+     * Adds an item. The guid must be the same in every call; if it is empty, the host makes one of where the item leads.
+     * The link is the page about the item, which it may lack if it has an enclosure.
+     */
+    add(guid: string | number, title: string, link?: string | URL): Item;
+  }
+
+  /** An item of a feed. */
+  interface Item {
+    /** In milliseconds of the Unix epoch. */
+    published(time: number): this;
+    summary(text: string): this;
+    /** Of its file, or of all files of its torrent, in bytes. */
+    size(bytes: number | bigint): this;
+    /** Its file. */
+    enclosure(url: string | URL, mediaType?: string): this;
+    /** Of its torrent, in hexadecimal digits. */
+    infohash(hex: string): this;
+    /** Its link is a page whose files a resolver lists, of this plugin or another one. */
+    resolveWithPlugin(): this;
   }
 
   type Kind = 'file' | 'folder' | 'videoStream' | 'audioStream' | 'subtitle' | 'image';

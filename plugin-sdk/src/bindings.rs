@@ -37,6 +37,15 @@ pub mod resolver {
     exports!("resolver-world", "export_resolver", "svc_plugin::bindings::resolver");
 }
 
+/// What a feed handler exports.
+pub mod feed_handler {
+    exports!(
+        "feed-world",
+        "export_feed_handler",
+        "svc_plugin::bindings::feed_handler"
+    );
+}
+
 /// What a previewer exports.
 pub mod previewer {
     exports!("preview-world", "export_previewer", "svc_plugin::bindings::previewer");

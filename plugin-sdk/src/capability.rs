@@ -1,6 +1,6 @@
 //! The traits that plugins implement, one for each capability. Optional functions have defaults.
 
-use crate::{Error, Link, Listing, Result, text::Url};
+use crate::{Error, Feed, FeedCall, Link, Listing, Result, text::Url};
 
 /// The arguments of a call.
 #[derive(Debug)]
@@ -107,4 +107,45 @@ pub trait Resolver {
 pub trait Preview {
     /// Adds what can be seen at once to `out`.
     fn preview(call: &Call, out: &Listing<'_>) -> Result<()>;
+}
+
+/// Reads the feeds that users subscribe to. The fields that a user fills in for a source (`feed.config` in the manifest)
+/// are read as settings are; secret ones go to the host of the source's URL only.
+///
+/// ```
+/// use svc_plugin::prelude::*;
+///
+/// struct Acme;
+///
+/// impl FeedHandler for Acme {
+///     fn fetch(call: &FeedCall, out: &Feed<'_>) -> Result<()> {
+///         let search: String = env::setting_or("search", String::new())?;
+///         let request = http::get(call.url()).query("q", &search);
+///         let page = request.header("If-None-Match", call.etag().unwrap_or_default()).send()?;
+///         if page.status() == 304 {
+///             out.unchanged(call);
+///             return Ok(());
+///         }
+///         out.title("Acme");
+///         out.etag(page.header("etag").as_deref().unwrap_or_default());
+///         for file in page.json::<Vec<ApiFile>>("/files")? {
+///             out.add(&file.id, &file.name, "").enclosure(&file.url, "");
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// #[derive(serde::Deserialize)]
+/// struct ApiFile { id: String, name: String, url: String }
+///
+/// svc_plugin::plugin!(Acme: FeedHandler);
+///
+/// let host = test::Host::new().setting("search", "photos").page("https://acme.example/new?q=photos", test::Page::json(
+///     r#"{"files": [{"id": "f1", "name": "a.jpg", "url": "https://acme.example/a.jpg"}]}"#));
+/// let feed = host.feed::<Acme>("https://acme.example/new").unwrap();
+/// assert_eq!(feed.items[0].title, "a.jpg");
+/// ```
+pub trait FeedHandler {
+    /// Adds what the feed says now to `out`.
+    fn fetch(call: &FeedCall, out: &Feed<'_>) -> Result<()>;
 }

@@ -3,11 +3,12 @@
 use std::{marker::PhantomData, panic};
 
 use crate::{
-    Call, Error, Listing, Preview, Resolver, Result,
+    Call, Error, Feed, FeedCall, FeedHandler, Listing, Preview, Resolver, Result,
     bindings::{
+        feed_handler::exports::svc::plugin::feed_handler,
         previewer::exports::svc::plugin::previewer,
         resolver::exports::svc::plugin::resolver,
-        svc::plugin::{listing, log, types::PluginError},
+        svc::plugin::{feed_sink, listing, log, types::PluginError},
     },
 };
 
@@ -35,9 +36,26 @@ impl<T: Preview> previewer::Guest for Exported<T> {
     }
 }
 
-fn run<R>(url: String, password: Option<String>, work: impl FnOnce(&Call) -> Result<R>) -> Result<R, PluginError> {
-    // Without this, a panic would be a trap without a word.
+impl<T: FeedHandler> feed_handler::Guest for Exported<T> {
+    fn fetch(
+        url: String,
+        since_ms: Option<u64>,
+        etag: Option<String>,
+        out: &feed_sink::Sink,
+    ) -> Result<(), PluginError> {
+        log_panics();
+        let call = FeedCall::new(url, since_ms, etag)?;
+        Ok(T::fetch(&call, &Feed::new(out))?)
+    }
+}
+
+/// Without this, a panic would be a trap without a word.
+fn log_panics() {
     panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
+}
+
+fn run<R>(url: String, password: Option<String>, work: impl FnOnce(&Call) -> Result<R>) -> Result<R, PluginError> {
+    log_panics();
     let call = Call::new(url, password)?;
     Ok(work(&call)?)
 }

@@ -66,6 +66,19 @@ impl Request {
         self
     }
 
+    /// Adds a parameter with a secret in it to the URL, as [`Request::secret_header`] does.
+    ///
+    /// ```
+    /// use svc_plugin::{http, test};
+    ///
+    /// let host = test::Host::new().page("https://example.org/?key=‹secret:token›", test::Page::json("{}"));
+    /// host.run(|| http::get("https://example.org/").secret_query("key", "{token}").send()).unwrap();
+    /// ```
+    pub fn secret_query(self, name: &str, template: &str) -> Self {
+        self.0.secret_query(name, template);
+        self
+    }
+
     /// Adds a parameter to the URL.
     pub fn query(self, name: &str, value: &str) -> Self {
         self.0.query(name, value);

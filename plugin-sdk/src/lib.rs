@@ -25,8 +25,8 @@
 //! assert_eq!(listing.entries[0].link.as_ref().unwrap().url, "https://example.org/a.zip");
 //! ```
 //!
-//! *Owns* the interface for authors: the traits in [`capability`], requests in [`http`], results in [`listing`], the
-//! environment of a call in [`mod@env`], and [`mod@test`], a host for tests that answers from pages given by the test.
+//! *Owns* the interface for authors: the traits in [`capability`], requests in [`http`], results in [`listing`] and
+//! [`feed`], the environment of a call in [`mod@env`], and [`mod@test`], a host for tests that answers from pages given by the test.
 //!
 //! *Never* offers what the contract in `wit/` does not: that contract is all that it shares with the host.
 //!
@@ -36,7 +36,7 @@
 //! - `test`: runs plugins outside the sandbox
 //! - `export`: what a component exports
 //! - `capability`: the traits that plugins implement
-//! - `http`, `listing`, `vault`: requests, results, sealed values
+//! - `http`, `listing`, `feed`, `vault`: requests, results, sealed values
 //! - `env`, `log`, `storage`, `text`: the call's environment, log lines, stored values, searching
 //! - `settings`: the settings as one value
 //! - `json`
@@ -56,6 +56,7 @@ mod error;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
 pub mod export;
+pub mod feed;
 pub mod http;
 mod json;
 pub mod listing;
@@ -77,8 +78,9 @@ use bindings::svc::plugin as host;
 #[cfg(not(target_family = "wasm"))]
 use native as host;
 
-pub use capability::{Call, Preview, Resolver};
+pub use capability::{Call, FeedHandler, Preview, Resolver};
 pub use error::{Error, Result};
+pub use feed::{Feed, FeedCall, Item};
 pub use listing::{Entry, FileKind, LeftOut, Link, Listing};
 pub use settings::Settings;
 
@@ -87,8 +89,8 @@ pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::test;
     pub use crate::{
-        Call, Entry, Error, FileKind, LeftOut, Link, Listing, Preview, Resolver, Result, Settings, env, http, log,
-        storage, text, vault,
+        Call, Entry, Error, Feed, FeedCall, FeedHandler, FileKind, Item, LeftOut, Link, Listing, Preview, Resolver,
+        Result, Settings, env, http, log, storage, text, vault,
     };
 }
 
@@ -126,6 +128,9 @@ macro_rules! __capability {
     ($capabilities:ident, $plugin:ty, Preview) => {
         $capabilities.with_preview::<$plugin>()
     };
+    ($capabilities:ident, $plugin:ty, FeedHandler) => {
+        $capabilities.with_feed::<$plugin>()
+    };
 }
 
 /// In the sandbox, it is what it exports.
@@ -153,6 +158,12 @@ macro_rules! __export {
         const _: () = {
             type Exported = $crate::export::Exported<$plugin>;
     $crate::bindings::previewer::export_previewer!(Exported with_types_in $crate::bindings::previewer);
+        };
+    };
+    ($plugin:ty, FeedHandler) => {
+        const _: () = {
+            type Exported = $crate::export::Exported<$plugin>;
+    $crate::bindings::feed_handler::export_feed_handler!(Exported with_types_in $crate::bindings::feed_handler);
         };
     };
 }

@@ -7,6 +7,15 @@
     reason = "functions have the shape of the generated ones"
 )]
 
+/// Implements functions of the contract that each change the record behind a handle, which `change` gives to them.
+macro_rules! setters {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) |$record:ident| $change:expr;)*) => {
+        $(pub(crate) fn $name(&self, $($argument: $type),*) {
+            self.change(|$record| $change);
+        })*
+    };
+}
+
 pub(crate) mod types {
     //! Shared values.
 
@@ -189,6 +198,7 @@ pub(crate) mod http {
     pub(crate) struct Request {
         sent: RefCell<world::Sent>,
         query: RefCell<Vec<(String, String)>>,
+        secret_query: RefCell<Vec<String>>,
         follows: RefCell<bool>,
     }
 
@@ -201,6 +211,7 @@ pub(crate) mod http {
                     ..world::Sent::default()
                 }),
                 query: RefCell::default(),
+                secret_query: RefCell::default(),
                 follows: RefCell::new(true),
             }
         }
@@ -217,6 +228,12 @@ pub(crate) mod http {
 
         pub(crate) fn query(&self, name: &str, value: &str) {
             self.query.borrow_mut().push((name.to_owned(), value.to_owned()));
+        }
+
+        /// Stands at the end of the URL, where the real host puts it, with the secret as recordings have it.
+        pub(crate) fn secret_query(&self, name: &str, template: &str) {
+            let value = template.replace('{', "‹secret:").replace('}', "›");
+            self.secret_query.borrow_mut().push(format!("{name}={value}"));
         }
 
         pub(crate) fn body_bytes(&self, body: &[u8]) {
@@ -311,6 +328,11 @@ pub(crate) mod http {
         let mut sent = request.sent.borrow().clone();
         let query = request.query.borrow();
         sent.url = as_text_error(search::with_query(&sent.url, &query))?;
+        for secret in &*request.secret_query.borrow() {
+            let separator = if sent.url.contains('?') { '&' } else { '?' };
+            sent.url.push(separator);
+            sent.url += secret;
+        }
         let follows = *request.follows.borrow();
         let (url, page) = with_host(|host| host.answer(sent, follows)).map_err(HttpError::Network)?;
         let position = RefCell::new(0);
@@ -332,15 +354,6 @@ pub(crate) mod listing {
 
     #[derive(Debug, Default)]
     pub(crate) struct Listing(pub(crate) Rc<RefCell<world::Listing>>);
-
-    /// Implements functions of the contract that each change the record behind a handle, which `change` gives to them.
-    macro_rules! setters {
-        ($(fn $name:ident($($argument:ident: $type:ty),*) |$record:ident| $change:expr;)*) => {
-            $(pub(crate) fn $name(&self, $($argument: $type),*) {
-                self.change(|$record| $change);
-            })*
-        };
-    }
 
     impl Listing {
         setters! {
@@ -450,6 +463,60 @@ pub(crate) mod listing {
             fn segment_key(key: &[u8], iv: &[u8])
                 |link| link.cipher = Some(world::Cipher::Key(key.to_vec(), iv.to_vec()));
             fn no_segment_key() |link| link.cipher = None;
+        }
+    }
+}
+
+pub(crate) mod feed_sink {
+    //! The feed, as plain records that a test can look at.
+
+    use std::{cell::RefCell, rc::Rc};
+
+    use crate::world;
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Sink(pub(crate) Rc<RefCell<world::Feed>>);
+
+    impl Sink {
+        setters! {
+            fn title(title: &str) |feed| feed.title = Some(title.to_owned());
+            fn etag(etag: &str) |feed| feed.etag = Some(etag.to_owned());
+            fn ttl_seconds(seconds: u32) |feed| feed.ttl_seconds = Some(seconds);
+        }
+
+        fn change(&self, change: impl FnOnce(&mut world::Feed)) {
+            change(&mut self.0.borrow_mut());
+        }
+
+        pub(crate) fn add(&self, guid: &str, title: &str, link: &str) -> Item {
+            let mut feed = self.0.borrow_mut();
+            feed.items.push(world::Item::new(guid, title, link));
+            Item {
+                feed: self.0.clone(),
+                index: feed.items.len() - 1,
+            }
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct Item {
+        feed: Rc<RefCell<world::Feed>>,
+        index: usize,
+    }
+
+    impl Item {
+        setters! {
+            fn published_ms(time: u64) |item| item.published_ms = Some(time);
+            fn summary(text: &str) |item| item.summary = Some(text.to_owned());
+            fn size(bytes: u64) |item| item.size = Some(bytes);
+            fn enclosure(url: &str, media_type: &str)
+                |item| item.enclosure = Some(world::Enclosure { url: url.to_owned(), media_type: media_type.to_owned() });
+            fn infohash(hex: &str) |item| item.infohash = Some(hex.to_owned());
+            fn resolve_with_plugin(is_wanted: bool) |item| item.resolve_with_plugin = is_wanted;
+        }
+
+        fn change(&self, change: impl FnOnce(&mut world::Item)) {
+            change(&mut self.feed.borrow_mut().items[self.index]);
         }
     }
 }

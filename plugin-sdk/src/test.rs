@@ -3,9 +3,9 @@
 use std::{cell::RefCell, rc::Rc};
 
 pub use self::fixture::{Capabilities, Plugin, replay, replay_all};
-pub use crate::world::{Cipher, Entry, Link, Listing, Page, Segment, Sent};
+pub use crate::world::{Cipher, Enclosure, Entry, Feed, Item, Link, Listing, Page, Segment, Sent};
 use crate::{
-    Call, Preview, Resolver, Result, native,
+    Call, FeedCall, FeedHandler, Preview, Resolver, Result, native,
     world::{RUNNING, State},
 };
 
@@ -88,6 +88,21 @@ impl Host {
     /// Looks at `url` with plugin `T`.
     pub fn preview<T: Preview>(&self, url: &str) -> Result<Listing> {
         self.list(url, None, T::preview)
+    }
+
+    /// Reads the feed of `url` with plugin `T` for the first time.
+    pub fn feed<T: FeedHandler>(&self, url: &str) -> Result<Feed> {
+        self.feed_since::<T>(url, None, None)
+    }
+
+    /// Reads the feed of `url` with plugin `T` again: `since_ms` is when it was last read, `etag` what it gave then.
+    pub fn feed_since<T: FeedHandler>(&self, url: &str, since_ms: Option<u64>, etag: Option<&str>) -> Result<Feed> {
+        let sink = native::feed_sink::Sink(Rc::default());
+        self.run(|| {
+            let call = FeedCall::new(url.to_owned(), since_ms, etag.map(str::to_owned))?;
+            T::fetch(&call, &crate::Feed::new(&sink))
+        })?;
+        Ok(sink.0.take())
     }
 
     fn list(

@@ -241,6 +241,66 @@ pub struct Omission {
     pub count: u32,
 }
 
+/// What a feed handler handed out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Feed {
+    /// What it is called.
+    pub title: Option<String>,
+    /// For the next call.
+    pub etag: Option<String>,
+    /// How long it asks to be left alone.
+    pub ttl_seconds: Option<u32>,
+    /// Its items.
+    pub items: Vec<Item>,
+}
+
+/// An item of a feed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Item {
+    /// What the plugin knows it by.
+    pub guid: String,
+    /// What it is called.
+    pub title: String,
+    /// The page about it.
+    pub link: String,
+    /// When it was published.
+    pub published_ms: Option<u64>,
+    /// What it is about.
+    pub summary: Option<String>,
+    /// The length of its file or files.
+    pub size: Option<u64>,
+    /// Its file.
+    pub enclosure: Option<Enclosure>,
+    /// Of its torrent.
+    pub infohash: Option<String>,
+    /// Whether its link is for a resolver.
+    #[serde(skip_serializing_if = "is_unset")]
+    pub resolve_with_plugin: bool,
+}
+
+impl Item {
+    pub(crate) fn new(guid: &str, title: &str, link: &str) -> Self {
+        Self {
+            guid: guid.to_owned(),
+            title: title.to_owned(),
+            link: link.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The file of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Enclosure {
+    /// Where it is.
+    pub url: String,
+    /// Its media type.
+    pub media_type: String,
+}
+
 /// An entry, or a variant of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -33,8 +33,11 @@ use crate::{
 };
 
 mod capture;
+mod feed;
 mod resolver;
 mod sizes;
+
+pub use feed::FeedRefusal;
 
 /// How much longer than the call's limit a runtime may take to end a call and report.
 const GRACE: Duration = Duration::from_secs(1);
@@ -193,7 +196,7 @@ impl Shared {
         let _slot = slot.map_err(|_| refused(PluginFault::Overloaded.into()))?;
         let admitted = self.health.admit(plugin, ask.capability());
         admitted.map_err(|pause| refused(CallFailure::Resting(pause)))?;
-        let call = self.prepare(plugin, &loaded, manifest, given, wall);
+        let call = feed::with_source(self.prepare(plugin, &loaded, manifest, given, wall), manifest, &ask);
         call.secrets.register_all().await;
         let (id, hosts, capture) = (call.id, call.hosts.clone(), Capture::of(&call));
         let clock = call.clock.clone();

@@ -23,7 +23,10 @@ use transfer::Secret;
 use url::Url;
 
 use crate::{
-    lifecycle::{self, rows, values::Values},
+    lifecycle::{
+        self, rows,
+        values::{Values, bindings_of_source},
+    },
     policy::{
         fault::PluginFault,
         grant::{CallTarget, Grant, Permissions},
@@ -69,7 +72,7 @@ pub enum RecordError {
     Setting(#[from] crate::error::InvalidSetting),
     #[error(transparent)]
     Gap(#[from] Gap),
-    #[error("the plugin is no resolver")]
+    #[error("the plugin's capabilities do not include this call")]
     Incapable,
     #[error("cannot make a memory for the plugin: {0}")]
     Memory(String),
@@ -225,11 +228,11 @@ pub(crate) async fn record(
     let stage = Stage {
         manifest,
         guest,
-        values: Values::default().with(&manifest.settings, settings)?,
+        values: Values::default().with(manifest.definitions(), settings)?,
         world: World::Watched(Arc::clone(&watch)),
     };
     let played = stage.play(call, &input).await?;
-    let is_secret = |key: &String| manifest.settings.iter().any(|it| it.key == *key && it.is_secret);
+    let is_secret = |key: &String| manifest.definitions().any(|it| it.key == *key && it.is_secret);
     let plain = settings.iter().filter(|(key, _)| !is_secret(key));
     let settings = plain.map(|(key, value)| (key.clone(), value.clone())).collect();
     Ok(Recorded {
@@ -281,6 +284,8 @@ pub(crate) fn to_fixture(
             token: clean(input.token),
             entry: clean(input.entry),
             variant: input.variant.map(clean),
+            since: input.since,
+            etag: input.etag.map(clean),
         },
         settings,
         now: moment.now_ms,
@@ -297,8 +302,8 @@ pub(crate) fn failed(fault: &PluginFault) -> Value {
 
 /// A fixture's settings, with placeholders for secret ones.
 fn stand_ins(manifest: &Manifest, settings: &BTreeMap<String, String>) -> Result<Values, RecordError> {
-    let mut values = Values::default().with(&manifest.settings, settings)?;
-    for definition in manifest.settings.iter().filter(|definition| definition.is_secret) {
+    let mut values = Values::default().with(manifest.definitions(), settings)?;
+    for definition in manifest.definitions().filter(|definition| definition.is_secret) {
         let key = &definition.key;
         if settings.get(key).is_none_or(|value| !value.is_empty()) {
             values
@@ -353,9 +358,11 @@ impl Stage<'_> {
         let hosts = all_hosts(&grant, manifest, &given);
         let id = CallId(0);
         let (store, vault) = memory(&manifest.identity).await?;
+        let mut bindings = grant.bindings(&manifest.permissions.secrets);
+        bindings.extend(bindings_of_source(manifest, &given.url));
         let secrets = Secrets::new(
             self.values.secret.clone(),
-            grant.bindings(&manifest.permissions.secrets),
+            bindings,
             (store.clone(), vault),
             manifest.identity.clone(),
         );
@@ -364,7 +371,7 @@ impl Stage<'_> {
             plugin: manifest.identity.clone(),
             given,
             hosts,
-            settings: Arc::new(self.values.effective(&manifest.settings)),
+            settings: Arc::new(self.values.effective(manifest.definitions())),
             secrets: secrets.with_redactor(self.world.redactor().cloned()),
             storage: Storage::new(store, manifest.identity.clone(), manifest.permissions.storage_bytes),
             log: journal.of_call(manifest.identity.clone(), id),
@@ -425,5 +432,6 @@ async fn answer(guest: Arc<dyn Guest>, call: Call, ask: Ask) -> (Value, Report) 
         Ask::More(token) => found(guest.more(call, token).await),
         Ask::LinkFor(entry, variant) => found(guest.link_for(call, entry, variant).await),
         Ask::Preview => found(preview(guest, call).await),
+        Ask::Feed(request) => found(guest.feed(call, request).await),
     }
 }

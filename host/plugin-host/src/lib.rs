@@ -43,7 +43,7 @@ pub mod runtime;
 mod secret;
 
 pub use ::market::{Digest, Identity, InvalidDigest, InvalidIdentity};
-pub use call::{Previewed, Resolved};
+pub use call::{FeedRefusal, Previewed, Resolved};
 pub use engine::{LeftOut, LeftOutKind, Proxies};
 pub use error::{CallError, CallFailure, CommandError, DiskError, InvalidSetting, Refusal, RowError, StartError};
 pub use install::{Installed, Plugins, author, imports_digest};
@@ -63,7 +63,8 @@ pub use policy::{
     host::{Denial, Grants, InputHost, METHODS, Others},
 };
 pub use runtime::{
-    CallLog, Entry, Event, Facts, FileKind, Gap, Journal, JournalEntry, Line, Link, Listing, LogLevel, RecordedClock,
-    Replay, RequestLine, Sent, Storage, StorageError, Totals, Variant, Watch, World,
+    CallLog, Entry, Event, Facts, Feed, FeedEnclosure, FeedItem, FeedRequest, FileKind, Gap, Journal, JournalEntry,
+    Line, Link, Listing, LogLevel, RecordedClock, Replay, RequestLine, Sent, Storage, StorageError, Totals, Variant,
+    Watch, World,
 };
 pub use secret::{BoundSecret, SecretError, Secrets, Template, not_bound, replace, spellings};

@@ -16,6 +16,7 @@ use crate::{
 
 mod ask;
 mod clock;
+mod feed;
 mod journal;
 mod listing;
 mod report;
@@ -25,6 +26,7 @@ mod world;
 pub use crate::policy::{Interface, MAX_CALLS, PLUGIN_CALLS};
 pub(crate) use ask::{Ask, preview};
 pub use clock::{CallClock, MAX_WAIT, TimedOut, Wait};
+pub use feed::{Feed, FeedEnclosure, FeedItem, FeedRequest};
 pub(crate) use journal::now_ms;
 pub use journal::{CallLog, Event, Journal, JournalEntry, Line, LogLevel, RequestLine, Sent, Totals};
 pub use listing::{Entry, Facts, FileKind, Link, Listing, Variant};
@@ -56,6 +58,9 @@ pub trait Guest: Send + Sync + 'static {
 
     /// As [`Guest::resolve`], quick and without links.
     fn preview(&self, call: Call) -> BoxFuture<'_, Called<Listing>>;
+
+    /// The feed of the URL. The fields of its source are among the settings of the call.
+    fn feed(&self, call: Call, request: FeedRequest) -> BoxFuture<'_, Called<Feed>>;
 
     /// The sizes of files as their servers tell them, in the order of `links`, within the time and permissions of the
     /// call. It runs no code of the plugin.

@@ -175,6 +175,17 @@ impl Secrets {
         }
     }
 
+    /// The same secrets, and those of a feed's source.
+    pub(crate) fn with_source(
+        mut self,
+        secrets: BTreeMap<String, Secret>,
+        bindings: BTreeMap<String, Vec<HostPattern>>,
+    ) -> Self {
+        Arc::make_mut(&mut self.settings).extend(secrets);
+        Arc::make_mut(&mut self.bindings).extend(bindings);
+        self
+    }
+
     /// The same secrets; `redactor` learns each one that is used or captured.
     pub(crate) fn with_redactor(self, redactor: Option<Redactor>) -> Self {
         Self { redactor, ..self }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bindings;
 mod env;
+mod feed;
 mod http;
 pub(crate) mod later;
 mod listing;

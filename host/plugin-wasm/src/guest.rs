@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use plugin_host::{
-    BoundSecret, CallLog, Link, Listing, LogLevel, RequestLine, SecretError, Secrets, StorageError,
+    BoundSecret, CallLog, Feed, FeedRequest, Link, Listing, LogLevel, RequestLine, SecretError, Secrets, StorageError,
     runtime::{self as policy, Call, Called, Interface},
 };
 use transfer::Secret;
@@ -117,6 +117,11 @@ impl policy::Guest for Guest {
     fn preview(&self, call: Call) -> BoxFuture<'_, Called<Listing>> {
         let (url, context, limits) = self.prepare(call, Limits::preview());
         Box::pin(async move { self.loaded.preview(&url, context, limits).await })
+    }
+
+    fn feed(&self, call: Call, request: FeedRequest) -> BoxFuture<'_, Called<Feed>> {
+        let (url, context, limits) = self.prepare(call, Limits::feed());
+        Box::pin(async move { self.loaded.feed(&url, &request, context, limits).await })
     }
 
     fn sizes(&self, call: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {

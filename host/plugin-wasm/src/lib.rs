@@ -17,7 +17,8 @@
 //! - `loaded`: one call on a fresh instance
 //! - `capability`: the functions that guests import, and the state that they work on
 //! - `call`: the environment of one call
-//! - `listing`: validation of the results of guests
+//! - `feed`: validation of the feeds of guests
+//! - `listing`: validation of their listings
 //! - `http`: requests, to granted hosts only
 //! - `error`: why plugins are not loaded
 //! - `code`: from the bytes of a plugin to executable code
@@ -34,6 +35,7 @@ mod capability;
 mod code;
 mod engine;
 mod error;
+mod feed;
 mod guest;
 mod http;
 mod lazy;

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 pub(crate) mod meter;
 
+/// Items of a feed: as many as are read of one in XML.
+const MAX_ITEMS: usize = 2000;
+
 /// The limits of one call. The constructors have the defaults per kind of call; manifests may ask for more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -78,6 +81,13 @@ impl Limits {
     /// For `preview`.
     pub fn preview() -> Self {
         Self::within(Duration::from_millis(500), Duration::from_secs(5))
+    }
+
+    /// For `feed`.
+    pub fn feed() -> Self {
+        let mut limits = Self::within(Duration::from_secs(1), Duration::from_secs(20));
+        limits.output.entries = MAX_ITEMS;
+        limits
     }
 
     /// For `linkFor`.

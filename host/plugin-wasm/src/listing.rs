@@ -19,7 +19,7 @@ const MAX_LEFT_OUT_CHARS: usize = 200;
 
 /// The fault for an invalid result.
 #[expect(clippy::needless_pass_by_value, reason = "errors come by value, texts by reference")]
-fn invalid(field: &'static str, reason: impl ToString) -> PluginFault {
+pub(crate) fn invalid(field: &'static str, reason: impl ToString) -> PluginFault {
     let reason = reason.to_string();
     PluginFault::InvalidOutput { field, reason }
 }
@@ -346,7 +346,7 @@ fn parse_web_url(field: &'static str, text: &str, limits: &OutputLimits) -> Resu
     SafeUrl::parse(url.as_str()).map_err(|error| invalid(field, error))
 }
 
-fn parse_url(field: &'static str, text: &str, limits: &OutputLimits) -> Result<Url, PluginFault> {
+pub(crate) fn parse_url(field: &'static str, text: &str, limits: &OutputLimits) -> Result<Url, PluginFault> {
     if text.len() > limits.url_bytes {
         return Err(invalid(field, format!("it is longer than {} bytes", limits.url_bytes)));
     }
@@ -367,7 +367,7 @@ fn check_id(id: &str) -> Result<(), PluginFault> {
     Ok(())
 }
 
-fn check_limit(what: &'static str, count: usize, limit: usize) -> Result<(), PluginFault> {
+pub(crate) fn check_limit(what: &'static str, count: usize, limit: usize) -> Result<(), PluginFault> {
     if count >= limit {
         return Err(PluginFault::Limit(Exceeded::Output(what, limit)));
     }

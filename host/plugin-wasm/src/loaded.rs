@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use plugin_host::{
-    Exceeded, Link, Listing, LogLevel, PluginFault,
+    Exceeded, Feed, FeedRequest, Link, Listing, LogLevel, PluginFault,
     runtime::{Called, Interface, Report, TimedOut},
 };
 use rustix::mm::{Advice, madvise};
@@ -17,7 +17,7 @@ use crate::{
     capability::{
         bindings::{
             exports::svc::{
-                plugin::{previewer, resolver},
+                plugin::{feed_handler, previewer, resolver},
                 script::script as scripting,
             },
             svc::plugin::types::PluginError,
@@ -27,6 +27,7 @@ use crate::{
     code::cache::ContentHash,
     engine::Machine,
     error::{LoadError, ScriptError},
+    feed::SinkHandle,
     limits::{
         Limits,
         meter::{Share, TICK},
@@ -62,6 +63,7 @@ pub(crate) struct Guest {
     pub(crate) pre: InstancePre<CallState>,
     pub(crate) resolver: Option<resolver::GuestIndices>,
     pub(crate) previewer: Option<previewer::GuestIndices>,
+    pub(crate) feed: Option<feed_handler::GuestIndices>,
     pub(crate) script: Option<scripting::GuestIndices>,
     pub(crate) hash: ContentHash,
     pub(crate) interface: Interface,
@@ -126,7 +128,12 @@ impl Loaded {
                     .previewer
                     .as_ref()
                     .map(|it| it.load(&mut *store, &instance).map(drop));
-                Ok(Ok([("resolver", resolver), ("previewer", previewer)]))
+                let feed = guest.feed.as_ref().map(|it| it.load(&mut *store, &instance).map(drop));
+                Ok(Ok([
+                    ("resolver", resolver),
+                    ("previewer", previewer),
+                    ("feed-handler", feed),
+                ]))
             })
             .await;
         for (interface, types) in types? {
@@ -213,6 +220,28 @@ impl Loaded {
             guest.call_preview(store, url, out).await
         })
         .await
+    }
+
+    /// The feed of `url`.
+    pub async fn feed(&self, url: &str, request: &FeedRequest, context: CallContext, limits: Limits) -> Called<Feed> {
+        let Some(handler) = self.0.exported("feed-handler", self.0.guest.feed.as_ref()) else {
+            return not_exported("feed-handler");
+        };
+        let (result, state, report) = self
+            .call(context, limits, async |store, instance| {
+                let sink = store.data_mut().table.push(SinkHandle)?;
+                let lent = Resource::new_borrow(sink.rep());
+                let guest = handler.load(&mut *store, &instance)?;
+                guest
+                    .call_fetch(store, url, request.since_ms, request.etag.as_deref(), lent)
+                    .await
+            })
+            .await;
+        let feed = state.feed.finish();
+        Called {
+            result: result.map(|()| feed),
+            report,
+        }
     }
 
     /// The link of a file.

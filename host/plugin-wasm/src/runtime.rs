@@ -15,7 +15,7 @@ use crate::{
         bindings::{
             Sandbox,
             exports::svc::{
-                plugin::{previewer, resolver},
+                plugin::{feed_handler, previewer, resolver},
                 script::script as scripting,
             },
         },
@@ -212,12 +212,14 @@ impl Runtime {
             .instantiate_pre(&component)
             .map_err(|error| LoadError::abi(interface::unknown_import(engine, &component), &error))?;
         let resolver = indices(&interface, "resolver", || resolver::GuestIndices::new(&pre))?;
+        let feed = indices(&interface, "feed-handler", || feed_handler::GuestIndices::new(&pre))?;
         let previewer = indices(&interface, "previewer", || previewer::GuestIndices::new(&pre))?;
         Ok(Guest {
             script: scripting::GuestIndices::new(&pre).ok(),
             pre,
             resolver,
             previewer,
+            feed,
             hash,
             interface,
             is_mapped,

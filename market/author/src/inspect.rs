@@ -98,7 +98,11 @@ fn lines(candidate: &Candidate, archive: Option<(Digest, usize)>) -> Vec<String>
         lines.push(format!("archive: {}, sha256 {digest}", ByteCount(bytes as u64)));
     }
     lines.push(format!("code: {}", ByteCount(candidate.code().len() as u64)));
-    lines.push(format!("for: {}", matches(manifest).join(", ")));
+    for (what, patterns) in [("for", matches(manifest)), ("reads the feeds of", feeds(manifest))] {
+        if !patterns.is_empty() {
+            lines.push(format!("{what}: {}", patterns.join(", ")));
+        }
+    }
     lines.extend(abilities(candidate));
     lines.extend(later(manifest));
     lines.push(format!("fixtures: {}", candidate.fixtures().len()));
@@ -116,6 +120,11 @@ fn later(manifest: &Manifest) -> Option<String> {
 fn matches(manifest: &Manifest) -> Vec<String> {
     let resolver = manifest.capabilities.resolver.as_ref();
     let patterns = resolver.into_iter().flat_map(|resolver| &resolver.matches);
+    patterns.map(ToString::to_string).collect()
+}
+
+fn feeds(manifest: &Manifest) -> Vec<String> {
+    let patterns = manifest.capabilities.feed.iter().flat_map(|feed| &feed.matches);
     patterns.map(ToString::to_string).collect()
 }
 

@@ -6,7 +6,7 @@ use command::{Exit, print_json, print_lines};
 use plugin_host::{
     HostPattern, UrlPattern,
     author::Candidate,
-    fixture::Fixture,
+    fixture::{Fixture, FixtureCall},
     manifest::{self, Manifest},
 };
 use serde::Serialize;
@@ -129,25 +129,31 @@ fn of_fixtures(manifest: &Manifest, fixtures: &[&Fixture]) -> Vec<Finding> {
         return vec![Finding::warning("no-fixtures", text)];
     }
     let url = |text: &str| SafeUrl::parse(text).ok().map(|url| url.as_url().clone());
-    let inputs: Vec<_> = fixtures.iter().filter_map(|fixture| url(&fixture.input.url)).collect();
     let asked: Vec<_> = fixtures
         .iter()
         .flat_map(|fixture| &fixture.exchanges)
         .filter_map(|exchange| url(&exchange.request.url))
         .collect();
     let mut found = Vec::new();
-    let resolver = manifest.capabilities.resolver.as_ref();
-    let patterns: &[UrlPattern] = resolver.map_or(&[], |resolver| &resolver.matches);
-    for pattern in patterns {
-        if !inputs.iter().any(|url| pattern.claims(url)) {
-            let text = format!("/capabilities/resolver/match: no fixture is about a URL of {pattern}");
-            found.push(Finding::warning("unproved-pattern", text));
+    let (resolver, feed) = (&manifest.capabilities.resolver, &manifest.capabilities.feed);
+    let resolved: &[UrlPattern] = resolver.as_ref().map_or(&[], |resolver| &resolver.matches);
+    let read: &[UrlPattern] = feed.as_ref().map_or(&[], |feed| &feed.matches);
+    for (capability, patterns) in [("resolver", resolved), ("feed", read)] {
+        let is_about = |fixture: &&&Fixture| (fixture.call == FixtureCall::Feed) == (capability == "feed");
+        let inputs = fixtures.iter().filter(is_about);
+        let inputs: Vec<_> = inputs.filter_map(|fixture| url(&fixture.input.url)).collect();
+        for pattern in patterns {
+            if !inputs.iter().any(|url| pattern.claims(url)) {
+                let text = format!("/capabilities/{capability}/match: no fixture is about a URL of {pattern}");
+                found.push(Finding::warning("unproved-pattern", text));
+            }
         }
-    }
-    for url in &inputs {
-        if !patterns.iter().any(|pattern| pattern.claims(url)) {
-            let text = format!("no pattern of /capabilities/resolver/match claims {url}, which a fixture is about");
-            found.push(Finding::error("unclaimed-fixture", text));
+        for url in &inputs {
+            if !patterns.iter().any(|pattern| pattern.claims(url)) {
+                let text =
+                    format!("no pattern of /capabilities/{capability}/match claims {url}, which a fixture is about");
+                found.push(Finding::error("unclaimed-fixture", text));
+            }
         }
     }
     let permissions = &manifest.permissions;

@@ -14,6 +14,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   svc plugin new my-site                           in Rust
   svc plugin new my-site --lang js                 in JavaScript: no compiler, no build
   svc plugin new my-site --kind resolver --author acme
+  svc plugin new my-site --kind feed               reads what \"svc rss\" subscribes to
   svc plugin new my-site --sdk ../svc/plugin-sdk   with the SDK of a checkout
 
 The plugin that it makes works: \"svc plugin build\" and \"svc plugin test\" pass at once.";
@@ -27,6 +28,13 @@ const TITLE: &str = "My plugin";
 /// Encloses the parts of templates that only plugins with a preview have.
 const PREVIEW: &str = "// preview\n";
 const PREVIEW_END: &str = "// end of preview\n";
+
+/// What the manifest and the description of a plugin say that reads feeds, instead.
+const RESOLVER: &str = r#""resolver": { "match": ["*://*/*index.json"], "multi": true },
+    "preview": true"#;
+const FEED: &str = r#""feed": { "match": ["*://*/*index.json"] }"#;
+const DOWNLOADS: &str = "Downloads the files that a site lists in";
+const READS: &str = "A feed of the files that a site lists in";
 
 /// The SDK's folder in a checkout.
 const SDK: &str = "plugin-sdk";
@@ -42,27 +50,45 @@ macro_rules! template {
     (@name $file:literal, $name:literal) => { $name };
 }
 
-const RUST: &[(&str, &str)] = template!("rust":
-    "Cargo.toml",
-    "README.md",
-    "ci.yml" as ".github/workflows/plugin.yml",
-    "fixtures/link.json",
-    "fixtures/list.json",
-    "gitignore" as ".gitignore",
-    "plugin.json",
-    "src/lib.rs",
-    "tests/fixtures.rs",
-);
+type Files = &'static [(&'static str, &'static str)];
 
-const JS: &[(&str, &str)] = template!("js":
-    "README.md",
-    "ci.yml" as ".github/workflows/plugin.yml",
-    "fixtures/link.json",
-    "fixtures/list.json",
-    "gitignore" as ".gitignore",
-    "plugin.js",
-    "plugin.json",
-);
+/// The templates of a language: what every plugin has, and what those have that resolve or read feeds.
+struct Templates {
+    all: Files,
+    resolver: Files,
+    feed: Files,
+}
+
+const RUST: Templates = Templates {
+    all: template!("rust":
+        "Cargo.toml",
+        "README.md",
+        "ci.yml" as ".github/workflows/plugin.yml",
+        "gitignore" as ".gitignore",
+        "plugin.json",
+        "tests/fixtures.rs",
+    ),
+    resolver: template!("rust": "fixtures/link.json", "fixtures/list.json", "src/lib.rs"),
+    feed: template!("rust": "feed.json" as "fixtures/feed.json", "feed.rs" as "src/lib.rs"),
+};
+
+const JS: Templates = Templates {
+    all: template!("js":
+        "README.md",
+        "ci.yml" as ".github/workflows/plugin.yml",
+        "gitignore" as ".gitignore",
+        "plugin.json",
+    ),
+    resolver: template!("js": "fixtures/link.json", "fixtures/list.json", "plugin.js"),
+    feed: template!("js": "feed.json" as "fixtures/feed.json", "feed.js" as "plugin.js"),
+};
+
+impl Templates {
+    fn files(&self, reads_feeds: bool) -> impl Iterator<Item = &'static (&'static str, &'static str)> + use<> {
+        let own = if reads_feeds { self.feed } else { self.resolver };
+        self.all.iter().chain(own)
+    }
+}
 
 /// TypeScript types of the JavaScript API.
 const TYPES: &str = include_str!("../../../plugin-sdk/js/svc-plugin.d.ts");
@@ -77,7 +103,7 @@ pub struct NewArgs {
     /// What to write it in
     #[arg(long, value_enum, default_value = "rust")]
     lang: LanguageName,
-    /// What it can do; a resolver it is always
+    /// What it can do: list the files of a page, also before they are downloaded, or read a feed
     #[arg(long, value_enum, value_delimiter = ',', default_value = "resolver,preview")]
     kind: Vec<Kind>,
     /// Who makes it: the part of its identity after @
@@ -98,6 +124,7 @@ enum LanguageName {
 enum Kind {
     Resolver,
     Preview,
+    Feed,
 }
 
 pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
@@ -111,12 +138,16 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
     if folder.symlink_metadata().is_ok() {
         return Err(UsageError::new("NAME", format!("{} is there already", folder.display())).into());
     }
-    let (files, dependency) = match args.lang {
+    if args.reads_feeds() && args.kind.len() > 1 {
+        let problem = "a new plugin reads feeds or resolves links: \"--kind feed\" stands alone";
+        return Err(UsageError::new("--kind", problem).into());
+    }
+    let (templates, dependency) = match args.lang {
         LanguageName::Rust => (RUST, Some(dependency(args.sdk.as_deref())?)),
         LanguageName::Js => (JS, None),
     };
     fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    for (name, text) in files {
+    for (name, text) in templates.files(args.reads_feeds()) {
         let text = personal(text, args, dependency.as_deref());
         write(&folder.join(name), &text)?;
     }
@@ -137,6 +168,10 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
 }
 
 impl NewArgs {
+    fn reads_feeds(&self) -> bool {
+        self.kind.contains(&Kind::Feed)
+    }
+
     /// The plugin's name; empty if the folder's name is not UTF-8.
     fn name(&self) -> &str {
         let last = self.folder.file_name().and_then(|name| name.to_str());
@@ -148,7 +183,9 @@ impl NewArgs {
 fn personal(text: &str, args: &NewArgs, dependency: Option<&str>) -> String {
     let has_preview = args.kind.contains(&Kind::Preview);
     let mut text = preview(text, has_preview);
-    if !has_preview {
+    if args.reads_feeds() {
+        text = text.replace(RESOLVER, FEED).replace(DOWNLOADS, READS);
+    } else if !has_preview {
         text = text.replace(": Resolver, Preview)", ": Resolver)");
         text = text.replace(" \"multi\": true },\n    \"preview\": true\n", " \"multi\": true }\n");
     }
@@ -233,13 +270,21 @@ mod tests {
         }
     }
 
+    const KINDS: [&[Kind]; 3] = [&[Kind::Resolver], &[Kind::Resolver, Kind::Preview], &[Kind::Feed]];
+
+    fn files(args: &NewArgs) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+        RUST.files(args.reads_feeds()).chain(JS.files(args.reads_feeds()))
+    }
+
     #[test]
     fn nothing_of_the_template_s_name_is_left() {
-        let args = args("photo-share", &[Kind::Resolver, Kind::Preview]);
-        for (name, text) in RUST.iter().chain(JS) {
-            let text = personal(text, &args, Some("svc-plugin = \"1\""));
-            for word in [NAME, MODULE, TYPE, TITLE, PREVIEW_END, "../.."] {
-                assert!(!text.contains(word), "{name}: {word}\n{text}");
+        for kind in KINDS {
+            let args = args("photo-share", kind);
+            for (name, text) in files(&args) {
+                let text = personal(text, &args, Some("svc-plugin = \"1\""));
+                for word in [NAME, MODULE, TYPE, TITLE, PREVIEW_END, "../.."] {
+                    assert!(!text.contains(word), "{name}: {word}\n{text}");
+                }
             }
         }
     }
@@ -258,16 +303,22 @@ mod tests {
 
     #[test]
     fn the_manifest_and_the_code_claim_what_was_asked_for() {
-        for kind in [&[Kind::Resolver][..], &[Kind::Resolver, Kind::Preview]] {
+        for kind in KINDS {
             let args = args("x", kind);
             let has_preview = kind.contains(&Kind::Preview);
-            for (name, text) in RUST.iter().chain(JS) {
+            for (name, text) in files(&args) {
                 let text = personal(text, &args, None);
                 match *name {
                     "plugin.json" => {
                         let (manifest, _) = Manifest::parse(text.as_bytes(), Reading::Strict).unwrap();
                         assert_eq!(manifest.identity.as_str(), "x@acme");
-                        assert_eq!(manifest.capabilities.preview, has_preview);
+                        let can = manifest.capabilities;
+                        assert_eq!(can.preview, has_preview);
+                        assert_eq!(
+                            (can.feed.is_some(), can.resolver.is_none()),
+                            (args.reads_feeds(), args.reads_feeds())
+                        );
+                        assert_eq!(manifest.description.contains("A feed"), args.reads_feeds());
                     }
                     "src/lib.rs" => assert_eq!(text.contains("Preview"), has_preview, "{text}"),
                     "plugin.js" => assert_eq!(text.contains("preview"), has_preview, "{text}"),

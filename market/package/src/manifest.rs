@@ -81,8 +81,8 @@ pub struct Capabilities {
     pub resolver: Option<Resolver>,
     /// Shows the content of a URL faster than the resolver can resolve it.
     pub preview: bool,
-    /// Reads feeds of these URLs.
-    pub feed: Option<Vec<UrlPattern>>,
+    /// Reads feeds.
+    pub feed: Option<Feed>,
     /// The accounts that it can log in to.
     pub login: Vec<LoginSlot>,
     /// Processes finished files.
@@ -118,6 +118,15 @@ pub struct Resolver {
     pub wall: std::time::Duration,
     /// Whether it returns lists, which are shown before anything is downloaded.
     pub gives_lists: bool,
+}
+
+/// The capability to read feeds.
+#[derive(Debug, Clone)]
+pub struct Feed {
+    /// The URLs of the feeds that the plugin reads.
+    pub matches: Vec<UrlPattern>,
+    /// The fields that users fill in for each source. The plugin reads them as settings, so no setting has their keys.
+    pub config: Vec<Definition>,
 }
 
 /// Hosts that a plugin works without.
@@ -197,6 +206,12 @@ impl InvalidManifest {
 }
 
 impl Manifest {
+    /// Everything that the code reads as a setting: the plugin's settings, and the fields of a feed's source.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        let of_feeds = self.capabilities.feed.iter().flat_map(|feed| &feed.config);
+        self.settings.iter().chain(of_feeds)
+    }
+
     /// Parses `text`. The second part of the result are the unknown keys, as JSON pointers.
     pub fn parse(text: &[u8], reading: Reading) -> Result<(Self, Vec<String>), InvalidManifest> {
         let (record, unknown) = record::read(text)?;

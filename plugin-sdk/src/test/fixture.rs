@@ -5,8 +5,8 @@ use std::{error::Error as _, fs, path::Path};
 use serde_json::{Value, json};
 use svc_plugin_fixture::{Call as Function, Fixture, Response, Tape, mismatch, record::result};
 
-use super::{Host, Link, Listing, Page, State};
-use crate::{Error, Preview, Resolver, Result};
+use super::{Feed, Host, Link, Listing, Page, State};
+use crate::{Error, FeedHandler, Preview, Resolver, Result};
 
 /// What [`plugin!`](crate::plugin) makes of a type: something that fixtures can be replayed against.
 pub trait Plugin {
@@ -19,7 +19,11 @@ pub trait Plugin {
 pub struct Capabilities {
     resolver: Option<ResolverCalls>,
     preview: Option<fn(&Host, &str) -> Result<Listing>>,
+    feed: Option<FeedCalled>,
 }
+
+/// The URL, when it was last read, and the etag of then.
+type FeedCalled = fn(&Host, &str, Option<u64>, Option<&str>) -> Result<Feed>;
 
 #[derive(Debug, Clone, Copy)]
 struct ResolverCalls {
@@ -47,6 +51,13 @@ impl Capabilities {
         Self { preview, ..self }
     }
 
+    /// With that of a feed handler.
+    #[must_use]
+    pub fn with_feed<T: FeedHandler>(self) -> Self {
+        let feed = Some(Host::feed_since::<T> as FeedCalled);
+        Self { feed, ..self }
+    }
+
     /// The result of a fixture's call, as fixtures expect it.
     fn call(&self, host: &Host, fixture: &Fixture) -> Result<Value> {
         let input = &fixture.input;
@@ -64,6 +75,10 @@ impl Capabilities {
             Function::Preview => {
                 let preview = self.preview.ok_or_else(|| missing("Preview"))?;
                 result(&preview(host, &input.url)?)
+            }
+            Function::Feed => {
+                let feed = self.feed.ok_or_else(|| missing("FeedHandler"))?;
+                result(&feed(host, &input.url, input.since, input.etag.as_deref())?)
             }
         })
     }

@@ -16,16 +16,18 @@ mod steps;
 
 use bindings::{
     exports::svc::{
-        plugin::{previewer, resolver},
+        plugin::{feed_handler, previewer, resolver},
         script::script::{self, Mistake},
     },
     svc::plugin::{
         env,
+        feed_sink::Sink,
         listing::{Link, Listing},
         types::PluginError,
     },
 };
 use rquickjs::Value;
+use steps::Whole;
 
 /// What the host calls.
 #[derive(Debug)]
@@ -54,6 +56,13 @@ impl resolver::Guest for Plugin {
 impl previewer::Guest for Plugin {
     fn preview(url: String, out: &Listing) -> Result<(), PluginError> {
         engine::call("preview", (url,), |answer| steps::fill(out, answer))
+    }
+}
+
+impl feed_handler::Guest for Plugin {
+    fn fetch(url: String, since_ms: Option<u64>, etag: Option<String>, out: &Sink) -> Result<(), PluginError> {
+        let since = since_ms.map(Whole);
+        engine::call("feed", (url, since, etag), |answer| steps::fill_feed(out, answer))
     }
 }
 

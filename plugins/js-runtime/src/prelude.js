@@ -344,6 +344,32 @@
     }
   }
 
+  class Item {
+    #steps;
+    constructor(steps) { this.#steps = steps; }
+    #step(...step) { this.#steps.push(step); return this; }
+    published(time) { return this.#step('publishedMs', whole(time, 'a time')); }
+    summary(text) { return this.#step('summary', string(text)); }
+    size(count) { return this.#step('size', whole(count, 'a size')); }
+    enclosure(url, mediaType = '') { return this.#step('enclosure', string(url), string(mediaType)); }
+    infohash(hex) { return this.#step('infohash', string(hex)); }
+    resolveWithPlugin() { return this.#step('resolveWithPlugin'); }
+  }
+
+  class Feed {
+    #steps;
+    constructor(steps) { this.#steps = steps; }
+    #step(...step) { this.#steps.push(step); return this; }
+    title(text) { return this.#step('title', string(text)); }
+    etag(text) { return this.#step('etag', string(text)); }
+    ttl(seconds) { return this.#step('ttlSeconds', whole(seconds, 'a time')); }
+    add(guid, title, link = '') {
+      const steps = [];
+      this.#step('add', string(guid), string(title), string(link), steps);
+      return new Item(steps);
+    }
+  }
+
   const isUrl = (value) => typeof value === 'string' || value instanceof URL || value instanceof Link;
 
   // A value as its author wrote it, for a message about it.
@@ -467,7 +493,7 @@
 
   // ---------------------------------------------------------------- calls
 
-  const NAMES = ['resolve', 'more', 'linkFor', 'preview'];
+  const NAMES = ['resolve', 'more', 'linkFor', 'preview', 'feed'];
   let functions = {};
 
   // Takes the plugin's functions out of its module, or from where older scripts leave them; answers with their names.
@@ -504,6 +530,12 @@
     return spec(link);
   };
 
+  const feed = async (url, since, etag) => {
+    const steps = [];
+    await functions.feed({ url: new URL(url), since, etag }, new Feed(steps));
+    return steps;
+  };
+
   // Rejections that nobody has handled yet.
   const unhandled = new Map();
   const rejected = (promise, reason, isHandled) => {
@@ -513,5 +545,5 @@
   const firstUnhandled = () => [...unhandled.values()].slice(0, 1);
 
   return { string, take, flush, describe, rejected, firstUnhandled,
-    resolve: list('resolve'), more: list('more'), preview: list('preview'), linkFor };
+    resolve: list('resolve'), more: list('more'), preview: list('preview'), linkFor, feed };
 })

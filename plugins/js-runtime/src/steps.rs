@@ -1,10 +1,11 @@
 //! What scripts put together (requests, links, entries), replayed on the host's objects. The prelude has noted down each
 //! as a list of steps: a name and its arguments, of the types that are asked for here.
 
-use rquickjs::{Array, Ctx, Error, FromJs, Result, Value};
+use rquickjs::{Array, Ctx, Error, FromJs, IntoJs, Result, Value};
 
 use crate::{
     bindings::svc::plugin::{
+        feed_sink::{Item, Sink},
         http::{Cookies, Redirects, Request},
         listing::{Entry, FileKind, LeftOut, Link, Listing},
     },
@@ -59,6 +60,16 @@ impl<'js> FromJs<'js> for Whole {
     )]
     fn from_js(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Self> {
         Ok(Self(f64::from_js(ctx, value)? as u64))
+    }
+}
+
+impl<'js> IntoJs<'js> for Whole {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "times are exact for the next hundred thousand years"
+    )]
+    fn into_js(self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
+        (self.0 as f64).into_js(ctx)
     }
 }
 
@@ -199,4 +210,34 @@ pub(crate) fn link(noted: &Array<'_>) -> Result<Link> {
         Ok(())
     })?;
     Ok(link)
+}
+
+/// Does with the feed what was noted.
+pub(crate) fn fill_feed(feed: &Sink, noted: &Value<'_>) -> Result<()> {
+    each(&noted.get()?, |step| {
+        match step.name()?.as_str() {
+            "title" => feed.title(&step.text(1)?),
+            "etag" => feed.etag(&step.text(1)?),
+            "ttlSeconds" => feed.ttl_seconds(step.clamped(1)?),
+            "add" => item(&feed.add(&step.text(1)?, &step.text(2)?, &step.text(3)?), &step.get(4)?)?,
+            _ => return Err(unknown()),
+        }
+        Ok(())
+    })
+}
+
+/// Does with an item what was noted.
+fn item(item: &Item, noted: &Array<'_>) -> Result<()> {
+    each(noted, |step| {
+        match step.name()?.as_str() {
+            "publishedMs" => item.published_ms(step.whole(1)?),
+            "summary" => item.summary(&step.text(1)?),
+            "size" => item.size(step.whole(1)?),
+            "enclosure" => item.enclosure(&step.text(1)?, &step.text(2)?),
+            "infohash" => item.infohash(&step.text(1)?),
+            "resolveWithPlugin" => item.resolve_with_plugin(true),
+            _ => return Err(unknown()),
+        }
+        Ok(())
+    })
 }

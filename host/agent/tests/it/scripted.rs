@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use plugin_host::{
-    Entry, Facts, GuestError, Link, Listing, PluginFault,
+    Entry, Facts, Feed, FeedRequest, GuestError, Link, Listing, PluginFault,
     runtime::{Call, Called, Code, Guest, Interface, LoadError, Report, Runtime},
 };
 use serde_json::json;
@@ -138,6 +138,10 @@ impl Guest for Script {
 
     fn preview(&self, _: Call) -> BoxFuture<'_, Called<Listing>> {
         self.answer(|| self.listing())
+    }
+
+    fn feed(&self, _: Call, _: FeedRequest) -> BoxFuture<'_, Called<Feed>> {
+        self.answer(Feed::default)
     }
 
     fn sizes(&self, _: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {

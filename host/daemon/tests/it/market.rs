@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use market::{Folder, Origin, OriginError};
 use market_tool::{Fixed, Init, Repository, SigningKey, author, index, init, publish};
 use plugin_host::{
-    GuestError, Identity, Link, Listing, PluginFault, Proxies,
+    Feed, FeedRequest, GuestError, Identity, Link, Listing, PluginFault, Proxies,
     market::{Config as Market, Origins, imports_digest},
     runtime::{Call, Called, Code, Guest, Interface, LoadError, Report, Runtime},
 };
@@ -60,6 +60,10 @@ impl Guest for Mute {
     }
 
     fn preview(&self, _call: Call) -> BoxFuture<'_, Called<Listing>> {
+        nothing()
+    }
+
+    fn feed(&self, _call: Call, _request: FeedRequest) -> BoxFuture<'_, Called<Feed>> {
         nothing()
     }
 

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use plugin_package::Definition;
+use plugin_package::{Definition, HostPattern, Manifest, manifest::Feed};
 use transfer::Secret;
+use url::Url;
 
 use crate::error::InvalidSetting;
 
@@ -19,11 +20,12 @@ pub(crate) struct Values {
 
 impl Values {
     /// Applies `batch`. Empty text unsets a setting.
-    pub(crate) fn with(
+    pub(crate) fn with<'d>(
         &self,
-        definitions: &[Definition],
+        definitions: impl IntoIterator<Item = &'d Definition>,
         batch: &BTreeMap<String, String>,
     ) -> Result<Self, InvalidSetting> {
+        let definitions: Vec<_> = definitions.into_iter().collect();
         let mut values = self.clone();
         for (key, value) in batch {
             let refused = |reason: String| InvalidSetting {
@@ -44,9 +46,12 @@ impl Values {
 
     /// The values that the plugin reads: the user's if valid for `definitions`, else the defaults. Values from an
     /// earlier version that are no longer valid count as unset.
-    pub(crate) fn effective(&self, definitions: &[Definition]) -> BTreeMap<String, String> {
+    pub(crate) fn effective<'d>(
+        &self,
+        definitions: impl IntoIterator<Item = &'d Definition>,
+    ) -> BTreeMap<String, String> {
         definitions
-            .iter()
+            .into_iter()
             .filter(|definition| !definition.is_secret)
             .filter_map(|definition| {
                 let set = self.plain.get(&definition.key);
@@ -57,6 +62,26 @@ impl Values {
             })
             .collect()
     }
+}
+
+/// The fields of a feed's source, which were checked when it was saved. Those that a later version of the plugin does not
+/// have, or would refuse, count as unset.
+pub(crate) fn of_source(feed: &Feed, config: &BTreeMap<String, String>) -> Values {
+    let known = config.iter().filter(|(key, value)| {
+        let definition = feed.config.iter().find(|definition| definition.key == **key);
+        definition.is_some_and(|definition| definition.check(value).is_ok())
+    });
+    let known = known.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let values = Values::default().with(&feed.config, &known);
+    values.unwrap_or_default()
+}
+
+/// Where secret fields of a feed's source may be sent: to the host of its URL, for which the user gave them.
+pub(crate) fn bindings_of_source(manifest: &Manifest, url: &Url) -> BTreeMap<String, Vec<HostPattern>> {
+    let host: Vec<_> = url.origin().ascii_serialization().parse().into_iter().collect();
+    let fields = manifest.capabilities.feed.iter().flat_map(|feed| &feed.config);
+    let secret = fields.filter(|field| field.is_secret);
+    secret.map(|field| (field.key.clone(), host.clone())).collect()
 }
 
 #[cfg(test)]

@@ -166,6 +166,7 @@ fn check_exports(manifest: &Manifest, language: Language, guest: &dyn Guest) -> 
             let export = match (language, export) {
                 (Language::Script, "resolver") => "a function \"resolve\"",
                 (Language::Script, "previewer") => "a function \"preview\"",
+                (Language::Script, "feed-handler") => "a function \"feed\"",
                 _ => export,
             };
             let reason = if is_claimed {

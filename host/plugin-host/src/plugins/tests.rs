@@ -16,11 +16,15 @@ use crate::{
         fault::{Exceeded, GuestError, PluginFault},
         grant::CallTarget,
     },
-    runtime::{Call, Called, Code, Entry, Guest, Interface, JournalEntry, Link, Listing, LoadError, Report},
+    runtime::{
+        Call, Called, Code, Entry, Feed, FeedItem, FeedRequest, Guest, Interface, JournalEntry, Link, Listing,
+        LoadError, Report,
+    },
 };
 
 mod calls;
 mod development;
+mod feeds;
 mod fixtures;
 mod installing;
 mod loading;
@@ -176,6 +180,32 @@ impl Guest for Script {
         Box::pin(self.run(call))
     }
 
+    /// Says what the fields of its source are, and in the items where each secret may be sent.
+    fn feed(&self, call: Call, request: FeedRequest) -> BoxFuture<'_, Called<Feed>> {
+        Box::pin(async move {
+            let mut feed = Feed {
+                title: call.settings.get("search").cloned(),
+                etag: request.etag,
+                ..Feed::default()
+            };
+            for line in &self.lines {
+                let Some((name, url)) = line.strip_prefix("use ").and_then(|line| line.split_once(' ')) else {
+                    continue;
+                };
+                let secret = call.secrets.find(name).await.unwrap();
+                let is_sent = secret.is_some_and(|secret| secret.for_url(&url.parse().unwrap()).is_some());
+                feed.items.push(FeedItem {
+                    guid: format!("{name} {url} {is_sent}"),
+                    ..FeedItem::default()
+                });
+            }
+            Called {
+                result: Ok(feed),
+                report: Report::default(),
+            }
+        })
+    }
+
     /// As many bytes as the URL is long.
     fn sizes(&self, _call: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {
         let length = |link: Link| Some(link.url.as_str().len() as u64);
@@ -319,7 +349,7 @@ pub(crate) fn manifest(name: &str, version: &str, script: &str) -> String {
         let hosts = script.lines().filter_map(|line| line.strip_prefix(key));
         hosts.map(str::to_owned).collect::<Vec<_>>()
     };
-    serde_json::json!({
+    let mut manifest = serde_json::json!({
         "manifestVersion": 1, "identity": format!("{name}@test"), "name": name, "version": version, "entry": "plugin.wasm",
         "capabilities": {
             "resolver": { "match": [format!("https://{name}.test/*")], "multi": script.contains("multi") },
@@ -332,8 +362,17 @@ pub(crate) fn manifest(name: &str, version: &str, script: &str) -> String {
             { "key": "count", "type": "number", "min": 1 },
             { "key": "token", "type": "string", "secret": true },
         ],
-    })
-    .to_string()
+    });
+    if script.contains("exports feed-handler") {
+        manifest["capabilities"]["feed"] = serde_json::json!({
+            "match": [format!("https://{name}.test/feed/*")],
+            "config": [
+                { "key": "search", "type": "string", "required": true },
+                { "key": "apiKey", "type": "string", "secret": true },
+            ],
+        });
+    }
+    manifest.to_string()
 }
 
 pub(crate) fn zip(name: &str, version: &str, script: &str) -> Vec<u8> {

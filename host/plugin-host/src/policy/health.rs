@@ -19,6 +19,7 @@ use super::{
 pub(crate) enum Capability {
     Resolver,
     Preview,
+    Feed,
 }
 
 /// The health of all plugins. Kept in memory only: a restart clears it.

@@ -1,6 +1,6 @@
 //! The calls of a plugin, with their arguments.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use plugin_package::Manifest;
 use svc_plugin_fixture::{Call as FixtureCall, Input};
@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::{
     policy::health::Capability,
-    runtime::{Call, Called, Guest, Listing},
+    runtime::{Call, Called, FeedRequest, Guest, Listing},
 };
 
 /// How long a link may take: a download waits for it.
@@ -17,6 +17,9 @@ const LINK_WALL: Duration = Duration::from_secs(10);
 
 /// How long a plugin's own preview may take: it is there to be quick, because a person waits for it.
 const PREVIEW_WALL: Duration = Duration::from_secs(5);
+
+/// How long a feed may take. It runs in the background, but fetches of the same host wait for it.
+const FEED_WALL: Duration = Duration::from_secs(20);
 
 /// A call about a URL.
 #[derive(Debug, Clone)]
@@ -29,6 +32,8 @@ pub(crate) enum Ask {
     LinkFor(String, Option<String>),
     /// A quick listing without links.
     Preview,
+    /// The items of a feed.
+    Feed(FeedRequest),
 }
 
 impl Ask {
@@ -39,6 +44,12 @@ impl Ask {
             FixtureCall::More => Self::More(input.token.clone()),
             FixtureCall::LinkFor => Self::LinkFor(input.entry.clone(), input.variant.clone()),
             FixtureCall::Preview => Self::Preview,
+            FixtureCall::Feed => Self::Feed(FeedRequest {
+                since_ms: input.since,
+                etag: input.etag.clone(),
+                // The fields of a source are among the settings of a fixture.
+                config: BTreeMap::new(),
+            }),
         }
     }
 
@@ -63,6 +74,11 @@ impl Ask {
                 FixtureCall::LinkFor
             }
             Self::Preview => FixtureCall::Preview,
+            Self::Feed(request) => {
+                input.since = request.since_ms;
+                input.etag.clone_from(&request.etag);
+                FixtureCall::Feed
+            }
         };
         (call, input)
     }
@@ -74,6 +90,7 @@ impl Ask {
             Self::More(_) => "more",
             Self::LinkFor(..) => "linkFor",
             Self::Preview => "preview",
+            Self::Feed(_) => "feed",
         }
     }
 
@@ -81,18 +98,20 @@ impl Ask {
         match self {
             Self::Resolve(_) | Self::More(_) | Self::LinkFor(..) => Capability::Resolver,
             Self::Preview => Capability::Preview,
+            Self::Feed(_) => Capability::Feed,
         }
     }
 
     /// The time limit; `None` if the plugin does not have the function.
     pub(crate) fn wall(&self, manifest: &Manifest) -> Option<Duration> {
-        let resolver = manifest.capabilities.resolver.as_ref()?;
-        Some(match self {
-            Self::Resolve(_) | Self::More(_) => resolver.wall,
-            Self::LinkFor(..) => LINK_WALL,
-            Self::Preview if manifest.capabilities.preview => PREVIEW_WALL,
-            Self::Preview => resolver.wall,
-        })
+        let capabilities = &manifest.capabilities;
+        let resolver = capabilities.resolver.as_ref();
+        match self {
+            Self::LinkFor(..) => resolver.map(|_| LINK_WALL),
+            Self::Preview if capabilities.preview => resolver.map(|_| PREVIEW_WALL),
+            Self::Resolve(_) | Self::More(_) | Self::Preview => resolver.map(|resolver| resolver.wall),
+            Self::Feed(_) => capabilities.feed.as_ref().map(|_| FEED_WALL),
+        }
     }
 }
 

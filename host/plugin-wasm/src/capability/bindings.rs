@@ -13,9 +13,11 @@ wasmtime::component::bindgen!({
             import svc:plugin/storage@0.1.0;
             import svc:plugin/text@0.1.0;
             import svc:plugin/listing@0.1.0;
+            import svc:plugin/feed-sink@0.1.0;
             import svc:script/answer@0.1.0;
             export svc:plugin/resolver@0.1.0;
             export svc:plugin/previewer@0.1.0;
+            export svc:plugin/feed-handler@0.1.0;
             export svc:script/script@0.1.0;
         }
     ",
@@ -50,5 +52,7 @@ wasmtime::component::bindgen!({
         "svc:plugin/listing.listing": crate::listing::ListingHandle,
         "svc:plugin/listing.entry": crate::listing::EntryRef,
         "svc:plugin/listing.link": crate::listing::LinkBuilder,
+        "svc:plugin/feed-sink.sink": crate::feed::SinkHandle,
+        "svc:plugin/feed-sink.item": crate::feed::ItemRef,
     },
 });

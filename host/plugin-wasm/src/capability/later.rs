@@ -13,7 +13,6 @@ use crate::{capability::state::CallState, code::interface};
 const LATER: &[(&str, &str)] = &[
     ("vault-reveal", "reading secrets"),
     ("login-ui", "logins"),
-    ("feed-sink", "feeds"),
     ("workspace", "finished files"),
 ];
 

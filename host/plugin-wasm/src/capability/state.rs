@@ -20,6 +20,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use crate::{
     call::CallContext,
     engine::SharedState,
+    feed::FeedBuilder,
     http::call_http::CallHttp,
     limits::{
         Limits,
@@ -47,6 +48,7 @@ pub(crate) struct CallState {
     pub(crate) table: ResourceTable,
     pub(crate) http: CallHttp,
     pub(crate) listing: ListingBuilder,
+    pub(crate) feed: FeedBuilder,
     pub(crate) started: Instant,
     pub(crate) instantiated: Duration,
     pub(crate) log_lines: u32,
@@ -115,6 +117,7 @@ impl CallState {
             meter: Meter::new(limits.cpu, limits.memory_bytes, limits.table_elements),
             memory: Taken::nothing([memory, shared.memory.clone()]),
             listing: ListingBuilder::new(limits.output.clone()),
+            feed: FeedBuilder::new(limits.output.clone()),
             table,
             http,
             context,

@@ -80,7 +80,11 @@ impl Script {
 
 /// The interfaces of a script's functions.
 pub(crate) fn exports(functions: &[String]) -> Vec<String> {
-    let interfaces = [("resolve", "resolver"), ("preview", "previewer")];
+    let interfaces = [
+        ("resolve", "resolver"),
+        ("preview", "previewer"),
+        ("feed", "feed-handler"),
+    ];
     let has = |function: &str| functions.iter().any(|has| has == function);
     let exported = interfaces.into_iter().filter(|(function, _)| has(function));
     exported.map(|(_, interface)| interface.to_owned()).collect()

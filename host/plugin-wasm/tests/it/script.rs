@@ -1,6 +1,7 @@
 //! Plugins that are scripts: what they find, how they fail, and what becomes of hostile ones.
 
 mod failing;
+mod feeds;
 mod tools;
 
 use std::{

@@ -52,6 +52,7 @@ enum CallName {
     More,
     LinkFor,
     Preview,
+    Feed,
 }
 
 impl From<CallName> for FixtureCall {
@@ -61,6 +62,7 @@ impl From<CallName> for FixtureCall {
             CallName::More => Self::More,
             CallName::LinkFor => Self::LinkFor,
             CallName::Preview => Self::Preview,
+            CallName::Feed => Self::Feed,
         }
     }
 }

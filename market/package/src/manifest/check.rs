@@ -6,7 +6,7 @@ use regex::RegexBuilder;
 use transfer::{ByteCount, FileName};
 
 use super::{
-    Asked, Capabilities, InvalidManifest, Manifest, OptionalHosts, Resolver,
+    Asked, Capabilities, Feed, InvalidManifest, Manifest, OptionalHosts, Resolver,
     record::{CapabilitiesRecord, CookiesRecord, ManifestRecord, OptionalHost, PermissionsRecord, SettingRecord},
 };
 use crate::{Choice, Definition, UrlPattern, Widget, setting::ValueType};
@@ -57,21 +57,10 @@ pub(super) fn check(record: ManifestRecord) -> Result<Manifest> {
     }
     // Under development the code lies where the compiler puts it, which is deep in the folder.
     ensure(!record.entry.is_empty(), "/entry", || "is empty")?;
-    let settings = record.settings.into_iter().enumerate();
-    let settings: Vec<_> = settings
-        .map(|(index, record)| setting(index, record))
-        .collect::<Result<_>>()?;
-    count("/settings", settings.len())?;
     let mut keys = BTreeSet::new();
-    for (index, setting) in settings.iter().enumerate() {
-        ensure(
-            keys.insert(&setting.key),
-            &format!("/settings/{index}/key"),
-            || "is there twice",
-        )?;
-    }
+    let settings = definitions("/settings", record.settings, &mut keys)?;
     Ok(Manifest {
-        capabilities: capabilities(record.capabilities)?,
+        capabilities: capabilities(record.capabilities, &mut keys)?,
         permissions: permissions(record.permissions)?,
         identity: record.identity,
         name: record.name,
@@ -90,7 +79,20 @@ pub(super) fn check(record: ManifestRecord) -> Result<Manifest> {
     })
 }
 
-fn capabilities(record: CapabilitiesRecord) -> Result<Capabilities> {
+/// The settings at a place of the manifest. A plugin reads all of them by their keys, which are in `keys`.
+fn definitions(pointer: &str, records: Vec<SettingRecord>, keys: &mut BTreeSet<String>) -> Result<Vec<Definition>> {
+    count(pointer, records.len())?;
+    let checked = records.into_iter().enumerate().map(|(index, record)| {
+        let place = format!("{pointer}/{index}");
+        let definition = setting(&place, record)?;
+        let is_first = keys.insert(definition.key.clone());
+        ensure(is_first, &format!("{place}/key"), || "is there twice")?;
+        Ok(definition)
+    });
+    checked.collect()
+}
+
+fn capabilities(record: CapabilitiesRecord, keys: &mut BTreeSet<String>) -> Result<Capabilities> {
     let is_empty = record.resolver.is_none()
         && !record.preview
         && record.feed.is_none()
@@ -116,6 +118,12 @@ fn capabilities(record: CapabilitiesRecord) -> Result<Capabilities> {
             gives_lists: resolver.multi,
         })
     });
+    let feed = record.feed.map(|feed| -> Result<Feed> {
+        Ok(Feed {
+            matches: patterns("/capabilities/feed/match", feed.r#match)?,
+            config: definitions("/capabilities/feed/config", feed.config, keys)?,
+        })
+    });
     let login = record.login.map(|login| login.slots).unwrap_or_default();
     count("/capabilities/login/slots", login.len())?;
     count(
@@ -125,10 +133,7 @@ fn capabilities(record: CapabilitiesRecord) -> Result<Capabilities> {
     Ok(Capabilities {
         resolver: resolver.transpose()?,
         preview: record.preview,
-        feed: record
-            .feed
-            .map(|feed| patterns("/capabilities/feed/match", feed.r#match))
-            .transpose()?,
+        feed: feed.transpose()?,
         login,
         post: record.post,
         hook: record.hook,
@@ -187,8 +192,8 @@ fn optional_hosts(hosts: Vec<OptionalHost>) -> OptionalHosts {
     optional
 }
 
-fn setting(index: usize, record: SettingRecord) -> Result<Definition> {
-    let place = |key: &str| format!("/settings/{index}/{key}");
+fn setting(pointer: &str, record: SettingRecord) -> Result<Definition> {
+    let place = |key: &str| format!("{pointer}/{key}");
     ensure(!record.key.is_empty(), &place("key"), || "is empty")?;
     text(&place("key"), &record.key, MAX_NAME_BYTES)?;
     text(&place("title"), &record.title, MAX_TEXT_BYTES)?;

@@ -94,6 +94,9 @@ records! {
 
     pub(super) struct FeedRecord {
         r#match: Vec<UrlPattern>,
+        /// What the user fills in for each source.
+        #[serde(default)]
+        config: Vec<SettingRecord>,
     }
 
     pub(super) struct LoginRecord {

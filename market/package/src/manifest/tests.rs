@@ -15,7 +15,10 @@ fn full() -> Value {
         "capabilities": {
             "resolver": { "match": ["https://drive.acme.com/s/*"], "priority": 0, "wallMs": 20000, "multi": true },
             "preview": true,
-            "feed": { "match": ["https://drive.acme.com/rss/*"] },
+            "feed": {
+                "match": ["https://drive.acme.com/rss/*"],
+                "config": [{ "key": "search", "type": "string", "required": true }]
+            },
             "login": { "slots": [{ "id": "main", "title": "Account", "modes": ["qr", "password"] }] },
             "post": { "events": ["done"], "tools": ["unpack"] },
             "hook": { "events": ["start", "error"] }
@@ -97,6 +100,10 @@ fn every_mistake_is_told_with_its_place() {
         ("/capabilities/resolver/match", json!([])),
         ("/capabilities/resolver/match/0", json!("drive.acme.com/*")),
         ("/capabilities/resolver/wallMs", json!(30_001)),
+        ("/capabilities/feed/match", json!([])),
+        ("/capabilities/feed/config/0/key", json!("")),
+        ("/capabilities/feed/config/0/key", json!("count")),
+        ("/capabilities/feed/config/0/widget", json!("number")),
         ("/capabilities/login/slots/0/modes/1", json!("fax")),
         ("/capabilities/post/tools/0", json!("sh")),
         ("/permissions/hosts/1", json!("https://*.com")),

@@ -19,12 +19,10 @@ pub(super) fn manifest() -> Target {
             return;
         };
         assert_eq!(manifest.identity.to_string().parse(), Ok(manifest.identity));
-        let resolver = manifest
-            .capabilities
-            .resolver
-            .iter()
-            .flat_map(|resolver| &resolver.matches);
-        for pattern in resolver.chain(manifest.capabilities.feed.iter().flatten()) {
+        let capabilities = &manifest.capabilities;
+        let resolver = capabilities.resolver.iter().flat_map(|resolver| &resolver.matches);
+        let feed = capabilities.feed.iter().flat_map(|feed| &feed.matches);
+        for pattern in resolver.chain(feed) {
             let again: UrlPattern = pattern.to_string().parse().expect("a pattern reads what it prints");
             assert_eq!(again.to_string(), pattern.to_string(), "a pattern keeps its meaning");
         }
