@@ -9,6 +9,7 @@
 //! - `methods`: that every method has a command (a test)
 //! - `logs`
 //! - `doctor`
+//! - `rss`
 //! - `aria2`, `plugin`, `setup`, `tasks`
 //! - `config`, `key`, `ping`, `restart`, `site`
 //! - `ids`: beginnings of ids
@@ -27,6 +28,7 @@ mod methods;
 mod ping;
 mod plugin;
 mod restart;
+mod rss;
 mod secret;
 mod service;
 mod setup;
@@ -92,6 +94,9 @@ pub enum ClientCommand {
     /// List, pause, continue and remove groups of tasks
     #[command(after_help = tasks::group::EXAMPLES)]
     Group(tasks::group::GroupArgs),
+    /// Subscribe to feeds, and see what they bring
+    #[command(visible_alias = "feed", after_help = rss::EXAMPLES)]
+    Rss(rss::RssArgs),
     /// List, store and remove logins of sites
     #[command(after_help = site::EXAMPLES)]
     Site(site::SiteArgs),
@@ -155,6 +160,7 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Rescan(args) => Box::pin(change::rescan(args, environment)),
         ClientCommand::Queue(args) => Box::pin(queue::run(args, environment)),
         ClientCommand::Group(args) => Box::pin(group::run(args, environment)),
+        ClientCommand::Rss(args) => Box::pin(rss::run(args, environment)),
         ClientCommand::Site(args) => Box::pin(site::run(args, environment)),
         ClientCommand::Key(args) => Box::pin(key::run(args, environment)),
         ClientCommand::Capture(args) => Box::pin(capture::run(args, environment)),

@@ -3,7 +3,7 @@
 pub(crate) mod add;
 pub(crate) mod capture;
 pub(crate) mod change;
-mod find;
+pub(crate) mod find;
 pub(crate) mod group;
 pub(crate) mod list;
 pub(crate) mod queue;

@@ -10,6 +10,7 @@ mod plugins;
 mod preview;
 mod proxy_test;
 mod queues;
+mod rss;
 mod sites;
 mod tasks;
 
@@ -41,6 +42,7 @@ impl Service {
             MethodFamily::Queue => queues::call(self, method, request).await,
             MethodFamily::Plugin => plugins::call(self, method, request).await,
             MethodFamily::Config => configure::call(self, method, request).await,
+            MethodFamily::Rss => rss::call(self, method, request).await,
             MethodFamily::SiteAuth => sites::call(self, method, request, peer).await,
             MethodFamily::Machine => machine::call(self, method, request).await,
             MethodFamily::Agent => Err(RpcError::method_not_found(method.name())),
@@ -53,6 +55,7 @@ impl Service {
             engine,
             sites,
             stats,
+            feeds,
         } = self.hub.moment().await?;
         let runtimes = self.engine.all_progress();
         let rest = SnapshotTail {
@@ -71,8 +74,8 @@ impl Service {
             site_auth: sites,
             priority: engine.boost.iter().map(ToString::to_string).collect(),
             runtime_stats: stats,
-            rss_sources: [],
-            rss_item_revisions: BTreeMap::new(),
+            rss_sources: feeds.sources,
+            rss_item_revisions: feeds.revisions,
             plugins: view::plugin::all(self.plugins.as_ref()),
             components: [],
             webhook_deliveries: [],
@@ -107,7 +110,7 @@ struct SnapshotTail {
     site_auth: Vec<SiteAuthEntryDto>,
     priority: Vec<String>,
     runtime_stats: RuntimeStats,
-    rss_sources: [(); 0],
+    rss_sources: Vec<protocol::RssSourceDto>,
     rss_item_revisions: BTreeMap<String, u64>,
     plugins: Vec<protocol::PluginDto>,
     components: [(); 0],

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use engine::Engine;
 use plugin_host::Plugins;
 use protocol::RuntimeStats;
+use rss::Subscriptions;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
@@ -89,10 +90,16 @@ impl Hub {
     }
 }
 
+/// The subsystems whose changes are published.
+pub(crate) struct Subsystems {
+    pub(crate) engine: Engine,
+    pub(crate) plugins: Option<Plugins>,
+    pub(crate) rss: Subscriptions,
+}
+
 /// The caller spawns `Worker::run`.
 pub(crate) async fn start(
-    engine: Engine,
-    plugins: Option<Plugins>,
+    Subsystems { engine, plugins, rss }: Subsystems,
     configuration: Arc<Configuration>,
     history: History,
     free_space: FreeSpace,
@@ -117,10 +124,13 @@ pub(crate) async fn start(
         let changes = plugins.changes();
         (plugins, changes)
     });
+    let changes = rss.changes();
+    let rss = (rss, changes);
     let worker = Worker::new(
         Sources {
             engine,
             plugins,
+            rss,
             events,
             asks,
             configuration,

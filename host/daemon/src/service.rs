@@ -15,6 +15,7 @@ use std::{
 
 use engine::{Engine, Proxies, ProxyChoice, SystemProxy};
 use plugin_host::Plugins;
+use rss::Subscriptions;
 use store::Store;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -51,6 +52,7 @@ pub(crate) struct Service {
     pub(crate) engine: Engine,
     /// None if this daemon runs no guest code.
     pub(crate) plugins: Option<Plugins>,
+    pub(crate) rss: Subscriptions,
     pub(crate) store: Store,
     pub(crate) hub: Hub,
     pub(crate) configuration: Arc<Configuration>,

@@ -1,6 +1,7 @@
 //! Composition root of the daemon: its configuration, start and ordered shutdown.
 
 pub(crate) mod endpoint;
+mod feeds;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -24,6 +25,7 @@ use hyper::{
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use plugin_host::{Plugins, runtime::Runtime};
 use protocol::{PROTOCOL_VERSION, endpoint::Endpoint, proof::Token};
+use rss::Subscriptions;
 use store::{DataDir, Store, Vault};
 use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream},
@@ -135,6 +137,9 @@ pub enum StartError {
     /// The plugins cannot be read.
     #[error(transparent)]
     Plugins(#[from] plugin_host::StartError),
+    /// The subscriptions to feeds do not start.
+    #[error(transparent)]
+    Rss(#[from] rss::StartError),
     /// The engine does not start.
     #[error(transparent)]
     Engine(#[from] engine::StartError),
@@ -341,7 +346,12 @@ struct Home {
 }
 
 impl Storage {
-    const MIGRATIONS: [store::MigrationSet; 3] = [engine::MIGRATIONS, rows::MIGRATIONS, plugin_host::MIGRATIONS];
+    const MIGRATIONS: [store::MigrationSet; 4] = [
+        engine::MIGRATIONS,
+        rows::MIGRATIONS,
+        plugin_host::MIGRATIONS,
+        rss::MIGRATIONS,
+    ];
 
     async fn open(data_dir: &Path, port: u16) -> Result<Self, StartError> {
         let dir = DataDir::lock(data_dir)?;
@@ -387,13 +397,28 @@ async fn assemble(
     config.engine.resolver = parts.plugins.as_ref().map(as_resolver);
     let system_proxy = config.engine.system_proxy.clone();
     let default_dir = config.engine.download_dir.clone();
-    let engine = Engine::start(config.engine, parts.store.clone(), parts.vault, transports).await?;
+    let engine = Engine::start(config.engine, parts.store.clone(), Arc::clone(&parts.vault), transports).await?;
+    let (system_proxy, stop) = (Arc::new(system_proxy), CancellationToken::new());
+    let as_providers = |plugins: &Plugins| Arc::new(feeds::PluginFeeds(plugins.clone())) as Arc<dyn rss::Providers>;
+    let rss = Subscriptions::start(rss::Config {
+        providers: parts.plugins.as_ref().map(as_providers),
+        store: parts.store.clone(),
+        vault: parts.vault,
+        engine: engine.clone(),
+        system_proxy: Arc::clone(&system_proxy),
+        tracker: parts.tracker.clone(),
+        stop: stop.child_token(),
+    })
+    .await?;
     let configuration = Arc::new(Configuration::load(parts.store.clone(), engine.clone()).await?);
     let history = History::load(parts.store.clone()).await?;
     let free_space = FreeSpace::new(default_dir.clone(), parts.tracker.clone());
     let (hub, worker) = hub::start(
-        engine.clone(),
-        parts.plugins.clone(),
+        hub::Subsystems {
+            engine: engine.clone(),
+            plugins: parts.plugins.clone(),
+            rss: rss.clone(),
+        },
         Arc::clone(&configuration),
         history,
         free_space,
@@ -404,6 +429,7 @@ async fn assemble(
     Ok(Service {
         engine,
         plugins: parts.plugins,
+        rss,
         store: parts.store,
         hub,
         configuration,
@@ -411,13 +437,13 @@ async fn assemble(
         blobs: Blobs::new(MAX_UPLOADS),
         exports: Blobs::new(MAX_EXPORTS),
         learned_limits: config.learned_limits,
-        system_proxy: Arc::new(system_proxy),
+        system_proxy,
         default_dir,
         logs: config.logs,
         version: env!("CARGO_PKG_VERSION"),
         started_at: Instant::now(),
         connections: AtomicU64::new(0),
-        stop: CancellationToken::new(),
+        stop,
         was_asked_to_stop: AtomicBool::new(false),
         asked_to_stop: Notify::new(),
     })

@@ -8,6 +8,7 @@ use crate::{
     record::group::GroupDto,
     record::plugin::PluginDto,
     record::queue::QueueDto,
+    record::rss::RssSourceDto,
     record::runtime::RuntimeStats,
     record::site::SiteAuthEntryDto,
     record::task::{ActivityEntry, TaskDto, TaskRuntimeDto},
@@ -85,6 +86,10 @@ pub enum DaemonEvent {
     GroupsChanged(Vec<GroupDto>),
     /// All plugins, as they are now.
     PluginsChanged(Vec<PluginDto>),
+    /// All subscriptions to feeds. At most once a second.
+    RssSourcesChanged(Vec<RssSourceDto>),
+    /// The items of a subscription changed: what a fetch found, or what became of an item.
+    RssItemsChanged(RssItemsChanged),
     /// The configuration.
     ConfigChanged(ConfigSnapshot),
     /// All sites that have credentials.
@@ -106,6 +111,18 @@ pub struct TasksSnapshot {
     pub tasks: Vec<TaskDto>,
     /// Deleted.
     pub deleted_task_ids: Vec<String>,
+}
+
+/// Data of [`DaemonEvent::RssItemsChanged`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RssItemsChanged {
+    /// The subscription.
+    pub source_id: String,
+    /// Grows with each change.
+    pub item_revision: u64,
+    /// Titles of new downloads, if the subscription notifies of them.
+    pub notify_titles: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -131,6 +148,8 @@ impl DaemonEvent {
             "queuesChanged" => Self::QueuesChanged(serde_json::from_str(data)?),
             "pluginsChanged" => Self::PluginsChanged(serde_json::from_str(data)?),
             "groupsChanged" => Self::GroupsChanged(serde_json::from_str(data)?),
+            "rssSourcesChanged" => Self::RssSourcesChanged(serde_json::from_str(data)?),
+            "rssItemsChanged" => Self::RssItemsChanged(serde_json::from_str(data)?),
             "configChanged" => Self::ConfigChanged(serde_json::from_str(data)?),
             "siteAuthChanged" => Self::SiteAuthChanged(serde_json::from_str(data)?),
             "priorityChanged" => Self::PriorityChanged(serde_json::from_str(data)?),

@@ -45,7 +45,7 @@ mod snapshot;
 pub use frame::close;
 pub use handshake::{capability, endpoint, proof};
 
-pub use event::{DaemonEvent, EventBody, Service, ServiceEvent, ServiceEventParams, TasksSnapshot};
+pub use event::{DaemonEvent, EventBody, RssItemsChanged, Service, ServiceEvent, ServiceEventParams, TasksSnapshot};
 pub use frame::envelope::{Id, Reply, Request, SERVICE_EVENT, ServerFrame, encode_notification, encode_request};
 pub use frame::error::{ErrorCode, ErrorData, Reason, RpcError, code};
 pub use frame::method::{Method, MethodFamily};

@@ -53,7 +53,7 @@ pub struct DaemonSnapshot {
     /// The sites that have credentials.
     pub site_auth: Vec<SiteAuthEntryDto>,
     /// Feeds.
-    pub rss_sources: Vec<serde_json::Value>,
+    pub rss_sources: Vec<crate::record::rss::RssSourceDto>,
     /// Revisions of the feeds' items.
     pub rss_item_revisions: BTreeMap<String, u64>,
     /// Plugins.

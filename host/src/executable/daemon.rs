@@ -94,7 +94,7 @@ impl LearnedLimits for Learned {
 pub(super) fn exit(error: &StartError) -> Exit {
     match error {
         StartError::Listen { .. } => Exit::Network,
-        StartError::Engine(_) | StartError::Ended(_) => Exit::Internal,
+        StartError::Engine(_) | StartError::Rss(_) | StartError::Ended(_) => Exit::Internal,
         StartError::DataDir(_)
         | StartError::Vault(_)
         | StartError::Store(_)

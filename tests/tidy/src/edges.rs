@@ -52,6 +52,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "transfer",
             "egress",
             "plugin-host",
+            "rss",
         ],
     ),
     ("service", &["agent", "daemon"]),

@@ -10,7 +10,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use protocol::{EventBody, FoundTasks, QueueDto, RuntimeStats, TaskIdParams, TaskRuntimeDto, TaskStatus};
+use protocol::{
+    EventBody, FoundTasks, QueueDto, RssItemsChanged, RuntimeStats, TaskIdParams, TaskRuntimeDto, TaskStatus,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -73,7 +75,7 @@ const PARTS: [Part; 13] = [
     Part("siteAuth", Some("siteAuthChanged"), "[]"),
     Part("priority", Some("priorityChanged"), "[]"),
     Part("runtimeStats", Some("runtimeStatsChanged"), "{}"),
-    Part("rssSources", None, "[]"),
+    Part("rssSources", Some("rssSourcesChanged"), "[]"),
     Part("rssItemRevisions", None, "{}"),
     Part("plugins", Some("pluginsChanged"), "[]"),
     Part("components", None, "[]"),
@@ -216,6 +218,7 @@ impl Projection {
                     self.parts[place] = Some(event.data.clone());
                 }
                 match kind {
+                    "rssItemsChanged" => self.note_revision(&serde_json::from_str(data)?)?,
                     "queuesChanged" => changes.push(Change::Queues(self.queue_ids())),
                     "runtimeStatsChanged" => self.stats = serde_json::from_str(data).unwrap_or_default(),
                     _ => {}
@@ -412,6 +415,18 @@ impl Projection {
 
     fn text(&self, place: usize) -> &str {
         self.parts[place].as_deref().map_or(PARTS[place].2, RawValue::get)
+    }
+
+    /// Notes that the items of a subscription changed.
+    fn note_revision(&mut self, changed: &RssItemsChanged) -> Result<(), serde_json::Error> {
+        let name = "rssItemRevisions";
+        let mut revisions: BTreeMap<String, u64> = serde_json::from_str(self.part(name))?;
+        revisions.insert(changed.source_id.clone(), changed.item_revision);
+        let text = Some(serde_json::value::to_raw_value(&revisions)?);
+        if let Some(place) = PARTS.iter().position(|Part(known, ..)| *known == name) {
+            self.parts[place] = text;
+        }
+        Ok(())
     }
 
     pub(crate) fn queues(&self) -> &str {

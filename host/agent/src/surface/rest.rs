@@ -8,6 +8,7 @@ pub(crate) mod metrics;
 pub(crate) mod page;
 pub(crate) mod plugin;
 pub(crate) mod queue;
+pub(crate) mod rss;
 pub(crate) mod setup;
 pub(crate) mod site;
 pub(crate) mod status;

@@ -78,7 +78,7 @@ async fn hands_are_shaken_in_the_revision_that_both_speak() {
         -32602
     );
     let listed = ask(&world, "tools/list", json!({})).await;
-    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 11);
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 14);
     assert!(listed["result"].get("resultType").is_none());
     world.end().await;
 }

@@ -174,6 +174,7 @@ async fn a_service_offers_what_works_with_it() {
         "daemon.queues",
         "daemon.groups",
         "daemon.config",
+        "daemon.rss",
         "agent.gateway",
         "agent.externalCapture",
         "daemon.plugins",

@@ -438,8 +438,29 @@ fn show_settings(service: &ServiceArgs, plugin: &PluginDto) -> anyhow::Result<Ex
         [field.key.clone(), value.unwrap_or_default(), field.title.clone()]
     };
     service.print(&plugin.settings_values, || {
-        table::lines(["KEY", "VALUE", "TITLE"], plugin.settings.iter().map(row))
+        let mut lines = table::lines(["KEY", "VALUE", "TITLE"], plugin.settings.iter().map(row));
+        lines.extend(feed_fields(plugin));
+        lines
     })
+}
+
+/// What `svc rss add` can be told for a plugin that reads feeds.
+fn feed_fields(plugin: &PluginDto) -> Vec<String> {
+    let row = |field: &SettingFieldDto| {
+        let option = if field.widget == "password" {
+            "--provider-secret"
+        } else {
+            "--provider-field"
+        };
+        [option.to_owned(), field.key.clone(), field.title.clone()]
+    };
+    if plugin.subscription_fields.is_empty() {
+        return Vec::new();
+    }
+    table::lines(
+        ["OF EACH FEED", "KEY", "TITLE"],
+        plugin.subscription_fields.iter().map(row),
+    )
 }
 
 #[cfg(test)]

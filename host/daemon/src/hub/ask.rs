@@ -1,6 +1,8 @@
 //! Requests from the hub's handle to its worker.
 
-use protocol::{RpcError, RuntimeStats, SiteAuthEntryDto};
+use std::collections::BTreeMap;
+
+use protocol::{RpcError, RssSourceDto, RuntimeStats, SiteAuthEntryDto};
 use tokio::sync::oneshot;
 
 use crate::refusal::closing;
@@ -22,6 +24,15 @@ pub(crate) struct UnencodedSnapshot {
     pub(crate) engine: engine::Snapshot,
     pub(crate) sites: Vec<SiteAuthEntryDto>,
     pub(crate) stats: RuntimeStats,
+    pub(crate) feeds: Feeds,
+}
+
+/// The subscriptions to feeds.
+#[derive(Debug)]
+pub(crate) struct Feeds {
+    pub(crate) sources: Vec<RssSourceDto>,
+    /// How often the items of each changed.
+    pub(crate) revisions: BTreeMap<String, u64>,
 }
 
 pub(super) enum Ask {

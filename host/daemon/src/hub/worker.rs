@@ -7,18 +7,19 @@ use engine::{Engine, Event, Events, Group, Task, TaskId};
 use futures_util::FutureExt as _;
 use plugin_host::{Changes, Plugins};
 use protocol::{
-    DaemonEvent, RuntimeStats, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams, SiteAuthEntryDto, TaskStatus,
-    TasksSnapshot, encode_notification,
+    DaemonEvent, RssItemsChanged, RuntimeStats, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams,
+    SiteAuthEntryDto, TaskStatus, TasksSnapshot, encode_notification,
 };
+use rss::{Change, Subscriptions};
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{broadcast, mpsc, watch},
     time::Instant,
 };
 
 use crate::{
     configuration::Configuration,
     hub::{
-        ask::{Ask, Ended, Reached, UnencodedSnapshot},
+        ask::{Ask, Ended, Feeds, Reached, UnencodedSnapshot},
         disk::FreeSpace,
         history::History,
         ring::{Notification, Ring, Streamed},
@@ -43,6 +44,7 @@ const MAX_RECORDED: usize = 256;
 pub(super) struct Sources {
     pub(super) engine: Engine,
     pub(super) plugins: Option<(Plugins, Changes)>,
+    pub(super) rss: (Subscriptions, broadcast::Receiver<Change>),
     pub(super) events: Events,
     pub(super) asks: mpsc::Receiver<Ask>,
     pub(super) configuration: Arc<Configuration>,
@@ -70,6 +72,7 @@ enum Wakeup {
     Event(Option<Result<(u64, Event), engine::Gap>>),
     Ask(Ask),
     Plugins,
+    Rss(Option<Change>),
     Timer,
 }
 
@@ -105,6 +108,7 @@ impl Worker {
                 event = self.sources.events.next() => Wakeup::Event(event),
                 Some(ask) = self.sources.asks.recv() => Wakeup::Ask(ask),
                 () = changed(&mut self.sources.plugins) => Wakeup::Plugins,
+                change = rss_changed(&mut self.sources.rss.1) => Wakeup::Rss(change),
                 () = until(deadline) => Wakeup::Timer,
             };
             match turn {
@@ -112,6 +116,7 @@ impl Worker {
                 Wakeup::Event(Some(event)) => self.round(event).await,
                 Wakeup::Ask(ask) => self.answer(ask).await,
                 Wakeup::Plugins => self.publish_plugins(),
+                Wakeup::Rss(change) => self.publish_rss(change).await,
                 Wakeup::Timer => {}
             }
             if self.sums.publish_at.is_some_and(|at| at <= Instant::now()) {
@@ -203,11 +208,44 @@ impl Worker {
         self.publish_reached(0);
     }
 
+    /// Publishes a change of the subscriptions; `None` if some were missed.
+    async fn publish_rss(&mut self, change: Option<Change>) {
+        match change {
+            Some(Change::Items {
+                source,
+                revision,
+                titles,
+            }) => self.publish(&DaemonEvent::RssItemsChanged(RssItemsChanged {
+                source_id: source.to_string(),
+                item_revision: revision,
+                notify_titles: titles,
+            })),
+            Some(Change::Sources) => self.publish(&DaemonEvent::RssSourcesChanged(self.feeds().await.sources)),
+            // Which items changed is not known any more: clients read everything again.
+            None => self.outputs.ring.force_gap(),
+        }
+        self.publish_reached(0);
+    }
+
+    async fn feeds(&self) -> Feeds {
+        let rss = &self.sources.rss.0;
+        let revisions = rss.revisions();
+        Feeds {
+            // They end only with the daemon.
+            sources: rss.sources().await.unwrap_or_default(),
+            revisions: revisions
+                .iter()
+                .map(|(source, revision)| (source.to_string(), *revision))
+                .collect(),
+        }
+    }
+
     /// A snapshot of the engine with the hub's sequence number that it belongs to. Events up to the snapshot are
     /// published first.
     async fn moment(&mut self) -> Result<UnencodedSnapshot, Ended> {
         let snapshot = self.sources.engine.snapshot().await.map_err(|_| Ended)?;
         let sites = self.sites().await;
+        let feeds = self.feeds().await;
         while self.outputs.reached.borrow().engine < snapshot.sequence {
             match self.sources.events.next().await {
                 Some(event) => self.handle_engine_event(event).await,
@@ -220,6 +258,7 @@ impl Worker {
             engine: snapshot,
             sites,
             stats: self.stats(),
+            feeds,
         })
     }
 
@@ -422,6 +461,15 @@ async fn changed(plugins: &mut Option<(Plugins, Changes)>) {
     };
     if !is_change {
         std::future::pending::<()>().await;
+    }
+}
+
+/// Resolves after the next change of the subscriptions; to `None` if some were missed. Cancel-safe.
+async fn rss_changed(changes: &mut broadcast::Receiver<Change>) -> Option<Change> {
+    match changes.recv().await {
+        Ok(change) => Some(change),
+        Err(broadcast::error::RecvError::Lagged(_)) => None,
+        Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
     }
 }
 

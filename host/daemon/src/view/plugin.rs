@@ -30,6 +30,7 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
         Some(Idle::ConsentPending) => ("PendingConsent", String::new()),
         Some(Idle::Failed(error)) => ("Failed", error.clone()),
     };
+    let feed = manifest.and_then(|manifest| manifest.capabilities.feed.as_ref());
     PluginDto {
         identity: summary.identity.to_string(),
         name: manifest.map(|manifest| manifest.name.clone()).unwrap_or_default(),
@@ -60,7 +61,8 @@ fn plugin(summary: &PluginSummary) -> PluginDto {
             .map(|manifest| optional_hosts(manifest, summary))
             .unwrap_or_default(),
         auth_supported: manifest.is_some_and(|manifest| !manifest.capabilities.login.is_empty()),
-        subscription_provider_ids: Vec::new(),
+        subscription_provider_ids: feed.iter().map(|_| summary.identity.to_string()).collect(),
+        subscription_fields: feed.iter().flat_map(|feed| &feed.config).map(setting).collect(),
         load_status: load_status.to_owned(),
         load_error,
         code_digest: summary.code.map(|code| code.to_string()).unwrap_or_default(),

@@ -136,6 +136,19 @@ methods! {
         SiteAuthDelete = "daemon.siteAuth.delete",
         SiteAuthClear = "daemon.siteAuth.clear",
     }
+    /// Subscriptions to feeds.
+    Rss {
+        RssListSources = "daemon.rss.listSources",
+        RssGetItems = "daemon.rss.getItems",
+        RssCreateSource = "daemon.rss.createSource",
+        RssUpdateSource = "daemon.rss.updateSource",
+        RssDeleteSource = "daemon.rss.deleteSource",
+        RssRefreshSource = "daemon.rss.refreshSource",
+        RssItemAction = "daemon.rss.itemAction",
+        RssValidate = "daemon.rss.validate",
+        RssImport = "daemon.rss.import",
+        RssExport = "daemon.rss.export",
+    }
     /// The daemon's machine: sums, directories, diagnostics.
     Machine {
         RuntimeStats = "daemon.runtime.stats",
@@ -172,6 +185,7 @@ impl Method {
             self,
             Self::ConfigProxyTest
                 | Self::FsList
+                | Self::RssValidate
                 | Self::TaskRescan
                 | Self::DiagnosticsPrepareLogExport
                 | Self::GroupResolvePreview

@@ -4,7 +4,13 @@
 pub const CLIENT_SEQUENCES: &str = "client.sequences";
 
 /// What every daemon of this version offers.
-pub const DAEMON: &[&str] = &["daemon.tasks", "daemon.queues", "daemon.groups", "daemon.config"];
+pub const DAEMON: &[&str] = &[
+    "daemon.tasks",
+    "daemon.queues",
+    "daemon.groups",
+    "daemon.config",
+    "daemon.rss",
+];
 
 /// Plugins run.
 pub const DAEMON_PLUGINS: &str = "daemon.plugins";

@@ -57,8 +57,11 @@ pub struct PluginDto {
     pub optional_hosts: Vec<OptionalHostDto>,
     /// Whether it supports logging in to its site.
     pub auth_supported: bool,
-    /// The feed formats that it reads.
+    /// Its identity, if it reads feeds: a subscription's `providerId`.
     pub subscription_provider_ids: Vec<String>,
+    /// The definitions of the fields of a subscription's `providerConfig`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subscription_fields: Vec<SettingFieldDto>,
     /// `Loaded`; `Loading`, after which it is `Loaded` or `Failed`; `PendingConsent`; or `Revoked`.
     pub load_status: String,
     /// Why loading failed.

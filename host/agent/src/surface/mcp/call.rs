@@ -2,7 +2,7 @@
 
 use protocol::{
     CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method, OkResult, ResolvePreviewRequest,
-    ResolvePreviewResponse, RpcError, TaskIdParams, TaskStatus,
+    ResolvePreviewResponse, RpcError, RssCreatedSource, RssSourceDto, RssSourceParams, TaskIdParams, TaskStatus,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{
     record::{
         ALL, Add, List, Listed, Nothing, One, Paused, PausedAll, Plugins, Preview, Queues, Remove, Removed, Resumed,
-        ResumedAll, Shown,
+        ResumedAll, Shown, Subscribe, Subscribed, Subscriptions, Unsubscribe, Unsubscribed,
     },
     tool::Tool,
 };
@@ -100,6 +100,23 @@ async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Val
             json!(Queues { queues })
         }
         Tool::ResolvePreview => json!(preview(app, read(arguments)?).await?),
+        Tool::RssList => {
+            let Nothing {} = read(arguments)?;
+            let sources = daemon.call(Method::RssListSources, &Map::new()).await?;
+            json!(Subscriptions { sources })
+        }
+        Tool::RssAdd => {
+            let source_id = subscribe(app, read(arguments)?).await?;
+            json!(Subscribed { source_id })
+        }
+        Tool::RssRemove => {
+            let Unsubscribe { source_id } = read(arguments)?;
+            let params = RssSourceParams { source_id };
+            let _: OkResult = daemon.call(Method::RssDeleteSource, &params).await?;
+            json!(Unsubscribed {
+                removed: params.source_id
+            })
+        }
         Tool::PluginList => {
             let Nothing {} = read(arguments)?;
             let plugins = daemon.known()?.with_tasks(|daemon| parsed(daemon.plugins()))?;
@@ -173,6 +190,23 @@ async fn preview(app: &App, preview: Preview) -> Result<ResolvePreviewResponse, 
         ..ResolvePreviewRequest::default()
     };
     Ok(app.daemon.call(Method::GroupResolvePreview, &request).await?)
+}
+
+async fn subscribe(app: &App, subscribe: Subscribe) -> Result<String, Failed> {
+    let source = RssSourceDto {
+        url: subscribe.url,
+        name: subscribe.name,
+        // Without a pattern everything would be downloaded, which only the user may want.
+        auto_download: !subscribe.include_pattern.trim().is_empty(),
+        include_pattern: subscribe.include_pattern,
+        exclude_pattern: subscribe.exclude_pattern,
+        save_dir: subscribe.save_dir,
+        queue_id: subscribe.queue_id,
+        interval_minutes: subscribe.interval_minutes,
+        ..RssSourceDto::default()
+    };
+    let RssCreatedSource { source_id } = app.daemon.call(Method::RssCreateSource, &source).await?;
+    Ok(source_id)
 }
 
 /// Parses JSON from the daemon.

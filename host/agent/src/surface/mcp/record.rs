@@ -1,7 +1,7 @@
 //! The arguments and results of tools. Their published schemas are derived from these records; doc comments of arguments
 //! are descriptions that clients see.
 
-use protocol::{PluginDto, QueueDto, TaskDto, TaskStatus};
+use protocol::{PluginDto, QueueDto, RssSourceDto, TaskDto, TaskStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::{
     ToSchema,
@@ -103,6 +103,40 @@ pub(super) struct Preview {
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Subscribe {
+    /// A feed, or a web page that names one.
+    #[schema(min_length = 1)]
+    pub(super) url: String,
+    /// Its name; else the feed's title.
+    #[serde(default)]
+    pub(super) name: String,
+    /// Words that a title must have to be downloaded: blanks mean and, | means or.
+    #[serde(default)]
+    pub(super) include_pattern: String,
+    /// Words that a title must not have.
+    #[serde(default)]
+    pub(super) exclude_pattern: String,
+    /// An absolute directory on the machine of the service; else the queue's or the default one.
+    #[serde(default)]
+    pub(super) save_dir: String,
+    /// The queue; else the default one.
+    #[serde(default)]
+    pub(super) queue_id: String,
+    /// Minutes between two fetches; 0 is 30.
+    #[serde(default)]
+    #[schema(maximum = 10080)]
+    pub(super) interval_minutes: u32,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Unsubscribe {
+    /// The subscription's id.
+    pub(super) source_id: String,
+}
+
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
@@ -128,4 +162,7 @@ results! {
     Removed { removed: String, deleted_files: bool }
     Queues { queues: Vec<QueueDto> }
     Plugins { plugins: Vec<PluginDto> }
+    Subscriptions { sources: Vec<RssSourceDto> }
+    Subscribed { source_id: String }
+    Unsubscribed { removed: String }
 }

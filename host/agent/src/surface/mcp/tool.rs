@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     record::{
         Add, List, Listed, Nothing, One, Paused, PausedAll, Plugins, Preview, Queues, Remove, Removed, Resumed,
-        ResumedAll, Shown,
+        ResumedAll, Shown, Subscribe, Subscribed, Subscriptions, Unsubscribe, Unsubscribed,
     },
     schema,
 };
@@ -76,6 +76,13 @@ tools! {
     /// Lists the files that a URL leads to, a folder of a file host for example, if a plugin can list it. Downloads nothing.
     /// Without items and error, message says how the URL would be downloaded: as a plain file if no plugin claims it.
     ResolvePreview = "resolve_preview", "List the files of a URL", Queries, Preview => ResolvePreviewResponse;
+    /// Lists the subscriptions to feeds: when each was fetched, and why the last fetch failed if it did.
+    RssList = "rss_list", "List subscriptions", Reads, Nothing => Subscriptions;
+    /// Subscribes to a feed, or to the feed that a web page names. New items whose titles match includePattern are
+    /// downloaded; without a pattern items are only listed.
+    RssAdd = "rss_add", "Subscribe to a feed", Adds, Subscribe => Subscribed;
+    /// Deletes a subscription to a feed with its items. Its downloads stay.
+    RssRemove = "rss_remove", "Delete a subscription", Destroys, Unsubscribe => Unsubscribed;
     /// Lists the installed plugins: which sites they resolve, and whether they work.
     PluginList = "plugin_list", "List plugins", Reads, Nothing => Plugins;
 }

@@ -34,6 +34,7 @@ const PARTS: &[(&str, &str, &[&str])] = &[
         "Plugins, which resolve links of particular sites, and their sources.",
         &["/api/v1/market", "/api/v1/plugins"],
     ),
+    ("rss", "Subscriptions to feeds.", &["/api/v1/rss"]),
     ("takeover", "Downloads that browsers hand over.", &["/download"]),
     ("aria2", "The dialect of aria2's clients.", &["/jsonrpc"]),
     ("mcp", "AI clients.", &["/mcp"]),
