@@ -15,10 +15,13 @@ macro_rules! bundled {
 pub(super) const BUNDLED: &[Bundled] = bundled![
     "archive-item" "0.1.0",
     "dataset-repo" "0.1.0",
+    "directory-watch" "0.1.0",
     "hls" "0.1.0",
     "metalink" "0.1.0",
     "open-directory" "0.1.0",
     "release-assets" "0.1.0",
+    "release-feed" "0.1.0",
+    "torznab" "0.1.0",
 ];
 
 #[cfg(test)]

@@ -22,10 +22,13 @@ fn our_own_plugins_are_installed_and_used_without_network() {
     for ours in [
         "archive-item",
         "dataset-repo",
+        "directory-watch",
         "hls",
         "metalink",
         "open-directory",
         "release-assets",
+        "release-feed",
+        "torznab",
     ] {
         assert!(listed.contains(&format!("{ours}@svc")), "{listed}");
         assert_eq!(offer(&service, &format!("{ours}@svc"))["stale"], false);
@@ -38,9 +41,12 @@ fn our_own_plugins_are_installed_and_used_without_network() {
             "install",
             "archive-item",
             "dataset-repo",
+            "directory-watch",
             "hls",
             "metalink",
             "release-assets",
+            "release-feed",
+            "torznab",
             "--yes",
         ],
     );
