@@ -5,6 +5,7 @@
 
 mod code;
 mod computing;
+mod feeds;
 mod guest;
 mod output;
 mod package;
@@ -64,8 +65,16 @@ enum Attempt {
     Install(Vec<u8>),
 }
 
+/// Which function of a plugin is called.
+#[derive(Debug, Clone, Copy)]
+enum Function {
+    Preview,
+    Feed,
+}
+
 struct Call {
     guest: Vec<u8>,
+    function: Function,
     /// What its manifest asks for, and its user agrees to.
     permissions: Value,
     /// Where the plugin is sent, and how many requests come there.
@@ -92,6 +101,7 @@ impl Call {
     fn of(guest: Vec<u8>) -> Self {
         Self {
             guest,
+            function: Function::Preview,
             permissions: json!({}),
             site: None,
             is_harmless: |_| true,
@@ -115,25 +125,51 @@ fn does(name: &'static str, what: &str, ends: &'static str, (items, body): (&str
     case(name, what, ends, Attempt::Call(Box::new(call)))
 }
 
-fn themes() -> [(&'static str, Vec<Case>); 5] {
+fn themes() -> [(&'static str, Vec<Case>); 6] {
     [
         ("Computing and memory", computing::cases()),
         ("What is handed out", output::cases()),
+        ("Feeds", feeds::cases()),
         ("The network and secrets", sites::cases()),
         ("Code", code::cases()),
         ("Packages", package::cases()),
     ]
 }
 
-/// A manifest for URLs of this path.
-fn manifest(name: &str, path: &str, permissions: &Value) -> Vec<u8> {
+impl Function {
+    fn capabilities(self, path: &str) -> Value {
+        let urls = json!([format!("*://*/{path}*")]);
+        match self {
+            Self::Preview => json!({"resolver": {"match": urls, "multi": true}, "preview": true}),
+            Self::Feed => json!({"feed": {"match": urls}}),
+        }
+    }
+
+    /// What a user is answered who calls it.
+    fn answer(self, service: &Service, identity: &str, url: &str) -> Value {
+        match self {
+            Self::Preview => preview(service, url),
+            Self::Feed => {
+                let source = json!({"url": url, "providerId": identity, "downloadAll": true});
+                let asked = json!({"url": url, "source": source});
+                service.call("POST", "/api/v1/rss/validate", Some(&asked))
+            }
+        }
+    }
+}
+
+/// The manifest of a plugin that may do nothing but preview.
+fn manifest(name: &str) -> Vec<u8> {
+    manifest_of(name, &Function::Preview.capabilities("page"), &json!({}))
+}
+
+fn manifest_of(name: &str, capabilities: &Value, permissions: &Value) -> Vec<u8> {
     let has_secret = !permissions["secrets"].is_null();
     let settings = has_secret.then(|| json!({"key": "token", "type": "string", "secret": true}));
     let manifest = json!({
         "manifestVersion": 1, "identity": format!("{name}@test"), "name": name, "version": "1.0.0",
         "runtime": "component", "entry": "plugin.wasm", "abi": "0.1",
-        "capabilities": { "resolver": { "match": [format!("*://*/{path}*")], "multi": true }, "preview": true },
-        "permissions": permissions, "settings": settings.as_slice(),
+        "capabilities": capabilities, "permissions": permissions, "settings": settings.as_slice(),
     });
     manifest.to_string().into_bytes()
 }
@@ -154,9 +190,10 @@ impl Bench {
     }
 
     /// Installs a plugin that is accepted, for URLs of this path.
-    fn install_guest(&self, name: &str, path: &str, permissions: &Value, guest: &[u8]) {
-        let manifest = manifest(name, path, permissions);
-        let installed = self.install(&package::of(&manifest, guest));
+    fn install_guest(&self, name: &str, path: &str, call: &Call) {
+        let permissions = &call.permissions;
+        let manifest = manifest_of(name, &call.function.capabilities(path), permissions);
+        let installed = self.install(&package::of(&manifest, &call.guest));
         let identity = format!("{name}@test");
         assert_eq!(installed["identity"], identity, "{installed}");
         if !permissions["secrets"].is_null() {
@@ -193,10 +230,13 @@ impl Bench {
                 return (code, None);
             }
         };
-        self.install_guest(name, "page", &call.permissions, &call.guest);
+        self.install_guest(name, "page", call);
         let url = call.site.as_ref().map(|(site, _)| site.url("/page"));
-        let answer = preview(&self.service, url.as_deref().unwrap_or("http://site.test/page"));
-        let identity = format!("{name}@test");
+        let (identity, url) = (
+            format!("{name}@test"),
+            url.as_deref().unwrap_or("http://site.test/page"),
+        );
+        let answer = call.function.answer(&self.service, &identity, url);
         let journal = self
             .service
             .call("GET", &format!("/api/v1/plugins/{identity}/journal"), None);
@@ -262,10 +302,10 @@ fn every_attempt_ends_as_the_table_says_and_leaves_nothing_behind() {
     service.wait_until_ready();
     let bench = Bench { home, service };
     let (home, address) = (&bench.home, bench.service.address());
-    let good = previewer(MEMORY, "");
-    bench.install_guest("bystander", "bystander", &json!({}), &good);
+    let good = Call::of(previewer(MEMORY, ""));
+    bench.install_guest("bystander", "bystander", &good);
     // What hostile archives differ from is installed.
-    bench.install_guest("hostile", "page", &json!({}), &good);
+    bench.install_guest("hostile", "page", &good);
     bench.uninstall("hostile");
     let daemon = home.daemon().expect("a daemon runs");
     let (before, plugins) = (files(home.path()), bench.plugins());

@@ -1,7 +1,5 @@
 //! Code that is no plugin's, or that is made to hang a compiler.
 
-use serde_json::json;
-
 use super::{
     Attempt, Case, REFUSED, case,
     guest::{MEMORY, previewer},
@@ -10,7 +8,7 @@ use super::{
 
 /// A plugin with this code.
 fn coded(name: &'static str, what: &str, code: &[u8]) -> Case {
-    let archive = package::of(&manifest(name, "page", &json!({})), code);
+    let archive = package::of(&manifest(name), code);
     case(name, what, REFUSED, Attempt::Install(archive))
 }
 

@@ -8,12 +8,6 @@ use wit_parser::Resolve;
 /// The contract as plugins are built for it.
 const WIT: &str = include_str!("../../../../../../plugin-sdk/wit/plugin.wit");
 
-/// All that a guest may import; what it does not use is left out of the component.
-const WORLD: &str = "world test {
-    import env; import log; import http; import vault; import text; import listing;
-    export resolver; export previewer;
-}";
-
 /// The memory of most guests.
 pub(super) const MEMORY: &str = r#"(memory (export "memory") 1)"#;
 
@@ -35,8 +29,33 @@ pub(super) fn previewer(items: &str, body: &str) -> Vec<u8> {
                 (call $give_back (local.get $listing))
                 (i32.const 16)))"#
     );
+    let imports = "import env; import log; import http; import vault; import text; import listing;";
+    component(&wat, &format!("{imports} export resolver; export previewer;"))
+}
+
+/// A component that reads feeds as `body` says, with the parameters `$url`, `$length`, `$etag` and `$etag_length` (0
+/// without one) and `$sink`.
+pub(super) fn feed_handler(items: &str, body: &str) -> Vec<u8> {
+    let wat = format!(
+        r#"(module
+            (import "svc:plugin/feed-sink@0.1.0" "[resource-drop]sink" (func $give_back (param i32)))
+            {items}
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)
+            (func (export "svc:plugin/feed-handler@0.1.0#fetch")
+                (param $url i32) (param $length i32) (param $has_since i32) (param $since i64)
+                (param $has_etag i32) (param $etag i32) (param $etag_length i32) (param $sink i32) (result i32)
+                {body}
+                (call $give_back (local.get $sink))
+                (i32.const 16)))"#
+    );
+    component(&wat, "import feed-sink; export feed-handler;")
+}
+
+/// What `world` imports and a guest does not use is left out of its component.
+fn component(wat: &str, world: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
-    let package = resolve.push_str("plugin.wit", &format!("{WIT}\n{WORLD}")).unwrap();
+    let contract = format!("{WIT}\nworld test {{ {world} }}");
+    let package = resolve.push_str("plugin.wit", &contract).unwrap();
     let world = resolve.select_world(&[package], Some("test")).unwrap();
     let mut module = wat::parse_str(wat).unwrap();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();

@@ -2,8 +2,6 @@
 
 use std::io::Write as _;
 
-use serde_json::json;
-
 use super::{
     Attempt, Case, REFUSED, case,
     guest::{MEMORY, previewer},
@@ -104,7 +102,7 @@ fn archive(parts: &[Part]) -> Vec<u8> {
 
 /// A case of a plugin that is accepted without these other parts.
 fn with(name: &'static str, what: &str, others: &[Part]) -> Case {
-    let honest = honest(&manifest(name, "page", &json!({})), &previewer(MEMORY, ""));
+    let honest = honest(&manifest(name), &previewer(MEMORY, ""));
     case(
         name,
         what,
