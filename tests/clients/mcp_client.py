@@ -57,6 +57,11 @@ async def every_tool(service):
     assert {queue["queueId"] for queue in queues} >= {"main", "later"}, queues
     await service.call("plugin_list")
     assert (await service.call("resolve_preview", url=SOURCE))["items"] == []
+    source = (await service.call("rss_add", url=SOURCE, name="shows", includePattern="1080p"))["sourceId"]
+    (listed,) = (await service.call("rss_list"))["sources"]
+    assert (listed["sourceId"], listed["name"]) == (source, "shows"), listed
+    assert await service.call("rss_remove", sourceId=source) == {"removed": source}
+    assert "includePattern" in await service.fails("rss_add", url=SOURCE, includePattern="x" * 100_000)
     assert "task not found" in await service.fails("download_get", taskId=task)
     assert "url is required" in await service.fails("download_add", url=" ")
     assert service.called == set(service.tools), set(service.tools) - service.called

@@ -1,14 +1,19 @@
 //! Every command that talks to a service, run at least once as a user runs it; its effect is looked for over REST. Which
 //! commands there are is taken from the executable's own help, so that a new one without a case fails.
 
-use std::{cell::RefCell, collections::BTreeSet, fs};
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    fs,
+    sync::{Arc, Mutex},
+};
 
 use e2e::{
     Home, Service, Svc, http,
     service::{KEY, wait_until},
 };
 use serde_json::{Value, json};
-use support::{Content, Origin, Resource, behaviour};
+use support::{Content, Origin, Resource, Version, behaviour};
 
 use super::shell;
 use crate::{
@@ -95,6 +100,7 @@ fn every_command_for_a_service_does_what_it_says() {
     plugins(&tour);
     packages(&tour);
     market(&tour);
+    feeds(&tour);
     keys(&tour);
     let desktop = Service::start(desk.new_desktop());
     desktop_only(&Tour {
@@ -343,6 +349,80 @@ fn market(tour: &Tour<'_>) {
     tour.run("plugin rm", &["one@ann"]);
     tour.run("market sources remove", &["tests"]);
     assert_eq!(tour.get("market/sources").as_array().map(Vec::len), Some(1));
+}
+
+/// A subscription to a feed of three items, whose downloads are left to its user.
+fn feeds(tour: &Tour<'_>) {
+    let item = |name: &&str| format!("<item><guid>{name}</guid><title>{name}</title><link>/{name}</link></item>");
+    let shown = Arc::new(Mutex::new(vec!["one", "two", "three"]));
+    let names = Arc::clone(&shown);
+    let feed = Resource::changing("/feed", move |_| {
+        let names = names.lock().expect("no test holds it and panics");
+        let items: String = names.iter().map(item).collect();
+        let feed = format!("<rss version=\"2.0\"><channel><title>All</title>{items}</channel></rss>");
+        Version::numbered(Content::bytes(feed), names.len())
+    });
+    let file = Resource::new("/two", Content::bytes("two"));
+    let origin = Origin::start(vec![feed, file]);
+    let url = origin.url("/feed");
+    let checked = tour.run("rss check", &[&url, "--include", "two"]);
+    assert_eq!(checked["items"].as_array().map(Vec::len), Some(3), "{checked}");
+    let added = tour.run("rss add", &[&url, "--no-download", "--allow-private"]);
+    let source = || tour.find("rss", "sourceId", added["sourceId"].as_str().expect("an id"));
+    wait_until("it was fetched", || source()["seeded"] == true);
+    let listed = tour.run("rss list", &[]);
+    assert_eq!(
+        (&listed[0]["name"], listed.as_array().map(Vec::len)),
+        (&json!("All"), Some(1))
+    );
+    let status = |guid: &str| {
+        let items = tour.run("rss items", &[added["sourceId"].as_str().expect("an id")]);
+        let mut items = items.as_array().expect("a list").iter();
+        items
+            .find(|item| item["guid"] == guid)
+            .map(|item| item["status"].clone())
+    };
+    shown.lock().expect("no test holds it and panics").push("four");
+    tour.run("rss refresh", &["All"]);
+    wait_until("an item is new", || status("four") == Some(json!(0)));
+    tour.run("rss set", &["All", "--name", "some", "--include", "o"]);
+    assert_eq!(source()["name"], "some");
+    tour.run("rss ignore", &["some", "one"]);
+    tour.run("rss read", &["some", "four"]);
+    tour.run("rss download", &["some", "two"]);
+    wait_until("its file is there", || {
+        tour.find("tasks", "fileName", "two")["status"] == COMPLETED
+    });
+    let after = ["one", "two", "three", "four"].map(|guid| status(guid).expect("it is one"));
+    assert_eq!(after, [2, 1, 5, 2], "ignored, downloaded, from the first round, read");
+    let rules = tour.home.path().join("rules.json");
+    fs::write(&rules, r#"[{"includePattern": "x"}]"#).expect("it is writable");
+    tour.run(
+        "rss rules",
+        &["some", "--set", rules.to_str().expect("the path is plain")],
+    );
+    assert_eq!(source()["rules"][0]["includePattern"], "x", "{}", source());
+    let requests = || {
+        origin
+            .requests()
+            .iter()
+            .filter(|request| request.path() == "/feed")
+            .count()
+    };
+    let fetched = requests();
+    tour.run("rss refresh", &["some"]);
+    wait_until("it is fetched again", || requests() > fetched);
+    let exported = text(tour.svc("rss export", &[]));
+    assert!(exported.contains(&url), "{exported}");
+    tour.run("rss rm", &["some"]);
+    assert_eq!(tour.get("rss"), json!([]));
+    assert_eq!(
+        tour.read("rss import", &["-"], &exported)["sourceIds"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+    tour.run("rss rm", &["some"]);
 }
 
 fn keys(tour: &Tour<'_>) {

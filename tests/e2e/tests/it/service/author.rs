@@ -192,6 +192,43 @@ fn a_newcomer_gets_from_nothing_to_files_in_javascript() {
 }
 
 #[test]
+fn a_new_plugin_that_reads_feeds_does_so_in_a_service() {
+    for lang in ["rust", "js"] {
+        let (author, server) = (Author::new(), Server::with(&FILES));
+        let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-sdk");
+        author.run(
+            "new",
+            &["--lang", lang, "--kind", "feed", "--sdk", sdk.to_str().unwrap()],
+        );
+        author.run("build", &[]);
+        let played = author.run("test", &[]);
+        assert!(played.contains("1 played, all as recorded"), "{played}");
+        assert_eq!(author.run("lint", &[]), "nothing to complain about");
+        let archive = author.home.path().join("plugin.zip");
+        author.run("pack", &["-o", archive.to_str().unwrap()]);
+        let service = author.home.serve();
+        service.wait_until_ready();
+        let identity = "photo-share@me";
+        let consent = guest::install_archive(&service, identity, &archive);
+        let agreed = guest::switch(&service, identity, &json!({"enabled": true, "consent": consent}));
+        assert_eq!(agreed.status, 200, "{}", agreed.body);
+        wait_until("the plugin is loaded", || {
+            service.call("GET", "/api/v1/plugins", None)[0]["loadStatus"] == "Loaded"
+        });
+        let url = format!("{}share/index.json", server.url);
+        let source = json!({"url": url, "providerId": identity, "downloadAll": true});
+        let asked = json!({"url": url, "source": source});
+        let read = service.call("POST", "/api/v1/rss/validate", Some(&asked));
+        assert_eq!(
+            (&read["feedTitle"], &read["items"][1]["title"]),
+            (&json!("Photos"), &json!("more/b c.bin")),
+            "{read}"
+        );
+        assert_eq!(service.terminate().code, Some(0));
+    }
+}
+
+#[test]
 fn an_archive_whose_plugin_does_not_do_what_was_recorded_is_not_installed() {
     let author = Author::new();
     author.run("new", &["--lang", "js"]);

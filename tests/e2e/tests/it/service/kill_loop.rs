@@ -22,9 +22,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Content, Origin, Resource, behaviour};
 
+pub(crate) use self::model::Random;
 use self::{
     facts::{FACT_CHANGES, Facts},
-    model::{Counts, Random, TASK_CHANGES},
+    model::{Counts, TASK_CHANGES},
     worker::{Client, Worker},
 };
 

@@ -19,7 +19,7 @@ fn market(service: &Service, words: &[&str]) -> Run {
 
 /// The same, for what succeeds; the answer is what was printed.
 #[track_caller]
-fn run(service: &Service, words: &[&str]) -> String {
+pub(super) fn run(service: &Service, words: &[&str]) -> String {
     let run = market(service, words);
     assert_eq!(run.code, Some(0), "{words:?}: {run:?}");
     run.stdout.join("\n")

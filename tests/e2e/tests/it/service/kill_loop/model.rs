@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 
 /// Numbers that look random and are the same in every run.
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -21,7 +21,7 @@ impl Random {
     }
 
     /// From 0 to 1.
-    pub(super) fn fraction(&mut self) -> f64 {
+    pub(crate) fn fraction(&mut self) -> f64 {
         f64::from(u32::try_from(self.next() % 1024).expect("it is small")) / 1024.0
     }
 }
