@@ -57,7 +57,7 @@ pub struct RssSourceDto {
     pub rules: Vec<RssRuleDto>,
     /// Downloads carry the feed's site as `Referer`.
     pub send_referer: bool,
-    /// Subscribers are told the titles of new downloads.
+    /// The event of changed items names the titles of new downloads, for a notification.
     pub notify_on_download: bool,
     /// The most downloads that one fetch begins; 0 is 20.
     pub max_per_fetch: u32,

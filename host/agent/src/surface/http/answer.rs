@@ -15,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     problem::{Problem, ResultMessage},
     projection::tasks::{Listing, Projection},
-    surface::state::App,
+    surface::{http::extract::PageParams, state::App},
 };
 
 /// The record that a route answers with.
@@ -68,6 +68,27 @@ pub(crate) fn list(mut pieces: Listing) -> Response {
         }
     };
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// The entries after the cursor, at most `limit`, and the cursor of the next page. A cursor is the name of the last entry of
+/// the page before, as `name` gives it: no two entries have the same.
+pub(crate) fn cut<'a, T>(
+    entries: &'a [T],
+    limit: Option<usize>,
+    cursor: Option<&str>,
+    name: impl Fn(&T) -> String,
+) -> Result<(&'a [T], Option<String>), Problem> {
+    let after = match cursor {
+        None => 0,
+        Some(cursor) => {
+            let last = entries.iter().position(|entry| name(entry) == cursor);
+            last.ok_or_else(PageParams::bad_cursor)? + 1
+        }
+    };
+    let rest = &entries[after..];
+    let page = &rest[..limit.map_or(rest.len(), |limit| limit.min(rest.len()))];
+    let next = page.last().filter(|_| page.len() < rest.len()).map(name);
+    Ok((page, next))
 }
 
 /// One page of a list: where the next one begins, if there is one, and how many entries all pages have together.

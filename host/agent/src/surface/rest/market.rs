@@ -42,28 +42,9 @@ pub(crate) async fn market_list(State(app): State<App>, Params(part): Params<Pag
         return Ok(answer::json(String::from(Box::<str>::from(list))));
     }
     let entries: Vec<MarketEntryDto> = serde_json::from_str(list.get()).map_err(|_| CallError::Unreadable)?;
-    let (page, next) = cut(&entries, limit, part.cursor.as_deref())?;
+    let (page, next) = answer::cut(&entries, limit, part.cursor.as_deref(), place)?;
     let total = limit.map(|_| entries.len());
     Ok(answer::page(Json(page).into_response(), next, total))
-}
-
-/// The entries after the cursor, at most `limit`, and the cursor of the next page.
-fn cut<'a>(
-    entries: &'a [MarketEntryDto],
-    limit: Option<usize>,
-    cursor: Option<&str>,
-) -> Result<(&'a [MarketEntryDto], Option<String>), Problem> {
-    let after = match cursor {
-        None => 0,
-        Some(cursor) => {
-            let last = entries.iter().position(|entry| place(entry) == cursor);
-            last.ok_or_else(PageParams::bad_cursor)? + 1
-        }
-    };
-    let rest = &entries[after..];
-    let page = &rest[..limit.map_or(rest.len(), |limit| limit.min(rest.len()))];
-    let next = page.last().filter(|_| page.len() < rest.len()).map(place);
-    Ok((page, next))
 }
 
 /// Names an entry: a source lists a plugin once.
@@ -148,17 +129,21 @@ mod tests {
         };
         // One plugin is offered by two sources.
         let entries = [entry(1, "bundled"), entry(1, "acme"), entry(2, "acme")];
-        let (first, next) = cut(&entries, Some(2), None).unwrap();
+        let cut = |entries, limit, cursor| answer::cut(entries, limit, cursor, place);
+        let (first, next) = cut(&entries[..], Some(2), None).unwrap();
         assert_eq!((first, next.as_deref()), (&entries[..2], Some("acme/p1@acme")));
-        assert_eq!(cut(&entries, Some(2), next.as_deref()).unwrap(), (&entries[2..], None));
         assert_eq!(
-            cut(&entries, None, Some("bundled/p1@acme")).unwrap(),
+            cut(&entries[..], Some(2), next.as_deref()).unwrap(),
+            (&entries[2..], None)
+        );
+        assert_eq!(
+            cut(&entries[..], None, Some("bundled/p1@acme")).unwrap(),
             (&entries[1..], None)
         );
         assert!(
             cut(&entries[..1], Some(1), next.as_deref()).is_err(),
             "it was withdrawn"
         );
-        assert_eq!(cut(&[], Some(1), None).unwrap(), (&[][..], None));
+        assert_eq!(cut(&[][..], Some(1), None).unwrap(), (&[][..], None));
     }
 }

@@ -130,26 +130,15 @@ pub(crate) async fn rss_items(
     Params(params): Params<PageParams>,
 ) -> Result<Response, Problem> {
     let limit = params.limit()?;
-    let mut items: Vec<RssItemDto> = app
+    let items: Vec<RssItemDto> = app
         .daemon
         .call(Method::RssGetItems, &RssSourceParams { source_id })
         .await?;
-    let total = items.len();
-    if let Some(cursor) = params.cursor {
-        let guid = BASE64URL_NOPAD
-            .decode(cursor.as_bytes())
-            .map_err(|_| PageParams::bad_cursor())?;
-        let mut guids = items.iter().map(|item| item.guid.as_bytes());
-        let last = guids
-            .position(|other| other == guid)
-            .ok_or_else(PageParams::bad_cursor)?;
-        items.drain(..=last);
-    }
-    let has_more = limit.is_some_and(|limit| items.len() > limit);
-    items.truncate(limit.unwrap_or(usize::MAX));
-    let last = items.last().filter(|_| has_more);
-    let next = last.map(|item| BASE64URL_NOPAD.encode(item.guid.as_bytes()));
-    Ok(answer::page(Json(items).into_response(), next, limit.map(|_| total)))
+    // A guid is any text, a header is not.
+    let name = |item: &RssItemDto| BASE64URL_NOPAD.encode(item.guid.as_bytes());
+    let (page, next) = answer::cut(&items, limit, params.cursor.as_deref(), name)?;
+    let total = limit.map(|_| items.len());
+    Ok(answer::page(Json(page).into_response(), next, total))
 }
 
 /// Download an item, ignore it, or mark items as read.

@@ -207,6 +207,20 @@ fn a_page_names_its_feed_and_the_user_acts_on_items() {
         items.stdout.iter().any(|line| line.contains("Show S01E01 a")),
         "{items:?}"
     );
+    let part = |query: &str| {
+        let path = format!("/api/v1/rss/{id}/items?{query}");
+        service.ask("GET", &path, None).unwrap()
+    };
+    let first = part("limit=1");
+    assert_eq!(first.header("x-total-count"), Some("2"));
+    let cursor = first.header("x-next-cursor").unwrap();
+    let second = part(&format!("limit=1&cursor={cursor}"));
+    assert_eq!(second.header("x-next-cursor"), None);
+    let parts = [&first.body[0], &second.body[0]].map(Value::clone);
+    assert_eq!(parts.to_vec(), self::items(&service, &id), "each item is in one part");
+    for bad in ["cursor=moon", "limit=0"] {
+        assert_eq!(part(bad).status, 400, "{bad}");
+    }
     run(&["rss", "download", "shows", "Show S01E01 a"]).assert_success();
     downloaded(&service, &home, &id, "Show S01E01 a");
     let unknown = run(&["rss", "download", "shows", "nothing"]);
