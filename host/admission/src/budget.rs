@@ -45,8 +45,8 @@ pub struct Exhausted;
 /// A reservation; released when dropped.
 pub type Share = OwnedSemaphorePermit;
 
-/// What is left of the budget.
-#[derive(Debug)]
+/// What is left of the budget. Clones share it.
+#[derive(Debug, Clone)]
 pub struct Budget {
     bodies: Arc<Semaphore>,
     large: Arc<Semaphore>,

@@ -11,9 +11,9 @@ use aria2::{
     files::{self, Entry},
     option::{self, Options, Row},
 };
-use command::{cookies::CookieJar, environment::Environment, netrc};
+use command::{environment::Environment, netrc};
 use engine::SystemProxy;
-use transfer::{Netrc, SafeUrl};
+use transfer::{CookieJar, Netrc, SafeUrl};
 use transfer_http::Family;
 
 use crate::{Refused, arguments::Arguments, expansion::expand, hooks::Hooks};
@@ -354,15 +354,20 @@ fn metalink(path: &Path, own: &Options) -> Result<Wanted, Refused> {
     Ok(Wanted::Metalink(document, own.clone()))
 }
 
+fn unix_seconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
+}
+
 fn jar(path: &Path) -> Result<CookieJar, Refused> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    CookieJar::parse(&read(path)?, now.as_secs()).map_err(|problem| Refused::bad_value("load-cookies", &problem))
+    let parsed = CookieJar::parse(&read(path)?, unix_seconds());
+    parsed.map_err(|problem| Refused::bad_value("load-cookies", &problem.to_string()))
 }
 
 /// Adds the cookies that match its first URI to the headers of a download.
 fn give_cookies(entry: &mut Entry, jar: &CookieJar, options: &Options) {
     let url = entry.uris.first().and_then(|uri| SafeUrl::parse(uri).ok());
-    let cookies = url.map(|url| jar.for_url(&url)).unwrap_or_default();
+    let cookies = url.map(|url| jar.for_url(&url, unix_seconds())).unwrap_or_default();
     if cookies.is_empty() {
         return;
     }

@@ -58,9 +58,11 @@ pub enum TaskState<'a> {
 impl<'a> From<&'a Task> for Change<'a> {
     fn from(task: &'a Task) -> Self {
         let state = match &task.phase {
-            Phase::Pending | Phase::Retrying(_) | Phase::Paused => TaskState::Waiting,
+            Phase::Pending | Phase::Retrying(_) | Phase::AccountLimited(_) | Phase::Paused => TaskState::Waiting,
             Phase::Running(_) | Phase::Stopping { .. } => TaskState::Running,
             Phase::Completed => TaskState::Completed,
+            // No account can log in to a process that ends with its downloads.
+            Phase::NeedsLogin(wait) => TaskState::Failed(&wait.failure),
             Phase::Failed(failure) => TaskState::Failed(failure),
         };
         Self {

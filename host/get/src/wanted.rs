@@ -7,9 +7,9 @@ use std::{
     time::SystemTime,
 };
 
-use command::{UsageError, cookies::CookieJar};
+use command::UsageError;
 use engine::TaskSpec;
-use transfer::{ByteCount, Credentials, RequestBody, RequestOptions, SafeUrl, Secret};
+use transfer::{ByteCount, CookieJar, Credentials, RequestBody, RequestOptions, SafeUrl, Secret};
 
 use crate::{
     args::{RequestArgs, SourceArgs},
@@ -70,7 +70,7 @@ impl Wanted {
         };
         let cookies = match &request.load_cookies {
             Some(path) => CookieJar::parse(&read_text("--load-cookies", path, MAX_COOKIES_BYTES)?, unix_seconds())
-                .map_err(|problem| UsageError::new("--load-cookies", problem))?,
+                .map_err(|problem| UsageError::new("--load-cookies", problem.to_string()))?,
             None => CookieJar::default(),
         };
         let wanted = Self {
@@ -126,7 +126,7 @@ impl Wanted {
                 first_field = field;
             }
         }
-        let own_cookies = self.cookies.for_url(&task.urls[0]);
+        let own_cookies = self.cookies.for_url(&task.urls[0], unix_seconds());
         if !own_cookies.is_empty() {
             let given = task.request.cookies.expose();
             let separator = if given.is_empty() { "" } else { "; " };

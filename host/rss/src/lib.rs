@@ -37,4 +37,4 @@ pub mod title;
 pub use driver::{Change, Error};
 pub use handle::{Config, StartError, Subscriptions, parse_id};
 pub use provider::{ProviderError, ProviderFuture, ProviderRequest, Providers};
-pub use rows::{LoadError, MIGRATIONS};
+pub use rows::{LoadError, MIGRATIONS, SEALED};

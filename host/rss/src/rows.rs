@@ -5,7 +5,7 @@ mod record;
 use std::sync::Arc;
 
 use store::{
-    MigrationSet, ReadError, SealError, Store, Vault,
+    MigrationSet, ReadError, SealError, SealedColumn, Store, Vault,
     sql::{self, Connection, Transaction},
 };
 use uuid::Uuid;
@@ -24,6 +24,28 @@ pub const MIGRATIONS: MigrationSet = MigrationSet {
     namespace: "rss",
     steps: &[include_str!("rows/version_1.sql")],
 };
+
+/// The columns of sealed values, for the rotation of their key.
+pub const SEALED: [SealedColumn; 3] = [
+    SealedColumn {
+        table: "rss_source",
+        column: "sealed",
+        key: &["id"],
+        context: |row| Ok(source_context(SourceId(Uuid::from_bytes(row.get(0)?)))),
+    },
+    SealedColumn {
+        table: "rss_source",
+        column: "history",
+        key: &["id"],
+        context: |row| Ok(history_context(SourceId(Uuid::from_bytes(row.get(0)?)))),
+    },
+    SealedColumn {
+        table: "rss_item",
+        column: "sealed",
+        key: &["serial"],
+        context: |row| Ok(item_context(u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0))),
+    },
+];
 
 /// Why the subscriptions cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -84,6 +84,9 @@ pub enum FailureKind {
     PluginUnavailable,
     /// The site wants the user to log in first.
     LoginRequired,
+    /// The site allows the account no further download for now: as many run as it may at once, or its daily allowance is
+    /// used up. The task continues by itself.
+    AccountLimit,
     /// A defect of ours: a panic or a broken invariant.
     Internal,
 }
@@ -128,6 +131,7 @@ impl FailureKind {
         Self::Plugin,
         Self::PluginUnavailable,
         Self::LoginRequired,
+        Self::AccountLimit,
         Self::Internal,
     ];
 
@@ -171,6 +175,7 @@ impl FailureKind {
             Self::Plugin => "plugin",
             Self::PluginUnavailable => "plugin-unavailable",
             Self::LoginRequired => "login-required",
+            Self::AccountLimit => "account-limit",
             Self::Internal => "internal",
         }
     }

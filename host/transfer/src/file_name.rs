@@ -42,15 +42,28 @@ impl FileName {
 
     /// Makes a safe name of `text`, or `None` if nothing usable is left of it.
     pub fn sanitise_or_none(text: &str) -> Option<Self> {
-        let composed: String = text.nfc().filter(|c| !is_invisible(*c)).collect();
-        let replaced: String = composed
-            .chars()
-            .map(|c| if is_forbidden(c) { '_' } else { c })
-            .collect();
+        let replaced = replace(text);
         let trimmed = trim(&replaced);
         if trimmed.is_empty() || trimmed.chars().all(|c| c == '_') {
             return None;
         }
+        Some(Self::of_trimmed(trimmed))
+    }
+
+    /// Like [`sanitise_or_none`](Self::sanitise_or_none), for a file among others of an archive: it may be hidden, and
+    /// its name may be `_`.
+    pub fn sanitise_entry(text: &str) -> Option<Self> {
+        let replaced = replace(text);
+        let trimmed = replaced.trim_start().trim_end_matches(is_trimmed);
+        (!trimmed.is_empty()).then(|| Self::of_trimmed(trimmed))
+    }
+
+    /// Whether Windows would open a device instead of a file of this name.
+    pub fn is_device(text: &str) -> bool {
+        is_reserved(text)
+    }
+
+    fn of_trimmed(trimmed: &str) -> Self {
         let named = if is_reserved(trimmed) {
             format!("_{trimmed}")
         } else {
@@ -58,9 +71,9 @@ impl FileName {
         };
         let short = shorten(&named, MAX_NAME_BYTES);
         if ends_like_part_file(&short) {
-            return Some(Self(format!("{}_", truncate(&short, MAX_NAME_BYTES - 1))));
+            return Self(format!("{}_", truncate(&short, MAX_NAME_BYTES - 1)));
         }
-        Some(Self(short))
+        Self(short)
     }
 
     /// This name, and then its numbered alternatives.
@@ -150,8 +163,29 @@ fn is_ignorable(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// `text` in normalisation form C, without characters that no name may have.
+fn replace(text: &str) -> String {
+    let composed: String = text.nfc().filter(|c| !is_invisible(*c)).collect();
+    let replaced = composed.chars().map(|c| if is_forbidden(c) { '_' } else { c });
+    replaced.collect()
+}
+
 fn trim(text: &str) -> &str {
-    text.trim_matches(|c: char| c == '.' || c.is_whitespace())
+    text.trim_matches(is_trimmed)
+}
+
+fn is_trimmed(c: char) -> bool {
+    c == '.' || c.is_whitespace()
+}
+
+/// `name` as it is compared where two names that differ in case, or in how characters are composed, are one file.
+/// Through upper case, so that letters that share one (`s` and `\u{17f}`, `ß` and `ss`) are the same.
+pub fn fold(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    let folded = name.nfc().collect::<String>().to_uppercase().to_lowercase();
+    folded.nfc().collect()
 }
 
 /// Whether Windows would open a device instead of a file: the part before the first dot counts, in any case, trailing
@@ -204,7 +238,7 @@ fn truncate(text: &str, limit: usize) -> &str {
         .rev()
         .find(|end| text.is_char_boundary(*end))
         .unwrap_or(0);
-    text[..end].trim_end_matches(|c: char| c == '.' || c.is_whitespace())
+    text[..end].trim_end_matches(is_trimmed)
 }
 
 #[cfg(test)]

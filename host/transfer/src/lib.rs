@@ -14,6 +14,7 @@
 //! - `part_file`: the bytes of an unfinished file, and the journal that says which are valid
 //! - `lane`: threads that may block on a disk
 //! - `os`: what differs between systems
+//! - `template`: paths made of what is known about a download
 //! - `source`, `file_name`, `range_set`, `rate`, `retry`, `failure`, `byte_count`: the vocabulary
 
 mod byte_count;
@@ -26,24 +27,27 @@ pub mod range_set;
 pub mod rate;
 pub mod retry;
 pub mod source;
+mod template;
 pub mod transport;
 
 pub use byte_count::ByteCount;
 pub use failure::{Failure, FailureKind};
 pub use file_name::FileName;
 pub use lane::Lanes;
-pub use os::{CarryError, KernelPipe};
+pub use os::{CarryError, KernelPipe, free_bytes};
 pub use part_file::{Claim, Claimed, Landing, Mark, OnConflict, Origin, PartFile, Recorded};
 pub use range_set::{ByteRange, RangeSet};
 pub use rate::{RateLimiter, RateLimits};
 pub use retry::{RetryBudget, RetryPolicy, retry_after};
 pub use source::{
-    Cipher, Credentials, GivenBy, Netrc, RequestBody, RequestOptions, Secret, Segment, SegmentKey, Source, UserHost,
+    Cipher, Cookie, CookieJar, CookieProblem, Credentials, GivenBy, InvalidCookies, Netrc, RequestBody, RequestOptions,
+    Secret, Segment, SegmentKey, Source, UserHost,
     checksum::{self, Checksum},
     proxy,
     safe_url::{self, SafeUrl},
     validator,
 };
+pub use template::Template;
 pub use transport::{
     ConnectionPlan, Finished, Job, Outcome, Progress, Receipt, Report, Reporter, Reports, RunEvent, RunFuture,
     SPEED_WINDOW, SegmentView, ServerView, Stage, Target, Transport,

@@ -25,7 +25,7 @@ pub(crate) fn boot_id() -> Option<String> {
 }
 
 /// Free bytes for a file in `directory`.
-pub(crate) fn free_bytes(directory: &Path) -> io::Result<u64> {
+pub fn free_bytes(directory: &Path) -> io::Result<u64> {
     imp::free_bytes(directory)
 }
 

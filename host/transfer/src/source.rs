@@ -1,6 +1,7 @@
 //! The source of a download: a file's URLs, the request, and what is known of the file beforehand.
 
 pub mod checksum;
+mod cookies;
 mod netrc;
 pub mod proxy;
 pub mod safe_url;
@@ -14,6 +15,7 @@ use crate::{
     source::{checksum::Checksum, safe_url::SafeUrl},
 };
 
+pub use cookies::{Cookie, CookieJar, InvalidCookies, Problem as CookieProblem};
 pub use netrc::Netrc;
 pub use secret::{Credentials, Secret};
 
@@ -212,6 +214,9 @@ pub struct Source {
     pub request: RequestOptions,
     /// The stored logins of the mirrors' own origins, by [`SafeUrl::origin`].
     pub logins: BTreeMap<String, Credentials>,
+    /// The stored cookies of the URLs' sites, by [`SafeUrl::origin`] of the URL. A request that began at that URL gets
+    /// those that match where it goes (RFC 6265); they are of one site, so a redirect to another one gets none.
+    pub site_cookies: BTreeMap<String, Arc<CookieJar>>,
     /// The user's logins by host, for requests without another one. Each goes to its host only, also where a redirect
     /// leads: the user named that host.
     pub netrc: Option<Arc<Netrc>>,
@@ -277,6 +282,7 @@ impl Source {
             given_by: GivenBy::User,
             request: RequestOptions::default(),
             logins: BTreeMap::new(),
+            site_cookies: BTreeMap::new(),
             netrc: None,
             proxy: None,
             ignore_tls_errors: false,

@@ -1,12 +1,18 @@
 //! Requests a file: builds the request from the user's options, follows redirects by our own rules, and sends secrets
 //! only to the origin that they belong to.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
+    rc::Rc,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use cookie_store::{CookieStore, RawCookie};
 use egress::{Pins, Redirects, Refusal, reach};
 use transfer::{
-    Credentials, Failure, RequestBody, SafeUrl, Source,
+    Cookie, Credentials, Failure, RequestBody, SafeUrl, Source,
     failure::FailureKind,
     source::{is_harmless_header, referrer},
 };
@@ -334,7 +340,8 @@ impl Fetcher {
             .any(|(name, _)| name.eq_ignore_ascii_case(lower))
     }
 
-    /// The user's cookies for their own origin, and what servers set on the way.
+    /// The user's cookies for their own origin, what servers set on the way, and the stored ones of the site where the
+    /// request began.
     fn cookie_header(&self, home: &SafeUrl, url: &SafeUrl) -> String {
         let mut pairs = Vec::new();
         if self.carries_secrets(home, url) {
@@ -357,6 +364,13 @@ impl Fetcher {
                     .map(|(name, value)| format!("{name}={value}")),
             );
         }
+        if let Some(jar) = self.source.site_cookies.get(&home.origin()) {
+            // What was given with the download, and what the site set meanwhile, is newer than what was stored.
+            let newer = pairs.join(";");
+            let names: BTreeSet<_> = newer.split(';').map(name_of_pair).collect();
+            let stored = jar.matching(url, unix_seconds()).into_iter();
+            pairs.extend(stored.filter(|cookie| !names.contains(&*cookie.name)).map(Cookie::pair));
+        }
         pairs.join("; ")
     }
 
@@ -376,6 +390,15 @@ impl Fetcher {
             jar.store_response_cookies(std::iter::once(cookie), url.as_url());
         }
     }
+}
+
+fn name_of_pair(pair: &str) -> &str {
+    pair.split_once('=').map_or("", |(name, _)| name).trim()
+}
+
+fn unix_seconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_secs())
 }
 
 /// The parts of a request that change with a redirect.

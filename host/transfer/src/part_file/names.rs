@@ -8,9 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use unicode_normalization::UnicodeNormalization as _;
-
-use crate::file_name::{FileName, JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX};
+use crate::file_name::{FileName, JOURNAL_SUFFIX, NEW_JOURNAL_SUFFIX, PART_SUFFIX, fold};
 
 /// How long a listing is used. Within that time another process could add a name that differs from ours in case only;
 /// an equal name is never missed, because files are created anew or not at all.
@@ -118,11 +116,4 @@ pub(super) fn add(directory: &Path, name: &str) {
     if let Some(listing) = listings.get_mut(directory) {
         listing.names.insert(fold(name));
     }
-}
-
-fn fold(name: &str) -> String {
-    if name.is_ascii() {
-        return name.to_ascii_lowercase();
-    }
-    name.nfc().collect::<String>().to_lowercase()
 }
