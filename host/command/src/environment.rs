@@ -42,6 +42,9 @@ pub const KEY_PASSPHRASE: &str = "SVC_KEY_PASSPHRASE";
 /// A file with the passphrase ([`KEY_PASSPHRASE`]) in its first line.
 pub const KEY_PASSPHRASE_FILE: &str = "SVC_KEY_PASSPHRASE_FILE";
 
+/// Any value but the empty one lets debuggers attach and crashes leave core dumps; see [`crate::dumpable`].
+pub const DEBUGGABLE: &str = "SVC_DEBUGGABLE";
+
 /// The initial language of user interfaces: `en`, `zh`, …; a country suffix is ignored.
 pub const LANGUAGE: &str = "SVC_LANG";
 

@@ -131,6 +131,7 @@ impl From<FailureKind> for Exit {
             | FailureKind::Tls
             | FailureKind::Proxy
             | FailureKind::Busy
+            | FailureKind::AccountLimit
             | FailureKind::ServerError => Self::Network,
             FailureKind::DiskFull | FailureKind::QuotaExceeded => Self::DiskFull,
             FailureKind::Exists => Self::Exists,

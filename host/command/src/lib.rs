@@ -9,13 +9,13 @@
 //! - `log`
 //! - `print`, `runtime`
 //! - `terminal`
-//! - `amount`, `cookies`, `descriptors`, `directories`, `environment`, `memory`, `netrc`, `prompt`, `stop`
+//! - `amount`, `descriptors`, `directories`, `dumpable`, `environment`, `memory`, `netrc`, `prompt`, `stop`
 //! - `exit`, `usage`
 
 pub mod amount;
-pub mod cookies;
 pub mod descriptors;
 pub mod directories;
+pub mod dumpable;
 pub mod environment;
 pub mod exit;
 pub mod log;

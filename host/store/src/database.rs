@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::{
-    migration::{MigrationError, MigrationSet, migrate},
+    migration::{MigrationError, MigrationSet, OWN, migrate},
     writer::{Order, Work, execute, serve},
 };
 
@@ -255,6 +255,31 @@ impl Store {
         receiver.await.unwrap_or(Err(ReadError::Closed))
     }
 
+    /// Runs `work` on the writer's connection between two transactions of other writes: what was enqueued before is on the
+    /// disk, and nothing else is written meanwhile. `work` commits what it changes itself, and is not interrupted if
+    /// nobody waits for it.
+    pub(crate) async fn exclusively<T, F>(&self, work: F) -> Result<T, WriteError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Connection) -> T + Send + 'static,
+    {
+        let (reply, receiver) = oneshot::channel();
+        let order = move |connection: &mut Connection| {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(connection)));
+            let _nobody_waits = reply.send(result.map_err(|_| WriteError::Panicked));
+        };
+        let sent = self.send(Order::Alone(Box::new(order))).await;
+        sent.map_err(|Gone| WriteError::Closed)?;
+        receiver.await.unwrap_or(Err(WriteError::Closed))
+    }
+
+    /// Resolves once all reads that have begun are finished.
+    pub(crate) async fn current_reads(&self) {
+        let all = u32::try_from(READERS).unwrap_or(u32::MAX);
+        // A closed store has none.
+        drop(self.0.reader_turns.acquire_many(all).await);
+    }
+
     /// Waits for all enqueued writes, then closes the database. Later calls return `Closed`.
     pub async fn close(&self) {
         let orders = lock(&self.0.orders).take();
@@ -330,7 +355,7 @@ fn prepare(mut connection: Connection, path: &Path, migrations: &[MigrationSet])
             .map_err(sql)?,
         _ => return Err(OpenError::Foreign { path: path.to_owned() }),
     }
-    migrate(&mut connection, migrations).map_err(|error| match error {
+    migrate(&mut connection, &[&[OWN], migrations].concat()).map_err(|error| match error {
         MigrationError::Newer(detail) => OpenError::Newer {
             path: path.to_owned(),
             detail,

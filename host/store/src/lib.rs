@@ -9,7 +9,8 @@
 //! # Layers
 //!
 //! - `sql`: rusqlite, for the crates that keep tables
-//! - `database`, `vault`: the store, and the encryption of values in it
+//! - `vault`: the encryption of values in the store
+//! - `database`: the store
 //! - `data_dir`, `migration`, `writer`
 //!
 //! Start reading at [`Store::open`] and [`Store::write`].
@@ -23,12 +24,12 @@ mod writer;
 pub use data_dir::{DataDir, LockError};
 pub use database::{Committed, OpenError, ReadError, Store, WriteError};
 pub use migration::MigrationSet;
-pub use vault::{SealError, Vault, VaultError};
+pub use vault::{RotateError, SealError, SealedColumn, Vault, VaultError};
 
 /// The rusqlite items that crates with tables need.
 pub mod sql {
     pub use rusqlite::{
-        Connection, Error, OpenFlags, OptionalExtension, Result, Row, Statement, ToSql, Transaction, params,
+        Connection, Error, OpenFlags, OptionalExtension, Params, Result, Row, Statement, ToSql, Transaction, params,
         params_from_iter, types,
     };
 }

@@ -11,6 +11,13 @@ pub struct MigrationSet {
     pub steps: &'static [&'static str],
 }
 
+/// The store's own table: a value that only the key in use opens, so that a start can tell which of two keys that is. Empty
+/// until the first rotation.
+pub(crate) const OWN: MigrationSet = MigrationSet {
+    namespace: "vault",
+    steps: &["CREATE TABLE vault (id INTEGER PRIMARY KEY CHECK (id = 1), sealed BLOB NOT NULL) STRICT"],
+};
+
 /// Why a database could not be brought up to date.
 #[derive(Debug)]
 pub(crate) enum MigrationError {

@@ -22,6 +22,8 @@ pub(crate) enum Order {
     Write(Box<dyn Work>),
     /// Run this between two transactions; it reads.
     Read(Box<dyn FnOnce(&Connection) + Send>),
+    /// Run this between two transactions; it has its own.
+    Alone(Box<dyn FnOnce(&mut Connection) + Send>),
 }
 
 /// Executes orders until every sender is dropped, then closes the database.
@@ -30,6 +32,7 @@ pub(crate) fn serve(mut connection: Connection, mut orders: mpsc::Receiver<Order
     while let Some(order) = next.take() {
         match order {
             Order::Read(read) => read(&connection),
+            Order::Alone(work) => work(&mut connection),
             Order::Write(work) => next = transact(&mut connection, work, || orders.try_recv().ok()),
         }
         if next.is_none() {
@@ -45,13 +48,15 @@ pub(crate) fn serve(mut connection: Connection, mut orders: mpsc::Receiver<Order
 pub(crate) fn execute(connection: &mut Connection, order: Order) {
     match order {
         Order::Read(read) => read(connection),
+        Order::Alone(work) => work(connection),
         Order::Write(work) => {
             let _nothing_waits = transact(connection, work, || None);
         }
     }
 }
 
-/// Runs `first` and the writes queued behind it as one transaction. Returns a read that ended the sequence.
+/// Runs `first` and the writes queued behind it as one transaction. Returns the order of another kind that ended the
+/// sequence.
 fn transact(
     connection: &mut Connection,
     first: Box<dyn Work>,
@@ -61,8 +66,8 @@ fn transact(
     let mut left_over = None;
     let outcome = run_batch(connection, &mut batch, || match waiting() {
         Some(Order::Write(work)) => Some(work),
-        Some(read @ Order::Read(_)) => {
-            left_over = Some(read);
+        Some(other @ (Order::Read(_) | Order::Alone(_))) => {
+            left_over = Some(other);
             None
         }
         None => None,
