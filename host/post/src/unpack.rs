@@ -1,0 +1,312 @@
+//! Unpacking for the service: starts the unpacker's process, watches it, and lets the result appear.
+
+use std::{
+    fs,
+    future::Future,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use confined::{OwnCommand, Running};
+use private_files::FileError;
+use tokio::{
+    io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    process::{ChildStderr, ChildStdout},
+};
+use transfer::{FileName, Secret, free_bytes};
+
+use crate::{
+    refusal::{Reason, Refusal},
+    stage::{Placed, RunId, Stage},
+    volumes::{directory_name, volumes},
+    wire::{Job, Line, MAX_LINE_BYTES},
+};
+
+/// Space of the disk that unpacking leaves free.
+pub const RESERVE_BYTES: u64 = 256 << 20;
+
+/// How long the unpacker may be silent. It reports every second, except while the disk writes what it has.
+const MAX_SILENCE: Duration = Duration::from_mins(15);
+
+/// What is kept of the unpacker's messages when it dies.
+const MAX_MESSAGE_BYTES: u64 = 2048;
+
+/// The most passwords that are tried.
+pub const MAX_PASSWORDS: usize = 100;
+
+/// What to unpack.
+#[derive(Debug)]
+pub struct Request {
+    /// The archive, or any volume of one. The others are beside it.
+    pub archive: PathBuf,
+    /// The directory that the result appears in.
+    pub destination: PathBuf,
+    /// Names this attempt.
+    pub run: RunId,
+    /// Tried in their order if the archive is encrypted; at most [`MAX_PASSWORDS`].
+    pub passwords: Vec<Secret>,
+    /// Bytes that may be unpacked; less if the disk has less.
+    pub max_bytes: u64,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Files that are unpacked.
+    pub files: u64,
+    /// Bytes that are.
+    pub bytes: u64,
+    /// How much of the archive was read, in thousandths.
+    pub thousandths: u16,
+    /// Whether only writing to the disk is left.
+    pub is_syncing: bool,
+}
+
+/// What was unpacked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unpacked {
+    /// What appeared.
+    pub placed: Placed,
+    /// The files of the archive, which are kept: see [`remove_originals`].
+    pub originals: Vec<PathBuf>,
+}
+
+/// Why an archive was not unpacked. Nothing of it is visible then.
+#[derive(Debug, thiserror::Error)]
+pub enum UnpackError {
+    /// The archive is not one that is unpacked.
+    #[error("{}: {refusal}", archive.display())]
+    Refused {
+        /// The archive.
+        archive: PathBuf,
+        /// The entry and the reason.
+        refusal: Refusal,
+    },
+    /// The unpacker's process cannot be started or talked to.
+    #[error("cannot run the unpacker {}", program.display())]
+    Run {
+        /// The executable.
+        program: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The process ended by itself: a limit of memory or processor time, or a defect of a library.
+    #[error(
+        "the unpacker ended ({status}): the archive takes more memory or time than it may, or is damaged; {message}"
+    )]
+    Died {
+        /// How it ended.
+        status: String,
+        /// What it said last.
+        message: String,
+    },
+    /// The process does nothing any more.
+    #[error("the unpacker was silent for {} minutes", MAX_SILENCE.as_secs() / 60)]
+    Stalled,
+    /// The caller cancelled it.
+    #[error("unpacking was cancelled")]
+    Cancelled,
+    /// An action on the directories failed.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Unpacks an archive. It appears whole or not at all, and the archive is kept. When `cancelled` completes, or the future
+/// is dropped, the process is ended. Whoever has saved the result then removes the empty stage with
+/// [`sweep`](crate::sweep), which also removes what is left after a drop.
+pub async fn unpack(
+    command: &OwnCommand,
+    request: Request,
+    mut progress: impl FnMut(Progress),
+    cancelled: impl Future<Output = ()>,
+) -> Result<Unpacked, UnpackError> {
+    let archive = request.archive.clone();
+    let prepared = tokio::task::spawn_blocking(move || prepare(&request)).await;
+    let (stage, job, name) = prepared.expect("preparing does not panic")?;
+    let worked = tokio::select! {
+        worked = work(command, &stage, &job, &mut progress) => worked,
+        () = cancelled => Err(UnpackError::Cancelled),
+    };
+    let finished = tokio::task::spawn_blocking(move || finish(stage, worked, &name, &archive)).await;
+    let placed = finished.expect("placing does not panic")?;
+    let originals = job.volumes;
+    Ok(Unpacked { placed, originals })
+}
+
+fn prepare(request: &Request) -> Result<(Stage, Job, FileName), UnpackError> {
+    let volumes = find_volumes(&request.archive)?;
+    let name = directory_name(&original_name(&volumes[0]));
+    let stage = Stage::make(&request.destination, &name, &request.run)?;
+    let job = Job {
+        volumes,
+        passwords: passwords(&request.passwords),
+        max_bytes: budget(request),
+    };
+    Ok((stage, job, name))
+}
+
+/// Removes the files of an archive that was unpacked. Those that are gone already are no error, so that it can be
+/// repeated after a crash.
+pub fn remove_originals(originals: &[PathBuf]) -> Result<(), FileError> {
+    for path in originals {
+        private_files::remove(path)?;
+    }
+    originals
+        .first()
+        .and_then(|path| path.parent())
+        .map_or(Ok(()), private_files::sync_directory)
+}
+
+fn finish(
+    stage: Stage,
+    worked: Result<Line, UnpackError>,
+    name: &FileName,
+    archive: &Path,
+) -> Result<Placed, UnpackError> {
+    let refused = |refusal| UnpackError::Refused {
+        archive: archive.to_owned(),
+        refusal,
+    };
+    let error = match worked {
+        Ok(Line::Unpacked {
+            files,
+            bytes,
+            payload,
+            only_directory,
+        }) => {
+            // The names are ours again only after they were made safe: they come from the unpacker.
+            let payload = FileName::sanitise(&payload);
+            let only = only_directory.as_deref().and_then(FileName::sanitise_entry);
+            let path = match &only {
+                Some(only) => Path::new(payload.as_str()).join(only.as_str()),
+                None => PathBuf::from(payload.as_str()),
+            };
+            // Not hidden, whatever the archive says: what is hidden and ends like a stage would be one.
+            let wanted = only.and_then(|only| FileName::sanitise_or_none(only.as_str()));
+            return Ok(stage.place(&path, wanted.as_ref().unwrap_or(name), (files, bytes))?);
+        }
+        Ok(Line::Refused(refusal)) => refused(refusal),
+        Ok(Line::Progress { .. }) => refused(Reason::damaged("the unpacker's answer").of_archive()),
+        Err(error) => error,
+    };
+    // The next sweep removes what cannot be removed now.
+    let _ = stage.remove();
+    Err(error)
+}
+
+/// The paths of all volumes.
+pub(crate) fn find_volumes(archive: &Path) -> Result<Vec<PathBuf>, UnpackError> {
+    let absolute = std::path::absolute(archive).map_err(FileError::at("find", archive))?;
+    let directory = absolute.parent().unwrap_or(Path::new("/"));
+    let entries = fs::read_dir(directory).map_err(FileError::at("read", directory))?;
+    let names = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    let set = volumes(&original_name(&absolute), &names.collect::<Vec<_>>());
+    let set = set.map_err(|refusal| UnpackError::Refused {
+        archive: archive.to_owned(),
+        refusal,
+    })?;
+    if set.len() == 1 {
+        // Its name need not be Unicode.
+        return Ok(vec![absolute]);
+    }
+    Ok(set.into_iter().map(|name| directory.join(name)).collect())
+}
+
+fn original_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn passwords(secrets: &[Secret]) -> Vec<String> {
+    let passwords = secrets.iter().map(|secret| secret.expose().to_owned());
+    passwords.take(MAX_PASSWORDS).collect()
+}
+
+/// Bytes that may be unpacked. Where the free space is unknown, the disk itself is the limit.
+fn budget(request: &Request) -> u64 {
+    let free = free_bytes(&request.destination).unwrap_or(u64::MAX);
+    request.max_bytes.min(free.saturating_sub(RESERVE_BYTES))
+}
+
+/// Runs the unpacker in the stage; its last line.
+async fn work(
+    command: &OwnCommand,
+    stage: &Stage,
+    job: &Job,
+    progress: &mut impl FnMut(Progress),
+) -> Result<Line, UnpackError> {
+    let failed = |source| UnpackError::Run {
+        program: command.program.clone(),
+        source,
+    };
+    let running = command.start(Some(stage.path())).map_err(failed)?;
+    let Running {
+        mut child,
+        mut stdin,
+        stdout,
+        stderr,
+    } = running;
+    let mut text = serde_json::to_vec(job).map_err(|error| failed(error.into()))?;
+    text.push(b'\n');
+    // If the unpacker ended early, its exit status has the reason. It is open until then: its end is that of the service.
+    let write = async {
+        let _ = stdin.write_all(&text).await;
+        let _ = stdin.flush().await;
+    };
+    let read = async {
+        let (last, message) = tokio::join!(read_lines(stdout, progress), read_message(stderr));
+        last.map(|last| (last, message))
+    };
+    let ((), read) = tokio::join!(write, read);
+    let (last, message) = read?;
+    let status = child.wait().await.map_err(failed)?;
+    drop(stdin);
+    match last {
+        Some(line) if status.success() || matches!(line, Line::Refused(_)) => Ok(line),
+        _ => Err(UnpackError::Died {
+            status: status.to_string(),
+            message,
+        }),
+    }
+}
+
+/// Reads until the unpacker closes its output; the line that ends it, if there was one.
+async fn read_lines(stdout: ChildStdout, progress: &mut impl FnMut(Progress)) -> Result<Option<Line>, UnpackError> {
+    let mut stdout = BufReader::new(stdout);
+    let mut last = None;
+    loop {
+        let line = tokio::time::timeout(MAX_SILENCE, next_line(&mut stdout)).await;
+        match line.map_err(|_| UnpackError::Stalled)? {
+            None => return Ok(last),
+            Some(Line::Progress {
+                files,
+                bytes,
+                thousandths,
+                is_syncing,
+            }) => progress(Progress {
+                files,
+                bytes,
+                thousandths,
+                is_syncing,
+            }),
+            Some(line) => last = Some(line),
+        }
+    }
+}
+
+/// The next line; `None` at the end, and if what was sent is no line of ours.
+async fn next_line(stdout: &mut (impl AsyncBufRead + Unpin)) -> Option<Line> {
+    let mut text = Vec::new();
+    stdout.take(MAX_LINE_BYTES).read_until(b'\n', &mut text).await.ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+async fn read_message(mut stderr: ChildStderr) -> String {
+    let mut message = Vec::new();
+    // Without its message the status must suffice.
+    let _ = (&mut stderr).take(MAX_MESSAGE_BYTES).read_to_end(&mut message).await;
+    let message = String::from_utf8_lossy(&message);
+    message.chars().filter(|c| !c.is_control()).collect()
+}
