@@ -11,6 +11,7 @@ mod response;
 mod site;
 mod socket;
 mod takeover;
+mod unpack;
 
 /// Takes any bytes; panics if something is wrong with what they cause.
 pub type Target = Box<dyn FnMut(&[u8])>;
@@ -40,4 +41,5 @@ pub const TARGETS: &[(&str, Ready)] = &[
     ("package", document::package),
     ("playlist", playlist::playlist),
     ("site", site::site),
+    ("unpack", unpack::unpack),
 ];

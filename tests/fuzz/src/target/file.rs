@@ -1,15 +1,14 @@
 //! Files of other programs, which users hand over.
 
 use aria2::files;
-use command::cookies::CookieJar;
-use transfer::SafeUrl;
+use transfer::{CookieJar, SafeUrl};
 
 use super::Target;
 
 /// The time of these tests.
 const NOW: u64 = 1_700_000_000;
 
-/// A file of cookies.
+/// An export of cookies.
 pub(super) fn cookies() -> Target {
     let urls = [
         "http://files.test/deep/a",
@@ -21,7 +20,7 @@ pub(super) fn cookies() -> Target {
         let text = String::from_utf8_lossy(data);
         if let Ok(jar) = CookieJar::parse(&text, NOW) {
             for url in &urls {
-                let sent = jar.for_url(url);
+                let sent = jar.for_url(url, NOW);
                 assert!(
                     !sent.contains(char::is_control),
                     "it would break the head of a request: {sent:?}"

@@ -73,4 +73,5 @@ replayed! {
     package = "package",
     playlist = "playlist",
     site = "site",
+    unpack = "unpack",
 }

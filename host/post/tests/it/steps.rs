@@ -1,0 +1,92 @@
+//! Checksum files and templates.
+
+use std::{fs, path::Path};
+
+use post::{
+    checksum::{self, line},
+    rename::{Known, RenameTemplate, free_path, rename},
+};
+use transfer::checksum::Algorithm;
+
+use crate::rig::{Rig, names, run_program};
+
+#[test]
+fn coreutils_check_what_is_written() {
+    let rig = Rig::new();
+    let directory = rig.downloads();
+    for name in ["a b.iso", "größe.bin", "-c.txt"] {
+        fs::write(directory.join(name), name).unwrap();
+        for (algorithm, program) in [
+            (Algorithm::Md5, "md5sum"),
+            (Algorithm::Sha1, "sha1sum"),
+            (Algorithm::Sha256, "sha256sum"),
+            (Algorithm::Sha512, "sha512sum"),
+        ] {
+            let written = checksum::write(&directory.join(name), algorithm).unwrap();
+            run_program(&directory, &[program, "--check", "--strict", written.to_str().unwrap()]);
+        }
+    }
+    let odd = directory.join("back\\slash\nline");
+    fs::write(&odd, "odd").unwrap();
+    let written = checksum::write(&odd, Algorithm::Sha256).unwrap();
+    run_program(
+        &directory,
+        &["sha256sum", "--check", "--strict", written.to_str().unwrap()],
+    );
+}
+
+#[test]
+fn a_checksum_file_replaces_nothing_and_is_written_once() {
+    let rig = Rig::new();
+    let file = rig.downloads().join("a.bin");
+    fs::write(&file, "abc").unwrap();
+    fs::write(rig.downloads().join("a.bin.sha256"), "the server's own").unwrap();
+    let first = checksum::write(&file, Algorithm::Sha256).unwrap();
+    let again = checksum::write(&file, Algorithm::Sha256).unwrap();
+    assert_eq!(first, again);
+    assert_eq!(
+        fs::read_to_string(rig.downloads().join("a.bin.sha256")).unwrap(),
+        "the server's own"
+    );
+    assert_eq!(names(&rig.downloads()).len(), 3);
+    let checksum = "crc32=352441c2".parse().unwrap();
+    assert_eq!(line("a.bin", &checksum), "a.bin 352441C2\n");
+}
+
+#[test]
+fn templates_name_files() {
+    let known = Known {
+        title: Some("A: title/part".to_owned()),
+        host: None,
+        date: Some("2026-11-23".to_owned()),
+    };
+    let path = |template: &str| RenameTemplate::compile(template).unwrap().path("x.tar.gz", &known);
+    assert_eq!(path("{title}"), Path::new("A_ title_part.tar.gz"));
+    assert_eq!(
+        path("{host}/{date}/{name} of {date}"),
+        Path::new("2026-11-23/x of 2026-11-23.tar.gz")
+    );
+    assert_eq!(path("{name}.old.{extension}"), Path::new("x.old.tar.gz"));
+    assert_eq!(path("dir/{host}"), Path::new("dir/x.tar.gz"), "an unknown name stays");
+    for wrong in ["", "../{name}", "/{name}", "{nome}", "{name", "a/b/c/d/e/f/g/h/i"] {
+        assert!(RenameTemplate::compile(wrong).is_err(), "{wrong}");
+    }
+    let error = RenameTemplate::compile("{nome}").unwrap_err();
+    assert!(error.contains("{title}, {host} and {date}"), "{error}");
+}
+
+#[test]
+fn a_move_can_be_repeated_and_replaces_nothing() {
+    let rig = Rig::new();
+    let root = rig.downloads();
+    fs::write(root.join("a.bin"), "1").unwrap();
+    fs::create_dir(root.join("new")).unwrap();
+    fs::write(root.join("new/b.bin"), "other").unwrap();
+    let to = free_path(&root, Path::new("new/b.bin"));
+    assert_eq!(to, root.join("new/b (1).bin"));
+    rename(&root.join("a.bin"), &to).unwrap();
+    rename(&root.join("a.bin"), &to).unwrap();
+    assert_eq!(fs::read_to_string(to).unwrap(), "1");
+    fs::write(root.join("a.bin"), "2").unwrap();
+    assert!(rename(&root.join("a.bin"), &root.join("new/b.bin")).is_err());
+}
