@@ -434,6 +434,11 @@ mod tests {
         assert_eq!(written(&task, None, &keys), expect);
         assert_eq!(written(&task, None, &["nope"]), json!({}));
         assert_eq!(written(&json!({"status": 1}), None, &["errorCode"]), json!({}));
+        let login = json!({"status": 4, "errorKind": "login-required", "errorMessage": "log in"});
+        let expect = json!({"errorCode": "24", "errorMessage": "log in", "status": "error"});
+        assert_eq!(written(&login, None, &keys[1..4]), expect);
+        let waits = json!({"status": 0, "errorKind": "account-limit", "errorMessage": "waiting for account limit"});
+        assert_eq!(written(&waits, None, &keys[1..4]), json!({"status": "waiting"}));
     }
 
     #[test]

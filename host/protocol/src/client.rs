@@ -3,14 +3,17 @@
 //! Nothing here reads or writes a socket. A client sends the text of [`Calls::encode`], gives every event to
 //! [`Cursor::take`], and asks for a new snapshot when that says [`Step::Gap`].
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
 
 use serde::Serialize;
 
 use crate::{
     MAX_REQUEST_BYTES,
     frame::envelope::{Id, encode_request},
-    frame::error::RpcError,
+    frame::error::{ErrorCode, RpcError},
     frame::method::Method,
 };
 
@@ -40,6 +43,48 @@ impl Calls {
             return Err(EncodeError::TooLarge);
         }
         Ok((id, text))
+    }
+}
+
+/// Why a call has no result.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CallError {
+    /// The service refused it.
+    #[error(transparent)]
+    Refused(#[from] RpcError),
+    /// There is no session with the service, for this reason.
+    #[error("{0}")]
+    NoDaemon(Arc<str>),
+    /// The connection ended before the reply.
+    #[error("the connection to the daemon broke")]
+    Unavailable,
+    /// There was no reply in time.
+    #[error("the daemon did not answer in time")]
+    TimedOut,
+    /// The reply is not the record that belongs to the call.
+    #[error("the daemon's answer could not be read")]
+    Unreadable,
+}
+
+impl From<EncodeError> for CallError {
+    fn from(error: EncodeError) -> Self {
+        let message = error.to_string();
+        Self::Refused(match error {
+            EncodeError::Params(error) => error,
+            EncodeError::TooLarge => RpcError::application(ErrorCode::InvalidArgument, message),
+        })
+    }
+}
+
+impl From<CallError> for RpcError {
+    fn from(error: CallError) -> Self {
+        let message = error.to_string();
+        match error {
+            CallError::Refused(error) => error,
+            CallError::NoDaemon(_) | CallError::Unavailable => Self::application(ErrorCode::Unavailable, message),
+            CallError::TimedOut => Self::application(ErrorCode::Timeout, message),
+            CallError::Unreadable => Self::internal(message),
+        }
     }
 }
 

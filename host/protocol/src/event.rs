@@ -12,6 +12,7 @@ use crate::{
     record::runtime::RuntimeStats,
     record::site::SiteAuthEntryDto,
     record::task::{ActivityEntry, TaskDto, TaskRuntimeDto},
+    record::webhook::WebhookDeliveryDto,
     snapshot::DaemonSnapshot,
 };
 
@@ -98,6 +99,12 @@ pub enum DaemonEvent {
     PriorityChanged(Vec<String>),
     /// Sums over the tasks.
     RuntimeStatsChanged(RuntimeStats),
+    /// These deliveries of webhooks are new or changed. A client keeps the newest 1,000 and replaces those of the same id.
+    WebhooksChanged(Vec<WebhookDeliveryDto>),
+    /// The deliveries of webhooks were forgotten.
+    WebhooksCleared,
+    /// Jobs that follow downloads are new, further or gone; at most twice a second.
+    PostJobsChanged,
     /// A kind that this version does not know; to be skipped, its sequence counts.
     #[serde(skip_serializing)]
     Unknown(String),
@@ -154,6 +161,9 @@ impl DaemonEvent {
             "siteAuthChanged" => Self::SiteAuthChanged(serde_json::from_str(data)?),
             "priorityChanged" => Self::PriorityChanged(serde_json::from_str(data)?),
             "runtimeStatsChanged" => Self::RuntimeStatsChanged(serde_json::from_str(data)?),
+            "webhooksChanged" => Self::WebhooksChanged(serde_json::from_str(data)?),
+            "webhooksCleared" => Self::WebhooksCleared,
+            "postJobsChanged" => Self::PostJobsChanged,
             other => Self::Unknown(other.to_owned()),
         })
     }

@@ -51,6 +51,10 @@ pub use frame::error::{ErrorCode, ErrorData, Reason, RpcError, code};
 pub use frame::method::{Method, MethodFamily};
 pub use frame::mismatch::{RecordMismatch, from_json, from_value};
 pub use handshake::session::{HelloParams, HelloResult, OkResult, PROTOCOL_VERSION, Role};
+pub use record::auth::{
+    LoginAccountDto, LoginFieldDto, LoginQrDto, LoginScreenDto, LoginSlotDto, LoginUrlDto, PluginAuthAction,
+    PluginAuthRequest, PluginAuthResponse, PluginAuthStatus,
+};
 pub use record::capture::{
     CaptureResolveParams, CaptureResolved, CaptureResult, CaptureSubmitParams, DownloadRequest, PendingCaptureDto,
 };
@@ -69,7 +73,12 @@ pub use record::plugin::{
     InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams, InstalledPlugin, OptionalHostDto,
     PendingVersionDto, PluginCallDto, PluginDto, PluginEventDto, PluginHealthDto, PluginJournalDto, PluginLineDto,
     PluginParams, PluginRequestDto, PreviewItemDto, PreviewVariantDto, ResolvePreviewRequest, ResolvePreviewResponse,
-    SetPluginEnabledParams, SetPluginEnabledRequest, SettingFieldDto, SettingOptionDto, UpdatePluginSettingsParams,
+    SetPluginEnabledParams, SetPluginEnabledRequest, SettingFieldDto, SettingOptionDto, UninstallPluginParams,
+    UpdatePluginSettingsParams,
+};
+pub use record::post::{
+    PostCleared, PostContainer, PostJobDto, PostJobParams, PostJobs, PostPasswords, PostStartRequest, PostStarted,
+    PostState, PostStep,
 };
 pub use record::queue::{
     BoostParams, MoveTaskParams, QueueDto, QueueFields, QueueIdParams, ReorderParams, ScheduleParams, UpdateQueueParams,
@@ -80,17 +89,25 @@ pub use record::rss::{
     RssValidateResponse, RssValidatedItem,
 };
 pub use record::runtime::{
-    DiagnosticsResult, ExportResult, FsEntry, FsListParams, FsListResult, LogFile, RuntimeStats,
+    Component, ComponentDto, ComponentParams, ComponentSource, DiagnosticsResult, ExportResult, FsEntry, FsListParams,
+    FsListResult, LogFile, RuntimeStats, VaultRotated,
 };
-pub use record::site::{SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams, SiteUrlParams};
+pub use record::site::{
+    SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteCookiesDto, SiteCookiesImportRequest, SiteParams,
+    SiteUrlParams,
+};
 pub use record::task::{
     ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,
     CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
-    DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, RenameTaskParams, RequestBody,
-    Requester, SegmentDto, ServerDto, SpeedLimitParams, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto,
-    TaskStatus,
+    DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, LoginNeedDto, RenameTaskParams,
+    RequestBody, Requester, SegmentDto, ServerDto, SpeedLimitParams, TaskDto, TaskIdParams, TaskIdsParams,
+    TaskRuntimeDto, TaskStatus,
 };
 pub use record::thunder::unwrapped;
+pub use record::webhook::{
+    WebhookDeliveries, WebhookDeliveryDto, WebhookDeliveryStatus, WebhookEndpointDto, WebhookSimulateParams,
+    WebhookSimulated, WebhookTestParams,
+};
 pub use snapshot::{DaemonSnapshot, SnapshotBody, SnapshotResult};
 
 /// The largest frame that a server reads is one byte less: a frame of this many bytes is refused.

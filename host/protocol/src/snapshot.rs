@@ -12,6 +12,7 @@ use crate::{
     record::runtime::RuntimeStats,
     record::site::SiteAuthEntryDto,
     record::task::{TaskDto, TaskRuntimeDto},
+    record::webhook::WebhookDeliveryDto,
 };
 
 /// Result of `system.snapshot`.
@@ -60,8 +61,8 @@ pub struct DaemonSnapshot {
     pub plugins: Vec<crate::record::plugin::PluginDto>,
     /// Components.
     pub components: Vec<serde_json::Value>,
-    /// Deliveries of webhooks.
-    pub webhook_deliveries: Vec<serde_json::Value>,
+    /// Deliveries of webhooks since the daemon's start, newest first.
+    pub webhook_deliveries: Vec<WebhookDeliveryDto>,
     /// The task that runs alone, if one does.
     pub priority: Vec<String>,
     /// Sums over the tasks.

@@ -1,6 +1,6 @@
 //! Maps errors to codes and texts for aria2's clients. The only place that decides them.
 
-use protocol::RpcError;
+use protocol::{RpcError, client::CallError};
 
 /// The code of every refusal by a method.
 const REFUSED: i64 = 1;
@@ -62,6 +62,15 @@ pub enum CommandError {
     Refused(RpcError),
     /// There was no reply; the command may have been executed.
     Failed(String),
+}
+
+impl From<CallError> for CommandError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused(error) => Self::Refused(error),
+            other => Self::Failed(other.to_string()),
+        }
+    }
 }
 
 /// Why an option or download is rejected, in aria2's text where there is one.

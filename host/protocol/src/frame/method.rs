@@ -111,6 +111,7 @@ methods! {
         PluginJournal = "daemon.plugin.journal",
         PluginIgnoreRetry = "daemon.plugin.ignoreRetry",
         PluginSetPinned = "daemon.plugin.setPinned",
+        PluginAuth = "daemon.plugin.auth",
         PluginMarketList = "daemon.plugin.marketList",
         PluginMarketInstall = "daemon.plugin.marketInstall",
         PluginMarketRefresh = "daemon.plugin.marketRefresh",
@@ -136,6 +137,13 @@ methods! {
         SiteAuthDelete = "daemon.siteAuth.delete",
         SiteAuthClear = "daemon.siteAuth.clear",
     }
+    /// Cookies of sites.
+    SiteCookies {
+        SiteCookiesList = "daemon.siteCookies.list",
+        SiteCookiesImport = "daemon.siteCookies.import",
+        SiteCookiesDelete = "daemon.siteCookies.delete",
+        SiteCookiesClear = "daemon.siteCookies.clear",
+    }
     /// Subscriptions to feeds.
     Rss {
         RssListSources = "daemon.rss.listSources",
@@ -149,12 +157,30 @@ methods! {
         RssImport = "daemon.rss.import",
         RssExport = "daemon.rss.export",
     }
-    /// The daemon's machine: sums, directories, diagnostics.
+    /// Webhooks.
+    Webhook {
+        WebhookGet = "daemon.webhook.get",
+        WebhookClearDeliveries = "daemon.webhook.clearDeliveries",
+        WebhookSimulate = "daemon.webhook.simulate",
+        WebhookTest = "daemon.webhook.test",
+    }
+    /// What follows a finished download.
+    Post {
+        PostList = "daemon.post.list",
+        PostStart = "daemon.post.start",
+        PostCancel = "daemon.post.cancel",
+        PostRetry = "daemon.post.retry",
+        PostClear = "daemon.post.clear",
+        PostSetPasswords = "daemon.post.setPasswords",
+    }
+    /// The daemon's machine: sums, directories, programs, diagnostics, the key of the secrets.
     Machine {
         RuntimeStats = "daemon.runtime.stats",
         FsList = "daemon.fs.list",
+        ComponentGet = "daemon.component.get",
         DiagnosticsDescribe = "daemon.diagnostics.describe",
         DiagnosticsPrepareLogExport = "daemon.diagnostics.prepareLogExport",
+        VaultRotate = "daemon.vault.rotate",
     }
     /// What the agent answers itself.
     Agent {
@@ -179,7 +205,7 @@ impl Method {
     }
 
     /// Whether it may take long, so that it runs beside the others and only [`crate::SLOW_LANE`] of them at once on a
-    /// connection. Previews are not counted, because plugin calls have their own limits.
+    /// connection. The daemon does not count previews and logins, because plugin calls have their own limits.
     pub fn is_slow(self) -> bool {
         matches!(
             self,
@@ -187,8 +213,11 @@ impl Method {
                 | Self::FsList
                 | Self::RssValidate
                 | Self::TaskRescan
+                | Self::ComponentGet
                 | Self::DiagnosticsPrepareLogExport
+                | Self::VaultRotate
                 | Self::GroupResolvePreview
+                | Self::PluginAuth
                 | Self::PluginInstall
                 | Self::PluginInstallDev
                 | Self::PluginInstallFile
@@ -196,6 +225,7 @@ impl Method {
                 | Self::PluginMarketInstall
                 | Self::PluginMarketRefresh
                 | Self::PluginMarketSourceAdd
+                | Self::WebhookTest
         )
     }
 }

@@ -10,6 +10,7 @@ pub const DAEMON: &[&str] = &[
     "daemon.groups",
     "daemon.config",
     "daemon.rss",
+    "daemon.webhooks",
 ];
 
 /// Plugins run.

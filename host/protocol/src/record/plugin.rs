@@ -348,6 +348,17 @@ pub struct PluginParams {
     pub identity: String,
 }
 
+/// Params of `daemon.plugin.uninstall`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UninstallPluginParams {
+    /// `name@author`.
+    pub identity: String,
+    /// Keep its accounts until it is installed again. Refused for a plugin that is not signed.
+    #[serde(default)]
+    pub keep_accounts: bool,
+}
+
 /// Params of `daemon.plugin.setEnabled`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetPluginEnabledParams {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::post::PostStep;
+
 /// A queue as clients see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -24,6 +26,9 @@ pub struct QueueDto {
     pub default_segments: u16,
     /// `User-Agent` of its tasks; empty: as in the settings.
     pub default_user_agent: String,
+    /// What follows its downloads; none: as in the setting `post_chain`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub post_chain: Vec<PostStep>,
     /// Whether the queue is running: a stopped queue starts no tasks.
     pub is_running: bool,
     /// Whether the schedule is enabled.
@@ -60,6 +65,9 @@ pub struct QueueFields {
     /// `User-Agent` of its tasks; empty: as in the settings.
     #[serde(default)]
     pub default_user_agent: String,
+    /// What follows its downloads; none: as in the setting `post_chain`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub post_chain: Vec<PostStep>,
 }
 
 /// Params of `daemon.queue.update`. The daemon reads its two halves, so that an error names the field.

@@ -51,6 +51,59 @@ pub struct FsEntry {
     pub path: String,
 }
 
+/// A program that the user may have installed and that the service can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Component {
+    /// `ffmpeg`.
+    Ffmpeg,
+    /// `yt-dlp`.
+    YtDlp,
+}
+
+/// Params of `daemon.component.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComponentParams {
+    /// Which one.
+    pub component: Component,
+}
+
+/// Result of `daemon.component.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ComponentDto {
+    /// Which one.
+    pub component: Component,
+    /// Whether the user allows it.
+    pub enabled: bool,
+    /// Whether it can be used: it is allowed, starts, and is recent enough.
+    pub available: bool,
+    /// Its version.
+    pub version: Option<String>,
+    /// Where it is from.
+    pub source: ComponentSource,
+    /// Its path.
+    pub path: Option<String>,
+    /// Why it cannot be used although it is allowed.
+    pub problem: Option<String>,
+    /// Whether it has a network and a table of processes of its own while it runs; `null` if it did not start.
+    pub isolated: Option<bool>,
+    /// Why it has none: the error of the system.
+    pub isolation_problem: Option<String>,
+}
+
+/// Where a program is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ComponentSource {
+    /// The user gave its path.
+    Manual,
+    /// It is in `PATH`.
+    System,
+    /// There is none.
+    None,
+}
+
 /// Result of `daemon.diagnostics.describe`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -106,4 +159,11 @@ pub struct LogFile {
     pub name: String,
     /// Its last lines.
     pub text: String,
+}
+
+/// The answer to `daemon.vault.rotate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VaultRotated {
+    /// How many values were sealed with the new key.
+    pub values: usize,
 }

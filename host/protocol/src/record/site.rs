@@ -1,4 +1,4 @@
-//! Credentials of sites.
+//! Credentials and cookies of sites.
 
 use serde::{Deserialize, Serialize};
 
@@ -76,4 +76,35 @@ pub struct SiteParams {
 pub struct SiteUrlParams {
     /// The URL.
     pub url: String,
+}
+
+/// A site with stored cookies. Their names and values are not shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SiteCookiesDto {
+    /// A registered domain, such as `example.com`, or a host.
+    pub site: String,
+    /// How many cookies are stored.
+    pub count: usize,
+    /// When the last of them expires, in Unix seconds; absent if one never does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+}
+
+/// Params of `daemon.siteCookies.import`.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SiteCookiesImportRequest {
+    /// The export of a browser: the text of a `cookies.txt` (Netscape's format), or the JSON that extensions write. At most
+    /// 512 KiB.
+    #[schema(min_length = 1, example = "example.com\tFALSE\t/\tTRUE\t0\tsession\tvalue")]
+    pub cookies: String,
+    /// Take the cookies of this site only, and leave out the others.
+    #[serde(default)]
+    pub site: String,
+}
+
+impl std::fmt::Debug for SiteCookiesImportRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SiteCookiesImportRequest({}, ***)", self.site)
+    }
 }

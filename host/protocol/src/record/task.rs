@@ -140,7 +140,7 @@ pub enum RequestBody {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[repr(u8)]
 pub enum TaskStatus {
-    /// Waits for a slot of its queue, or for a retry.
+    /// Waits for a slot of its queue, for a retry, or for the limits of its account.
     #[default]
     Pending = 0,
     /// Downloads.
@@ -222,10 +222,17 @@ pub struct TaskDto {
     pub downloaded_bytes: u64,
     /// The size of the file in bytes; 0: unknown.
     pub total_bytes: u64,
-    /// Why it failed, or which failure it will retry after; else empty.
+    /// Why it failed, which failure it will retry after, or which limit of an account it waits for; else empty.
     pub error_message: String,
     /// The kind of that failure, a stable name in kebab-case; else empty.
     pub error_kind: String,
+    /// The login without which its plugin gives no link. It goes on by itself after one; resuming it tries again at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login_need: Option<LoginNeedDto>,
+    /// The time of the retry, or at which the daily allowance of its account is renewed, in Unix seconds; empty: it waits
+    /// for neither.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub continues_at: String,
     /// The time of creation in Unix seconds.
     pub created_at: String,
     /// The task's own proxy, without user name and password; empty: as in the settings.
@@ -273,6 +280,19 @@ pub struct TaskDto {
     pub seed_time_limit_minutes: i64,
     /// The task's own limit; -2: as in the settings.
     pub seed_inactive_time_limit_minutes: i64,
+}
+
+/// A login that a task waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LoginNeedDto {
+    /// The plugin.
+    pub identity: String,
+    /// The slot of its manifest.
+    pub slot: String,
+    /// The account; empty: any of the slot.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub account: String,
 }
 
 /// Progress of a running task.
