@@ -11,6 +11,7 @@ use std::{
 use transfer::{Checksum, Failure, FileName, GivenBy, RequestOptions, SafeUrl, Secret, Segment};
 
 use crate::{
+    model::account::{AccountKey, AccountUse, LoginNeed},
     model::group::LeftOut,
     model::resolution::{Item, Resolution, ResolverId},
     proxies::Proxies,
@@ -29,6 +30,10 @@ pub struct ResolveRequest {
     pub request: RequestOptions,
     /// Proxies for the URL and for all further requests of the resolver.
     pub proxies: Proxies,
+    /// Automatic retries before this request: the link that an earlier one was answered with may have been refused.
+    pub attempts: u32,
+    /// Accounts of the resolver whose limits allow no download now. A link of one of these would not be used.
+    pub full_accounts: Vec<AccountKey>,
 }
 
 /// A resolver's answer.
@@ -40,6 +45,8 @@ pub enum Resolved {
     Link(Box<Link>),
     /// Several files; each is resolved again when its run starts.
     List(List),
+    /// The link would be of an account in [`ResolveRequest::full_accounts`]: the task waits for it.
+    AccountFull(Box<AccountUse>),
 }
 
 /// The direct URLs of a file. They may be valid once only, or for minutes.
@@ -61,6 +68,8 @@ pub struct Link {
     pub max_connections: Option<u16>,
     /// The segments to join, in order; empty if the URLs are the file.
     pub segments: Arc<[Segment]>,
+    /// The account whose limits the download is subject to.
+    pub account: Option<AccountUse>,
 }
 
 /// The files of a page or album.
@@ -99,8 +108,25 @@ pub struct ListedFile {
     pub checksum: Option<Checksum>,
 }
 
+/// Why a resolver does not answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{failure}")]
+pub struct Unresolved {
+    /// The failure of the task.
+    pub failure: Failure,
+    /// The login after which the resolver will answer. With it the task waits for [`crate::Engine::logged_in`]; without
+    /// it the failure's kind decides whether it is retried.
+    pub login: Option<LoginNeed>,
+}
+
+impl From<Failure> for Unresolved {
+    fn from(failure: Failure) -> Self {
+        Self { failure, login: None }
+    }
+}
+
 /// The future of [`Resolver::resolve`].
-pub type ResolveFuture = Pin<Box<dyn Future<Output = Result<Resolved, Failure>> + Send>>;
+pub type ResolveFuture = Pin<Box<dyn Future<Output = Result<Resolved, Unresolved>> + Send>>;
 
 /// Resolves URLs to files. Implemented by the plugin host.
 pub trait Resolver: Send + Sync + fmt::Debug {

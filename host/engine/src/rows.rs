@@ -1,28 +1,34 @@
 //! The engine's rows: tables, migrations, and how tasks become rows and come back.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    num::NonZero,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use ::store::{
-    MigrationSet, Store, Vault,
-    sql::{self, Connection, Statement, ToSql, Transaction},
+    MigrationSet, SealedColumn, Store, Vault,
+    sql::{self, Connection, Params, Statement, ToSql, Transaction},
 };
-use transfer::{Credentials, FileName, SafeUrl, Secret};
+use transfer::{CookieJar, Credentials, FileName, SafeUrl, Secret};
 use uuid::Uuid;
 
 use crate::{
+    model::account::{AccountKey, AccountLimits, AccountUsage, AccountUse},
     model::error::StartError,
     model::group::{Group, GroupSpec},
     model::id::{GroupId, QueueId, TaskId, Timestamp},
     model::queue::Queue,
+    model::resolution::ResolverId,
     model::settings::{InvalidSetting, Settings, VersionedSettings},
-    model::site::Site,
+    model::site::{CookieSite, Site},
     model::task::{After, PackedSpec, Phase, Retry, Task, Unsettled},
     state::{Loaded, Row},
 };
 
 mod record;
 
-use record::{QueueRecord, RareRecord, SecretRecord, UnsettledRecord, text};
+use record::{CookieRecord, QueueRecord, RareRecord, SecretRecord, UnsettledRecord, WaitRecord, text};
 
 /// The migrations of the engine's tables.
 pub const MIGRATIONS: MigrationSet = MigrationSet {
@@ -32,8 +38,38 @@ pub const MIGRATIONS: MigrationSet = MigrationSet {
         include_str!("rows/version_2.sql"),
         include_str!("rows/version_3.sql"),
         include_str!("rows/version_4.sql"),
+        include_str!("rows/version_5.sql"),
+        include_str!("rows/version_6.sql"),
     ],
 };
+
+/// The columns of sealed values, for the rotation of their key.
+pub const SEALED: [SealedColumn; 4] = [
+    SealedColumn {
+        table: "task",
+        column: "sealed",
+        key: &["serial", "id"],
+        context: |row| Ok(task_context(TaskId::from_bytes(row.get(1)?))),
+    },
+    SealedColumn {
+        table: "settings",
+        column: "sealed",
+        key: &["id"],
+        context: |_| Ok(settings_context()),
+    },
+    SealedColumn {
+        table: "site",
+        column: "sealed",
+        key: &["site"],
+        context: |row| Ok(site_context(&row.get::<_, String>(0)?)),
+    },
+    SealedColumn {
+        table: "site_cookies",
+        column: "sealed",
+        key: &["site"],
+        context: |row| Ok(cookies_context(&row.get::<_, String>(0)?)),
+    },
+];
 
 /// The value of the settings that is kept sealed.
 const SECRET_SETTING: &str = "proxy_password";
@@ -43,7 +79,7 @@ const FILE_MISSING: i64 = 2;
 const OWNS_FILE: i64 = 4;
 
 /// The columns that change while a task exists, and its serial.
-const STATE_COLUMNS: usize = 14;
+const STATE_COLUMNS: usize = 15;
 
 /// A change that saves `rows`.
 pub(crate) fn save(
@@ -54,79 +90,114 @@ pub(crate) fn save(
 }
 
 fn save_row(transaction: &Transaction<'_>, vault: &Vault, row: &Row) -> sql::Result<()> {
+    let run = |sql, id: &dyn ToSql| execute(transaction, sql, [id]);
     match row {
         Row::Task(task) => save_task(transaction, vault, task),
         Row::TaskState(task) => save_task_state(transaction, task),
-        Row::TaskLeaving(serial, paths) => {
-            delete_task(transaction, *serial)?;
-            let mut statement = transaction.prepare_cached("INSERT INTO leaving (serial, path) VALUES (?1, ?2)")?;
-            paths
-                .iter()
-                .try_for_each(|path| statement.execute((int(*serial), text(path))).map(drop))
-        }
+        Row::TaskLeaving(serial, paths) => save_leaving(transaction, *serial, paths),
         Row::TaskDeleted(serial) => delete_task(transaction, *serial),
-        Row::FeedTaskDeleted(task) => transaction
-            .prepare_cached("INSERT OR IGNORE INTO deleted_feed_task VALUES (?1)")?
-            .execute([task.as_bytes()])
-            .map(drop),
-        Row::FeedTaskNoted(task) => transaction
-            .prepare_cached("DELETE FROM deleted_feed_task WHERE id = ?1")?
-            .execute([task.as_bytes()])
-            .map(drop),
-        Row::Queue(queue) => {
-            let record = QueueRecord::of(queue).to_json();
-            let sql = "INSERT OR REPLACE INTO queue (id, position, is_running, record) VALUES (?1, ?2, ?3, ?4)";
-            let mut statement = transaction.prepare_cached(sql)?;
-            statement
-                .execute((queue.id.to_string(), queue.position, queue.is_running, record))
-                .map(drop)
-        }
-        Row::QueueDeleted(queue) => transaction
-            .prepare_cached("DELETE FROM queue WHERE id = ?1")?
-            .execute([queue.to_string()])
-            .map(drop),
-        Row::Group(group) => {
-            let sql = "INSERT OR REPLACE INTO task_group (id, name, source_url, save_dir, created_at, left_out)
-                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-            let spec = &group.spec;
-            let dir = spec.save_dir.as_deref().map(text);
-            let created_at = group.created_at.unix_millis();
-            let left_out =
-                (!spec.left_out.is_empty()).then(|| serde_json::to_string(&spec.left_out).unwrap_or_default());
-            let mut statement = transaction.prepare_cached(sql)?;
-            statement
-                .execute((
-                    group.id.as_bytes(),
-                    &spec.name,
-                    &spec.source_url,
-                    dir,
-                    created_at,
-                    left_out,
-                ))
-                .map(drop)
-        }
-        Row::GroupDeleted(group) => transaction
-            .prepare_cached("DELETE FROM task_group WHERE id = ?1")?
-            .execute([group.as_bytes()])
-            .map(drop),
+        Row::FeedTaskDeleted(task) => run("INSERT OR IGNORE INTO deleted_feed_task VALUES (?1)", task.as_bytes()),
+        Row::FeedTaskNoted(task) => run("DELETE FROM deleted_feed_task WHERE id = ?1", task.as_bytes()),
+        Row::Queue(queue) => save_queue(transaction, queue),
+        Row::QueueDeleted(queue) => run("DELETE FROM queue WHERE id = ?1", &queue.to_string()),
+        Row::Group(group) => save_group(transaction, group),
+        Row::GroupDeleted(group) => run("DELETE FROM task_group WHERE id = ?1", group.as_bytes()),
         Row::Settings(settings) => save_settings(transaction, vault, settings),
-        Row::Site(site, credentials) => {
-            let sealed = seal(
-                vault,
-                &site_context(site.as_str()),
-                credentials.password.expose().as_bytes(),
-            )?;
-            let sql = "INSERT OR REPLACE INTO site (site, user, sealed) VALUES (?1, ?2, ?3)";
-            transaction
-                .prepare_cached(sql)?
-                .execute((site.as_str(), &credentials.user, sealed))
-                .map(drop)
+        Row::Site(site, credentials) => save_site(transaction, vault, site, credentials),
+        Row::SiteDeleted(site) => run("DELETE FROM site WHERE site = ?1", &site.as_str()),
+        Row::Cookies(site, jar) => save_cookies(transaction, vault, site, jar),
+        Row::CookiesDeleted(site) => run("DELETE FROM site_cookies WHERE site = ?1", &site.as_str()),
+        Row::Login(account, until) => {
+            let sql = "INSERT OR REPLACE INTO login (identity, slot, account, until) VALUES (?1, ?2, ?3, ?4)";
+            let (identity, slot, account) = columns(account);
+            execute(transaction, sql, (identity, slot, account, int(*until)))
         }
-        Row::SiteDeleted(site) => transaction
-            .prepare_cached("DELETE FROM site WHERE site = ?1")?
-            .execute([site.as_str()])
-            .map(drop),
+        Row::LoginDone(account) => {
+            let sql = "DELETE FROM login WHERE identity = ?1 AND slot = ?2 AND account = ?3";
+            execute(transaction, sql, columns(account))
+        }
+        Row::Account(usage) => save_account(transaction, usage),
+        Row::AccountDeleted(account) => {
+            let sql = "DELETE FROM account WHERE identity = ?1 AND slot = ?2 AND account = ?3";
+            execute(transaction, sql, columns(account))
+        }
     }
+}
+
+fn execute(transaction: &Transaction<'_>, sql: &str, values: impl Params) -> sql::Result<()> {
+    transaction.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+fn save_leaving(transaction: &Transaction<'_>, serial: u64, paths: &[PathBuf]) -> sql::Result<()> {
+    delete_task(transaction, serial)?;
+    let sql = "INSERT INTO leaving (serial, path) VALUES (?1, ?2)";
+    let mut paths = paths.iter();
+    paths.try_for_each(|path| execute(transaction, sql, (int(serial), text(path))))
+}
+
+fn save_queue(transaction: &Transaction<'_>, queue: &Queue) -> sql::Result<()> {
+    let record = QueueRecord::of(queue).to_json();
+    let sql = "INSERT OR REPLACE INTO queue (id, position, is_running, record) VALUES (?1, ?2, ?3, ?4)";
+    let values = (queue.id.to_string(), queue.position, queue.is_running, record);
+    execute(transaction, sql, values)
+}
+
+fn save_group(transaction: &Transaction<'_>, group: &Group) -> sql::Result<()> {
+    let sql = "INSERT OR REPLACE INTO task_group (id, name, source_url, save_dir, created_at, left_out)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let spec = &group.spec;
+    let left_out = (!spec.left_out.is_empty()).then(|| serde_json::to_string(&spec.left_out).unwrap_or_default());
+    let values = (
+        group.id.as_bytes(),
+        &spec.name,
+        &spec.source_url,
+        spec.save_dir.as_deref().map(text),
+        group.created_at.unix_millis(),
+        left_out,
+    );
+    execute(transaction, sql, values)
+}
+
+fn save_site(transaction: &Transaction<'_>, vault: &Vault, site: &Site, credentials: &Credentials) -> sql::Result<()> {
+    let password = credentials.password.expose().as_bytes();
+    let sealed = seal(vault, &site_context(site.as_str()), password)?;
+    let sql = "INSERT OR REPLACE INTO site (site, user, sealed) VALUES (?1, ?2, ?3)";
+    execute(transaction, sql, (site.as_str(), &credentials.user, sealed))
+}
+
+fn save_cookies(transaction: &Transaction<'_>, vault: &Vault, site: &CookieSite, jar: &CookieJar) -> sql::Result<()> {
+    let record = CookieRecord::text_of(jar);
+    let sealed = seal(vault, &cookies_context(site.as_str()), record.as_bytes())?;
+    let sql = "INSERT OR REPLACE INTO site_cookies (site, sealed) VALUES (?1, ?2)";
+    execute(transaction, sql, (site.as_str(), sealed))
+}
+
+fn save_account(transaction: &Transaction<'_>, usage: &AccountUsage) -> sql::Result<()> {
+    let AccountLimits {
+        parallel,
+        daily_bytes,
+        daily_downloads,
+    } = usage.used.limits;
+    let sql = "INSERT OR REPLACE INTO account (identity, slot, account, day, bytes, downloads, parallel, daily_bytes,
+               daily_downloads) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let (identity, slot, account) = columns(&usage.used.account);
+    let values = (
+        identity,
+        slot,
+        account,
+        usage.day,
+        int(usage.bytes),
+        usage.downloads,
+        parallel.map(NonZero::get),
+        daily_bytes.map(|most| int(most.get())),
+        daily_downloads.map(NonZero::get),
+    );
+    execute(transaction, sql, values)
+}
+
+/// The primary key of tables of accounts.
+fn columns(account: &AccountKey) -> (&str, &str, &str) {
+    (account.identity().as_str(), account.slot(), account.account())
 }
 
 fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::Result<()> {
@@ -143,9 +214,10 @@ fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::
         task.url().expose().to_owned()
     };
     let sql = "INSERT OR REPLACE INTO task (serial, phase, failure, retry_at, queue, task_group, queue_order, flags,
-               attempts, completed_at, done_bytes, total_bytes, path, unsettled, id, created_at, save_dir, url, file_name,
-               segments, rare, sealed)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
+               attempts, completed_at, done_bytes, total_bytes, path, unsettled, wait, id, created_at, save_dir, url,
+               file_name, segments, rare, sealed)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+               ?22, ?23)";
     let mut statement = transaction.prepare_cached(sql)?;
     bind_state(&mut statement, task)?;
     let rest: [&dyn ToSql; 8] = [
@@ -165,7 +237,7 @@ fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::
 fn save_task_state(transaction: &Transaction<'_>, task: &Task) -> sql::Result<()> {
     let sql = "UPDATE task SET phase = ?2, failure = ?3, retry_at = ?4, queue = ?5, task_group = ?6, queue_order = ?7,
                flags = ?8, attempts = ?9, completed_at = ?10, done_bytes = ?11, total_bytes = ?12, path = ?13,
-               unsettled = ?14 WHERE serial = ?1";
+               unsettled = ?14, wait = ?15 WHERE serial = ?1";
     let mut statement = transaction.prepare_cached(sql)?;
     bind_state(&mut statement, task)?;
     let changed = statement.raw_execute()?;
@@ -200,6 +272,7 @@ fn bind_state(statement: &mut Statement<'_>, task: &Task) -> sql::Result<()> {
         &task.total_bytes.map(int),
         &task.path.as_deref().map(text),
         &task.unsettled.as_deref().map(|it| UnsettledRecord::of(it).to_json()),
+        &WaitRecord::of(&task.phase).map(|record| record.to_json()),
     ];
     bind(statement, 0, &state)
 }
@@ -211,13 +284,8 @@ fn bind(statement: &mut Statement<'_>, count: usize, values: &[&dyn ToSql]) -> s
 }
 
 fn delete_task(transaction: &Transaction<'_>, serial: u64) -> sql::Result<()> {
-    transaction
-        .prepare_cached("DELETE FROM task WHERE serial = ?1")?
-        .execute([int(serial)])?;
-    transaction
-        .prepare_cached("DELETE FROM leaving WHERE serial = ?1")?
-        .execute([int(serial)])
-        .map(drop)
+    execute(transaction, "DELETE FROM task WHERE serial = ?1", [int(serial)])?;
+    execute(transaction, "DELETE FROM leaving WHERE serial = ?1", [int(serial)])
 }
 
 fn save_settings(transaction: &Transaction<'_>, vault: &Vault, settings: &VersionedSettings) -> sql::Result<()> {
@@ -232,10 +300,7 @@ fn save_settings(transaction: &Transaction<'_>, vault: &Vault, settings: &Versio
         .transpose()?;
     let sql = "INSERT OR REPLACE INTO settings (id, revision, record, sealed) VALUES (1, ?1, ?2, ?3)";
     let record = serde_json::Value::Object(values).to_string();
-    transaction
-        .prepare_cached(sql)?
-        .execute((int(settings.revision), record, sealed))
-        .map(drop)
+    execute(transaction, sql, (int(settings.revision), record, sealed))
 }
 
 /// The stored phase of a task. A live run is stored as pending, because after a restart it is.
@@ -246,6 +311,8 @@ enum PhaseCode {
     Paused = 2,
     Completed = 3,
     Failed = 4,
+    NeedsLogin = 5,
+    AccountLimited = 6,
 }
 
 impl PhaseCode {
@@ -259,6 +326,8 @@ impl PhaseCode {
             Phase::Paused | Phase::Stopping { .. } => Self::Paused,
             Phase::Completed => Self::Completed,
             Phase::Failed(_) => Self::Failed,
+            Phase::NeedsLogin(_) => Self::NeedsLogin,
+            Phase::AccountLimited(_) => Self::AccountLimited,
         }
     }
 }
@@ -288,9 +357,24 @@ fn load_rows(connection: &Connection, vault: &Vault) -> Result<Loaded, StartErro
         sites: each(connection, "site", "SELECT site, user, sealed FROM site", |row| {
             load_site(row, vault)
         })?,
+        cookies: each(connection, "site", "SELECT site, sealed FROM site_cookies", |row| {
+            load_cookies(row, vault)
+        })?,
         deleted_feed_tasks: each(connection, "deleted task", "SELECT id FROM deleted_feed_task", |row| {
             Ok(TaskId::from_bytes(row.get(0)?))
         })?,
+        logins: each(
+            connection,
+            "login",
+            "SELECT identity, slot, account, until FROM login",
+            |row| Ok((load_account(row)?, unsigned(row.get(3)?))),
+        )?,
+        accounts: each(
+            connection,
+            "account",
+            "SELECT identity, slot, account, day, bytes, downloads, parallel, daily_bytes, daily_downloads FROM account",
+            load_usage,
+        )?,
         leaving: each(connection, "deleted task", "SELECT serial, path FROM leaving", |row| {
             Ok((unsigned(row.get(0)?), row.get::<_, String>(1)?.into()))
         })?,
@@ -349,7 +433,7 @@ fn each<T>(
 fn load_tasks(connection: &Connection, vault: &Vault) -> Result<Vec<Task>, StartError> {
     let sql = "SELECT serial, id, phase, failure, retry_at, queue, task_group, queue_order, flags, attempts,
                created_at, completed_at, done_bytes, total_bytes, save_dir, path, url, file_name, segments, rare, sealed,
-               unsettled FROM task ORDER BY serial";
+               unsettled, wait FROM task ORDER BY serial";
     // Consecutive tasks mostly share a directory: share its allocation.
     let mut last_dir: Arc<Path> = Path::new("").into();
     each(connection, "task", sql, |row| load_task(row, vault, &mut last_dir))
@@ -398,6 +482,10 @@ fn load_phase(row: &sql::Row<'_>) -> Result<Phase, RowError> {
         let text: Option<String> = row.get(3)?;
         serde_json::from_str(&text.unwrap_or_default()).map_err(RowError::content)
     };
+    let wait = || -> Result<WaitRecord, RowError> {
+        let text: Option<String> = row.get(22)?;
+        WaitRecord::from_json(&text.unwrap_or_default()).map_err(RowError::content)
+    };
     let code: i64 = row.get(2)?;
     Ok(match code {
         code if code == PhaseCode::Pending as i64 => Phase::Pending,
@@ -411,6 +499,10 @@ fn load_phase(row: &sql::Row<'_>) -> Result<Phase, RowError> {
         code if code == PhaseCode::Paused as i64 => Phase::Paused,
         code if code == PhaseCode::Completed as i64 => Phase::Completed,
         code if code == PhaseCode::Failed as i64 => Phase::Failed(Box::new(failure()?)),
+        code if code == PhaseCode::NeedsLogin as i64 => Phase::NeedsLogin(Box::new(wait()?.into_login(failure()?))),
+        code if code == PhaseCode::AccountLimited as i64 => {
+            Phase::AccountLimited(Box::new(wait()?.into_account(failure()?)))
+        }
         other => return Err(RowError::content(format!("phase {other} is unknown"))),
     })
 }
@@ -473,6 +565,28 @@ fn load_group(row: &sql::Row<'_>) -> Result<Group, RowError> {
     })
 }
 
+fn load_account(row: &sql::Row<'_>) -> Result<AccountKey, RowError> {
+    let [identity, slot, account] = [row.get::<_, String>(0)?, row.get(1)?, row.get(2)?];
+    Ok(AccountKey::stored(ResolverId::new(&identity), &slot, &account))
+}
+
+fn load_usage(row: &sql::Row<'_>) -> Result<AccountUsage, RowError> {
+    let daily_bytes = row.get::<_, Option<i64>>(7)?.map(unsigned);
+    Ok(AccountUsage {
+        used: AccountUse {
+            account: load_account(row)?,
+            limits: AccountLimits {
+                parallel: row.get::<_, Option<u32>>(6)?.and_then(NonZero::new),
+                daily_bytes: daily_bytes.and_then(NonZero::new),
+                daily_downloads: row.get::<_, Option<u32>>(8)?.and_then(NonZero::new),
+            },
+        },
+        day: row.get(3)?,
+        bytes: unsigned(row.get(4)?),
+        downloads: row.get(5)?,
+    })
+}
+
 fn load_site(row: &sql::Row<'_>, vault: &Vault) -> Result<(Site, Credentials), RowError> {
     let text: String = row.get(0)?;
     let password = unseal(vault, &site_context(&text), &row.get::<_, Vec<u8>>(2)?)?;
@@ -484,6 +598,13 @@ fn load_site(row: &sql::Row<'_>, vault: &Vault) -> Result<(Site, Credentials), R
             password: Secret::new(password),
         },
     ))
+}
+
+fn load_cookies(row: &sql::Row<'_>, vault: &Vault) -> Result<(CookieSite, Arc<CookieJar>), RowError> {
+    let site: String = row.get(0)?;
+    let record = unseal(vault, &cookies_context(&site), &row.get::<_, Vec<u8>>(1)?)?;
+    let jar = CookieRecord::read(&record).map_err(RowError::content)?;
+    Ok((site.parse().map_err(RowError::content)?, Arc::new(jar)))
 }
 
 fn load_settings(connection: &Connection, vault: &Vault) -> Result<Option<VersionedSettings>, StartError> {
@@ -526,6 +647,10 @@ fn task_context(id: TaskId) -> String {
 
 fn site_context(site: &str) -> String {
     format!("engine.site/{site}")
+}
+
+fn cookies_context(site: &str) -> String {
+    format!("engine.site-cookies/{site}")
 }
 
 fn settings_context() -> String {

@@ -23,6 +23,12 @@ pub enum CommandError {
     /// There are no credentials for the site.
     #[error("no credentials for {0}")]
     UnknownSite(String),
+    /// There are no cookies of the site.
+    #[error("no cookies of {0}")]
+    UnknownCookieSite(String),
+    /// More sites than there is room for.
+    #[error("cookies of at most {0} sites are kept; remove some first")]
+    TooManyCookieSites(usize),
     /// A task with this id exists already.
     #[error("task exists already: {0}")]
     TaskExists(TaskId),
@@ -37,6 +43,9 @@ pub enum CommandError {
         /// The task's phase.
         phase: &'static str,
     },
+    /// The limit of automatic retries is reached.
+    #[error("the task has no automatic retries left")]
+    NoRetryLeft,
     /// The task's file is being renamed or deleted right now.
     #[error("the task's file is being renamed or deleted; try again")]
     Busy,
@@ -75,6 +84,9 @@ pub enum CommandError {
     /// The text names no site.
     #[error("a site is scheme://host or scheme://host:port; the user name is not empty and has no colon")]
     InvalidSite,
+    /// The text names no site of cookies.
+    #[error("a site of cookies is a host name without scheme, port and path")]
+    InvalidCookieSite,
     /// The change is effective in memory but could not be saved; saving is retried.
     #[error("the change could not be saved: {0}")]
     NotSaved(String),

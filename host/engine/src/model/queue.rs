@@ -21,6 +21,8 @@ pub struct QueueSpec {
     pub default_segments: u16,
     /// User agent of its tasks without one of their own; empty is the settings'.
     pub default_user_agent: String,
+    /// What follows its finished downloads; the engine keeps this text and knows nothing of it.
+    pub post_chain: String,
 }
 
 /// A queue.

@@ -1,8 +1,8 @@
-//! Sites: the key of stored credentials.
+//! Sites: the keys of stored credentials and cookies.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Borrow, fmt, str::FromStr};
 
-use transfer::SafeUrl;
+use transfer::{CookieJar, SafeUrl, UserHost};
 
 use crate::model::error::CommandError;
 
@@ -59,6 +59,63 @@ impl FromStr for Site {
     }
 }
 
+/// The key of stored cookies: a host or a registered domain, as URLs spell it, without scheme and port, which are no part
+/// of a cookie's scope either (RFC 6265, section 8.5).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CookieSite(Box<str>);
+
+impl CookieSite {
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for CookieSite {
+    type Err = CommandError;
+
+    fn from_str(text: &str) -> Result<Self, CommandError> {
+        let host = UserHost::visited(text).filter(|host| host.port.is_none());
+        host.map(|host| Self(host.host)).ok_or(CommandError::InvalidCookieSite)
+    }
+}
+
+/// Maps are looked up by hosts of URLs.
+impl Borrow<str> for CookieSite {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CookieSite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What is shown of the stored cookies of a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CookieSummary {
+    /// The site.
+    pub site: CookieSite,
+    /// How many cookies are stored.
+    pub count: usize,
+    /// When the last of them expires, in Unix seconds; `None` if one never does.
+    pub expires: Option<u64>,
+}
+
+impl CookieSummary {
+    /// What is shown of these cookies.
+    pub fn of(site: &CookieSite, jar: &CookieJar) -> Self {
+        let expiries: Option<Vec<u64>> = jar.iter().map(|cookie| cookie.expires).collect();
+        Self {
+            site: site.clone(),
+            count: jar.iter().count(),
+            expires: expiries.and_then(|expiries| expiries.into_iter().max()),
+        }
+    }
+}
+
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -68,6 +125,24 @@ impl fmt::Display for Site {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_site_of_cookies_is_a_host() {
+        let site = |text: &str| text.parse::<CookieSite>().map(|site| site.to_string());
+        assert_eq!(site(" Example.TEST ").as_deref(), Ok("example.test"));
+        assert_eq!(site("127.0.0.1").as_deref(), Ok("127.0.0.1"));
+        assert_eq!(site("[::1]").as_deref(), Ok("[::1]"));
+        for bad in [
+            "",
+            "https://example.test",
+            "example.test:81",
+            "example.test/x",
+            "me@example.test",
+            "a b",
+        ] {
+            assert_eq!(site(bad), Err(CommandError::InvalidCookieSite), "{bad}");
+        }
+    }
 
     #[test]
     fn a_site_is_normalised_and_keeps_http_and_https_apart() {

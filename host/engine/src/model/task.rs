@@ -9,6 +9,7 @@ use std::{
 use transfer::{Checksum, Failure, FileName, Landing, SafeUrl, Stage};
 
 use crate::model::{
+    account::{AccountKey, AccountSlot, LoginNeed},
     file::{Move, part_files},
     id::{GroupId, QueueId, RunId, TaskId, Timestamp},
     resolution::{Resolution, ResolverId},
@@ -23,6 +24,8 @@ use crate::model::{
 /// create ─▶ Pending ─ slot ─▶ Running ─ pause ─▶ Stopping ─▶ Paused
 ///            ▲  ▲               │  │                              │
 ///            │  └── at ─ Retrying  ├─▶ Completed                  │
+///            ├─ login ─ NeedsLogin ◀┤                             │
+///            ├─ room ── AccountLimited ◀┤                         │
 ///            └── resume ──── Failed ◀┘          ◀── resume ───────┘
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,12 @@ pub enum Phase {
     Pending,
     /// Failed with a transient failure; becomes `Pending` at the time of the retry.
     Retrying(Box<Retry>),
+    /// Its plugin gives no link without a login; becomes `Pending` after one. Clients see a failure that they can act
+    /// on.
+    NeedsLogin(Box<LoginWait>),
+    /// The site allows its account no further download now. It keeps its place in its queue and starts as soon as the
+    /// account may download.
+    AccountLimited(Box<AccountWait>),
     /// Has a run.
     Running(Run),
     /// Its run was asked to stop; it still owns its files, so it still holds its slot.
@@ -87,11 +96,35 @@ pub struct Retry {
     pub at: Timestamp,
 }
 
+/// A wait for a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginWait {
+    /// Which login.
+    pub need: LoginNeed,
+    /// What the plugin says, for the user.
+    pub failure: Failure,
+    /// Grows from wait to wait: a login ends the waits that are older than itself.
+    pub(crate) order: u64,
+}
+
+/// A wait for an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountWait {
+    /// The account.
+    pub account: AccountKey,
+    /// Which limit it has reached, for the user.
+    pub failure: Failure,
+    /// When the daily allowance is renewed. `None` if it waits for the end of another download.
+    pub until: Option<Timestamp>,
+    /// As [`LoginWait::order`]: a login to another account in the slot ends the wait.
+    pub(crate) order: u64,
+}
+
 /// The six states that clients know, by their wire numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Status {
-    /// Waits for a slot or a retry.
+    /// Waits for a slot, a retry or its account.
     Pending = 0,
     /// Transfers bytes.
     Downloading = 1,
@@ -235,7 +268,7 @@ impl Task {
     /// Its status as clients see it.
     pub fn status(&self) -> Status {
         match &self.phase {
-            Phase::Pending | Phase::Retrying(_) => Status::Pending,
+            Phase::Pending | Phase::Retrying(_) | Phase::AccountLimited(_) => Status::Pending,
             Phase::Stopping {
                 then: After::Requeue, ..
             } => Status::Pending,
@@ -246,7 +279,7 @@ impl Task {
             }) => Status::Preparing,
             Phase::Running(_) => Status::Downloading,
             Phase::Completed => Status::Completed,
-            Phase::Failed(_) => Status::Error,
+            Phase::NeedsLogin(_) | Phase::Failed(_) => Status::Error,
         }
     }
 
@@ -265,14 +298,53 @@ impl Task {
 
     /// Whether it stays as it is until a command or its queue changes it.
     pub fn is_at_rest(&self) -> bool {
-        matches!(self.phase, Phase::Paused | Phase::Completed | Phase::Failed(_))
+        matches!(
+            self.phase,
+            Phase::Paused | Phase::Completed | Phase::NeedsLogin(_) | Phase::Failed(_)
+        )
     }
 
-    /// The failure that stopped it or that it will retry after.
+    /// The failure that stopped it or that it will retry after, or the limit that it waits for.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.phase {
             Phase::Failed(failure) => Some(failure),
             Phase::Retrying(retry) => Some(&retry.failure),
+            Phase::NeedsLogin(wait) => Some(&wait.failure),
+            Phase::AccountLimited(wait) => Some(&wait.failure),
+            _ => None,
+        }
+    }
+
+    /// When it continues by itself, if that is a matter of time.
+    pub fn continues_at(&self) -> Option<Timestamp> {
+        match &self.phase {
+            Phase::Retrying(retry) => Some(retry.at),
+            Phase::AccountLimited(wait) => wait.until,
+            _ => None,
+        }
+    }
+
+    /// The login that it waits for.
+    pub fn login_need(&self) -> Option<&LoginNeed> {
+        match &self.phase {
+            Phase::NeedsLogin(wait) => Some(&wait.need),
+            _ => None,
+        }
+    }
+
+    /// The account whose limit it waits for.
+    pub(crate) fn limited_account(&self) -> Option<&AccountKey> {
+        match &self.phase {
+            Phase::AccountLimited(wait) => Some(&wait.account),
+            _ => None,
+        }
+    }
+
+    /// The slot of the account that it waits for, and the order of the wait.
+    pub(crate) fn wait(&self) -> Option<(&AccountSlot, u64)> {
+        match &self.phase {
+            Phase::NeedsLogin(wait) => Some((wait.need.account_slot(), wait.order)),
+            Phase::AccountLimited(wait) => Some((wait.account.account_slot(), wait.order)),
             _ => None,
         }
     }

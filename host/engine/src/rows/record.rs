@@ -6,16 +6,18 @@ use data_encoding::BASE64;
 use jiff::civil::{DateTime, Time};
 use serde::{Deserialize, Serialize};
 use transfer::{
-    Credentials, FileName, GivenBy, Landing, OnConflict, RequestBody, RequestOptions, RetryPolicy, SafeUrl, Secret,
-    UserHost,
+    Cookie, CookieJar, Credentials, Failure, FileName, GivenBy, Landing, OnConflict, RequestBody, RequestOptions,
+    RetryPolicy, SafeUrl, Secret, UserHost,
 };
 
 use crate::model::{
+    account::{AccountKey, LoginNeed},
+    id::Timestamp,
     proxy::ProxyChoice,
     queue::{Days, Queue, QueueSpec, Schedule},
     resolution::{Item, Resolution, ResolverId},
     spec::{TaskSpec, has_secrets},
-    task::{PackedSpec, Unsettled},
+    task::{AccountWait, LoginWait, PackedSpec, Phase, Unsettled},
 };
 
 macro_rules! json {
@@ -36,6 +38,7 @@ json!(RareRecord);
 json!(SecretRecord);
 json!(QueueRecord);
 json!(UnsettledRecord);
+json!(WaitRecord);
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
@@ -299,6 +302,52 @@ fn resolution(resolver: Option<String>, item: Option<&str>) -> Option<Resolution
     })
 }
 
+/// A cookie of a site; sealed before it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct CookieRecord {
+    domain: String,
+    #[serde(default, skip_serializing_if = "is_default")]
+    includes_subdomains: bool,
+    path: String,
+    #[serde(default, skip_serializing_if = "is_default")]
+    is_secure: bool,
+    name: String,
+    value: String,
+    #[serde(default, skip_serializing_if = "is_default")]
+    expires: Option<u64>,
+}
+
+impl CookieRecord {
+    /// All cookies of a site as text.
+    pub(super) fn text_of(jar: &CookieJar) -> String {
+        let records = jar.iter().map(|cookie| Self {
+            domain: cookie.domain.to_string(),
+            includes_subdomains: cookie.includes_subdomains,
+            path: cookie.path.to_string(),
+            is_secure: cookie.is_secure,
+            name: cookie.name.to_string(),
+            value: cookie.value.expose().to_owned(),
+            expires: cookie.expires,
+        });
+        let records: Vec<_> = records.collect();
+        serde_json::to_string(&records).expect("records of texts always encode")
+    }
+
+    pub(super) fn read(text: &str) -> Result<CookieJar, serde_json::Error> {
+        let records: Vec<Self> = serde_json::from_str(text)?;
+        let cookies = records.into_iter().map(|record| Cookie {
+            domain: record.domain.into(),
+            includes_subdomains: record.includes_subdomains,
+            path: record.path.into(),
+            is_secure: record.is_secure,
+            name: record.name.into(),
+            value: Secret::new(record.value),
+            expires: record.expires,
+        });
+        Ok(cookies.collect())
+    }
+}
+
 /// The secret fields; sealed before they are stored.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -450,6 +499,61 @@ impl UnsettledRecord {
     }
 }
 
+/// What a task waits for.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct WaitRecord {
+    identity: String,
+    slot: String,
+    #[serde(skip_serializing_if = "is_default")]
+    account: Option<String>,
+    order: u64,
+    /// In Unix milliseconds.
+    #[serde(skip_serializing_if = "is_default")]
+    until: Option<i64>,
+}
+
+impl WaitRecord {
+    pub(super) fn of(phase: &Phase) -> Option<Self> {
+        match phase {
+            Phase::NeedsLogin(wait) => Some(Self {
+                identity: wait.need.identity().to_string(),
+                slot: wait.need.slot().to_owned(),
+                account: wait.need.account().map(ToOwned::to_owned),
+                order: wait.order,
+                until: None,
+            }),
+            Phase::AccountLimited(wait) => Some(Self {
+                identity: wait.account.identity().to_string(),
+                slot: wait.account.slot().to_owned(),
+                account: Some(wait.account.account().to_owned()),
+                order: wait.order,
+                until: wait.until.map(Timestamp::unix_millis),
+            }),
+            _ => None,
+        }
+    }
+
+    pub(super) fn into_account(self, failure: Failure) -> AccountWait {
+        let identity = ResolverId::new(&self.identity);
+        AccountWait {
+            account: AccountKey::stored(identity, &self.slot, self.account.as_deref().unwrap_or_default()),
+            failure,
+            until: self.until.map(Timestamp::from_unix_millis),
+            order: self.order,
+        }
+    }
+
+    pub(super) fn into_login(self, failure: Failure) -> LoginWait {
+        let identity = ResolverId::new(&self.identity);
+        LoginWait {
+            need: LoginNeed::stored(identity, &self.slot, self.account.as_deref()),
+            failure,
+            order: self.order,
+        }
+    }
+}
+
 /// A queue's settings and schedule.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -460,6 +564,7 @@ pub(super) struct QueueRecord {
     default_save_dir: Option<String>,
     default_segments: u16,
     default_user_agent: String,
+    post_chain: String,
     schedule_is_enabled: bool,
     schedule_start: Option<Time>,
     schedule_stop: Option<Time>,
@@ -477,6 +582,7 @@ impl QueueRecord {
             default_save_dir: spec.default_save_dir.as_deref().map(text),
             default_segments: spec.default_segments,
             default_user_agent: spec.default_user_agent.clone(),
+            post_chain: spec.post_chain.clone(),
             schedule_is_enabled: queue.schedule.is_enabled,
             schedule_start: queue.schedule.start,
             schedule_stop: queue.schedule.stop,
@@ -493,6 +599,7 @@ impl QueueRecord {
             default_save_dir: self.default_save_dir.map(Into::into),
             default_segments: self.default_segments,
             default_user_agent: self.default_user_agent,
+            post_chain: self.post_chain,
         };
         let schedule = Schedule {
             is_enabled: self.schedule_is_enabled,
