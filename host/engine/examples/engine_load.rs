@@ -75,7 +75,7 @@ async fn main() {
 async fn open(root: &std::path::Path) -> (Engine, Store, DataDir) {
     let data = DataDir::lock(root).expect("the directory is free");
     let store = Store::open(data.join("db"), &[MIGRATIONS]).expect("the database opens");
-    let vault = Arc::new(Vault::open(&data).expect("the vault opens"));
+    let vault = Arc::new(Vault::open(&data, &store).await.expect("the vault opens"));
     let engine = Engine::start(
         Config::new(root),
         store.clone(),

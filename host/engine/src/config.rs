@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use transfer::Netrc;
 
-use crate::{model::proxy::SystemProxy, resolver::Resolver};
+use crate::{milestone::MilestoneSender, model::proxy::SystemProxy, resolver::Resolver};
 
 /// Start-up configuration.
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub struct Config {
     /// The user's logins by host, for tasks without a login of their own whose URL the user gave: a page must not have
     /// them used.
     pub netrc: Option<Arc<Netrc>>,
+    /// Where milestones of tasks go.
+    pub milestones: MilestoneSender,
     /// New tasks continue part files that no task owns: a stateless command-line run left nothing else.
     pub adopts: bool,
     /// How often progress is sampled while anything runs.
@@ -37,6 +39,7 @@ impl Config {
             resolver: None,
             system_proxy: SystemProxy::default(),
             netrc: None,
+            milestones: MilestoneSender::default(),
             adopts: false,
             sample_interval: Duration::from_millis(500),
             save_interval: Duration::from_secs(3),

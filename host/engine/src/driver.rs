@@ -255,7 +255,12 @@ impl Driver {
     /// The next timer. `None` while the engine is idle.
     fn deadline(&self) -> Option<Instant> {
         let now = now();
-        let retry = self.state.next_retry();
+        let retry = self
+            .state
+            .next_retry()
+            .into_iter()
+            .chain(self.state.next_renewal())
+            .min();
         let retry = retry.map(|at| Instant::now() + at.since(now).min(CLOCK_CHECK));
         let edge = self.state.next_edge(self.local_time()).map(|at| {
             // In the hour that the clock repeats, an edge that acted lies ahead by the clock and behind in time.
@@ -266,6 +271,7 @@ impl Driver {
             Instant::now() + wait.min(CLOCK_CHECK)
         });
         let new_schedule = self.state.has_new_schedule().then(Instant::now);
+        let work_left = self.state.has_work_left().then(Instant::now);
         let closing = self
             .closing
             .as_ref()
@@ -275,6 +281,7 @@ impl Driver {
             retry,
             edge,
             new_schedule,
+            work_left,
             self.runs.sample_at,
             self.save_again_at,
             self.file_checks.due_at(),
@@ -463,6 +470,9 @@ impl Driver {
             }
             Effect::SetLimit(scope, limit) => self.set_limit(scope, limit),
             Effect::Emit(event) => self.emit(event),
+            Effect::Announce(milestones) => milestones
+                .into_iter()
+                .for_each(|milestone| self.config.milestones.send(milestone)),
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use store::{Store, Vault};
 use tokio::sync::{broadcast, oneshot, watch};
-use transfer::{Credentials, FileName, Progress, SafeUrl, Transport};
+use transfer::{CookieJar, Credentials, FileName, Progress, SafeUrl, Transport};
 
 use crate::{
     config::Config,
@@ -16,6 +16,7 @@ use crate::{
     event::{Events, Snapshot},
     mailbox::{Message, Shared, ShutdownReport},
     model::{
+        account::AccountKey,
         error::{CommandError, StartError},
         file,
         group::GroupSpec,
@@ -23,7 +24,7 @@ use crate::{
         queue::{Queue, QueueSpec, Schedule},
         resolution::{Resolution, ResolverId},
         settings::{Settings, VersionedSettings},
-        site::Site,
+        site::{CookieSite, CookieSummary, Site},
         spec::{InvalidSpec, TaskSpec},
         task::{FileFate, Task},
     },
@@ -361,6 +362,40 @@ impl Engine {
         let site = Site::of(url);
         self.read(move |state, _| site.and_then(|site| state.site_credentials(&site)))
             .await
+    }
+
+    /// The sites that have cookies.
+    pub async fn cookie_sites(&self) -> Result<Vec<CookieSummary>, CommandError> {
+        self.read(|state, _| state.cookie_sites()).await
+    }
+
+    /// Stores the cookies of sites, in place of those that each had.
+    pub async fn cookies_save(&self, sites: Vec<(CookieSite, CookieJar)>) -> Result<(), CommandError> {
+        let sites = sites.into_iter().map(|(site, jar)| (site, Arc::new(jar))).collect();
+        self.command(Command::CookiesSave(sites)).await
+    }
+
+    /// Deletes the cookies of a site.
+    pub async fn cookies_delete(&self, site: CookieSite) -> Result<(), CommandError> {
+        self.command(Command::CookiesDelete(site)).await
+    }
+
+    /// Deletes all cookies.
+    pub async fn cookies_clear(&self) -> Result<(), CommandError> {
+        self.command(Command::CookiesClear).await
+    }
+
+    /// Resumes the tasks that wait for a login to this account. Called after each login, and at the start for accounts
+    /// whose login may not have been reported because of a crash. Returns once it is on disk that they will resume: many
+    /// thousands of tasks take several turns of the engine.
+    pub async fn logged_in(&self, account: AccountKey) -> Result<(), CommandError> {
+        self.command(Command::LoggedIn(account)).await
+    }
+
+    /// Retries a failed task, as one of its automatic retries: only while there are some left, and no sooner than one of
+    /// these would begin.
+    pub async fn request_retry(&self, task: TaskId, delay: Duration) -> Result<(), CommandError> {
+        self.command(Command::RequestRetry(task, delay)).await
     }
 
     /// One task.

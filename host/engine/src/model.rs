@@ -1,6 +1,7 @@
 //! The data model: tasks, queues, groups, sites and settings, and which values are legal. No module here has side
 //! effects, except `file`, which removes and renames a task's files.
 
+pub(crate) mod account;
 pub(crate) mod error;
 pub(crate) mod file;
 pub(crate) mod group;

@@ -5,15 +5,21 @@
 //! - A task has at most one live run. A task that was asked to stop keeps its run, and with it its files and its slot,
 //!   until the run has ended; so there are never two writers of one file.
 //! - No run starts while the settings' or its queue's limit is reached.
-//! - No task of a running queue waits while both limits leave room (unless a boosted task runs alone).
+//! - No run of an account starts while its site's limits for the account are reached.
+//! - No task of a running queue waits while all of these leave room (unless a boosted task runs alone): tasks that wait
+//!   for an account delay no others.
 //! - No two unfinished tasks have reserved one path, and none that of a group's directory. No two groups that were made
 //!   in directories of their own have the same one while there are places.
+//! - A task that waits for a login is pending again after each login that meets its need and after no other one, however
+//!   many wait and whenever the process ends; one that its plugin refuses again waits for the next login.
 //! - The saved rows, loaded again, give an equal state.
 
+mod account;
 mod change;
 mod command;
 mod create;
 mod load;
+mod login;
 mod model;
 mod queue;
 mod resolve;
@@ -44,11 +50,19 @@ pub use {
 impl State {
     /// Handles `input` at `now` and appends the effects to perform. A refused command has changed nothing.
     pub fn apply(&mut self, now: Timestamp, input: Input, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {
+        self.begin_day(now);
         let reply = self.handle(now, input, effects);
+        self.resume_after_login();
+        self.correct_waits();
         self.settle_boost();
         self.fill_slots(effects);
         self.flush(effects);
         reply
+    }
+
+    /// Whether an earlier input has begun something for so many tasks that the next inputs finish it.
+    pub fn has_work_left(&self) -> bool {
+        self.is_resuming() || self.has_stale_waits()
     }
 
     fn handle(&mut self, now: Timestamp, input: Input, effects: &mut Vec<Effect>) -> Result<Reply, CommandError> {

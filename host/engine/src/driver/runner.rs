@@ -11,7 +11,7 @@ use transfer::{Failure, FailureKind, Job, Outcome, Progress, Report, Transport};
 use crate::{
     driver::signal::Signal,
     model::id::{RunId, TaskId},
-    resolver::Resolved,
+    resolver::{Resolved, Unresolved},
 };
 
 pub(crate) struct Runner {
@@ -65,14 +65,14 @@ impl Runner {
 
 /// Calls the resolver and turns a panic into a failure. Without a resolver, the plugin counts as missing.
 pub(crate) async fn guarded(
-    asked: Option<impl Future<Output = Result<Resolved, Failure>> + Send>,
-) -> Result<Resolved, Failure> {
+    asked: Option<impl Future<Output = Result<Resolved, Unresolved>> + Send>,
+) -> Result<Resolved, Unresolved> {
     let Some(asked) = asked else {
         let message = "the plugin that knows this URL is not installed";
-        return Err(Failure::new(FailureKind::PluginUnavailable, message));
+        return Err(Failure::new(FailureKind::PluginUnavailable, message).into());
     };
     let outcome = AssertUnwindSafe(asked).catch_unwind().await;
-    outcome.unwrap_or_else(|panic| Err(defect(panic.as_ref())))
+    outcome.unwrap_or_else(|panic| Err(defect(panic.as_ref()).into()))
 }
 
 fn defect(panic: &(dyn std::any::Any + Send)) -> Failure {

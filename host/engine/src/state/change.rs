@@ -1,14 +1,16 @@
 //! Every change of a task goes through here, so that indexes, rows and events cannot be forgotten.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use crate::{
     event::Event,
+    milestone::{Milestone, TaskMilestone},
     model::{
+        account::AccountKey,
         id::{GroupId, TaskId},
         task::{After, FileFate, Phase, Task, reservation},
     },
@@ -47,6 +49,7 @@ impl State {
         self.tasks.insert(serial, Arc::new(task));
         self.add_to_queue(serial);
         self.changes.tasks.insert(serial, Saving::Whole);
+        self.changes.reached.push((TaskMilestone::Created, serial));
     }
 
     /// Removes a task that has no run. `paths` are deleted first, then its row.
@@ -54,6 +57,9 @@ impl State {
         self.delist(serial);
         self.leave_group(serial);
         let Some(task) = self.tasks.remove(&serial) else { return };
+        if let Some(run) = task.run() {
+            self.leave_account(run.id);
+        }
         self.index.by_id.remove(&task.id);
         if !task.is_being_deleted() {
             self.announce_deleted(&task);
@@ -68,8 +74,11 @@ impl State {
     }
 
     /// Announces that a task is deleted. Its subscription, if one created it, must learn it also after a crash.
-    pub(super) fn announce_deleted(&mut self, task: &Task) {
+    pub(super) fn announce_deleted(&mut self, task: &Arc<Task>) {
         self.changes.deleted.push(task.id);
+        if !matches!(task.phase, Phase::Completed | Phase::Failed(_)) {
+            self.changes.cancelled.push(Arc::clone(task));
+        }
         if task.asked.feed().is_some() {
             self.deleted_feed_tasks.insert(task.id);
             self.changes.rows.push(Row::FeedTaskDeleted(task.id));
@@ -122,6 +131,9 @@ impl State {
         for serial in std::mem::take(&mut self.unsaved_progress) {
             self.save_state(serial);
         }
+        for account in self.accounts.keys() {
+            self.save_account(&account);
+        }
     }
 
     /// Saves what [`State::record`] changed.
@@ -132,13 +144,22 @@ impl State {
     }
 
     fn alter(&mut self, serial: u64, saving: Saving, change: impl FnOnce(&mut Task)) {
+        let run = |state: &Self| state.tasks.get(&serial).and_then(|task| task.run());
+        let before = run(self);
         self.delist(serial);
         if let Some(task) = self.tasks.get_mut(&serial) {
+            let before = rest(&task.phase);
             change(Arc::make_mut(task));
+            if let Some(reached) = rest(&task.phase).filter(|_| rest(&task.phase) != before) {
+                self.changes.reached.push((reached, serial));
+            }
             let noted = self.changes.tasks.entry(serial).or_insert(saving);
             *noted = saving.max(*noted);
         }
         self.add_to_queue(serial);
+        if let Some(ended) = before.filter(|_| run(self).is_none()) {
+            self.leave_account(ended.id);
+        }
     }
 
     pub(super) fn add_to_queue(&mut self, serial: u64) {
@@ -149,12 +170,21 @@ impl State {
         if let Phase::Retrying(retry) = &task.phase {
             self.index.retries.insert((retry.at, serial));
         }
+        if let Some((slot, order)) = task.wait() {
+            self.index
+                .waiting
+                .entry(slot.clone())
+                .or_default()
+                .insert((order, serial));
+        }
+        if let Phase::AccountLimited(wait) = &task.phase {
+            let limited = self.index.limited.entry(wait.account.clone()).or_default();
+            limited.insert((wait.until, serial));
+        }
         self.index
             .reserved
             .extend(task.reservations().map(|path| (path, serial)));
-        if !task.is_settling()
-            && let Some(queue_state) = self.queue_states.get_mut(&task.queue)
-        {
+        if let Some(queue_state) = self.queue_states.get_mut(&task.queue) {
             queue_state.add_to_queue(task);
         }
     }
@@ -164,6 +194,12 @@ impl State {
         self.index.active.remove(&serial);
         if let Phase::Retrying(retry) = &task.phase {
             self.index.retries.remove(&(retry.at, serial));
+        }
+        if let Some((slot, order)) = task.wait() {
+            remove_from(&mut self.index.waiting, slot, &(order, serial));
+        }
+        if let Phase::AccountLimited(wait) = &task.phase {
+            remove_from(&mut self.index.limited, &wait.account, &(wait.until, serial));
         }
         for path in task.reservations() {
             self.index.reserved.remove(&(path, serial));
@@ -213,6 +249,15 @@ impl State {
                 gone @ (Row::QueueDeleted(_) | Row::GroupDeleted(_)) => Some(gone),
                 Row::SiteDeleted(site) if self.sites.contains_key(&site) => None,
                 gone @ Row::SiteDeleted(_) => Some(gone),
+                Row::Cookies(site, _) => {
+                    let jar = self.cookies.get(&site).map(Arc::clone);
+                    jar.map(|jar| Row::Cookies(site, jar))
+                }
+                Row::CookiesDeleted(site) if self.cookies.contains_key(&site) => None,
+                gone @ Row::CookiesDeleted(_) => Some(gone),
+                Row::Login(account, _) | Row::LoginDone(account) => Some(self.login_row(account)),
+                Row::Account(usage) => Some(self.account_row(usage.used.account)),
+                Row::AccountDeleted(account) => Some(self.account_row(account)),
             };
             self.changes.rows.extend(present);
         }
@@ -222,6 +267,18 @@ impl State {
             .iter()
             .map(|(serial, paths)| Effect::DeleteFiles(*serial, paths.clone()));
         self.changes.after_save.extend(leaving);
+    }
+
+    fn login_row(&self, account: AccountKey) -> Row {
+        match self.logins.unfinished.get(&account) {
+            Some(login) => Row::Login(account, login.until),
+            None => Row::LoginDone(account),
+        }
+    }
+
+    fn account_row(&self, account: AccountKey) -> Row {
+        let usage = self.accounts.usage(&account);
+        usage.map_or(Row::AccountDeleted(account), Row::Account)
     }
 
     fn task_row(&self, serial: u64) -> Row {
@@ -291,6 +348,29 @@ impl State {
         if changes.boost {
             emit(Event::BoostChanged(self.boosted()));
         }
+        let milestones = self.milestones(&changes.reached, changes.cancelled);
+        if !milestones.is_empty() {
+            effects.push(Effect::Announce(milestones));
+        }
+    }
+
+    /// What was reached by the tasks that still exist, then what was cancelled, then the queues that this drained.
+    fn milestones(&self, reached: &[(TaskMilestone, u64)], cancelled: Vec<Arc<Task>>) -> Vec<Milestone> {
+        let mut milestones = Vec::new();
+        let mut queues = BTreeSet::new();
+        for (kind, serial) in reached {
+            let Some(task) = self.tasks.get(serial) else { continue };
+            if matches!(kind, TaskMilestone::Completed | TaskMilestone::Failed) {
+                queues.insert(task.queue);
+            }
+            milestones.push(Milestone::Task(*kind, Arc::clone(task)));
+        }
+        let cancelled = cancelled.into_iter();
+        milestones.extend(cancelled.map(|task| Milestone::Task(TaskMilestone::Cancelled, task)));
+        let drained = queues.iter().filter_map(|queue| self.queue_states.get(queue));
+        let drained = drained.filter(|queue_state| queue_state.is_drained());
+        milestones.extend(drained.map(|queue_state| Milestone::QueueDrained(Arc::clone(&queue_state.queue))));
+        milestones
     }
 
     /// Stops a live run, or changes what follows its end. A deletion cannot be taken back.
@@ -346,6 +426,28 @@ impl State {
         for (serial, mut files) in tasks {
             files.retain(|file| !claimed.contains(&reservation(file)));
             self.remove(serial, files);
+        }
+    }
+}
+
+/// The milestone of a phase in which a task rests.
+fn rest(phase: &Phase) -> Option<TaskMilestone> {
+    match phase {
+        Phase::Paused => Some(TaskMilestone::Paused),
+        Phase::Completed => Some(TaskMilestone::Completed),
+        Phase::Failed(_) | Phase::NeedsLogin(_) => Some(TaskMilestone::Failed),
+        Phase::Pending | Phase::AccountLimited(_) | Phase::Retrying(_) | Phase::Running(_) | Phase::Stopping { .. } => {
+            None
+        }
+    }
+}
+
+/// Removes a member of a set, and the set with its last one.
+fn remove_from<K: Ord, T: Ord>(sets: &mut BTreeMap<K, BTreeSet<T>>, key: &K, member: &T) {
+    if let Some(set) = sets.get_mut(key) {
+        set.remove(member);
+        if set.is_empty() {
+            sets.remove(key);
         }
     }
 }

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use transfer::Credentials;
+use transfer::{CookieJar, Credentials};
 
 use crate::{
     model::{
         error::CommandError,
         id::Timestamp,
         settings::{Settings, VersionedSettings},
-        site::Site,
+        site::{CookieSite, Site},
     },
     state::{
         model::State,
         step::{Command, Effect, LimitScope, Reply, Row},
     },
 };
+
+/// Sites with stored cookies; a browser's whole export has a few hundred.
+const MAX_COOKIE_SITES: usize = 1000;
 
 impl State {
     pub(super) fn command(
@@ -64,6 +67,11 @@ impl State {
             Command::SiteSave(site, credentials) => self.site_save(site, credentials)?,
             Command::SiteDelete(site) => self.site_delete(site)?,
             Command::SiteClear => self.site_clear(),
+            Command::CookiesSave(sites) => self.cookies_save(sites)?,
+            Command::CookiesDelete(site) => self.cookies_delete(site)?,
+            Command::CookiesClear => self.cookies_clear(),
+            Command::LoggedIn(account) => self.logged_in(account),
+            Command::RequestRetry(task, delay) => self.request_retry(now, task, delay)?,
         }
         Ok(Reply::Done)
     }
@@ -91,6 +99,31 @@ impl State {
         let sites = std::mem::take(&mut self.sites);
         self.changes.sites = !sites.is_empty();
         self.changes.rows.extend(sites.into_keys().map(Row::SiteDeleted));
+    }
+
+    fn cookies_save(&mut self, sites: Vec<(CookieSite, Arc<CookieJar>)>) -> Result<(), CommandError> {
+        let new = sites.iter().filter(|(site, _)| !self.cookies.contains_key(site));
+        if self.cookies.len() + new.count() > MAX_COOKIE_SITES {
+            return Err(CommandError::TooManyCookieSites(MAX_COOKIE_SITES));
+        }
+        for (site, jar) in sites {
+            self.changes.rows.push(Row::Cookies(site.clone(), Arc::clone(&jar)));
+            self.cookies.insert(site, jar);
+        }
+        Ok(())
+    }
+
+    fn cookies_delete(&mut self, site: CookieSite) -> Result<(), CommandError> {
+        self.cookies
+            .remove(&site)
+            .ok_or_else(|| CommandError::UnknownCookieSite(site.to_string()))?;
+        self.changes.rows.push(Row::CookiesDeleted(site));
+        Ok(())
+    }
+
+    fn cookies_clear(&mut self) {
+        let sites = std::mem::take(&mut self.cookies);
+        self.changes.rows.extend(sites.into_keys().map(Row::CookiesDeleted));
     }
 
     fn change_settings(

@@ -6,20 +6,23 @@ use std::{
     sync::Arc,
 };
 
-use transfer::{Credentials, Netrc};
+use transfer::{CookieJar, Credentials, Netrc};
 
 use crate::{
     model::{
+        account::{AccountKey, AccountUsage},
         group::Group,
         id::{QueueId, TaskId},
         proxy::SystemProxy,
         queue::{Queue, QueueSpec, Schedule},
         settings::{Settings, VersionedSettings},
-        site::Site,
+        site::{CookieSite, Site},
         task::{Phase, Task, Unsettled},
     },
     state::{
-        model::{Index, State, changes::Changes, groups::Groups, queue_state::QueueState},
+        model::{
+            Index, State, accounts::Accounts, changes::Changes, groups::Groups, logins::Logins, queue_state::QueueState,
+        },
         step::{Effect, Rename, Row},
     },
 };
@@ -33,7 +36,11 @@ pub struct Loaded {
     pub queues: Vec<Queue>,
     pub groups: Vec<Group>,
     pub sites: Vec<(Site, Credentials)>,
+    pub cookies: Vec<(CookieSite, Arc<CookieJar>)>,
     pub deleted_feed_tasks: Vec<TaskId>,
+    /// Logins after which tasks are still to be resumed: those whose wait has this order or a lower one.
+    pub logins: Vec<(AccountKey, u64)>,
+    pub accounts: Vec<AccountUsage>,
     /// Deleted tasks whose files may still exist.
     pub leaving: Vec<(u64, PathBuf)>,
 }
@@ -61,6 +68,9 @@ impl State {
             queue_states: queue_states(loaded.queues),
             groups: Groups::default(),
             sites: loaded.sites.into_iter().collect(),
+            cookies: loaded.cookies.into_iter().collect(),
+            logins: Logins::default(),
+            accounts: Accounts::load(loaded.accounts),
             boost: None,
             leaving: BTreeMap::new(),
             deleted_feed_tasks: loaded.deleted_feed_tasks.into_iter().collect(),
@@ -75,9 +85,11 @@ impl State {
             state.groups.insert(Arc::new(group));
         }
         state.take_tasks(loaded.tasks);
+        state.take_logins(loaded.logins);
         state.settle_all(effects);
         state.delete_left_files(loaded.leaving);
         state.drop_empty_groups();
+        state.resume_after_login();
         state.fill_slots(effects);
         state.flush(effects);
         state
@@ -92,7 +104,12 @@ impl State {
                 task.queue = QueueId::Main;
             }
             task.group = task.group.filter(|group| self.groups.join(*group));
-            let is_unfinished = matches!(task.phase, Phase::Pending | Phase::Retrying(_));
+            let order = task.wait().map_or(0, |(_, order)| order);
+            self.logins.last_wait = self.logins.last_wait.max(order);
+            let is_unfinished = matches!(
+                task.phase,
+                Phase::Pending | Phase::Retrying(_) | Phase::AccountLimited(_)
+            );
             self.index.by_id.insert(task.id, serial);
             self.tasks.insert(serial, Arc::new(task));
             self.add_to_queue(serial);

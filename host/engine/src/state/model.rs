@@ -1,7 +1,9 @@
 //! The data of the state machine, and queries on it.
 
+pub(super) mod accounts;
 pub(super) mod changes;
 pub(super) mod groups;
+pub(super) mod logins;
 pub(super) mod queue_state;
 
 use std::{
@@ -11,20 +13,21 @@ use std::{
 };
 
 use jiff::civil::DateTime;
-use transfer::{Credentials, Netrc};
+use transfer::{CookieJar, Credentials, Netrc};
 
 use crate::{
     event::Snapshot,
     model::{
+        account::{AccountKey, AccountSlot},
         error::CommandError,
         id::{QueueId, TaskId, Timestamp},
         proxy::SystemProxy,
         queue::Queue,
         settings::VersionedSettings,
-        site::Site,
+        site::{CookieSite, CookieSummary, Site},
         task::{Phase, Task},
     },
-    state::model::{changes::Changes, groups::Groups, queue_state::QueueState},
+    state::model::{accounts::Accounts, changes::Changes, groups::Groups, logins::Logins, queue_state::QueueState},
 };
 
 /// The engine's state.
@@ -40,6 +43,9 @@ pub struct State {
     pub(super) queue_states: BTreeMap<QueueId, QueueState>,
     pub(super) groups: Groups,
     pub(super) sites: BTreeMap<Site, Credentials>,
+    pub(super) cookies: BTreeMap<CookieSite, Arc<CookieJar>>,
+    pub(super) logins: Logins,
+    pub(super) accounts: Accounts,
     /// The boosted task, which runs alone.
     pub(super) boost: Option<u64>,
     /// Deleted tasks whose files are not deleted yet.
@@ -62,6 +68,10 @@ pub(super) struct Index {
     pub(super) active: BTreeSet<u64>,
     /// Tasks with a scheduled retry, by its time.
     pub(super) retries: BTreeSet<(Timestamp, u64)>,
+    /// Tasks that wait for an account, by its slot: the order of the wait and the serial of the task.
+    pub(super) waiting: BTreeMap<AccountSlot, BTreeSet<(u64, u64)>>,
+    /// Those of them that wait for the limits of an account: until when, as far as they show it, and the serial.
+    pub(super) limited: BTreeMap<AccountKey, BTreeSet<(Option<Timestamp>, u64)>>,
     /// Paths that unfinished tasks have reserved, with the serial of the task.
     pub(super) reserved: BTreeSet<(String, u64)>,
 }
@@ -100,6 +110,12 @@ impl State {
     /// The credentials of a site.
     pub fn site_credentials(&self, site: &Site) -> Option<Credentials> {
         self.sites.get(site).cloned()
+    }
+
+    /// The sites that have cookies.
+    pub fn cookie_sites(&self) -> Vec<CookieSummary> {
+        let sites = self.cookies.iter();
+        sites.map(|(site, jar)| CookieSummary::of(site, jar)).collect()
     }
 
     /// The settings.

@@ -16,7 +16,7 @@ use crate::{
         spec::TaskSpec,
         task::{Phase, Task},
     },
-    resolver::{List, ListedFile, ResolveRequest, Resolved},
+    resolver::{List, ListedFile, ResolveRequest, Resolved, Unresolved},
     state::{
         model::State,
         step::{Effect, Resolve},
@@ -39,6 +39,7 @@ impl State {
     }
 
     fn ask(&self, task: &Task, run: RunId, resolution: Resolution) -> Effect {
+        let full_accounts = self.accounts.full_for(&resolution.resolver, run);
         let Source { given_by, request, .. } = self.source(task, task.spec());
         Effect::Resolve(Box::new(Resolve {
             task: task.id,
@@ -49,6 +50,8 @@ impl State {
                 given_by,
                 request,
                 proxies: self.proxies(&task.spec().proxy),
+                attempts: task.attempts,
+                full_accounts,
             },
             save_dir: Arc::clone(&task.save_dir),
         }))
@@ -58,7 +61,7 @@ impl State {
         &mut self,
         now: Timestamp,
         (id, run): (TaskId, RunId),
-        (outcome, places): (Result<Resolved, Failure>, &[PathBuf]),
+        (outcome, places): (Result<Resolved, Unresolved>, &[PathBuf]),
         effects: &mut Vec<Effect>,
     ) {
         let Some(serial) = self.serial_of_run(id, run) else {
@@ -68,20 +71,27 @@ impl State {
             return self.ended(now, (id, run), Outcome::Stopped, effects);
         }
         match outcome {
-            Ok(Resolved::Pass) => effects.push(Effect::Start(Box::new(self.start(&self.tasks[&serial], run, None)))),
-            Ok(Resolved::Link(link)) => {
-                effects.push(Effect::Start(Box::new(self.start(
-                    &self.tasks[&serial],
-                    run,
-                    Some(&link),
-                ))));
+            Ok(Resolved::Pass) => {
+                self.leave_account(run);
+                effects.push(Effect::Start(Box::new(self.start(&self.tasks[&serial], run, None))));
             }
+            Ok(Resolved::Link(link)) => {
+                if self.is_admitted(now, (serial, run), link.account.as_ref()) {
+                    let start = self.start(&self.tasks[&serial], run, Some(&link));
+                    effects.push(Effect::Start(Box::new(start)));
+                }
+            }
+            Ok(Resolved::AccountFull(used)) => self.account_full(now, (serial, run), &used),
             Ok(Resolved::List(list)) => match self.split(now, serial, list, places) {
                 Ok(()) if self.serial_of_run(id, run).is_some() => effects.push(self.begin(&self.tasks[&serial], run)),
                 Ok(()) => {}
                 Err(failure) => self.failed(now, serial, failure),
             },
-            Err(failure) => self.failed(now, serial, failure),
+            Err(Unresolved {
+                failure,
+                login: Some(need),
+            }) => self.needs_login((serial, run), need, failure),
+            Err(Unresolved { failure, login: None }) => self.failed(now, serial, failure),
         }
     }
 

@@ -5,6 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use transfer::{Failure, FailureKind, Finished, Landing, Outcome, Progress};
 
 use crate::{
+    milestone::TaskMilestone,
     model::{
         error::CommandError,
         file::FileState,
@@ -43,6 +44,9 @@ impl State {
         };
         if self.is_reserved_by_other(Some(serial), &path) {
             return Err(CommandError::TargetExists(path));
+        }
+        if self.tasks[&serial].path.is_none() {
+            self.changes.reached.push((TaskMilestone::MetaProbed, serial));
         }
         self.edit(serial, |task| {
             task.path = Some(path.into_boxed_path());
@@ -97,6 +101,7 @@ impl State {
             let Some(serial) = self.serial_of_run(id, run) else {
                 continue;
             };
+            self.accounts.count_received(run, progress.received_bytes);
             let before = &self.tasks[&serial];
             let is_told = before.run().is_some_and(|run| run.stage != progress.stage)
                 || (progress.total_bytes.is_some() && before.total_bytes != progress.total_bytes);
@@ -127,6 +132,9 @@ impl State {
             return;
         };
         self.unsaved_progress.remove(&serial);
+        if let Outcome::Finished(finished) = &outcome {
+            self.accounts.count_received(run, finished.received_bytes);
+        }
         let then = match self.tasks[&serial].phase {
             Phase::Stopping { then, .. } => Some(then),
             _ => None,
@@ -173,13 +181,7 @@ impl State {
 
     /// Schedules another resolve.
     fn relink(&mut self, now: Timestamp, serial: u64, failure: Failure) {
-        self.edit(serial, |task| {
-            task.attempts += 1;
-            task.phase = Phase::Retrying(Box::new(Retry {
-                failure,
-                at: now.after(RESOLVE_AGAIN_WAIT),
-            }));
-        });
+        self.retry_at(serial, failure, now.after(RESOLVE_AGAIN_WAIT));
     }
 
     fn may_retry(&self, serial: u64) -> bool {
@@ -204,25 +206,49 @@ impl State {
 
     /// Only the kind of a failure decides whether it is retried.
     pub(super) fn failed(&mut self, now: Timestamp, serial: u64, failure: Failure) {
-        let settings = &self.settings.settings;
-        let attempts = self.tasks[&serial].attempts;
-        // A task with its own retry policy has used it up within the run.
-        let is_tried_again = !self.tasks[&serial].asked.has_retry_policy() && self.may_retry(serial);
-        let may_retry = failure.kind.is_transient() && is_tried_again;
-        let step = Duration::from_secs(settings.auto_retry_delay_secs.into());
-        let wait = step.saturating_mul(attempts.saturating_add(1)).min(LONGEST_RETRY_WAIT);
-        let wait = wait.max(failure.retry_after.unwrap_or_default().min(LONGEST_SERVER_WAIT));
+        if failure.kind.is_transient() && self.has_retry_left(serial) {
+            let at = now.after(self.retry_wait(serial, &failure));
+            self.retry_at(serial, failure, at);
+            return;
+        }
         self.edit(serial, |task| {
-            if may_retry {
-                task.attempts += 1;
-                task.phase = Phase::Retrying(Box::new(Retry {
-                    failure,
-                    at: now.after(wait),
-                }));
-            } else {
-                task.is_forced = false;
-                task.phase = Phase::Failed(Box::new(failure));
-            }
+            task.is_forced = false;
+            task.phase = Phase::Failed(Box::new(failure));
+        });
+    }
+
+    /// Retries a failed task at the request of a plugin: as one of its automatic retries, and no sooner than such a one.
+    pub(super) fn request_retry(&mut self, now: Timestamp, id: TaskId, delay: Duration) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        let Phase::Failed(failure) = &self.tasks[&serial].phase else {
+            return Err(self.wrong_phase(serial, "retry"));
+        };
+        if !self.has_retry_left(serial) {
+            return Err(CommandError::NoRetryLeft);
+        }
+        let failure = Failure::clone(failure);
+        let wait = delay.min(LONGEST_SERVER_WAIT).max(self.retry_wait(serial, &failure));
+        self.retry_at(serial, failure, now.after(wait));
+        Ok(())
+    }
+
+    /// A task with its own retry policy has used it up within the run.
+    fn has_retry_left(&self, serial: u64) -> bool {
+        !self.tasks[&serial].asked.has_retry_policy() && self.may_retry(serial)
+    }
+
+    /// How long the next automatic retry waits.
+    fn retry_wait(&self, serial: u64, failure: &Failure) -> Duration {
+        let attempts = self.tasks[&serial].attempts;
+        let step = Duration::from_secs(self.settings.settings.auto_retry_delay_secs.into());
+        let wait = step.saturating_mul(attempts.saturating_add(1)).min(LONGEST_RETRY_WAIT);
+        wait.max(failure.retry_after.unwrap_or_default().min(LONGEST_SERVER_WAIT))
+    }
+
+    fn retry_at(&mut self, serial: u64, failure: Failure, at: Timestamp) {
+        self.edit(serial, |task| {
+            task.attempts += 1;
+            task.phase = Phase::Retrying(Box::new(Retry { failure, at }));
         });
     }
 

@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
-use transfer::{ConnectionPlan, GivenBy, SafeUrl, Source, Target, UserHost};
+use transfer::{ConnectionPlan, CookieJar, GivenBy, SafeUrl, Source, Target, UserHost};
 
 use crate::{
-    model::{id::RunId, proxy::ProxyChoice, site::Site, spec::TaskSpec, task::Task},
+    model::{
+        id::RunId,
+        proxy::ProxyChoice,
+        site::{CookieSite, Site},
+        spec::TaskSpec,
+        task::Task,
+    },
     proxies::Proxies,
     resolver::Link,
     state::{model::State, step::Start},
@@ -92,6 +98,11 @@ impl State {
         if request.credentials.is_none() && !is_signed && url.credentials().is_none() {
             request.credentials = Site::of(url).and_then(|site| self.site_credentials(&site));
         }
+        let with_cookies = spec.urls.iter().filter_map(|url| {
+            let (_, jar) = self.cookies_of(url)?;
+            Some((url.origin(), Arc::clone(jar)))
+        });
+        let site_cookies = with_cookies.collect();
         let owner = url.origin();
         let logins = spec.urls.iter().filter_map(|mirror| {
             let origin = Some(mirror.origin()).filter(|origin| *origin != owner)?;
@@ -99,6 +110,7 @@ impl State {
         });
         Source {
             logins: logins.collect(),
+            site_cookies,
             netrc: self
                 .netrc
                 .clone()
@@ -148,9 +160,28 @@ impl State {
         spec.checksum = spec.checksum.or_else(|| link.checksum.clone());
         spec.promised_size = spec.promised_size.or(link.promised_size);
         spec.urls.clone_from(&link.urls);
-        Source {
+        let mut source = Source {
             segments: Arc::clone(&link.segments),
             ..self.source(task, spec)
+        };
+        // The resolver chose the URL: it must not choose whose cookies are sent. Those of the task's own site may be.
+        let own = self.cookies_of(task.url()).map(|(_, jar)| jar);
+        source
+            .site_cookies
+            .retain(|_, jar| own.is_some_and(|own| Arc::ptr_eq(own, jar)));
+        source
+    }
+
+    /// The stored cookies of the site of `url`. Sites are names that somebody registered, so at most one name above the
+    /// host is one; a jar that does not belong to the host has no cookie that matches.
+    fn cookies_of(&self, url: &SafeUrl) -> Option<(&CookieSite, &Arc<CookieJar>)> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return None;
         }
+        let host = url.as_url().host_str()?;
+        let parents = host.match_indices('.').map(|(dot, _)| &host[dot + 1..]);
+        std::iter::once(host)
+            .chain(parents)
+            .find_map(|name| self.cookies.get_key_value(name))
     }
 }

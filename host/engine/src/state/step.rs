@@ -4,16 +4,19 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use jiff::civil::DateTime;
 use transfer::{
-    ConnectionPlan, Credentials, Failure, FileName, Landing, Outcome, Progress, RetryPolicy, SafeUrl, Source, Target,
+    ConnectionPlan, CookieJar, Credentials, FileName, Landing, Outcome, Progress, RetryPolicy, SafeUrl, Source, Target,
 };
 
 use crate::{
     event::Event,
+    milestone::Milestone,
     model::{
+        account::{AccountKey, AccountUsage},
         error::CommandError,
         file::{FileState, Move},
         group::{Group, GroupSpec},
@@ -21,11 +24,11 @@ use crate::{
         queue::{Queue, QueueSpec, Schedule},
         resolution::ResolverId,
         settings::{Settings, VersionedSettings},
-        site::Site,
+        site::{CookieSite, Site},
         spec::TaskSpec,
         task::{FileFate, Task},
     },
-    resolver::{ResolveRequest, Resolved},
+    resolver::{ResolveRequest, Resolved, Unresolved},
 };
 
 /// A command of a caller.
@@ -66,6 +69,11 @@ pub enum Command {
     SiteSave(Site, Credentials),
     SiteDelete(Site),
     SiteClear,
+    CookiesSave(Vec<(CookieSite, Arc<CookieJar>)>),
+    CookiesDelete(CookieSite),
+    CookiesClear,
+    LoggedIn(AccountKey),
+    RequestRetry(TaskId, Duration),
 }
 
 /// Shown to the user.
@@ -95,7 +103,7 @@ pub enum Input {
     Command(Command),
     /// A resolver answered for a run that waits for it. With the places where the directory of its list may be, in
     /// order of preference.
-    Resolved(TaskId, RunId, Result<Resolved, Failure>, Vec<PathBuf>),
+    Resolved(TaskId, RunId, Result<Resolved, Unresolved>, Vec<PathBuf>),
     /// A run reserves its final path. Refused if it is another task's; the run then chooses another.
     Reserved(TaskId, RunId, PathBuf, Option<u64>),
     /// A run is about to rename its part file to its final name.
@@ -152,6 +160,8 @@ pub enum Effect {
     SetLimit(LimitScope, u64),
     /// Publish an event.
     Emit(Event),
+    /// Announce these milestones, in this order.
+    Announce(Vec<Milestone>),
 }
 
 /// A rename of a task's files.
@@ -245,6 +255,18 @@ pub enum Row {
     Site(Site, Credentials),
     /// A site whose credentials were deleted.
     SiteDeleted(Site),
+    /// A site's cookies.
+    Cookies(CookieSite, Arc<CookieJar>),
+    /// A site whose cookies were deleted.
+    CookiesDeleted(CookieSite),
+    /// A login after which tasks are still to be resumed, of those whose wait has this order or a lower one.
+    Login(AccountKey, u64),
+    /// A login after which all of them have been resumed.
+    LoginDone(AccountKey),
+    /// What was used of an account's allowance.
+    Account(AccountUsage),
+    /// An account that nothing uses any more.
+    AccountDeleted(AccountKey),
 }
 
 /// What a row is about: a later row of the same key replaces it.
@@ -255,7 +277,10 @@ pub(crate) enum RowKey {
     Group(GroupId),
     Settings,
     Site(Site),
+    Cookies(CookieSite),
     FeedTask(TaskId),
+    Login(AccountKey),
+    Account(AccountKey),
 }
 
 impl Row {
@@ -270,7 +295,11 @@ impl Row {
             Self::GroupDeleted(group) => RowKey::Group(*group),
             Self::Settings(_) => RowKey::Settings,
             Self::Site(site, _) | Self::SiteDeleted(site) => RowKey::Site(site.clone()),
+            Self::Cookies(site, _) | Self::CookiesDeleted(site) => RowKey::Cookies(site.clone()),
             Self::FeedTaskDeleted(task) | Self::FeedTaskNoted(task) => RowKey::FeedTask(*task),
+            Self::Login(account, _) | Self::LoginDone(account) => RowKey::Login(account.clone()),
+            Self::Account(usage) => RowKey::Account(usage.used.account.clone()),
+            Self::AccountDeleted(account) => RowKey::Account(account.clone()),
         }
     }
 }

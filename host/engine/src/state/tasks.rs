@@ -47,10 +47,12 @@ impl State {
     pub(super) fn pause_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
         for serial in serials.iter().copied() {
             match self.tasks[&serial].phase {
-                Phase::Pending | Phase::Retrying(_) => self.edit(serial, |task| {
-                    task.phase = Phase::Paused;
-                    task.is_forced = false;
-                }),
+                Phase::Pending | Phase::Retrying(_) | Phase::NeedsLogin(_) | Phase::AccountLimited(_) => {
+                    self.edit(serial, |task| {
+                        task.phase = Phase::Paused;
+                        task.is_forced = false;
+                    });
+                }
                 Phase::Running(_)
                 | Phase::Stopping {
                     then: After::Requeue, ..
@@ -72,7 +74,8 @@ impl State {
         Ok(())
     }
 
-    /// Resumes paused and failed tasks and skips the wait of retries; a task in a stopped queue is started regardless.
+    /// Resumes paused and failed tasks, and asks again for those that wait for a retry, a login or an account; a task in a
+    /// stopped queue is started regardless.
     pub(super) fn resume_each(&mut self, serials: &[u64], effects: &mut Vec<Effect>) {
         for serial in serials.iter().copied() {
             let task = &self.tasks[&serial];
@@ -81,11 +84,17 @@ impl State {
                 .get(&task.queue)
                 .is_some_and(|queue_state| !queue_state.queue.is_running);
             match task.phase {
-                Phase::Paused | Phase::Failed(_) | Phase::Retrying(_) => self.edit(serial, |task| {
-                    task.phase = Phase::Pending;
-                    task.attempts = 0;
-                    task.is_forced = stands_still;
-                }),
+                Phase::Paused
+                | Phase::Failed(_)
+                | Phase::Retrying(_)
+                | Phase::NeedsLogin(_)
+                | Phase::AccountLimited(_) => {
+                    self.edit(serial, |task| {
+                        task.phase = Phase::Pending;
+                        task.attempts = 0;
+                        task.is_forced = stands_still;
+                    });
+                }
                 Phase::Stopping { then: After::Pause, .. } => {
                     self.stop_run(serial, After::Requeue, effects);
                     self.edit(serial, |task| task.is_forced = stands_still);
@@ -176,7 +185,10 @@ impl State {
         self.edit_spec(serial, |task| task.ask(change));
         match self.tasks[&serial].phase {
             Phase::Running(_) => self.stop_run(serial, After::Requeue, effects),
-            Phase::Retrying(_) => self.edit(serial, |task| task.phase = Phase::Pending),
+            // Its next run may succeed with the change.
+            Phase::Retrying(_) | Phase::NeedsLogin(_) | Phase::AccountLimited(_) => {
+                self.edit(serial, |task| task.phase = Phase::Pending);
+            }
             _ => {}
         }
         Ok(())
@@ -275,7 +287,8 @@ impl State {
 
     pub(super) fn wrong_phase(&self, serial: u64, act: &'static str) -> CommandError {
         let phase = match self.tasks[&serial].phase {
-            Phase::Pending | Phase::Retrying(_) => "waiting",
+            Phase::Pending | Phase::Retrying(_) | Phase::AccountLimited(_) => "waiting",
+            Phase::NeedsLogin(_) => "waiting for a login",
             Phase::Running(_) => "running",
             Phase::Stopping { .. } => "stopping",
             Phase::Paused => "paused",

@@ -9,27 +9,32 @@ use std::{
 
 use proptest::prelude::*;
 use transfer::{
-    Credentials, Failure, FailureKind, FileName, Finished, Landing, OnConflict, Outcome, Progress, SafeUrl, Secret,
-    Stage,
+    CookieJar, Credentials, Failure, FailureKind, FileName, Finished, Landing, OnConflict, Outcome, Progress, SafeUrl,
+    Secret, Stage,
 };
 
 use super::*;
 use crate::{
     event::Event,
+    milestone::{Milestone, TaskMilestone},
     model::{
+        account::{AccountKey, AccountUsage},
         group::Group,
         id::{GroupId, QueueId, RunId, TaskId},
         proxy::SystemProxy,
         queue::{Days, Queue, QueueSpec, Schedule},
         settings::{FileMissingAction, Settings, VersionedSettings},
-        site::Site,
+        site::{CookieSite, Site},
         spec::TaskSpec,
         task::{FileFate, Retry, Status, Task, Unsettled},
     },
 };
 
+mod accounts;
 mod groups;
 mod histories;
+mod logins;
+mod milestones;
 mod resolving;
 
 /// A state, and a model of the driver and the database.
@@ -39,8 +44,11 @@ struct World {
     /// Live runs, in order of their start.
     live: BTreeMap<RunId, Start>,
     questions: Vec<Resolve>,
+    /// Runs whose resolver was asked and that have not started since.
+    resolved: BTreeSet<RunId>,
     stopped: BTreeSet<RunId>,
     events: Vec<Event>,
+    milestones: Vec<Milestone>,
     deletions: Vec<(u64, Vec<PathBuf>)>,
     renames: Vec<(TaskId, Vec<Move>)>,
     landings: Vec<(TaskId, Landing)>,
@@ -57,6 +65,9 @@ struct Saved {
     queues: BTreeMap<QueueId, Queue>,
     groups: BTreeMap<GroupId, Group>,
     sites: BTreeMap<Site, Credentials>,
+    cookies: BTreeMap<CookieSite, Arc<CookieJar>>,
+    logins: BTreeMap<AccountKey, u64>,
+    accounts: BTreeMap<AccountKey, AccountUsage>,
     settings: Option<VersionedSettings>,
 }
 
@@ -92,6 +103,12 @@ impl Saved {
             Row::Settings(settings) => self.settings = Some(settings),
             Row::Site(site, credentials) => drop(self.sites.insert(site, credentials)),
             Row::SiteDeleted(site) => drop(self.sites.remove(&site)),
+            Row::Cookies(site, jar) => drop(self.cookies.insert(site, jar)),
+            Row::CookiesDeleted(site) => drop(self.cookies.remove(&site)),
+            Row::Login(account, until) => drop(self.logins.insert(account, until)),
+            Row::LoginDone(account) => drop(self.logins.remove(&account)),
+            Row::Account(usage) => drop(self.accounts.insert(usage.used.account.clone(), usage)),
+            Row::AccountDeleted(account) => drop(self.accounts.remove(&account)),
         }
     }
 
@@ -106,6 +123,9 @@ impl Saved {
             queues: self.queues.values().cloned().collect(),
             groups: self.groups.values().cloned().collect(),
             sites: self.sites.clone().into_iter().collect(),
+            cookies: self.cookies.clone().into_iter().collect(),
+            logins: self.logins.clone().into_iter().collect(),
+            accounts: self.accounts.values().cloned().collect(),
             leaving: leaving.collect(),
             deleted_feed_tasks: self.deleted_feed_tasks.iter().copied().collect(),
         }
@@ -157,8 +177,10 @@ impl World {
             now: Timestamp::from_unix_millis(1_000_000),
             live: BTreeMap::new(),
             questions: Vec::new(),
+            resolved: BTreeSet::new(),
             stopped: BTreeSet::new(),
             events: Vec::new(),
+            milestones: Vec::new(),
             deletions: Vec::new(),
             renames: Vec::new(),
             landings: Vec::new(),
@@ -180,14 +202,23 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Start(start) => {
-                    self.check_limits(start.queue);
+                    // A run that was resolved first has its place since then.
+                    if !self.resolved.remove(&start.run) {
+                        self.check_limits(start.queue);
+                    }
                     assert!(
                         self.live.values().all(|live| live.task != start.task),
                         "two runs of one task"
                     );
                     assert!(self.live.insert(start.run, *start).is_none(), "a run id is used twice");
                 }
-                Effect::Resolve(resolve) => self.questions.push(*resolve),
+                Effect::Resolve(resolve) => {
+                    if let Some(task) = self.state.index.by_id.get(&resolve.task) {
+                        self.check_limits(self.state.tasks[task].queue);
+                    }
+                    self.resolved.insert(resolve.run);
+                    self.questions.push(*resolve);
+                }
                 Effect::Stop(run) => drop(self.stopped.insert(run)),
                 Effect::Save(rows) => rows.into_iter().for_each(|row| self.saved.save(row)),
                 Effect::DeleteFiles(serial, paths) => self.deletions.push((serial, paths)),
@@ -195,6 +226,7 @@ impl World {
                 Effect::LookForLanding { task, landing, .. } => self.landings.push((task, landing)),
                 Effect::SetLimit(scope, limit) => self.limits.push((scope, limit)),
                 Effect::Emit(event) => self.events.push(event),
+                Effect::Announce(milestones) => self.milestones.extend(milestones),
             }
         }
     }

@@ -3,6 +3,7 @@
 
 mod commands;
 mod durability;
+mod logins;
 mod runs;
 mod scale;
 mod world;

@@ -51,7 +51,7 @@ impl World {
     async fn at(root: tempfile::TempDir, change: impl FnOnce(&mut Config)) -> Self {
         let data = DataDir::lock(root.path().join("data")).unwrap();
         let store = Store::open(data.join("db"), &[MIGRATIONS]).unwrap();
-        let vault = Arc::new(Vault::open(&data).unwrap());
+        let vault = Arc::new(Vault::open(&data, &store).await.unwrap());
         let (sender, held) = mpsc::unbounded_channel();
         let mut config = Config {
             sample_interval: Duration::from_millis(5),
@@ -72,7 +72,12 @@ impl World {
     }
 
     /// Shuts down and starts again.
-    pub(crate) async fn restart(mut self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
+        self.restart_with(|_| ()).await
+    }
+
+    /// [`World::restart`] with another configuration.
+    pub(crate) async fn restart_with(mut self, change: impl FnOnce(&mut Config)) -> Self {
         tokio::time::timeout(PATIENCE, self.engine.shutdown(PATIENCE / 2))
             .await
             .expect("the engine ends");
@@ -80,7 +85,7 @@ impl World {
             .await
             .expect("the store closes");
         drop(self.data.take());
-        Self::at(self.root, |_| ()).await
+        Self::at(self.root, change).await
     }
 
     /// Starts the engine again on what it had on the disk at this moment, as if it had been killed. The files of tasks

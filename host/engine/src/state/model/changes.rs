@@ -6,9 +6,11 @@ use std::{
 };
 
 use crate::{
+    milestone::TaskMilestone,
     model::{
         group::Group,
         id::{GroupId, TaskId},
+        task::Task,
     },
     state::step::{Effect, Row},
 };
@@ -28,6 +30,10 @@ pub(crate) struct Changes {
     pub(crate) settings: bool,
     pub(crate) sites: bool,
     pub(crate) boost: bool,
+    /// What tasks reached, by their serials.
+    pub(crate) reached: Vec<(TaskMilestone, u64)>,
+    /// Deleted tasks that had neither completed nor failed.
+    pub(crate) cancelled: Vec<Arc<Task>>,
     /// Effects that wait for the rows.
     pub(crate) after_save: Vec<Effect>,
     /// Rows that could not be saved. Only their keys matter; their content may be outdated.

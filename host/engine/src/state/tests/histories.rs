@@ -28,6 +28,7 @@ enum Step {
     Kill,
     Progress(u8),
     End(u8, u8),
+    RequestRetry(u8, u16),
     FilesDeleted,
     Wait(u16),
 }
@@ -61,7 +62,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => prop_oneof![Just(FileState::Present), Just(FileState::Missing)].prop_map(Step::LandingLookedFor),
         1 => Just(Step::Kill),
         2 => task.clone().prop_map(Step::Progress),
-        8 => (task, 0..5_u8).prop_map(|(task, how)| Step::End(task, how)),
+        8 => (task.clone(), 0..5_u8).prop_map(|(task, how)| Step::End(task, how)),
+        4 => (task, any::<u16>()).prop_map(|(task, delay)| Step::RequestRetry(task, delay)),
         2 => Just(Step::FilesDeleted),
         1 => any::<u16>().prop_map(Step::Wait),
     ];
@@ -167,6 +169,7 @@ impl World {
                 None => return,
             },
             Step::End(task, how) => return self.end_somehow(task, how),
+            Step::RequestRetry(task, delay) => return self.request_retry(task, delay),
             Step::FilesDeleted => match self.deletions.pop() {
                 Some((serial, _)) => Input::FilesDeleted(serial),
                 None => return,
@@ -198,6 +201,87 @@ impl World {
             _ => return,
         };
         self.end(id(task), outcome);
+    }
+
+    /// A retry is one of the automatic ones and no sooner than these; anything but a failed task stays as it is.
+    fn request_retry(&mut self, task: u8, seconds: u16) {
+        let task_of = |world: &Self| {
+            let serial = world.state.index.by_id.get(&id(task))?;
+            Some(Task::clone(&world.state.tasks[serial]))
+        };
+        let before = task_of(self);
+        let delay = Duration::from_secs(seconds.into());
+        let asked = self.command(Command::RequestRetry(id(task), delay));
+        let (Some(before), Some(after)) = (before, task_of(self)) else {
+            assert_eq!(asked, Err(CommandError::UnknownTask(id(task))));
+            return;
+        };
+        let has_failed = matches!(before.phase, Phase::Failed(_));
+        assert_eq!(asked.is_ok(), has_failed && before.attempts < 3);
+        if asked.is_err() {
+            assert_eq!(after, before);
+            return;
+        }
+        let Phase::Retrying(retry) = &after.phase else {
+            panic!("{after:?}");
+        };
+        let automatic = Duration::from_secs(5) * (before.attempts + 1);
+        assert_eq!(retry.at, self.now.after(delay.max(automatic)));
+        assert_eq!(after.attempts, before.attempts + 1);
+    }
+
+    /// Every task by its id, with its queue and where it rests.
+    fn rests(&self) -> BTreeMap<TaskId, (QueueId, Option<TaskMilestone>)> {
+        let rest = |task: &Task| match task.phase {
+            Phase::Paused => Some(TaskMilestone::Paused),
+            Phase::Completed => Some(TaskMilestone::Completed),
+            Phase::Failed(_) => Some(TaskMilestone::Failed),
+            _ => None,
+        };
+        let tasks = self.state.tasks.values().filter(|task| !task.is_being_deleted());
+        tasks.map(|task| (task.id, (task.queue, rest(task)))).collect()
+    }
+
+    /// The milestones since `before` are exactly what follows from the two states.
+    fn check_milestones(&mut self, before: &BTreeMap<TaskId, (QueueId, Option<TaskMilestone>)>) {
+        use TaskMilestone::{Cancelled, Completed, Created, Failed};
+        let after = self.rests();
+        let mut expected = Vec::new();
+        let mut ended = BTreeSet::new();
+        for (id, (queue, rest)) in &after {
+            match before.get(id) {
+                None => expected.push((*id, Created)),
+                Some((_, was)) if was != rest => expected.extend(rest.map(|rest| (*id, rest))),
+                Some(_) => continue,
+            }
+            if matches!(rest, Some(Completed | Failed)) {
+                ended.insert(*queue);
+            }
+        }
+        let gone = before.iter().filter(|(id, _)| !after.contains_key(id));
+        let gone = gone.filter(|(_, (_, was))| !matches!(was, Some(Completed | Failed)));
+        expected.extend(gone.map(|(id, _)| (*id, Cancelled)));
+        let is_busy = |task: &Arc<Task>| !matches!(task.phase, Phase::Paused | Phase::Completed | Phase::Failed(_));
+        ended.retain(|queue| {
+            !self
+                .state
+                .tasks
+                .values()
+                .any(|task| task.queue == *queue && is_busy(task))
+        });
+        let mut drained = BTreeSet::new();
+        let mut announced = Vec::new();
+        for milestone in std::mem::take(&mut self.milestones) {
+            match milestone {
+                Milestone::Task(TaskMilestone::Started | TaskMilestone::MetaProbed, _) => {}
+                Milestone::Task(kind, task) => announced.push((task.id, kind)),
+                Milestone::QueueDrained(queue) => assert!(drained.insert(queue.id), "a queue is drained twice"),
+            }
+        }
+        announced.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(announced, expected);
+        assert_eq!(drained, ended);
     }
 
     /// The invariants after every step.
@@ -259,7 +343,7 @@ impl World {
     }
 
     /// The saved rows must equal the state, except for live runs.
-    fn check_saved(&mut self) {
+    pub(super) fn check_saved(&mut self) {
         self.apply(Input::Checkpoint).unwrap();
         let known: BTreeMap<u64, Task> = self
             .state
@@ -286,11 +370,21 @@ impl World {
             self.saved.loaded(),
             &mut Vec::new(),
         );
-        let reloaded: BTreeMap<u64, Task> = again.tasks.values().map(|task| (task.serial, at_rest(task))).collect();
-        assert_eq!(reloaded, known);
+        // One that waits for its account may start in the slot of a run that ended with the process.
+        let in_queue = |task: &Task| match at_rest(task) {
+            task if task.limited_account().is_some() => Task {
+                phase: Phase::Pending,
+                ..task
+            },
+            task => task,
+        };
+        let reloaded: BTreeMap<u64, Task> = again.tasks.values().map(|task| (task.serial, in_queue(task))).collect();
+        let known = known.into_iter().map(|(serial, task)| (serial, in_queue(&task)));
+        assert_eq!(reloaded, known.collect());
         assert_eq!(again.queues(), self.state.queues());
         assert_eq!(again.settings(), self.state.settings());
         assert_eq!(again.sites, self.state.sites);
+        assert_eq!(again.cookies, self.state.cookies);
         assert_eq!(again.groups, self.state.groups);
     }
 }
@@ -303,9 +397,14 @@ proptest! {
         let mut world = World::new();
         world.settings(|settings| settings.max_concurrent_tasks = 2);
         for step in history {
-            let live_before = world.live.len();
+            let (live_before, rests) = (world.live.len(), world.rests());
+            let is_restart = matches!(step, Step::Kill);
+            world.milestones.clear();
             world.step(step);
             world.check(live_before);
+            if !is_restart {
+                world.check_milestones(&rests);
+            }
         }
         world.check_saved();
     }

@@ -21,7 +21,7 @@ pub(super) fn claimed(world: &mut World, n: u8) -> TaskId {
     })
 }
 
-fn link(url: &str) -> Link {
+pub(super) fn link(url: &str) -> Link {
     Link {
         urls: vec![SafeUrl::parse(url).unwrap()],
         headers: vec![("X-Ticket".into(), Secret::new("t"))],
@@ -32,6 +32,7 @@ fn link(url: &str) -> Link {
         is_whole_only: false,
         max_connections: Some(3),
         segments: Arc::default(),
+        account: None,
     }
 }
 
@@ -60,7 +61,8 @@ pub(super) fn list(files: Vec<ListedFile>) -> Resolved {
 
 impl World {
     /// Answers the only open question.
-    fn answer(&mut self, outcome: Result<Resolved, Failure>) {
+    pub(super) fn answer(&mut self, outcome: Result<Resolved, Failure>) {
+        let outcome = outcome.map_err(Into::into);
         let question = self.questions.pop().expect("the resolver was asked");
         self.apply(Input::Resolved(question.task, question.run, outcome, vec![]))
             .unwrap();
@@ -328,4 +330,84 @@ fn one_file_of_a_list_that_leaves_others_out_is_a_group_that_says_so() {
     let snapshot = world.state.snapshot(0);
     assert_eq!(snapshot.groups[0].spec.left_out, left_out);
     assert_eq!(world.state.task(task).unwrap().group, Some(snapshot.groups[0].id));
+}
+
+fn jar(domain: &str) -> Arc<CookieJar> {
+    let line = format!("{domain}\tTRUE\t/\tFALSE\t0\tname\tvalue");
+    Arc::new(CookieJar::parse(&line, 0).unwrap())
+}
+
+#[test]
+fn stored_cookies_go_with_urls_of_their_site_and_with_no_link_elsewhere() {
+    let mut world = World::new();
+    let sites = ["origin.test", "known.test", "127.0.0.1"];
+    let stored = sites.map(|site| (site.parse().unwrap(), jar(site))).to_vec();
+    world.command(Command::CookiesSave(stored)).unwrap();
+    let of = |source: &transfer::Source| source.site_cookies.keys().cloned().collect::<Vec<_>>();
+    let urls = |texts: &[&str]| texts.iter().map(|url| SafeUrl::parse(url).unwrap()).collect::<Vec<_>>();
+
+    let plain = world.create_with(1, |spec| {
+        spec.urls = urls(&[
+            "http://a.b.origin.test:8080/f",
+            "https://known.test/f",
+            "http://evilorigin.test/f",
+            "http://test/f",
+            "http://127.0.0.1/f",
+            "http://7.0.0.1/f",
+        ]);
+    });
+    assert_eq!(
+        of(&world.started(plain).source),
+        [
+            "http://127.0.0.1:80",
+            "http://a.b.origin.test:8080",
+            "https://known.test:443"
+        ]
+    );
+
+    // A resolver's links get those of the site that the user named, and of no other one that the resolver names.
+    let task = world.create_with(2, |spec| {
+        spec.urls = urls(&["http://origin.test/share"]);
+        spec.resolution = Some(Resolution {
+            resolver: ResolverId::new("shelf@us"),
+            item: None,
+        });
+    });
+    let link = Link {
+        urls: urls(&["http://cdn.origin.test/f", "http://known.test/f"]),
+        ..link("http://origin.test/")
+    };
+    world.answer(Ok(Resolved::Link(Box::new(link))));
+    assert_eq!(of(&world.started(task).source), ["http://cdn.origin.test:80"]);
+}
+
+#[test]
+fn cookies_of_a_site_are_replaced_removed_and_bounded() {
+    let mut world = World::new();
+    let site: CookieSite = "origin.test".parse().unwrap();
+    for domain in ["origin.test", "www.origin.test"] {
+        let stored = vec![(site.clone(), jar(domain))];
+        world.command(Command::CookiesSave(stored)).unwrap();
+        assert_eq!(world.saved.cookies[&site], jar(domain));
+        assert_eq!(world.state.cookie_sites().len(), 1);
+    }
+    world.command(Command::CookiesDelete(site.clone())).unwrap();
+    assert!(world.saved.cookies.is_empty());
+    assert_eq!(
+        world.command(Command::CookiesDelete(site)),
+        Err(CommandError::UnknownCookieSite("origin.test".into()))
+    );
+    let many = |count: usize| {
+        (0..count)
+            .map(|n| (format!("s{n}.test").parse().unwrap(), jar("a.test")))
+            .collect()
+    };
+    world.command(Command::CookiesSave(many(1000))).unwrap();
+    world.command(Command::CookiesSave(many(1000))).unwrap();
+    assert_eq!(
+        world.command(Command::CookiesSave(many(1001))),
+        Err(CommandError::TooManyCookieSites(1000))
+    );
+    world.command(Command::CookiesClear).unwrap();
+    assert!(world.saved.cookies.is_empty() && world.state.cookie_sites().is_empty());
 }
