@@ -1,0 +1,179 @@
+//! How jobs begin: by a finished task, or by a command.
+
+use std::{path::PathBuf, sync::Arc};
+
+use engine::{Phase, Queue, Snapshot, Task};
+use jiff::{Timestamp, tz::TimeZone};
+use post::job::{Input, JobId, MAX_FILES, Passwords, Step};
+use tokio::time::Instant;
+use transfer::Secret;
+
+use crate::{
+    driver::{Driver, Error, MARK_DELAY, Subject},
+    plan::{self, Download, Plan},
+    rows::About,
+};
+
+impl Driver {
+    /// Begins the job that follows a task, if one does.
+    pub(super) async fn completed(&mut self, task: &Arc<Task>) {
+        if self.follow(task, None).await {
+            let _is_retried = self.save().await;
+        } else {
+            let at = Instant::now() + MARK_DELAY;
+            self.unsaved.save_at.get_or_insert(at);
+        }
+    }
+
+    /// Looks at the tasks that were finished when nobody listened: before the start, or too fast.
+    pub(super) async fn catch_up(&mut self) {
+        // An engine that has ended has nothing to say.
+        let Ok(snapshot) = self.parts.engine.snapshot().await else {
+            return;
+        };
+        let mark = self.unsaved.batch.mark;
+        let mut missed: Vec<_> = snapshot
+            .tasks
+            .iter()
+            .filter(|task| task.phase == Phase::Completed && completed_ms(task).is_some_and(|at| at >= mark))
+            .filter(|task| !self.has_job_since(task))
+            .collect();
+        missed.sort_by_key(|task| completed_ms(task));
+        for task in missed {
+            self.follow(task, Some(&snapshot)).await;
+        }
+        let _is_retried = self.save().await;
+    }
+
+    /// Whether a job works on the task's file as it is now.
+    fn has_job_since(&self, task: &Task) -> bool {
+        let at = completed_ms(task).unwrap_or(i64::MAX);
+        self.about
+            .values()
+            .any(|about| about.created_ms >= at && about.is_of(task.id))
+    }
+
+    /// Adds the job that follows a task, if one does, and notes that it was looked at.
+    async fn follow(&mut self, task: &Arc<Task>, snapshot: Option<&Snapshot>) -> bool {
+        let is_added = self.try_follow(task, snapshot).await.unwrap_or_else(|error| {
+            tracing::warn!(task = %task.id, %error, "nothing follows a finished download");
+            false
+        });
+        if let Some(at) = completed_ms(task) {
+            let mark = &mut self.unsaved.batch.mark;
+            self.unsaved.is_dirty |= at > *mark;
+            *mark = at.max(*mark);
+        }
+        is_added
+    }
+
+    async fn try_follow(&mut self, task: &Arc<Task>, snapshot: Option<&Snapshot>) -> Result<bool, Error> {
+        let steps = self.chain_of(task).await?;
+        if steps.is_empty() {
+            return Ok(false);
+        }
+        let done = Download::of(task);
+        let all = match snapshot {
+            Some(snapshot) => downloads(snapshot),
+            None => downloads(&self.parts.engine.snapshot().await.map_err(|_| Error::Closed)?),
+        };
+        let Some(plan) = plan::plan(&done, &all, &steps) else {
+            return Ok(false);
+        };
+        let steps = plan::concerning(&steps, &plan.files);
+        if steps.is_empty() {
+            return Ok(false);
+        }
+        self.add(task, plan, steps)?;
+        Ok(true)
+    }
+
+    /// Adds a job that a client wants.
+    pub(super) async fn begin(
+        &mut self,
+        of: Subject,
+        steps: Vec<Step>,
+        passwords: Vec<Secret>,
+    ) -> Result<JobId, Error> {
+        if passwords.len() > post::MAX_PASSWORDS {
+            return Err(Error::Passwords(passwords.len()));
+        }
+        let snapshot = self.parts.engine.snapshot().await.map_err(|_| Error::Closed)?;
+        let all = downloads(&snapshot);
+        let is_meant = |task: &&Arc<Task>| match of {
+            Subject::Task(id) => task.id == id,
+            Subject::Group(id) => task.group == Some(id),
+        };
+        let task = snapshot.tasks.iter().find(is_meant).ok_or(Error::Unknown)?;
+        let steps = if steps.is_empty() {
+            self.chain_of(task).await?
+        } else {
+            steps
+        };
+        if steps.is_empty() {
+            let reason = "no step was named, and the task's queue has none (see the setting post_chain)";
+            return Err(Error::NothingToDo(reason.to_owned()));
+        }
+        let done = Download::of(task);
+        let plan = match of {
+            Subject::Task(_) => plan::plan(&done, &all, &steps),
+            Subject::Group(id) => plan::of_all(&done, all.iter().filter(|other| other.group == Some(id)), true),
+        };
+        let plan = plan.ok_or_else(|| Error::NotFinished(format!("{} or a file that belongs to it", done.name)))?;
+        let steps = steps.into_iter().map(|step| with_passwords(step, &passwords));
+        self.add(task, plan, steps.collect())
+    }
+
+    async fn chain_of(&self, task: &Task) -> Result<Vec<Step>, Error> {
+        let queues = self.parts.engine.queues().await.map_err(|_| Error::Closed)?;
+        let queue: Option<&Arc<Queue>> = queues.iter().find(|queue| queue.id == task.queue);
+        Ok((self.parts.chain_of)(queue.map(AsRef::as_ref)))
+    }
+
+    fn add(&mut self, task: &Task, plan: Plan, steps: Vec<Step>) -> Result<JobId, Error> {
+        let id = JobId(self.unsaved.batch.last + 1);
+        let about = About {
+            tasks: plan.tasks.into_iter().take(MAX_FILES).collect(),
+            group: task.group.filter(|_| plan.is_of_group).map(|group| group.to_string()),
+            root: task.save_dir.to_string_lossy().into_owned(),
+            host: task.url().as_url().host_str().map(ToOwned::to_owned),
+            date: completed_ms(task).and_then(day),
+            created_ms: Timestamp::now().as_millisecond(),
+        };
+        self.about.insert(id, about);
+        let files: Vec<PathBuf> = plan.files;
+        if let Err(error) = self.apply(Input::Add { id, files, steps }) {
+            self.about.remove(&id);
+            return Err(error.into());
+        }
+        self.unsaved.batch.last = id.0;
+        Ok(id)
+    }
+}
+
+fn downloads(snapshot: &Snapshot) -> Vec<Download> {
+    snapshot.tasks.iter().map(|task| Download::of(task)).collect()
+}
+
+fn with_passwords(step: Step, asked: &[Secret]) -> Step {
+    match step {
+        Step::Unpack {
+            delete_original, into, ..
+        } => Step::Unpack {
+            passwords: Passwords(asked.to_vec()),
+            delete_original,
+            into,
+        },
+        step => step,
+    }
+}
+
+fn completed_ms(task: &Task) -> Option<i64> {
+    task.completed_at.map(engine::Timestamp::unix_millis)
+}
+
+/// The day of a moment where this computer is.
+fn day(millis: i64) -> Option<String> {
+    let at = Timestamp::from_millisecond(millis).ok()?;
+    Some(at.to_zoned(TimeZone::system()).date().to_string())
+}

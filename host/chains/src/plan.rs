@@ -1,0 +1,177 @@
+//! Which files a job works on, and with which steps, when a task is finished.
+
+use std::path::{Path, PathBuf};
+
+use engine::{GroupId, Task};
+use post::{job::Step, volume_set};
+
+/// What a plan needs to know of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Download {
+    /// The name of the file, as far as it is known.
+    pub(crate) name: String,
+    pub(crate) directory: PathBuf,
+    pub(crate) group: Option<GroupId>,
+    pub(crate) id: String,
+    /// The file, if it is complete.
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl Download {
+    pub(crate) fn of(task: &Task) -> Self {
+        let is_complete = task.phase == engine::Phase::Completed;
+        Self {
+            name: task.file_name(),
+            directory: task.save_dir.to_path_buf(),
+            group: task.group,
+            id: task.id.to_string(),
+            file: task.path.as_deref().filter(|_| is_complete).map(Path::to_owned),
+        }
+    }
+}
+
+/// What a job works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) files: Vec<PathBuf>,
+    /// Of the files.
+    pub(crate) tasks: Vec<String>,
+    /// Whether these are the files of a whole group.
+    pub(crate) is_of_group: bool,
+}
+
+/// The files that belong to the finished download `done`: those of its group if a step joins them, all volumes of an
+/// archive, or its own. `None` while some of them are missing: the last one begins the job.
+pub(crate) fn plan(done: &Download, all: &[Download], steps: &[Step]) -> Option<Plan> {
+    let joins = steps.iter().any(|step| matches!(step, Step::Mux { .. }));
+    if let Some(group) = done.group.filter(|_| joins) {
+        return of_all(done, all.iter().filter(|other| other.group == Some(group)), true);
+    }
+    let Some(set) = volume_set(&done.name) else {
+        return of_all(done, std::iter::once(done), false);
+    };
+    let is_volume =
+        |other: &&Download| other.directory == done.directory && volume_set(&other.name).as_ref() == Some(&set);
+    of_all(done, all.iter().filter(is_volume), false)
+}
+
+/// The files of all `members`; `None` if one is not complete.
+pub(crate) fn of_all<'a>(
+    done: &Download,
+    members: impl Iterator<Item = &'a Download>,
+    is_of_group: bool,
+) -> Option<Plan> {
+    let mut members: Vec<_> = members.collect();
+    // The one that began it comes first among the tasks; files keep their order.
+    let files = members
+        .iter()
+        .map(|member| member.file.clone())
+        .collect::<Option<Vec<_>>>()?;
+    members.sort_by_key(|member| member.id != done.id);
+    Some(Plan {
+        files,
+        tasks: members.iter().map(|member| member.id.clone()).collect(),
+        is_of_group,
+    })
+}
+
+/// The steps of a chain that have something to do with the files.
+pub(crate) fn concerning(steps: &[Step], files: &[PathBuf]) -> Vec<Step> {
+    steps.iter().filter(|step| step.concerns(files)).cloned().collect()
+}
+
+/// Where a step has its stage.
+pub(crate) fn stages_in(step: &Step, files: &[PathBuf]) -> Option<PathBuf> {
+    match step {
+        Step::Unpack { into: Some(into), .. } => Some(into.clone()),
+        Step::Unpack { into: None, .. } => files.first()?.parent().map(ToOwned::to_owned),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use post::job::Container;
+
+    use super::*;
+
+    fn download(name: &str, group: Option<u8>, is_complete: bool) -> Download {
+        Download {
+            name: name.to_owned(),
+            directory: "/d".into(),
+            group: group.map(|number| GroupId::from_bytes([number; 16])),
+            id: name.to_owned(),
+            file: is_complete.then(|| Path::new("/d").join(name)),
+        }
+    }
+
+    fn unpack() -> Vec<Step> {
+        vec![Step::Unpack {
+            passwords: post::job::Passwords::default(),
+            delete_original: false,
+            into: None,
+        }]
+    }
+
+    #[test]
+    fn the_last_volume_begins_the_job_of_all() {
+        let all = |third| {
+            let names = [("a.part1.rar", true), ("a.part2.rar", true), ("a.part3.rar", third)];
+            let others = [("b.part1.rar", false), ("readme.txt", true)];
+            let all = names.iter().chain(&others);
+            all.map(|(name, is_complete)| download(name, Some(1), *is_complete))
+                .collect::<Vec<_>>()
+        };
+        let early = all(false);
+        assert_eq!(plan(&early[1], &early, &unpack()), None);
+        let late = all(true);
+        let found = plan(&late[2], &late, &unpack()).unwrap();
+        assert_eq!(found.files.len(), 3);
+        assert_eq!(found.tasks[0], "a.part3.rar");
+        let elsewhere = Download {
+            directory: "/e".into(),
+            ..download("a.part4.rar", Some(1), false)
+        };
+        let late: Vec<_> = late.into_iter().chain([elsewhere]).collect();
+        assert!(plan(&late[2], &late, &unpack()).is_some());
+        assert_eq!(
+            plan(&late[4], &late, &unpack()).unwrap().files,
+            [PathBuf::from("/d/readme.txt")]
+        );
+    }
+
+    #[test]
+    fn tracks_of_a_group_are_joined_when_all_are_there() {
+        let steps = [Step::Mux {
+            container: Container::Mp4,
+        }];
+        let all = [
+            download("v.mp4", Some(1), true),
+            download("a.m4a", Some(1), false),
+            download("x", None, false),
+        ];
+        assert_eq!(plan(&all[0], &all, &steps), None);
+        let all = [
+            download("v.mp4", Some(1), true),
+            download("a.m4a", Some(1), true),
+            download("x", None, false),
+        ];
+        let found = plan(&all[1], &all, &steps).unwrap();
+        assert_eq!(found.files, [PathBuf::from("/d/v.mp4"), PathBuf::from("/d/a.m4a")]);
+        assert!(found.is_of_group);
+        assert_eq!(concerning(&steps, &found.files), steps);
+        assert_eq!(concerning(&steps, &found.files[..1]), []);
+    }
+
+    #[test]
+    fn only_archives_are_unpacked_by_a_chain_for_everything() {
+        let steps: Vec<_> = unpack()
+            .into_iter()
+            .chain([Step::Rename {
+                template: "{name}".into(),
+            }])
+            .collect();
+        assert_eq!(concerning(&steps, &["/d/a.iso".into()]), steps[1..]);
+        assert_eq!(concerning(&steps, &["/d/a.zip".into()]), steps);
+    }
+}
