@@ -120,7 +120,9 @@ fn later(manifest: &Manifest) -> Option<String> {
 fn matches(manifest: &Manifest) -> Vec<String> {
     let resolver = manifest.capabilities.resolver.as_ref();
     let patterns = resolver.into_iter().flat_map(|resolver| &resolver.matches);
-    patterns.map(ToString::to_string).collect()
+    let setting = resolver.and_then(|resolver| resolver.match_setting.as_ref());
+    let of_setting = setting.map(|key| format!("the sites that its setting {key} names"));
+    patterns.map(ToString::to_string).chain(of_setting).collect()
 }
 
 fn feeds(manifest: &Manifest) -> Vec<String> {

@@ -138,8 +138,12 @@ fn of_fixtures(manifest: &Manifest, fixtures: &[&Fixture]) -> Vec<Finding> {
     let (resolver, feed) = (&manifest.capabilities.resolver, &manifest.capabilities.feed);
     let resolved: &[UrlPattern] = resolver.as_ref().map_or(&[], |resolver| &resolver.matches);
     let read: &[UrlPattern] = feed.as_ref().map_or(&[], |feed| &feed.matches);
-    for (capability, patterns) in [("resolver", resolved), ("feed", read)] {
-        let is_about = |fixture: &&&Fixture| (fixture.call == FixtureCall::Feed) == (capability == "feed");
+    // The sites of a setting are the user's.
+    let is_open = resolver
+        .as_ref()
+        .is_some_and(|resolver| resolver.match_setting.is_some());
+    for (capability, patterns, is_open) in [("resolver", resolved, is_open), ("feed", read, false)] {
+        let is_about = |fixture: &&&Fixture| capability_of(fixture.call) == capability;
         let inputs = fixtures.iter().filter(is_about);
         let inputs: Vec<_> = inputs.filter_map(|fixture| url(&fixture.input.url)).collect();
         for pattern in patterns {
@@ -149,7 +153,7 @@ fn of_fixtures(manifest: &Manifest, fixtures: &[&Fixture]) -> Vec<Finding> {
             }
         }
         for url in &inputs {
-            if !patterns.iter().any(|pattern| pattern.claims(url)) {
+            if !is_open && !patterns.iter().any(|pattern| pattern.claims(url)) {
                 let text =
                     format!("no pattern of /capabilities/{capability}/match claims {url}, which a fixture is about");
                 found.push(Finding::error("unclaimed-fixture", text));
@@ -172,6 +176,16 @@ fn of_fixtures(manifest: &Manifest, fixtures: &[&Fixture]) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// The capability that a call is of, by its key in the manifest.
+fn capability_of(call: FixtureCall) -> &'static str {
+    match call {
+        FixtureCall::Resolve | FixtureCall::More | FixtureCall::LinkFor | FixtureCall::Preview => "resolver",
+        FixtureCall::Feed => "feed",
+        FixtureCall::Login | FixtureCall::CheckLogin | FixtureCall::RefreshLogin | FixtureCall::Logout => "login",
+        FixtureCall::Hook => "hook",
+    }
 }
 
 fn is_wide(host: &HostPattern) -> bool {
@@ -257,6 +271,15 @@ mod tests {
         check(&host, &[one.clone(), other.clone(), stray], &["unclaimed-fixture"]);
         let unused = json!({"hosts": ["https://api.a.test", "https://cdn.a.test"]});
         check(&unused, &[one, other], &["unproved-host"]);
+    }
+
+    #[test]
+    fn a_fixture_of_a_login_is_about_no_url_that_is_resolved() {
+        let resolved = ["https://a.test/s/1", "https://b.test/"].map(|url| fixture(url, "https://api.a.test/1"));
+        let mut login = fixture("https://login.test/", "https://api.a.test/login");
+        login.call = FixtureCall::Login;
+        let fixtures = resolved.into_iter().chain([login]).collect::<Vec<_>>();
+        check(&json!({"hosts": ["https://api.a.test"]}), &fixtures, &[]);
     }
 
     #[test]

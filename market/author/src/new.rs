@@ -15,6 +15,8 @@ pub(super) const EXAMPLES: &str = "Examples:
   svc plugin new my-site --lang js                 in JavaScript: no compiler, no build
   svc plugin new my-site --kind resolver --author acme
   svc plugin new my-site --kind feed               reads what \"svc rss\" subscribes to
+  svc plugin new my-site --kind login              lists files for those who have an account
+  svc plugin new my-site --kind hook               is told what becomes of downloads
   svc plugin new my-site --sdk ../svc/plugin-sdk   with the SDK of a checkout
 
 The plugin that it makes works: \"svc plugin build\" and \"svc plugin test\" pass at once.";
@@ -29,12 +31,26 @@ const TITLE: &str = "My plugin";
 const PREVIEW: &str = "// preview\n";
 const PREVIEW_END: &str = "// end of preview\n";
 
-/// What the manifest and the description of a plugin say that reads feeds, instead.
+/// What the manifest and the description of a plugin say that reads feeds, or logs in, instead.
 const RESOLVER: &str = r#""resolver": { "match": ["*://*/*index.json"], "multi": true },
     "preview": true"#;
 const FEED: &str = r#""feed": { "match": ["*://*/*index.json"] }"#;
+const LOGIN: &str = r#""resolver": { "match": ["https://files.example.org/*index.json"], "multi": true },
+    "login": { "slots": [{ "id": "main", "title": "Account", "modes": ["password"] }] }"#;
+const HOOK: &str = r#""hook": { "events": ["done", "error"], "match": ["https://files.example.org/*"] }"#;
+const ONE_HOST: &str = r#"{ "hosts": ["https://files.example.org"] }"#;
+const GIVEN_HOST: &str = r#"{ "inputHost": true }"#;
+const SITE: &str = r#"{
+    "hosts": ["https://files.example.org"],
+    "secrets": { "access": ["https://files.example.org"] }
+  }"#;
 const DOWNLOADS: &str = "Downloads the files that a site lists in";
 const READS: &str = "A feed of the files that a site lists in";
+const LISTED: [&str; 2] = [
+    "Downloads the files that a site lists in an index.json",
+    "Downloads the files that a site lists in an `index.json`",
+];
+const TELLS: &str = "Tells a site which of its files were downloaded";
 
 /// The SDK's folder in a checkout.
 const SDK: &str = "plugin-sdk";
@@ -52,11 +68,13 @@ macro_rules! template {
 
 type Files = &'static [(&'static str, &'static str)];
 
-/// The templates of a language: what every plugin has, and what those have that resolve or read feeds.
+/// The templates of a language: what every plugin has, and what those have that resolve, read feeds, look on or log in.
 struct Templates {
     all: Files,
     resolver: Files,
     feed: Files,
+    hook: Files,
+    login: Files,
 }
 
 const RUST: Templates = Templates {
@@ -70,6 +88,17 @@ const RUST: Templates = Templates {
     ),
     resolver: template!("rust": "fixtures/link.json", "fixtures/list.json", "src/lib.rs"),
     feed: template!("rust": "feed.json" as "fixtures/feed.json", "feed.rs" as "src/lib.rs"),
+    hook: template!("rust":
+        "hook-done.json" as "fixtures/done.json",
+        "hook-error.json" as "fixtures/error.json",
+        "hook.rs" as "src/lib.rs",
+    ),
+    login: template!("rust":
+        "login-list.json" as "fixtures/list.json",
+        "login-required.json" as "fixtures/login-required.json",
+        "login.json" as "fixtures/login.json",
+        "login.rs" as "src/lib.rs",
+    ),
 };
 
 const JS: Templates = Templates {
@@ -81,11 +110,23 @@ const JS: Templates = Templates {
     ),
     resolver: template!("js": "fixtures/link.json", "fixtures/list.json", "plugin.js"),
     feed: template!("js": "feed.json" as "fixtures/feed.json", "feed.js" as "plugin.js"),
+    hook: template!("js":
+        "hook-done.json" as "fixtures/done.json",
+        "hook-error.json" as "fixtures/error.json",
+        "hook.js" as "plugin.js",
+    ),
+    // There is a template in Rust only.
+    login: &[],
 };
 
 impl Templates {
-    fn files(&self, reads_feeds: bool) -> impl Iterator<Item = &'static (&'static str, &'static str)> + use<> {
-        let own = if reads_feeds { self.feed } else { self.resolver };
+    fn files(&self, main: Kind) -> impl Iterator<Item = &'static (&'static str, &'static str)> + use<> {
+        let own = match main {
+            Kind::Resolver | Kind::Preview => self.resolver,
+            Kind::Feed => self.feed,
+            Kind::Hook => self.hook,
+            Kind::Login => self.login,
+        };
         self.all.iter().chain(own)
     }
 }
@@ -103,7 +144,8 @@ pub struct NewArgs {
     /// What to write it in
     #[arg(long, value_enum, default_value = "rust")]
     lang: LanguageName,
-    /// What it can do: list the files of a page, also before they are downloaded, or read a feed
+    /// What it can do: list the files of a page, also before they are downloaded; read a feed; be told what becomes of
+    /// downloads; or log in to list files
     #[arg(long, value_enum, value_delimiter = ',', default_value = "resolver,preview")]
     kind: Vec<Kind>,
     /// Who makes it: the part of its identity after @
@@ -125,6 +167,8 @@ enum Kind {
     Resolver,
     Preview,
     Feed,
+    Hook,
+    Login,
 }
 
 pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
@@ -138,16 +182,21 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
     if folder.symlink_metadata().is_ok() {
         return Err(UsageError::new("NAME", format!("{} is there already", folder.display())).into());
     }
-    if args.reads_feeds() && args.kind.len() > 1 {
-        let problem = "a new plugin reads feeds or resolves links: \"--kind feed\" stands alone";
+    let main = args.main_kind();
+    if matches!(main, Kind::Feed | Kind::Hook | Kind::Login) && args.kind.len() > 1 {
+        let problem =
+            "a new plugin does one thing or resolves links: \"feed\", \"hook\" and \"login\" each stand alone";
         return Err(UsageError::new("--kind", problem).into());
+    }
+    if main == Kind::Login && matches!(args.lang, LanguageName::Js) {
+        return Err(UsageError::new("--kind", "the template of a login is in Rust: use \"--lang rust\"").into());
     }
     let (templates, dependency) = match args.lang {
         LanguageName::Rust => (RUST, Some(dependency(args.sdk.as_deref())?)),
         LanguageName::Js => (JS, None),
     };
     fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    for (name, text) in templates.files(args.reads_feeds()) {
+    for (name, text) in templates.files(main) {
         let text = personal(text, args, dependency.as_deref());
         write(&folder.join(name), &text)?;
     }
@@ -168,8 +217,12 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
 }
 
 impl NewArgs {
-    fn reads_feeds(&self) -> bool {
-        self.kind.contains(&Kind::Feed)
+    /// The kind that decides on the templates.
+    fn main_kind(&self) -> Kind {
+        let own = [Kind::Feed, Kind::Hook, Kind::Login];
+        own.into_iter()
+            .find(|kind| self.kind.contains(kind))
+            .unwrap_or(Kind::Resolver)
     }
 
     /// The plugin's name; empty if the folder's name is not UTF-8.
@@ -183,11 +236,18 @@ impl NewArgs {
 fn personal(text: &str, args: &NewArgs, dependency: Option<&str>) -> String {
     let has_preview = args.kind.contains(&Kind::Preview);
     let mut text = preview(text, has_preview);
-    if args.reads_feeds() {
-        text = text.replace(RESOLVER, FEED).replace(DOWNLOADS, READS);
-    } else if !has_preview {
-        text = text.replace(": Resolver, Preview)", ": Resolver)");
-        text = text.replace(" \"multi\": true },\n    \"preview\": true\n", " \"multi\": true }\n");
+    match args.main_kind() {
+        Kind::Feed => text = text.replace(RESOLVER, FEED).replace(DOWNLOADS, READS),
+        Kind::Hook => {
+            text = text.replace(RESOLVER, HOOK).replace(GIVEN_HOST, ONE_HOST);
+            text = LISTED.iter().fold(text, |text, listed| text.replace(listed, TELLS));
+        }
+        Kind::Login => text = text.replace(RESOLVER, LOGIN).replace(GIVEN_HOST, SITE),
+        Kind::Resolver | Kind::Preview if !has_preview => {
+            text = text.replace(": Resolver, Preview)", ": Resolver)");
+            text = text.replace(" \"multi\": true },\n    \"preview\": true\n", " \"multi\": true }\n");
+        }
+        Kind::Resolver | Kind::Preview => {}
     }
     if let Some(dependency) = dependency {
         text = text.replace(TEMPLATE_DEPENDENCY, dependency);
@@ -270,10 +330,16 @@ mod tests {
         }
     }
 
-    const KINDS: [&[Kind]; 3] = [&[Kind::Resolver], &[Kind::Resolver, Kind::Preview], &[Kind::Feed]];
+    const KINDS: [&[Kind]; 5] = [
+        &[Kind::Resolver],
+        &[Kind::Resolver, Kind::Preview],
+        &[Kind::Feed],
+        &[Kind::Hook],
+        &[Kind::Login],
+    ];
 
     fn files(args: &NewArgs) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-        RUST.files(args.reads_feeds()).chain(JS.files(args.reads_feeds()))
+        RUST.files(args.main_kind()).chain(JS.files(args.main_kind()))
     }
 
     #[test]
@@ -287,6 +353,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_template_of_a_login_is_in_rust() {
+        let around = tempfile::tempdir().unwrap();
+        let args = NewArgs {
+            folder: around.path().join("my-site"),
+            lang: LanguageName::Js,
+            ..args("x", &[Kind::Login])
+        };
+        assert!(run(&args).unwrap_err().to_string().contains("is in Rust"));
     }
 
     #[test]
@@ -314,11 +391,14 @@ mod tests {
                         assert_eq!(manifest.identity.as_str(), "x@acme");
                         let can = manifest.capabilities;
                         assert_eq!(can.preview, has_preview);
-                        assert_eq!(
-                            (can.feed.is_some(), can.resolver.is_none()),
-                            (args.reads_feeds(), args.reads_feeds())
-                        );
-                        assert_eq!(manifest.description.contains("A feed"), args.reads_feeds());
+                        let reads_feeds = args.main_kind() == Kind::Feed;
+                        assert_eq!(can.feed.is_some(), reads_feeds);
+                        let looks_on = args.main_kind() == Kind::Hook;
+                        assert_eq!(can.hook.is_some(), looks_on);
+                        assert_eq!(can.resolver.is_none(), reads_feeds || looks_on);
+                        assert_eq!(manifest.description.contains("Tells"), looks_on);
+                        assert_eq!(can.login.is_empty(), args.main_kind() != Kind::Login);
+                        assert_eq!(manifest.description.contains("A feed"), reads_feeds);
                     }
                     "src/lib.rs" => assert_eq!(text.contains("Preview"), has_preview, "{text}"),
                     "plugin.js" => assert_eq!(text.contains("preview"), has_preview, "{text}"),

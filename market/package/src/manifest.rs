@@ -112,6 +112,8 @@ impl Capabilities {
 pub struct Resolver {
     /// The URLs that the plugin handles.
     pub matches: Vec<UrlPattern>,
+    /// The key of the setting with further sites that the plugin handles ([`UrlPattern::of_sites`]).
+    pub match_setting: Option<String>,
     /// The order among plugins that handle a URL; the highest is called first.
     pub priority: i32,
     /// The longest time of a call.
@@ -159,6 +161,8 @@ pub struct Asked {
     pub secrets: BTreeMap<String, Vec<HostPattern>>,
     /// Whether it may receive digests and signatures that are computed from secrets.
     pub derives_secrets: bool,
+    /// Whether it may have the user's `yt-dlp` look at web pages.
+    pub discovers_media: bool,
     /// Whether it may read the cookies that its hosts set.
     pub reads_cookies: bool,
     /// The most bytes that it may store.

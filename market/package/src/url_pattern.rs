@@ -56,7 +56,26 @@ pub enum InvalidUrlPattern {
 /// host, a longer name than a shorter one, and a path with more letters than one with fewer.
 type Specificity = (u8, usize, usize);
 
+/// The most sites of a text. Each of them is looked up for the URLs of its own host only.
+const MAX_SITES: usize = 1000;
+
 impl UrlPattern {
+    /// The patterns of all URLs of the sites that a user names, one a line: a host with those below it, with a port if it is
+    /// not the usual one, or `*` for every site. What is no host is left out.
+    pub fn of_sites(lines: &str) -> impl Iterator<Item = Self> {
+        let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+        let hosts = lines.take(MAX_SITES).flat_map(|line| match line {
+            "*" => vec!["*".to_owned()],
+            host => {
+                let host = host.strip_prefix("*.").unwrap_or(host);
+                vec![host.to_owned(), format!("*.{host}")]
+            }
+        });
+        // A slash would end the host, and more would be a path, which is not asked for.
+        let hosts = hosts.filter(|host| !host.contains('/'));
+        hosts.filter_map(|host| format!("*://{host}/*").parse().ok())
+    }
+
     /// Whether the pattern claims the URL.
     pub fn claims(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or("");

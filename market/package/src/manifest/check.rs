@@ -7,7 +7,10 @@ use transfer::{ByteCount, FileName};
 
 use super::{
     Asked, Capabilities, Feed, InvalidManifest, Manifest, OptionalHosts, Resolver,
-    record::{CapabilitiesRecord, CookiesRecord, ManifestRecord, OptionalHost, PermissionsRecord, SettingRecord},
+    record::{
+        CapabilitiesRecord, CookiesRecord, Hook, LoginSlot, ManifestRecord, OptionalHost, PermissionsRecord,
+        SettingRecord,
+    },
 };
 use crate::{Choice, Definition, UrlPattern, Widget, setting::ValueType};
 
@@ -26,6 +29,10 @@ const STORAGE_KB: u64 = 1024;
 
 /// The most patterns, hosts, secrets or settings, each: more than any honest plugin has.
 const MAX_ITEMS: usize = 256;
+
+/// The most accounts of a plugin, each of which may have cookies and secrets, and the longest id of one.
+const MAX_SLOTS: usize = 8;
+const MAX_SLOT_BYTES: usize = 64;
 
 /// The longest name or key in bytes.
 const MAX_NAME_BYTES: usize = 200;
@@ -111,8 +118,20 @@ fn capabilities(record: CapabilitiesRecord, keys: &mut BTreeSet<String>) -> Resu
         ensure(is_allowed, "/capabilities/resolver/wallMs", || {
             format!("is not between 1 and {}", MAX_WALL.as_millis())
         })?;
+        let place = "/capabilities/resolver/matchSetting";
+        let is_setting = resolver.match_setting.as_ref().is_none_or(|key| keys.contains(key));
+        ensure(is_setting, place, || "is no key of the settings")?;
+        let is_said = resolver.r#match.is_some() || resolver.match_setting.is_some();
+        ensure(
+            is_said,
+            "/capabilities/resolver",
+            || "has neither match nor matchSetting",
+        )?;
+        let place = "/capabilities/resolver/match";
+        let matches = resolver.r#match.map(|matches| patterns(place, matches)).transpose()?;
         Ok(Resolver {
-            matches: patterns("/capabilities/resolver/match", resolver.r#match)?,
+            matches: matches.unwrap_or_default(),
+            match_setting: resolver.match_setting,
             priority: resolver.priority,
             wall,
             gives_lists: resolver.multi,
@@ -124,20 +143,65 @@ fn capabilities(record: CapabilitiesRecord, keys: &mut BTreeSet<String>) -> Resu
             config: definitions("/capabilities/feed/config", feed.config, keys)?,
         })
     });
-    let login = record.login.map(|login| login.slots).unwrap_or_default();
-    count("/capabilities/login/slots", login.len())?;
-    count(
-        "/capabilities/hook/match",
-        record.hook.as_ref().map_or(0, |hook| hook.matches.len()),
-    )?;
+    let login = record
+        .login
+        .map(|login| slots(login.slots))
+        .transpose()?
+        .unwrap_or_default();
+    let resolver = resolver.transpose()?;
+    if let Some(hook) = &record.hook {
+        check_hook(hook, resolver.is_some())?;
+    }
     Ok(Capabilities {
-        resolver: resolver.transpose()?,
+        resolver,
         preview: record.preview,
         feed: feed.transpose()?,
         login,
         post: record.post,
         hook: record.hook,
     })
+}
+
+fn check_hook(hook: &Hook, has_resolver: bool) -> Result<()> {
+    ensure(!hook.events.is_empty(), "/capabilities/hook/events", || "is empty")?;
+    count("/capabilities/hook/events", hook.events.len())?;
+    let place = "/capabilities/hook/match";
+    count(place, hook.matches.len())?;
+    ensure(
+        !hook.matches.is_empty() || has_resolver,
+        place,
+        || "is empty, and there is no resolver whose URLs it could be about",
+    )
+}
+
+/// The accounts of a plugin.
+fn slots(slots: Vec<LoginSlot>) -> Result<Vec<LoginSlot>> {
+    let place = "/capabilities/login/slots";
+    ensure((1..=MAX_SLOTS).contains(&slots.len()), place, || {
+        format!("has {} slots instead of 1 to {MAX_SLOTS}", slots.len())
+    })?;
+    let mut ids = BTreeSet::new();
+    for (index, slot) in slots.iter().enumerate() {
+        let place = |key: &str| format!("{place}/{index}/{key}");
+        let is_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let has_id = (1..=MAX_SLOT_BYTES).contains(&slot.id.len()) && slot.id.chars().all(is_id);
+        ensure(has_id, &place("id"), || {
+            format!("is not 1 to {MAX_SLOT_BYTES} letters, digits, _ and -")
+        })?;
+        ensure(ids.insert(&slot.id), &place("id"), || "is there twice")?;
+        text(&place("title"), &slot.title, MAX_NAME_BYTES)?;
+        ensure(!slot.modes.is_empty(), &place("modes"), || "is empty")?;
+        count(&place("modes"), slot.modes.len())?;
+        count(&place("keeps"), slot.keeps.len())?;
+        for (key, is_zero) in [
+            ("maxParallel", slot.max_parallel == Some(0)),
+            ("dailyFiles", slot.daily_files == Some(0)),
+            ("dailyBytes", slot.daily_bytes == Some(0)),
+        ] {
+            ensure(!is_zero, &place(key), || "is 0; leave it out for no limit")?;
+        }
+    }
+    Ok(slots)
 }
 
 pub(super) fn permissions(record: PermissionsRecord) -> Result<Asked> {
@@ -175,6 +239,7 @@ pub(super) fn permissions(record: PermissionsRecord) -> Result<Asked> {
         input_host: record.input_host,
         secrets,
         derives_secrets: record.derive_secrets,
+        discovers_media: record.discover_media,
         reads_cookies: record.cookies == CookiesRecord::Read,
         storage_bytes: storage_kb * 1024,
         memory_bytes: memory_mb * 1024 * 1024,

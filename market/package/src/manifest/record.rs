@@ -82,7 +82,9 @@ records! {
 
     pub(super) struct ResolverRecord {
         /// Which URLs: `https://host/path*`.
-        r#match: Vec<UrlPattern>,
+        r#match: Option<Vec<UrlPattern>>,
+        /// The key of a setting that names sites, one a line: all their URLs, too. `*` is every site.
+        match_setting: Option<String>,
         /// Higher goes first.
         #[serde(default)]
         priority: i32,
@@ -134,6 +136,16 @@ records! {
         title: String,
         /// The ways to log in.
         modes: Vec<LoginMode>,
+        /// Fields of its login whose secret values are kept for the renewal of the session; others are forgotten after the
+        /// login.
+        #[serde(default)]
+        keeps: Vec<String>,
+        /// How many files of the account can be downloaded at once.
+        max_parallel: Option<u32>,
+        /// How many files of the account can be downloaded in a day.
+        daily_files: Option<u32>,
+        /// How many bytes of the account can be downloaded in a day.
+        daily_bytes: Option<u64>,
     }
 
     /// Work on finished files.
@@ -168,6 +180,7 @@ records! {
 #[derive(Debug, Clone, Deserialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 #[serde(rename_all = "camelCase", default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own")]
 pub(super) struct PermissionsRecord {
     /// Hosts it cannot do without: `https://name` or `https://*.name`.
     pub(super) hosts: Vec<HostPattern>,
@@ -179,6 +192,8 @@ pub(super) struct PermissionsRecord {
     pub(super) secrets: BTreeMap<String, Vec<HostPattern>>,
     /// Digests and signatures of secrets; a script may have none without it, compiled code is known by its imports.
     pub(super) derive_secrets: bool,
+    /// Having the user's `yt-dlp` look at web pages.
+    pub(super) discover_media: bool,
     pub(super) cookies: CookiesRecord,
     pub(super) storage_kb: Option<u64>,
     pub(super) memory_mb: Option<u64>,

@@ -11,6 +11,41 @@ fn url(text: &str) -> Url {
 }
 
 #[test]
+fn sites_of_a_user_are_hosts_with_those_below_them() {
+    let sites = " video.example\n\n*.films.example\nnas:8080\n192.168.1.5\n[::1]:90\nhttps://x.example/\na b\n";
+    let patterns: Vec<_> = UrlPattern::of_sites(sites).collect();
+    let claims = |text: &str| patterns.iter().any(|pattern| pattern.claims(&url(text)));
+    for claimed in [
+        "https://video.example/watch?v=1",
+        "http://www.video.example/",
+        "https://films.example/x",
+        "http://nas:8080/x",
+        "http://192.168.1.5/x",
+        "http://[::1]:90/",
+    ] {
+        assert!(claims(claimed), "{claimed}");
+    }
+    for other in [
+        "https://evilvideo.example/",
+        "https://video.example:8443/",
+        "http://nas/x",
+        "https://x.example/",
+        "http://1.192.168.1.5.example/",
+        "ftp://video.example/",
+    ] {
+        assert!(!claims(other), "{other}");
+    }
+    let every: Vec<_> = UrlPattern::of_sites("*").collect();
+    assert!(
+        every
+            .iter()
+            .any(|pattern| pattern.claims(&url("http://anything.test:81/x")))
+    );
+    assert_eq!(UrlPattern::of_sites(&"a.test\n".repeat(5000)).count(), 2 * MAX_SITES);
+    assert_eq!(UrlPattern::of_sites("").count(), 0);
+}
+
+#[test]
 fn a_pattern_claims_what_it_says() {
     let check = |text: &str, yes: &[&str], no: &[&str]| {
         for (urls, expected) in [(yes, true), (no, false)] {

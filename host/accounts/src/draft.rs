@@ -1,0 +1,157 @@
+//! What a login, or the renewal of one, has captured and not stored yet. It exists in memory only, so that a crash leaves
+//! the old account or the new one, and never half of one.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use transfer::Secret;
+use url::Url;
+
+use crate::{
+    bound::Captured,
+    error::{MAX_SECRETS, SecretError},
+};
+
+/// The captures of one login. Clones share them.
+#[derive(Clone)]
+pub struct Draft {
+    slot: Arc<str>,
+    /// Whether the account is there already, and what it has is used beside the captures.
+    is_renewal: bool,
+    /// The site of the login, if the user named it: what is typed may go there.
+    site: Option<Captured>,
+    content: Arc<Mutex<Content>>,
+}
+
+/// The most bytes of secret answers of a login, together with its cookies: a browser's export of one site has some
+/// kilobytes.
+const MAX_BYTES: usize = 512 * 1024;
+
+#[derive(Default)]
+struct Content {
+    secrets: BTreeMap<String, Drafted>,
+    cookies: Option<Vec<u8>>,
+}
+
+/// A secret of a draft.
+#[derive(Clone)]
+pub(crate) struct Drafted {
+    pub(crate) value: Secret,
+    /// The site that it was captured from, or of the login that it was typed for; without one it goes only where the manifest
+    /// says.
+    pub(crate) captured: Option<Captured>,
+    /// Whether it outlives the login.
+    pub(crate) is_kept: bool,
+}
+
+impl fmt::Debug for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Draft")
+            .field("slot", &self.slot)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Draft {
+    /// An empty draft of a login to this slot.
+    pub fn new(slot: &str) -> Self {
+        Self {
+            slot: slot.into(),
+            is_renewal: false,
+            site: None,
+            content: Arc::default(),
+        }
+    }
+
+    /// A draft that renews the session of the account in this slot.
+    pub fn renewal(slot: &str) -> Self {
+        Self {
+            is_renewal: true,
+            ..Self::new(slot)
+        }
+    }
+
+    /// The same draft, of a login to the site that the user named. What is typed may go there, besides to the hosts that the
+    /// manifest says.
+    #[must_use]
+    pub fn at_site(self, site: &Url) -> Self {
+        Self {
+            site: Some(Captured::from(site)),
+            ..self
+        }
+    }
+
+    pub(crate) fn is_renewal(&self) -> bool {
+        self.is_renewal
+    }
+
+    /// The slot of the account.
+    pub fn slot(&self) -> &str {
+        &self.slot
+    }
+
+    /// Adds a secret that the user typed. It is forgotten at the end of the login unless `is_kept`.
+    pub fn type_in(&self, name: &str, value: Secret, is_kept: bool) -> Result<(), SecretError> {
+        self.add(
+            name,
+            Drafted {
+                value,
+                captured: self.site.clone(),
+                is_kept,
+            },
+        )
+    }
+
+    pub(crate) fn add(&self, name: &str, secret: Drafted) -> Result<(), SecretError> {
+        let mut content = self.content();
+        let others = content.secrets.iter().filter(|(other, _)| *other != name);
+        let bytes: usize = others.map(|(_, secret)| secret.value.expose().len()).sum();
+        let is_new = !content.secrets.contains_key(name);
+        if is_new && content.secrets.len() >= MAX_SECRETS || bytes + secret.value.expose().len() > MAX_BYTES {
+            return Err(SecretError::Full);
+        }
+        content.secrets.insert(name.to_owned(), secret);
+        Ok(())
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<Drafted> {
+        self.content().secrets.get(name).cloned()
+    }
+
+    pub(crate) fn forget(&self, name: &str) {
+        self.content().secrets.remove(name);
+    }
+
+    pub(crate) fn all(&self) -> Vec<(String, Drafted)> {
+        let content = self.content();
+        let secrets = content.secrets.iter();
+        secrets.map(|(name, secret)| (name.clone(), secret.clone())).collect()
+    }
+
+    /// The names of what outlives the login.
+    pub fn kept_names(&self) -> Vec<String> {
+        let content = self.content();
+        let kept = content.secrets.iter().filter(|(_, secret)| secret.is_kept);
+        kept.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The cookies, if any were set.
+    pub(crate) fn cookies(&self) -> Option<Vec<u8>> {
+        self.content().cookies.clone()
+    }
+
+    pub(crate) fn keep_cookies(&self, cookies: &[u8]) -> Result<(), SecretError> {
+        if cookies.len() > MAX_BYTES {
+            return Err(SecretError::Full);
+        }
+        self.content().cookies = Some(cookies.to_owned());
+        Ok(())
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

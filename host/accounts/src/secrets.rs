@@ -1,0 +1,400 @@
+//! Secrets that plugins use but never read: the user's secret settings, values captured from responses, and cookies, of
+//! the plugin itself or of one of its accounts. Each is only sent to the hosts that it is bound to.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use plugin_package::{HostPattern, Identity};
+use serde::{Deserialize, Serialize};
+use store::{Store, Vault, sql};
+use transfer::Secret;
+use url::Url;
+
+use crate::{
+    bound::{BoundSecret, Captured},
+    draft::{Draft, Drafted},
+    error::{MAX_NAME_BYTES, MAX_VALUE_BYTES, MIN_VALUE_BYTES, SecretError, not_bound},
+    redact::Redactor,
+    rows::{self, Account, Kind, NO_ACCOUNT},
+    template::{Template, is_name_character},
+};
+
+/// Where the accounts and secrets of all plugins are kept. Clones share it.
+#[derive(Clone)]
+pub struct Accounts {
+    store: Store,
+    vault: Arc<Vault>,
+}
+
+impl fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accounts").finish_non_exhaustive()
+    }
+}
+
+/// The secrets of one plugin, or of one of its accounts. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    keeper: Accounts,
+    plugin: Identity,
+    settings: Arc<BTreeMap<String, Secret>>,
+    /// Per name, the hosts that the manifest asks for and the user allowed.
+    bindings: Arc<BTreeMap<String, Vec<HostPattern>>>,
+    /// The slot of the account, empty for the plugin's own secrets.
+    account: Arc<str>,
+    /// What the login of this call has captured.
+    draft: Option<Draft>,
+    /// Learns every used value, so that it is redacted from a recording.
+    redactor: Option<Redactor>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SecretRecord {
+    value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    captured: Option<Captured>,
+}
+
+impl Accounts {
+    /// The accounts in `store`, whose secrets `vault` seals.
+    pub fn new(store: Store, vault: Arc<Vault>) -> Self {
+        Self { store, vault }
+    }
+
+    /// The accounts of a plugin, in the order of their slots.
+    pub async fn list(&self, plugin: &Identity) -> Result<Vec<Account>, SecretError> {
+        let plugin = plugin.to_string();
+        let read = move |connection: &sql::Connection| rows::accounts(connection, &plugin);
+        Ok(self.store.read(read).await?)
+    }
+
+    /// The account in a slot.
+    pub async fn find(&self, plugin: &Identity, slot: &str) -> Result<Option<Account>, SecretError> {
+        let accounts = self.list(plugin).await?;
+        Ok(accounts.into_iter().find(|account| account.slot == slot))
+    }
+
+    /// Stores an account with everything that its login captured, instead of the account that was in its slot; what a
+    /// renewal captured, beside what the account has. Returns whether the plugin is installed still.
+    pub async fn keep(&self, plugin: &Identity, account: Account, draft: &Draft) -> Result<bool, SecretError> {
+        let is_replaced = !draft.is_renewal();
+        let mut plain = Vec::new();
+        for (name, secret) in draft.all() {
+            if secret.is_kept {
+                plain.push(((account.slot.clone(), Kind::Secret, name), secret.record()?));
+            }
+        }
+        if let Some(cookies) = draft.cookies() {
+            plain.push(((account.slot.clone(), Kind::Cookies, String::new()), cookies));
+        }
+        let (plugin, vault) = (plugin.to_string(), Arc::clone(&self.vault));
+        let write = move |transaction: &sql::Transaction<'_>| {
+            if is_replaced {
+                rows::delete_account(transaction, &plugin, &account.slot)?;
+            }
+            let keys: Vec<_> = plain.iter().map(|(key, _)| key).collect();
+            if !rows::has_room(transaction, &plugin, &account.slot, &keys)? {
+                return Ok(Err(SecretError::Full));
+            }
+            if !rows::save_account(transaction, &plugin, &account)? {
+                return Ok(Ok(false));
+            }
+            for (key, value) in &plain {
+                match seal(&vault, &plugin, key, value) {
+                    Ok(sealed) => rows::put(transaction, &plugin, key, &sealed)?,
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+            Ok(Ok(true))
+        };
+        self.store.write(write).await?
+    }
+
+    /// Notes that the site has ended the session of an account. Its secrets are kept: a renewal may need them.
+    pub async fn expire(&self, plugin: &Identity, slot: &str) -> Result<(), SecretError> {
+        let (plugin, slot) = (plugin.to_string(), slot.to_owned());
+        let write = move |transaction: &sql::Transaction<'_>| {
+            let accounts = rows::accounts(transaction, &plugin)?;
+            let found = accounts.into_iter().find(|account| account.slot == slot);
+            let Some(account) = found.filter(|account| !account.is_expired) else {
+                return Ok(());
+            };
+            let expired = Account {
+                is_expired: true,
+                ..account
+            };
+            rows::save_account(transaction, &plugin, &expired).map(drop)
+        };
+        Ok(self.store.write(write).await?)
+    }
+
+    /// Deletes an account with all its secrets; returns whether there was one.
+    pub async fn log_out(&self, plugin: &Identity, slot: &str) -> Result<bool, SecretError> {
+        let (plugin, slot) = (plugin.to_string(), slot.to_owned());
+        let write = move |transaction: &sql::Transaction<'_>| rows::delete_account(transaction, &plugin, &slot);
+        Ok(self.store.write(write).await?)
+    }
+
+    async fn read(&self, plugin: &Identity, key: rows::Key) -> Result<Option<Vec<u8>>, SecretError> {
+        let (plugin, vault) = (plugin.to_string(), Arc::clone(&self.vault));
+        let read = move |connection: &sql::Connection| {
+            let sealed = rows::read(connection, &plugin, &key)?;
+            Ok(sealed.map(|sealed| unseal(&vault, &plugin, &key, &sealed)).transpose())
+        };
+        self.store.read(read).await?
+    }
+
+    async fn write(&self, plugin: &Identity, key: rows::Key, plain: Vec<u8>) -> Result<(), SecretError> {
+        let (plugin, vault) = (plugin.to_string(), Arc::clone(&self.vault));
+        let write = move |transaction: &sql::Transaction<'_>| match seal(&vault, &plugin, &key, &plain) {
+            Ok(sealed) => rows::save(transaction, &plugin, &key, &sealed).map(Ok),
+            Err(error) => Ok(Err(error)),
+        };
+        let fits = self.store.write(write).await??;
+        fits.then_some(()).ok_or(SecretError::Full)
+    }
+}
+
+/// Seals a value, in the transaction that stores it: a new key of the vault comes between transactions.
+fn seal(vault: &Vault, plugin: &str, (account, kind, name): &rows::Key, plain: &[u8]) -> Result<Vec<u8>, SecretError> {
+    Ok(vault.seal(&rows::context(plugin, account, kind.name(), name), plain)?)
+}
+
+fn unseal(
+    vault: &Vault,
+    plugin: &str,
+    (account, kind, name): &rows::Key,
+    sealed: &[u8],
+) -> Result<Vec<u8>, SecretError> {
+    Ok(vault.unseal(&rows::context(plugin, account, kind.name(), name), sealed)?)
+}
+
+impl Drafted {
+    fn record(&self) -> Result<Vec<u8>, SecretError> {
+        let record = SecretRecord {
+            value: self.value.expose().to_owned(),
+            captured: self.captured.clone(),
+        };
+        serde_json::to_vec(&record).map_err(|_| SecretError::Content)
+    }
+}
+
+impl SecretRecord {
+    fn read(plain: &[u8]) -> Result<Self, SecretError> {
+        serde_json::from_slice(plain).map_err(|_| SecretError::Content)
+    }
+}
+
+impl Secrets {
+    /// The secrets of `plugin` itself.
+    pub fn new(
+        keeper: Accounts,
+        plugin: Identity,
+        settings: BTreeMap<String, Secret>,
+        bindings: BTreeMap<String, Vec<HostPattern>>,
+    ) -> Self {
+        Self {
+            keeper,
+            plugin,
+            settings: Arc::new(settings),
+            bindings: Arc::new(bindings),
+            account: NO_ACCOUNT.into(),
+            draft: None,
+            redactor: None,
+        }
+    }
+
+    /// The same secrets, and those of a feed's source.
+    #[must_use]
+    pub fn with_source(
+        mut self,
+        secrets: BTreeMap<String, Secret>,
+        bindings: BTreeMap<String, Vec<HostPattern>>,
+    ) -> Self {
+        // A field without a value binds nothing: a captured value of its name keeps its own hosts.
+        let bindings = bindings.into_iter().filter(|(name, _)| secrets.contains_key(name));
+        Arc::make_mut(&mut self.bindings).extend(bindings);
+        Arc::make_mut(&mut self.settings).extend(secrets);
+        self
+    }
+
+    /// The same secrets; `redactor` learns each one that is used or captured.
+    #[must_use]
+    pub fn with_redactor(self, redactor: Option<Redactor>) -> Self {
+        Self { redactor, ..self }
+    }
+
+    /// The same secrets, for a login or a renewal: captures of its account go to `draft`.
+    #[must_use]
+    pub fn with_draft(self, draft: Draft) -> Self {
+        Self {
+            draft: Some(draft),
+            ..self
+        }
+    }
+
+    /// The secrets of the account in a slot, besides the settings. `None` if nobody is logged in there, unless this is the
+    /// login.
+    pub async fn of_account(&self, slot: &str) -> Result<Option<Self>, SecretError> {
+        let is_logging_in = self.draft.as_ref().is_some_and(|draft| draft.slot() == slot);
+        let is_there = is_logging_in || self.keeper.find(&self.plugin, slot).await?.is_some();
+        Ok(is_there.then(|| Self {
+            account: slot.into(),
+            ..self.clone()
+        }))
+    }
+
+    /// The slot of the account, empty for the plugin's own secrets.
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
+    fn tell(&self, name: &str, value: &Secret) {
+        if let Some(redactor) = &self.redactor {
+            redactor.learn(name, value.expose());
+        }
+    }
+
+    fn draft(&self) -> Option<&Draft> {
+        self.draft.as_ref().filter(|draft| draft.slot() == &*self.account)
+    }
+
+    /// Registers all secrets with the redactor of a recorded call: a site may also show secrets that are not sent.
+    pub async fn register_all(&self) {
+        if self.redactor.is_some() {
+            // One that cannot be read now cannot be used or leaked in the call either.
+            for (name, value) in self.all().await.unwrap_or_default() {
+                self.tell(&name, &value);
+            }
+        }
+    }
+
+    /// Every secret that a response could repeat: settings, captured values, and what a login has captured.
+    pub async fn all(&self) -> Result<Vec<(String, Secret)>, SecretError> {
+        let settings = self.settings.iter();
+        let mut all: Vec<_> = settings.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let drafted = self.draft().into_iter().flat_map(Draft::all);
+        all.extend(drafted.map(|(name, secret)| (name, secret.value)));
+        if self.is_replacing() {
+            return Ok(all);
+        }
+        let (plugin, account) = (self.plugin.to_string(), self.account.to_string());
+        let vault = Arc::clone(&self.keeper.vault);
+        let read = move |connection: &sql::Connection| {
+            let rows = rows::read_all(connection, &plugin, &account)?;
+            let opened = rows.into_iter().map(|(name, sealed)| {
+                let key = (account.clone(), Kind::Secret, name);
+                let plain = unseal(&vault, &plugin, &key, &sealed)?;
+                Ok((key.2, Secret::new(SecretRecord::read(&plain)?.value)))
+            });
+            Ok(opened.collect::<Result<Vec<_>, SecretError>>())
+        };
+        all.extend(self.keeper.store.read(read).await??);
+        Ok(all)
+    }
+
+    /// The secret of this name.
+    pub async fn find(&self, name: &str) -> Result<Option<BoundSecret>, SecretError> {
+        let hosts = self.bindings.get(name).cloned().unwrap_or_default();
+        if let Some(value) = self.settings.get(name) {
+            self.tell(name, value);
+            return Ok(Some(BoundSecret::new(value.clone(), hosts)));
+        }
+        let drafted = self.draft().and_then(|draft| draft.find(name));
+        let (value, captured) = match drafted {
+            Some(drafted) => (drafted.value, drafted.captured),
+            None => match self.stored(Kind::Secret, name).await? {
+                Some(plain) => {
+                    let record = SecretRecord::read(&plain)?;
+                    (Secret::new(record.value), record.captured)
+                }
+                None => return Ok(None),
+            },
+        };
+        self.tell(name, &value);
+        Ok(Some(BoundSecret::of(value, hosts, captured)))
+    }
+
+    /// Stores a value captured from a response of `url`; a login stores its captures when it succeeds.
+    pub async fn capture(&self, name: &str, value: &Secret, url: &Url) -> Result<(), SecretError> {
+        self.tell(name, value);
+        let is_name = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.chars().all(is_name_character);
+        if !is_name || self.settings.contains_key(name) {
+            return Err(SecretError::Name);
+        }
+        let len = value.expose().len();
+        if !(MIN_VALUE_BYTES..=MAX_VALUE_BYTES).contains(&len) {
+            return Err(SecretError::Value(len));
+        }
+        let captured = Drafted {
+            value: value.clone(),
+            captured: Some(Captured::from(url)),
+            is_kept: true,
+        };
+        if let Some(draft) = self.draft() {
+            return draft.add(name, captured);
+        }
+        let key = self.key(Kind::Secret, name);
+        self.keeper.write(&self.plugin, key, captured.record()?).await
+    }
+
+    /// Deletes a captured value. Secret settings are only changed by the user.
+    pub async fn forget(&self, name: &str) -> Result<(), SecretError> {
+        if let Some(draft) = self.draft() {
+            draft.forget(name);
+            return Ok(());
+        }
+        let (plugin, key) = (self.plugin.to_string(), self.key(Kind::Secret, name));
+        let write = move |transaction: &sql::Transaction<'_>| rows::delete(transaction, &plugin, &key);
+        Ok(self.keeper.store.write(write).await?)
+    }
+
+    /// The stored cookies.
+    pub async fn cookies(&self) -> Result<Option<Vec<u8>>, SecretError> {
+        match self.draft().and_then(Draft::cookies) {
+            Some(cookies) => Ok(Some(cookies)),
+            None => self.stored(Kind::Cookies, "").await,
+        }
+    }
+
+    /// Stores the cookies; those of a login when it succeeds.
+    pub async fn keep_cookies(&self, cookies: &[u8]) -> Result<(), SecretError> {
+        if let Some(draft) = self.draft() {
+            return draft.keep_cookies(cookies);
+        }
+        let key = self.key(Kind::Cookies, "");
+        self.keeper.write(&self.plugin, key, cookies.to_owned()).await
+    }
+
+    /// Fills `template` with secrets, for requests to all of `urls`.
+    pub async fn fill(&self, template: &Template, urls: &[&Url]) -> Result<Secret, SecretError> {
+        let mut found = BTreeMap::new();
+        for name in template.names() {
+            let secret = self.find(name).await?;
+            let secret = secret.ok_or_else(|| SecretError::Unknown(name.to_owned()))?;
+            if let Some(url) = urls.iter().find(|url| secret.for_url(url).is_none()) {
+                return Err(not_bound(name, url));
+            }
+            found.insert(name, secret);
+        }
+        template.fill(|name| found.get(name).map(BoundSecret::value))
+    }
+
+    /// A stored value. A login does not see those of the account that it replaces.
+    async fn stored(&self, kind: Kind, name: &str) -> Result<Option<Vec<u8>>, SecretError> {
+        if self.is_replacing() {
+            return Ok(None);
+        }
+        self.keeper.read(&self.plugin, self.key(kind, name)).await
+    }
+
+    fn is_replacing(&self) -> bool {
+        self.draft().is_some_and(|draft| !draft.is_renewal())
+    }
+
+    fn key(&self, kind: Kind, name: &str) -> rows::Key {
+        (self.account.to_string(), kind, name.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! Where secrets go, and what is kept of them.
+
+use super::*;
+use crate::error::{MAX_PLACES, MAX_SECRETS, MAX_TEMPLATE_BYTES};
+
+fn url(text: &str) -> Url {
+    text.parse().unwrap()
+}
+
+/// The tables as the plugins' migrations make them.
+const TABLES: store::MigrationSet = store::MigrationSet {
+    namespace: "plugin",
+    steps: &[
+        "CREATE TABLE plugin (identity TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT, WITHOUT ROWID;
+         CREATE TABLE plugin_secret (identity TEXT NOT NULL, account TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+         sealed BLOB NOT NULL, PRIMARY KEY (identity, account, kind, name)) STRICT, WITHOUT ROWID;",
+        rows::TABLE,
+    ],
+};
+
+async fn secrets() -> Secrets {
+    let store = Store::in_memory(&[TABLES]).unwrap();
+    let insert = |transaction: &sql::Transaction<'_>| {
+        let row = "INSERT INTO plugin (identity, record) VALUES ('a@b', '{}')";
+        transaction.execute(row, []).map(drop)
+    };
+    store.write(insert).await.unwrap();
+    let settings = [
+        ("token".to_owned(), Secret::new("hunter2")),
+        ("unbound".to_owned(), Secret::new("hunter3")),
+    ];
+    let bindings = [("token".to_owned(), vec!["https://api.acme.com".parse().unwrap()])];
+    let vault = Arc::new(Vault::ephemeral().unwrap());
+    let keeper = Accounts::new(store, vault);
+    Secrets::new(keeper, "a@b".parse().unwrap(), settings.into(), bindings.into())
+}
+
+#[tokio::test]
+async fn a_setting_goes_only_to_the_hosts_it_is_bound_to() {
+    let secrets = secrets().await;
+    let token = secrets.find("token").await.unwrap().unwrap();
+    assert_eq!(
+        token.for_url(&url("https://api.acme.com/x")).unwrap().expose(),
+        "hunter2"
+    );
+    for elsewhere in [
+        "https://evil.com/",
+        "http://api.acme.com/",
+        "https://acme.com/",
+        "https://api.acme.com:8443/",
+    ] {
+        assert_eq!(token.for_url(&url(elsewhere)), None, "{elsewhere}");
+    }
+    let unbound = secrets.find("unbound").await.unwrap().unwrap();
+    assert_eq!(unbound.for_url(&url("https://api.acme.com/")), None);
+    assert!(secrets.find("none").await.unwrap().is_none());
+    assert!(!format!("{secrets:?} {token:?}").contains("hunter"));
+}
+
+#[tokio::test]
+async fn a_captured_value_goes_back_to_its_site_and_is_sealed() {
+    let secrets = secrets().await;
+    let value = Secret::new("eyJ0b2tlbiI6MX0");
+    secrets
+        .capture("access", &value, &url("https://login.acme.co.uk/"))
+        .await
+        .unwrap();
+    let found = secrets.find("access").await.unwrap().unwrap();
+    assert_eq!(found.value(), &value);
+    assert!(found.for_url(&url("https://api.acme.co.uk:8443/")).is_some());
+    for elsewhere in ["https://evil.co.uk/", "http://login.acme.co.uk/", "https://acme.com/"] {
+        assert_eq!(found.for_url(&url(elsewhere)), None, "{elsewhere}");
+    }
+    let all = |connection: &sql::Connection| {
+        let query = "SELECT sealed FROM plugin_secret";
+        connection.query_row(query, [], |row| row.get::<_, Vec<u8>>(0))
+    };
+    let sealed = secrets.keeper.store.read(all).await.unwrap();
+    assert!(!sealed.windows(15).any(|bytes| bytes == value.expose().as_bytes()));
+    secrets.forget("access").await.unwrap();
+    assert!(secrets.find("access").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn what_is_too_much_or_too_long_is_not_kept_nor_what_is_nobody_s() {
+    let secrets = secrets().await;
+    let from = url("https://acme.com/");
+    for (name, len) in [("", 9), ("a b", 9), ("token", 9), ("a", 3), ("a", 4097)] {
+        let kept = secrets.capture(name, &Secret::new("x".repeat(len)), &from).await;
+        assert!(
+            matches!(kept, Err(SecretError::Name | SecretError::Value(_))),
+            "{name} {len}"
+        );
+    }
+    let value = Secret::new("value");
+    for number in 0..MAX_SECRETS {
+        secrets.capture(&format!("n{number}"), &value, &from).await.unwrap();
+    }
+    secrets.capture("n0", &value, &from).await.unwrap();
+    assert!(matches!(
+        secrets.capture("more", &value, &from).await,
+        Err(SecretError::Full)
+    ));
+    secrets.keep_cookies(b"[]").await.unwrap();
+
+    let gone = Secrets {
+        plugin: "gone@b".parse().unwrap(),
+        ..secrets
+    };
+    gone.capture("n0", &value, &from).await.unwrap();
+    gone.keep_cookies(b"[]").await.unwrap();
+    assert!(gone.find("n0").await.unwrap().is_none() && gone.cookies().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_link_is_given_a_secret_only_if_all_its_hosts_may_have_it() {
+    let secrets = secrets().await;
+    let template = Template::parse("Bearer {token}").unwrap();
+    let (api, other) = (url("https://api.acme.com/f"), url("https://mirror.org/f"));
+    assert_eq!(
+        secrets.fill(&template, &[&api]).await.unwrap().expose(),
+        "Bearer hunter2"
+    );
+    let refused = secrets.fill(&template, &[&api, &other]).await.unwrap_err();
+    assert_eq!(refused.to_string(), "the secret token is not bound to mirror.org");
+    let unknown = secrets.fill(&Template::parse("{none}").unwrap(), &[&api]).await;
+    assert!(matches!(unknown, Err(SecretError::Unknown(_))));
+}
+
+#[test]
+fn a_template_has_places_only_where_names_are_in_braces() {
+    let value = Secret::new("v");
+    for (text, expect) in [
+        ("Bearer {a}", "Bearer v"),
+        ("{a}{a}", "vv"),
+        ("{}", "{}"),
+        ("{a b} {", "{a b} {"),
+        ("{{a}}", "{v}"),
+        ("{a{a}", "{av"),
+        ("", ""),
+    ] {
+        let filled = Template::parse(text).unwrap().fill(|_| Some(&value)).unwrap();
+        assert_eq!(filled.expose(), expect, "{text}");
+    }
+    // Linear: 64 Ki braces took two thousand million steps.
+    let started = std::time::Instant::now();
+    Template::parse(&"{".repeat(MAX_TEMPLATE_BYTES)).unwrap();
+    assert!(started.elapsed() < std::time::Duration::from_millis(500));
+    assert_eq!(
+        Template::parse("{a}-{b}").unwrap().names().collect::<Vec<_>>(),
+        ["a", "b"]
+    );
+}
+
+#[test]
+fn a_template_makes_no_text_without_end() {
+    assert!(Template::parse(&"{a}".repeat(MAX_PLACES)).is_ok());
+    for text in ["{a}".repeat(MAX_PLACES + 1), "a".repeat(MAX_TEMPLATE_BYTES + 1)] {
+        assert!(matches!(Template::parse(&text), Err(SecretError::Template)));
+    }
+}
+
+fn account(slot: &str, id: &str) -> Account {
+    Account {
+        slot: slot.to_owned(),
+        id: id.to_owned(),
+        name: id.to_uppercase(),
+        since_ms: 5,
+        is_expired: false,
+        expires_ms: None,
+        site: None,
+    }
+}
+
+#[tokio::test]
+async fn a_login_is_stored_whole_when_it_succeeds() {
+    let (secrets, from) = (secrets().await, url("https://login.acme.com/"));
+    let (accounts, plugin) = (secrets.keeper.clone(), secrets.plugin.clone());
+    assert!(secrets.of_account("main").await.unwrap().is_none());
+
+    let draft = Draft::new("main");
+    let login = secrets.clone().with_draft(draft.clone());
+    let login = login.of_account("main").await.unwrap().unwrap();
+    draft.type_in("password", Secret::new("correct horse"), false).unwrap();
+    login.capture("access", &Secret::new("token-1"), &from).await.unwrap();
+    login.keep_cookies(b"[1]").await.unwrap();
+    assert_eq!(login.find("access").await.unwrap().unwrap().value().expose(), "token-1");
+    let typed = login.find("password").await.unwrap().unwrap();
+    assert!(typed.for_url(&from).is_none(), "the manifest binds it to no host");
+    // Nothing is in the database before the end.
+    let count = |connection: &sql::Connection| {
+        let query = "SELECT (SELECT count(*) FROM plugin_secret) + (SELECT count(*) FROM plugin_account)";
+        connection.query_row(query, [], |row| row.get::<_, i64>(0))
+    };
+    assert_eq!(accounts.store.read(count).await.unwrap(), 0);
+
+    assert!(accounts.keep(&plugin, account("main", "ann"), &draft).await.unwrap());
+    assert_eq!(accounts.list(&plugin).await.unwrap(), [account("main", "ann")]);
+    let kept = secrets.of_account("main").await.unwrap().unwrap();
+    assert_eq!(kept.find("access").await.unwrap().unwrap().value().expose(), "token-1");
+    assert_eq!(kept.cookies().await.unwrap().unwrap(), b"[1]");
+    assert!(
+        kept.find("password").await.unwrap().is_none(),
+        "what was typed is forgotten"
+    );
+    assert!(
+        secrets.find("access").await.unwrap().is_none(),
+        "the plugin's own secrets are others"
+    );
+
+    let other = Draft::new("main");
+    let login = secrets
+        .clone()
+        .with_draft(other.clone())
+        .of_account("main")
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(login.find("access").await.unwrap().is_none() && login.cookies().await.unwrap().is_none());
+    accounts.keep(&plugin, account("main", "ben"), &other).await.unwrap();
+    let kept = secrets.of_account("main").await.unwrap().unwrap();
+    assert!(
+        kept.find("access").await.unwrap().is_none(),
+        "nothing of the account before it remains"
+    );
+
+    assert!(accounts.log_out(&plugin, "main").await.unwrap());
+    assert!(!accounts.log_out(&plugin, "main").await.unwrap());
+    assert_eq!(accounts.store.read(count).await.unwrap(), 0);
+    let gone = "gone@b".parse().unwrap();
+    assert!(!accounts.keep(&gone, account("main", "ann"), &draft).await.unwrap());
+    assert_eq!(accounts.store.read(count).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_renewal_replaces_what_it_captured_and_nothing_else() {
+    let (secrets, from) = (secrets().await, url("https://login.acme.com/"));
+    let (accounts, plugin) = (secrets.keeper.clone(), secrets.plugin.clone());
+    let draft = Draft::new("main");
+    let login = secrets
+        .clone()
+        .with_draft(draft.clone())
+        .of_account("main")
+        .await
+        .unwrap()
+        .unwrap();
+    login.capture("access", &Secret::new("token-1"), &from).await.unwrap();
+    login.capture("device", &Secret::new("device-1"), &from).await.unwrap();
+    accounts.keep(&plugin, account("main", "ann"), &draft).await.unwrap();
+    accounts.expire(&plugin, "main").await.unwrap();
+    assert!(accounts.find(&plugin, "main").await.unwrap().unwrap().is_expired);
+
+    let draft = Draft::renewal("main");
+    let renewal = secrets
+        .clone()
+        .with_draft(draft.clone())
+        .of_account("main")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        renewal.find("access").await.unwrap().unwrap().value().expose(),
+        "token-1"
+    );
+    renewal.capture("access", &Secret::new("token-2"), &from).await.unwrap();
+    assert_eq!(
+        renewal.find("access").await.unwrap().unwrap().value().expose(),
+        "token-2"
+    );
+    let before = secrets.of_account("main").await.unwrap().unwrap();
+    assert_eq!(
+        before.find("access").await.unwrap().unwrap().value().expose(),
+        "token-1"
+    );
+    accounts.keep(&plugin, account("main", "ann"), &draft).await.unwrap();
+    let after = secrets.of_account("main").await.unwrap().unwrap();
+    let all = after.all().await.unwrap();
+    let values: Vec<_> = all
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.expose()))
+        .collect();
+    assert!(values.contains(&("access", "token-2")) && values.contains(&("device", "device-1")));
+    assert!(
+        values.contains(&("token", "hunter2")),
+        "settings are used by accounts, too"
+    );
+    assert!(!accounts.find(&plugin, "main").await.unwrap().unwrap().is_expired);
+}
