@@ -2,7 +2,7 @@
  * What a plugin written in JavaScript finds. There is nothing to import: all of this is global.
  *
  * A plugin is an ES module that exports `resolve` and, if it has more to say, `more`, `linkFor` and `preview`;
- * or one that exports `feed`:
+ * or one that exports `feed`, or `onStart`, `onMetaProbed`, `onDone` and `onError`:
  *
  * ```js
  * /// <reference path="svc-plugin.d.ts" />
@@ -34,6 +34,34 @@ declare namespace svc {
    * read as settings are; secret ones go to the host of the source's URL only.
    */
   type ReadFeed = (call: FeedCall, out: Feed) => Promise<void> | void;
+
+  /**
+   * Hooks: `onStart`, `onMetaProbed`, `onDone` and `onError` are told what becomes of downloads, of the events that
+   * `hook.events` of the manifest names. They have five seconds and delay no download.
+   */
+  type Hook = (event: HookEvent) => Promise<void> | void;
+  /** `onError` may ask for another try, which counts as one of the automatic ones. */
+  type ErrorHook = (event: HookEvent) => Promise<RetryRequest | void> | RetryRequest | void;
+  interface RetryRequest {
+    /** In milliseconds; an automatic retry that would be later is not hurried. */
+    delayMs: number;
+  }
+
+  /** What became of a download. */
+  interface HookEvent {
+    readonly event: 'start' | 'metaProbed' | 'done' | 'error';
+    readonly taskId: string;
+    /** What the user gave, without a login. */
+    readonly url: URL;
+    /** The name of the file, and not where it is. */
+    readonly fileName?: string;
+    readonly totalBytes?: number;
+    /** Of a failure: its kind as the API of the service names it, and the text that users see. */
+    readonly errorKind?: string;
+    readonly message?: string;
+    /** Automatic retries so far. */
+    readonly attempts: number;
+  }
 
   /** Files may be answered instead of added: one, several, or several with a title. */
   type Answer = void | null | string | Link | File | File[] | { title?: string; files: File[] };
@@ -139,6 +167,48 @@ declare namespace svc {
     variant(id: string, label: string, rank?: number): Entry;
   }
 
+  /** What a login shows. It is empty in each step; a step that leaves it empty leaves the one before in its place. */
+  interface Screen {
+    message(text: string): this;
+    /** A QR code that works for so many seconds; the hint is what to scan it with. */
+    qr(payload: string, seconds: number, hint?: string): this;
+    field(key: string, label: string): this;
+    /** Its value goes to the account's secrets; the script gets its name, for templates. */
+    secretField(key: string, label: string): this;
+    /**
+     * A page for the user's browser. With `until`, the user gives the URL back that it ends at: its parameters are secret
+     * answers, `url.code`, except `url.state`.
+     */
+    openUrl(url: string, until?: string): this;
+    /** `poll` is called again so many milliseconds later; without it, only an answer goes on. */
+    pollAfter(ms: number): this;
+    /** The login has succeeded, with this account. */
+    done(id: string, name?: string): this;
+    /** When the account's session ends, in milliseconds of the Unix epoch: `refresh` is called before. */
+    expires(time: number): this;
+    expiresIn(seconds: number): this;
+  }
+
+  interface LoginCall {
+    /** The account's slot in the manifest. */
+    readonly slot: string;
+    readonly mode: 'qr' | 'password' | 'cookie' | 'browser';
+  }
+
+  /** A login, as `export const login`. The script's own variables last as long as the login. */
+  interface Login {
+    start(call: LoginCall, screen: Screen): void | Promise<void>;
+    poll?(call: LoginCall, screen: Screen): void | Promise<void>;
+    /** Secret answers are the names of secrets of the account. */
+    answer?(call: LoginCall, values: Record<string, string>, screen: Screen): void | Promise<void>;
+    /** Whether the session is still good. */
+    check?(call: { readonly slot: string }, screen: Screen): boolean | Promise<boolean>;
+    /** Gets a new session without the user, or throws `loginRequired`. */
+    refresh?(call: { readonly slot: string }, screen: Screen): void | Promise<void>;
+    /** Tells the site. The host forgets the account in any case. */
+    logout?(call: { readonly slot: string }, screen: Screen): void | Promise<void>;
+  }
+
   /** A request that is being put together; `send` sends it. What is sent without awaiting in between goes side by side. */
   interface Request {
     header(name: string, value: string): this;
@@ -158,6 +228,7 @@ declare namespace svc {
     noCookies(): this;
     /** Sends the cookies that the user gave for the task, too, to the task's own host. Nobody sees them here. */
     taskCookies(): this;
+    /** Whose secrets and cookies are used: the account of a slot instead of the plugin itself. */
     account(slot: string): this;
     /** These bytes only; without `last`, all from `first` on. */
     range(first: number, last?: number): this;
@@ -166,10 +237,16 @@ declare namespace svc {
     /** Keeps a value of the response as a secret, before anybody reads it here. */
     captureJson(pointer: string, secret: string): this;
     captureHeader(name: string, secret: string): this;
+    /** The value of a cookie that any response on the way sets. */
+    captureCookie(name: string, secret: string): this;
+    /** The value of the first element that a selector selects: a hidden field of a form, a `meta`. */
+    captureForm(css: string, secret: string): this;
     /** A field with a secret in it, `Bearer {token}`: the host puts it in, for the hosts that the manifest names. */
     secretHeader(name: string, template: string): this;
     secretQuery(name: string, template: string): this;
     secretForm(name: string, template: string): this;
+    /** Puts a text with secrets in it at a place of the JSON body. */
+    secretJson(pointer: string, template: string): this;
     /** A status that is no success is an error: 401 `loginRequired`, 404 `notFound`, 429 `rateLimited`, and so on. */
     send(): Promise<Response>;
     /** Every status is a response. */
@@ -349,11 +426,11 @@ declare const settings: {
 
 /** Secrets: what a plugin can use and never read. They are the user's secret settings and what requests have captured. */
 declare const vault: {
-  has(name: string): boolean;
-  forget(name: string): void;
+  has(name: string, account?: string): boolean;
+  forget(name: string, account?: string): void;
   /** The digest of a text with secrets in it, `{password}`. */
-  digest(template: string, algorithm: svc.Hash, encoding?: svc.Encoding): string;
-  hmac(key: string, data: string, algorithm: svc.Hash, encoding?: svc.Encoding): string;
+  digest(template: string, algorithm: svc.Hash, encoding?: svc.Encoding, account?: string): string;
+  hmac(key: string, data: string, algorithm: svc.Hash, encoding?: svc.Encoding, account?: string): string;
 };
 
 /** Facts around the call. `Date` and `Math.random` take theirs from here, too, so a recorded call repeats. */

@@ -21,6 +21,7 @@ macro_rules! exports {
                 "svc:plugin/http@0.1.0": crate::bindings::svc::plugin::http,
                 "svc:plugin/vault@0.1.0": crate::bindings::svc::plugin::vault,
                 "svc:plugin/vault-reveal@0.1.0": crate::bindings::svc::plugin::vault_reveal,
+                "svc:plugin/tools@0.1.0": crate::bindings::svc::plugin::tools,
                 "svc:plugin/storage@0.1.0": crate::bindings::svc::plugin::storage,
                 "svc:plugin/text@0.1.0": crate::bindings::svc::plugin::text,
                 "svc:plugin/listing@0.1.0": crate::bindings::svc::plugin::listing,
@@ -44,6 +45,20 @@ pub mod feed_handler {
         "export_feed_handler",
         "svc_plugin::bindings::feed_handler"
     );
+}
+
+/// What a hook exports.
+pub mod hook_handler {
+    exports!(
+        "hook-world",
+        "export_hook_handler",
+        "svc_plugin::bindings::hook_handler"
+    );
+}
+
+/// What a login exports.
+pub mod login {
+    exports!("login-world", "export_login", "svc_plugin::bindings::login");
 }
 
 /// What a previewer exports.

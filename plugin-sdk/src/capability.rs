@@ -1,6 +1,8 @@
 //! The traits that plugins implement, one for each capability. Optional functions have defaults.
 
-use crate::{Error, Feed, FeedCall, Link, Listing, Result, text::Url};
+use std::time::Duration;
+
+use crate::{Answers, Error, Feed, FeedCall, HookEvent, HookKind, Link, Listing, Mode, Result, Screen, text::Url};
 
 /// The arguments of a call.
 #[derive(Debug)]
@@ -148,4 +150,171 @@ pub trait Preview {
 pub trait FeedHandler {
     /// Adds what the feed says now to `out`.
     fn fetch(call: &FeedCall, out: &Feed<'_>) -> Result<()>;
+}
+
+/// Looks on while files are downloaded: those of the URLs in `hook.match` of the manifest, or else those that the plugin
+/// resolves; only events that `hook.events` names. A hook has five seconds and delays no download. When more happens than
+/// it can follow, the oldest is left out.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use svc_plugin::prelude::*;
+///
+/// struct Acme;
+///
+/// impl HookHandler for Acme {
+///     fn on_done(event: &HookEvent) -> Result<()> {
+///         let name = event.file_name.as_deref().unwrap_or("a file");
+///         http::post("https://api.acme.example/seen").form([("name", name)]).send()?;
+///         Ok(())
+///     }
+///
+///     fn on_error(event: &HookEvent) -> Result<Option<Duration>> {
+///         // The site locks a file for a minute after somebody else has fetched it.
+///         let is_locked = event.error_kind.as_deref() == Some("forbidden");
+///         Ok(is_locked.then_some(Duration::from_secs(60)))
+///     }
+/// }
+///
+/// svc_plugin::plugin!(Acme: HookHandler);
+///
+/// let host = test::Host::new().page("https://api.acme.example/seen", test::Page::json("{}"));
+/// let mut event = HookEvent::new(HookKind::Done, "https://acme.example/s/7");
+/// event.file_name = Some("a.jpg".to_owned());
+/// assert_eq!(host.hook::<Acme>(&event).unwrap(), None);
+/// assert_eq!(host.sent()[0].body, b"name=a.jpg");
+/// event.kind = HookKind::Error;
+/// event.error_kind = Some("forbidden".to_owned());
+/// assert_eq!(host.hook::<Acme>(&event).unwrap(), Some(Duration::from_secs(60)));
+/// ```
+pub trait HookHandler {
+    /// The download begins, or is resumed by the user.
+    fn on_start(event: &HookEvent) -> Result<()> {
+        let _ = event;
+        Ok(())
+    }
+
+    /// Name and size of its file are known.
+    fn on_meta_probed(event: &HookEvent) -> Result<()> {
+        let _ = event;
+        Ok(())
+    }
+
+    /// Its file is complete.
+    fn on_done(event: &HookEvent) -> Result<()> {
+        let _ = event;
+        Ok(())
+    }
+
+    /// It failed and is not retried by itself. With a duration it is tried again after that: as one of its automatic
+    /// retries, so only while there are some left, and no sooner than one of these.
+    fn on_error(event: &HookEvent) -> Result<Option<Duration>> {
+        let _ = event;
+        Ok(None)
+    }
+
+    /// Calls the function of the event.
+    #[doc(hidden)]
+    fn handle(event: &HookEvent) -> Result<Option<Duration>> {
+        match event.kind {
+            HookKind::Start => Self::on_start(event)?,
+            HookKind::MetaProbed => Self::on_meta_probed(event)?,
+            HookKind::Done => Self::on_done(event)?,
+            HookKind::Error => return Self::on_error(event),
+        }
+        Ok(None)
+    }
+}
+
+/// Logs in to accounts of a site. The value is one login from its first screen to its end; requests that name the account's
+/// slot ([`Request::account`](crate::http::Request::account)) have its cookies and its secrets. Nothing that the site hands
+/// out needs to be seen here: it is captured into the vault and sent from there.
+///
+/// ```
+/// use svc_plugin::prelude::*;
+///
+/// struct Acme {
+///     slot: String,
+/// }
+///
+/// impl Login for Acme {
+///     fn new(slot: &str, _: Mode) -> Self {
+///         Self { slot: slot.to_owned() }
+///     }
+///
+///     fn start(&mut self, screen: &mut Screen<'_>) -> Result<()> {
+///         screen.field("user", "User name").secret_field("password", "Password");
+///         Ok(())
+///     }
+///
+///     fn answer(&mut self, values: &Answers, screen: &mut Screen<'_>) -> Result<()> {
+///         let user = values.text("user")?;
+///         let answer = http::post("https://api.acme.example/login")
+///             .account(&self.slot)
+///             .form([("user", user)])
+///             .secret_form("password", &values.secret("password")?)
+///             .capture_json("/token", "token")
+///             .send_any()?;
+///         if answer.status() == 403 {
+///             screen.message("User name or password is wrong.");
+///             return self.start(screen);
+///         }
+///         answer.successful()?;
+///         screen.done(user, user);
+///         Ok(())
+///     }
+///
+///     fn check(slot: &str) -> Result<bool> {
+///         let me = http::get("https://api.acme.example/me").account(slot).secret_header("Authorization", "Bearer {token}");
+///         Ok(me.send_any()?.status() == 200)
+///     }
+/// }
+///
+/// svc_plugin::plugin!(Acme: Login);
+///
+/// let host = test::Host::new()
+///     .page("https://api.acme.example/login", test::Page::json(r#"{"token": "abcdef"}"#));
+/// let mut login = host.login::<Acme>("main", Mode::Password);
+/// assert!(login.start().unwrap().fields[1].secret);
+/// let screen = login.answer(&[("user", "ann"), ("password", "hidden")]).unwrap();
+/// assert_eq!(screen.done.unwrap().account_id, "ann");
+/// assert_eq!(host.sent()[0].body, "user=ann&password=‹secret:password›".as_bytes());
+/// assert_eq!(host.secrets("main"), ["token"]);
+/// ```
+pub trait Login: Sized + 'static {
+    /// A login to the account of this slot. Nothing is shown or sent yet.
+    fn new(slot: &str, mode: Mode) -> Self;
+
+    /// Shows the first screen.
+    fn start(&mut self, screen: &mut Screen<'_>) -> Result<()>;
+
+    /// Continues when the time that the screen asked for has passed ([`Screen::poll_after`]).
+    fn poll(&mut self, screen: &mut Screen<'_>) -> Result<()> {
+        let _ = screen;
+        Ok(())
+    }
+
+    /// Continues with what the user filled in.
+    ///
+    /// The error of a step is shown on the screen before it, if the user can go on there, and else ends the login. If the
+    /// site needs another form now (a new token, a captcha), show the fields again with a [`Screen::message`] instead.
+    fn answer(&mut self, values: &Answers, screen: &mut Screen<'_>) -> Result<()> {
+        let _ = (values, screen);
+        Err(Error::Unsupported("this login asks for nothing".to_owned()))
+    }
+
+    /// Whether the session of an account is still good.
+    fn check(slot: &str) -> Result<bool>;
+
+    /// Gets a new session without the user. The host calls it once at a time, also if many downloads need it.
+    fn refresh(slot: &str, screen: &mut Screen<'_>) -> Result<()> {
+        let _ = screen;
+        Err(Error::LoginRequired(Some(slot.to_owned())))
+    }
+
+    /// Ends the session at the site. The host deletes the account's secrets and cookies afterwards, even if this fails.
+    fn logout(slot: &str) {
+        let _ = slot;
+    }
 }

@@ -1,14 +1,17 @@
 //! From the contract's functions to the traits of authors.
 
-use std::{marker::PhantomData, panic};
+use std::{cell::RefCell, marker::PhantomData, panic};
 
 use crate::{
-    Call, Error, Feed, FeedCall, FeedHandler, Listing, Preview, Resolver, Result,
+    Answers, Call, Error, Feed, FeedCall, FeedHandler, HookEvent, HookHandler, HookKind, Listing, Login, Preview,
+    Resolver, Result, Screen,
     bindings::{
         feed_handler::exports::svc::plugin::feed_handler,
+        hook_handler::exports::svc::plugin::hook_handler,
+        login::exports::svc::plugin::login,
         previewer::exports::svc::plugin::previewer,
         resolver::exports::svc::plugin::resolver,
-        svc::plugin::{feed_sink, listing, log, types::PluginError},
+        svc::plugin::{feed_sink, listing, log, login_ui, types::PluginError},
     },
 };
 
@@ -46,6 +49,80 @@ impl<T: FeedHandler> feed_handler::Guest for Exported<T> {
         log_panics();
         let call = FeedCall::new(url, since_ms, etag)?;
         Ok(T::fetch(&call, &Feed::new(out))?)
+    }
+}
+
+impl<T: HookHandler> hook_handler::Guest for Exported<T> {
+    fn handle(event: hook_handler::HookEvent) -> Result<Option<hook_handler::Retry>, PluginError> {
+        log_panics();
+        let event = HookEvent {
+            kind: match event.kind {
+                hook_handler::HookKind::Start => HookKind::Start,
+                hook_handler::HookKind::MetaProbed => HookKind::MetaProbed,
+                hook_handler::HookKind::Done => HookKind::Done,
+                hook_handler::HookKind::Error => HookKind::Error,
+            },
+            task_id: event.task_id,
+            url: event.url,
+            file_name: event.file_name,
+            total_bytes: event.total_bytes,
+            error_kind: event.error_kind,
+            message: event.message,
+            attempts: event.attempts,
+        };
+        let retry = T::handle(&event)?;
+        Ok(retry.map(|wait| hook_handler::Retry {
+            after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        }))
+    }
+}
+
+impl<T: Login> login::Guest for Exported<T> {
+    type Session = Session<T>;
+
+    fn check(slot: String, _: &login_ui::Screen) -> Result<bool, PluginError> {
+        log_panics();
+        Ok(T::check(&slot)?)
+    }
+
+    fn refresh(slot: String, out: &login_ui::Screen) -> Result<(), PluginError> {
+        log_panics();
+        Ok(T::refresh(&slot, &mut Screen::new(out))?)
+    }
+
+    fn logout(slot: String) {
+        log_panics();
+        T::logout(&slot);
+    }
+}
+
+/// A login between its calls, or why there is none: a constructor of the contract cannot fail.
+#[derive(Debug)]
+pub struct Session<T>(Result<RefCell<T>>);
+
+impl<T: Login> Session<T> {
+    fn step(&self, work: impl FnOnce(&mut T) -> Result<()>) -> Result<(), PluginError> {
+        let login = self.0.as_ref().map_err(Clone::clone)?;
+        Ok(work(&mut login.borrow_mut())?)
+    }
+}
+
+impl<T: Login> login::GuestSession for Session<T> {
+    fn new(slot: String, mode: String) -> Self {
+        log_panics();
+        Self(mode.parse().map(|mode| RefCell::new(T::new(&slot, mode))))
+    }
+
+    fn start(&self, out: &login_ui::Screen) -> Result<(), PluginError> {
+        self.step(|login| login.start(&mut Screen::new(out)))
+    }
+
+    fn poll(&self, out: &login_ui::Screen) -> Result<(), PluginError> {
+        self.step(|login| login.poll(&mut Screen::new(out)))
+    }
+
+    fn answer(&self, values: Vec<(String, String)>, out: &login_ui::Screen) -> Result<(), PluginError> {
+        self.step(|login| login.answer(&Answers::new(values), &mut Screen::new(out)))
     }
 }
 

@@ -26,7 +26,8 @@
 //! ```
 //!
 //! *Owns* the interface for authors: the traits in [`capability`], requests in [`http`], results in [`listing`] and
-//! [`feed`], the environment of a call in [`mod@env`], and [`mod@test`], a host for tests that answers from pages given by the test.
+//! [`feed`], the screens of [`login`], the environment of a call in [`mod@env`], and [`mod@test`], a host for tests that
+//! answers from pages given by the test.
 //!
 //! *Never* offers what the contract in `wit/` does not: that contract is all that it shares with the host.
 //!
@@ -36,8 +37,9 @@
 //! - `test`: runs plugins outside the sandbox
 //! - `export`: what a component exports
 //! - `capability`: the traits that plugins implement
-//! - `http`, `listing`, `feed`, `vault`: requests, results, sealed values
-//! - `env`, `log`, `storage`, `text`: the call's environment, log lines, stored values, searching
+//! - `http`, `listing`, `feed`, `hook`, `login`, `vault`: requests, results, events, screens, sealed values
+//! - `env`, `log`, `storage`, `text`, `tools`: the call's environment, log lines, stored values, searching, programs of the
+//!   user
 //! - `settings`: the settings as one value
 //! - `json`
 //! - `error`
@@ -57,10 +59,12 @@ mod error;
 #[doc(hidden)]
 pub mod export;
 pub mod feed;
+pub mod hook;
 pub mod http;
 mod json;
 pub mod listing;
 pub mod log;
+pub mod login;
 #[cfg(not(target_family = "wasm"))]
 mod native;
 pub mod settings;
@@ -68,6 +72,8 @@ pub mod storage;
 #[cfg(not(target_family = "wasm"))]
 pub mod test;
 pub mod text;
+#[cfg(feature = "serde")]
+pub mod tools;
 pub mod vault;
 #[cfg(not(target_family = "wasm"))]
 mod world;
@@ -78,10 +84,12 @@ use bindings::svc::plugin as host;
 #[cfg(not(target_family = "wasm"))]
 use native as host;
 
-pub use capability::{Call, FeedHandler, Preview, Resolver};
+pub use capability::{Call, FeedHandler, HookHandler, Login, Preview, Resolver};
 pub use error::{Error, Result};
 pub use feed::{Feed, FeedCall, Item};
+pub use hook::{HookEvent, HookKind};
 pub use listing::{Entry, FileKind, LeftOut, Link, Listing};
+pub use login::{Answers, Mode, Screen};
 pub use settings::Settings;
 
 /// What most plugins use.
@@ -89,8 +97,9 @@ pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::test;
     pub use crate::{
-        Call, Entry, Error, Feed, FeedCall, FeedHandler, FileKind, Item, LeftOut, Link, Listing, Preview, Resolver,
-        Result, Settings, env, http, log, storage, text, vault,
+        Answers, Call, Entry, Error, Feed, FeedCall, FeedHandler, FileKind, HookEvent, HookHandler, HookKind, Item,
+        LeftOut, Link, Listing, Login, Mode, Preview, Resolver, Result, Screen, Settings, env, http, log, storage,
+        text, vault,
     };
 }
 
@@ -131,6 +140,12 @@ macro_rules! __capability {
     ($capabilities:ident, $plugin:ty, FeedHandler) => {
         $capabilities.with_feed::<$plugin>()
     };
+    ($capabilities:ident, $plugin:ty, HookHandler) => {
+        $capabilities.with_hooks::<$plugin>()
+    };
+    ($capabilities:ident, $plugin:ty, Login) => {
+        $capabilities.with_login::<$plugin>()
+    };
 }
 
 /// In the sandbox, it is what it exports.
@@ -164,6 +179,18 @@ macro_rules! __export {
         const _: () = {
             type Exported = $crate::export::Exported<$plugin>;
     $crate::bindings::feed_handler::export_feed_handler!(Exported with_types_in $crate::bindings::feed_handler);
+        };
+    };
+    ($plugin:ty, HookHandler) => {
+        const _: () = {
+            type Exported = $crate::export::Exported<$plugin>;
+    $crate::bindings::hook_handler::export_hook_handler!(Exported with_types_in $crate::bindings::hook_handler);
+        };
+    };
+    ($plugin:ty, Login) => {
+        const _: () = {
+            type Exported = $crate::export::Exported<$plugin>;
+    $crate::bindings::login::export_login!(Exported with_types_in $crate::bindings::login);
         };
     };
 }

@@ -188,6 +188,13 @@ impl Link {
         self
     }
 
+    /// Asks as the account of this slot: with its cookies, and templates of
+    /// [`secret_header`](Self::secret_header) have its secrets.
+    pub fn account(self, slot: &str) -> Self {
+        self.0.account(slot);
+        self
+    }
+
     /// Says whether the site answers range requests. Without them, the file is downloaded over one connection.
     pub fn ranges(self, is_supported: bool) -> Self {
         self.0.range_supported(is_supported);

@@ -7,6 +7,8 @@
     reason = "functions have the shape of the generated ones"
 )]
 
+mod secret;
+
 /// Implements functions of the contract that each change the record behind a handle, which `change` gives to them.
 macro_rules! setters {
     ($(fn $name:ident($($argument:ident: $type:ty),*) |$record:ident| $change:expr;)*) => {
@@ -111,13 +113,58 @@ pub(crate) mod storage {
     }
 }
 
-pub(crate) mod vault {
-    //! Secrets: the settings of the test.
+#[cfg(feature = "serde")]
+pub(crate) mod tools {
+    //! What programs of the user find: what the test gives for a page.
 
+    pub use crate::world::ToolError;
     use crate::world::with_host;
 
-    pub(crate) fn has(_: &str, name: &str) -> bool {
-        with_host(|host| host.settings.get(name).is_some_and(|value| !value.is_empty()))
+    pub(crate) fn discover(url: &str) -> Result<String, ToolError> {
+        let (found, is_replayed) = with_host(|host| (host.media.get(url).cloned(), host.tape.is_some()));
+        found.unwrap_or_else(|| {
+            // As in the sandbox: fixtures have requests only.
+            Err(if is_replayed {
+                ToolError::NotAllowed("recorded calls have no programs".to_owned())
+            } else {
+                ToolError::Failed(format!("the test has no media of {url}"))
+            })
+        })
+    }
+}
+
+pub(crate) mod vault {
+    //! Secrets: the settings of the test, and what accounts have.
+
+    use super::secret;
+    use crate::world::with_host;
+    pub use crate::world::{Encoding, Hash};
+
+    pub(crate) fn has(account: &str, name: &str) -> bool {
+        with_host(|host| host.secret(account, name).is_some_and(|value| !value.is_empty()))
+    }
+
+    pub(crate) fn forget(account: &str, name: &str) {
+        with_host(|host| host.secrets.remove(&(account.to_owned(), name.to_owned())));
+    }
+
+    pub(crate) fn digest(account: &str, template: &str, hash: Hash, encoding: Encoding) -> Result<String, String> {
+        let filled = secret::filled(account, template)?;
+        let digest = secret::digest(hash, filled.as_bytes())?;
+        Ok(secret::encode(encoding, &digest))
+    }
+
+    pub(crate) fn hmac(account: &str, key: &str, data: &str, hash: Hash, encoding: Encoding) -> Result<String, String> {
+        if hash == Hash::Md5 {
+            return Err("signatures with md5 are not offered".to_owned());
+        }
+        let key = secret::filled(account, &format!("{{{key}}}"))?;
+        let signature = secret::hmac(hash, key.as_bytes(), data.as_bytes())?;
+        Ok(secret::encode(encoding, &signature))
+    }
+
+    pub(crate) fn rsa_encrypt(_: &str, _: &str, _: &str, _: bool, _: Encoding) -> Result<String, String> {
+        Err("the host for tests does not encrypt with RSA".to_owned())
     }
 }
 
@@ -166,9 +213,13 @@ pub(crate) mod http {
 
     use std::cell::RefCell;
 
+    use serde_json::{Map, Value};
     use svc_plugin_text as search;
 
-    use super::types::Node;
+    use super::{
+        secret::{self, Capture},
+        types::Node,
+    };
     use crate::world::{self, with_host};
 
     #[derive(Debug)]
@@ -198,8 +249,59 @@ pub(crate) mod http {
     pub(crate) struct Request {
         sent: RefCell<world::Sent>,
         query: RefCell<Vec<(String, String)>>,
-        secret_query: RefCell<Vec<String>>,
         follows: RefCell<bool>,
+        /// The slot of its account; empty for the plugin itself.
+        account: RefCell<String>,
+        secrets: RefCell<Secrets>,
+        captures: RefCell<Vec<(Capture, String)>>,
+    }
+
+    /// Names, or pointers, and templates.
+    #[derive(Debug, Default)]
+    struct Secrets {
+        headers: Vec<(String, String)>,
+        query: Vec<(String, String)>,
+        form: Vec<(String, String)>,
+        json: Vec<(String, String)>,
+    }
+
+    impl Secrets {
+        /// The real host refuses to send a request with a secret that an account does not have. The plugin's own are the
+        /// settings, which a test need not give.
+        fn check(&self, account: &str) -> Result<(), HttpError> {
+            let all = [&self.headers, &self.query, &self.form, &self.json];
+            for (_, template) in all.into_iter().flatten().filter(|_| !account.is_empty()) {
+                secret::filled(account, template).map_err(HttpError::Invalid)?;
+            }
+            Ok(())
+        }
+
+        /// Puts them where the real host does, with their names in place of their values.
+        fn put_into(&self, sent: &mut world::Sent) -> Result<(), HttpError> {
+            for (name, template) in &self.query {
+                let separator = if sent.url.contains('?') { "&" } else { "?" };
+                sent.url.extend([separator, name, "=", &secret::shown(template)]);
+            }
+            for (name, template) in &self.form {
+                if !sent.body.is_empty() {
+                    sent.body.push(b'&');
+                }
+                sent.body
+                    .extend(format!("{name}={}", secret::shown(template)).into_bytes());
+            }
+            if self.json.is_empty() {
+                return Ok(());
+            }
+            let mut body: Value = match &sent.body[..] {
+                [] => Map::new().into(),
+                body => serde_json::from_slice(body).map_err(|error| HttpError::Invalid(error.to_string()))?,
+            };
+            for (pointer, template) in &self.json {
+                secret::set_json(&mut body, pointer, secret::shown(template)).map_err(HttpError::Invalid)?;
+            }
+            sent.body = body.to_string().into_bytes();
+            Ok(())
+        }
     }
 
     impl Request {
@@ -211,8 +313,10 @@ pub(crate) mod http {
                     ..world::Sent::default()
                 }),
                 query: RefCell::default(),
-                secret_query: RefCell::default(),
                 follows: RefCell::new(true),
+                account: RefCell::default(),
+                secrets: RefCell::default(),
+                captures: RefCell::default(),
             }
         }
 
@@ -221,19 +325,71 @@ pub(crate) mod http {
             self.sent.borrow_mut().headers.push(header);
         }
 
-        /// Tests have no secrets: the template is what is sent.
+        /// A test sees which secret is sent: the template.
         pub(crate) fn secret_header(&self, name: &str, template: &str) {
             self.header(name, template);
-        }
-
-        pub(crate) fn query(&self, name: &str, value: &str) {
-            self.query.borrow_mut().push((name.to_owned(), value.to_owned()));
+            self.with_secrets(|secrets| &mut secrets.headers, name, template);
         }
 
         /// Stands at the end of the URL, where the real host puts it, with the secret as recordings have it.
         pub(crate) fn secret_query(&self, name: &str, template: &str) {
-            let value = template.replace('{', "‹secret:").replace('}', "›");
-            self.secret_query.borrow_mut().push(format!("{name}={value}"));
+            self.with_secrets(|secrets| &mut secrets.query, name, template);
+        }
+
+        /// Stands at the end of the form, in the same way.
+        pub(crate) fn secret_form(&self, name: &str, template: &str) {
+            self.content_type("application/x-www-form-urlencoded");
+            self.with_secrets(|secrets| &mut secrets.form, name, template);
+        }
+
+        pub(crate) fn secret_json(&self, pointer: &str, template: &str) {
+            self.content_type("application/json");
+            self.with_secrets(|secrets| &mut secrets.json, pointer, template);
+        }
+
+        fn with_secrets(
+            &self,
+            kind: impl FnOnce(&mut Secrets) -> &mut Vec<(String, String)>,
+            name: &str,
+            template: &str,
+        ) {
+            kind(&mut self.secrets.borrow_mut()).push((name.to_owned(), template.to_owned()));
+        }
+
+        /// Unless there is one already.
+        fn content_type(&self, content_type: &str) {
+            let has_one = |sent: &world::Sent| sent.headers.iter().any(|(name, _)| name == "content-type");
+            if !has_one(&self.sent.borrow()) {
+                self.header("content-type", content_type);
+            }
+        }
+
+        pub(crate) fn capture_json(&self, pointer: &str, name: &str) {
+            self.capture(Capture::Json(pointer.to_owned()), name);
+        }
+
+        pub(crate) fn capture_header(&self, field: &str, name: &str) {
+            self.capture(Capture::Header(field.to_owned()), name);
+        }
+
+        pub(crate) fn capture_cookie(&self, cookie: &str, name: &str) {
+            self.capture(Capture::Cookie(cookie.to_owned()), name);
+        }
+
+        pub(crate) fn capture_form(&self, css: &str, name: &str) {
+            self.capture(Capture::Form(css.to_owned()), name);
+        }
+
+        fn capture(&self, capture: Capture, name: &str) {
+            self.captures.borrow_mut().push((capture, name.to_owned()));
+        }
+
+        pub(crate) fn account(&self, slot: &str) {
+            slot.clone_into(&mut self.account.borrow_mut());
+        }
+
+        pub(crate) fn query(&self, name: &str, value: &str) {
+            self.query.borrow_mut().push((name.to_owned(), value.to_owned()));
         }
 
         pub(crate) fn body_bytes(&self, body: &[u8]) {
@@ -285,7 +441,8 @@ pub(crate) mod http {
         }
 
         pub(crate) fn header(&self, name: &str) -> Option<String> {
-            self.page.field(name).map(str::to_owned)
+            let is_shown = !name.eq_ignore_ascii_case("set-cookie");
+            self.page.field(name).filter(|_| is_shown).map(str::to_owned)
         }
 
         pub(crate) fn read(&self, max: u32) -> Result<Vec<u8>, HttpError> {
@@ -325,16 +482,17 @@ pub(crate) mod http {
 
     #[expect(clippy::needless_pass_by_value, reason = "a guest gives its request away")]
     pub(crate) fn send(request: Request) -> Result<Response, HttpError> {
+        let account = request.account.borrow();
+        let secrets = request.secrets.borrow();
+        secrets.check(&account)?;
         let mut sent = request.sent.borrow().clone();
         let query = request.query.borrow();
         sent.url = as_text_error(search::with_query(&sent.url, &query))?;
-        for secret in &*request.secret_query.borrow() {
-            let separator = if sent.url.contains('?') { '&' } else { '?' };
-            sent.url.push(separator);
-            sent.url += secret;
-        }
+        secrets.put_into(&mut sent)?;
         let follows = *request.follows.borrow();
-        let (url, page) = with_host(|host| host.answer(sent, follows)).map_err(HttpError::Network)?;
+        let answered = with_host(|host| host.answer(sent, follows)).map_err(HttpError::Network)?;
+        let world::Answered { url, mut page, cookies } = answered;
+        secret::capture(&account, &request.captures.borrow(), &mut page, &cookies).map_err(HttpError::Invalid)?;
         let position = RefCell::new(0);
         Ok(Response { url, page, position })
     }
@@ -447,6 +605,7 @@ pub(crate) mod listing {
             fn header(name: &str, value: &str) |link| link.headers.push((name.to_owned(), value.to_owned()));
             fn secret_header(name: &str, template: &str)
                 |link| link.secret_headers.push((name.to_owned(), template.to_owned()));
+            fn account(slot: &str) |link| link.account = Some(slot.to_owned());
             fn range_supported(is_supported: bool) |link| link.supports_ranges = Some(is_supported);
             fn single_use(is_single_use: bool) |link| link.is_single_use = is_single_use;
             fn expires_ms(time: u64) |link| link.expires_ms = Some(time);
@@ -517,6 +676,47 @@ pub(crate) mod feed_sink {
 
         fn change(&self, change: impl FnOnce(&mut world::Item)) {
             change(&mut self.feed.borrow_mut().items[self.index]);
+        }
+    }
+}
+
+pub(crate) mod login_ui {
+    //! The screen of a login, as a plain record that a test can look at.
+
+    use std::cell::RefCell;
+
+    use svc_plugin_fixture::screen;
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Screen(pub(crate) RefCell<screen::Screen>);
+
+    impl Screen {
+        setters! {
+            fn message(text: &str) |screen| screen.message = Some(text.to_owned());
+            fn qr(payload: &str, expires_in_seconds: u32, hint: &str) |screen| screen.qr = Some(screen::Qr {
+                payload: payload.to_owned(),
+                expires_in_seconds,
+                hint: hint.to_owned(),
+            });
+            fn field(key: &str, label: &str, secret: bool) |screen| screen.fields.push(screen::Field {
+                key: key.to_owned(),
+                label: label.to_owned(),
+                secret,
+            });
+            fn open_url(url: &str, prefix: Option<&str>) |screen| screen.open_url = Some(screen::OpenUrl {
+                url: url.to_owned(),
+                redirect_prefix: prefix.map(str::to_owned),
+            });
+            fn poll_after_ms(delay: u32) |screen| screen.poll_after_ms = Some(delay);
+            fn done(account: &str, name: &str) |screen| screen.done = Some(screen::Done {
+                account_id: account.to_owned(),
+                name: name.to_owned(),
+            });
+            fn expires_ms(time: u64) |screen| screen.expires_ms = Some(time);
+        }
+
+        fn change(&self, change: impl FnOnce(&mut screen::Screen)) {
+            change(&mut self.0.borrow_mut());
         }
     }
 }

@@ -1,15 +1,21 @@
 //! A host for tests: it answers from pages that the test gives it, and keeps what the plugin did.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
-pub use self::fixture::{Capabilities, Plugin, replay, replay_all};
+pub use svc_plugin_fixture::screen::{Done, Field, OpenUrl, Qr, Screen};
+
+pub use self::{
+    fixture::{Capabilities, Plugin, replay, replay_all},
+    login::LoginSession,
+};
 pub use crate::world::{Cipher, Enclosure, Entry, Feed, Item, Link, Listing, Page, Segment, Sent};
 use crate::{
-    Call, FeedCall, FeedHandler, Preview, Resolver, Result, native,
+    Call, FeedCall, FeedHandler, HookEvent, HookHandler, Preview, Resolver, Result, native,
     world::{RUNNING, State},
 };
 
 mod fixture;
+mod login;
 
 /// A host that answers from pages. What the plugin stores stays with it from call to call.
 #[derive(Debug, Default)]
@@ -32,10 +38,30 @@ impl Host {
         self.with(|state| _ = state.pages.insert(url.to_owned(), page))
     }
 
+    /// Has `yt-dlp` find this at the page `url`, in the JSON form of the contract (`tools.discover`).
+    #[cfg(feature = "serde")]
+    #[must_use]
+    pub fn media(self, url: &str, json: &str) -> Self {
+        self.with(|state| _ = state.media.insert(url.to_owned(), Ok(json.to_owned())))
+    }
+
+    /// Has `yt-dlp` fail at the page `url`.
+    #[cfg(feature = "serde")]
+    #[must_use]
+    pub fn no_media(self, url: &str, error: crate::tools::ToolError) -> Self {
+        self.with(|state| _ = state.media.insert(url.to_owned(), Err(error)))
+    }
+
     /// Sets a setting of the plugin.
     #[must_use]
     pub fn setting(self, key: &str, value: &str) -> Self {
         self.with(|state| _ = state.settings.insert(key.to_owned(), value.to_owned()))
+    }
+
+    /// Gives the account of a slot a secret.
+    #[must_use]
+    pub fn secret(self, slot: &str, name: &str, value: &str) -> Self {
+        self.with(|state| state.keep_secret(slot, name, value))
     }
 
     /// Has an optional feature.
@@ -105,6 +131,11 @@ impl Host {
         Ok(sink.0.take())
     }
 
+    /// Tells the hook `T` of an event. Returns after how long it wants another try.
+    pub fn hook<T: HookHandler>(&self, event: &HookEvent) -> Result<Option<Duration>> {
+        self.run(|| T::handle(event))
+    }
+
     fn list(
         &self,
         url: &str,
@@ -117,6 +148,11 @@ impl Host {
             work(&call, &crate::Listing::new(&listing))
         })?;
         Ok(listing.0.take())
+    }
+
+    /// The names of the secrets that the account of a slot has, sorted.
+    pub fn secrets(&self, slot: &str) -> Vec<String> {
+        self.0.borrow().secret_names(slot)
     }
 
     /// The requests that were sent, redirects included.
@@ -188,6 +224,73 @@ mod tests {
         check(status(401), Error::LoginRequired(None));
         check(status(429).header("Retry-After", "7"), Error::RateLimited(Some(7)));
         check(status(500), Error::Upstream(500));
+    }
+
+    #[test]
+    fn requests_of_an_account_have_its_secrets_and_tell_which_one_must_log_in() {
+        let host = Host::new()
+            .page("https://example.org/", Page::html("").status(401))
+            .secret("main", "access", "abcdef");
+        let ask = |slot| {
+            let request = http::get("https://example.org/").account(slot);
+            host.run(|| request.secret_header("Authorization", "Bearer {access}").send())
+        };
+        assert_eq!(ask("main").unwrap_err(), Error::LoginRequired(Some("main".to_owned())));
+        assert_eq!(
+            ask("other").unwrap_err(),
+            Error::Internal("there is no secret access".to_owned())
+        );
+    }
+
+    #[test]
+    fn captured_values_are_kept_and_not_seen() {
+        let page = |value: &str| {
+            let body = format!(r#"{{"token": "{value}", "again": "{value}", "number": 12345, "list": []}}"#);
+            Page::json(body).header("X-Token", value)
+        };
+        let host = Host::new()
+            .page("https://example.org/", page("abcdef"))
+            .page("https://example.org/short", page("abc"));
+        let ask = |path: &str| http::get(format!("https://example.org/{path}")).account("main");
+        let answer = host
+            .run(|| {
+                let request = ask("")
+                    .capture_json("/token", "token")
+                    .capture_json("/number", "number");
+                request
+                    .capture_json("/list", "list")
+                    .capture_json("/none", "none")
+                    .send()
+            })
+            .unwrap();
+        assert_eq!(
+            answer.text().unwrap(),
+            r#"{"token": "‹secret:token›", "again": "‹secret:token›", "number": ‹secret:number›, "list": []}"#
+        );
+        assert_eq!(answer.header("x-token").as_deref(), Some("‹secret:token›"));
+        assert_eq!(host.secrets("main"), ["number", "token"]);
+        let refused = host.run(|| ask("short").capture_header("x-token", "token").send());
+        assert_eq!(
+            refused.unwrap_err(),
+            Error::Internal("a secret has 4 to 4096 bytes; token has 3".to_owned())
+        );
+    }
+
+    #[test]
+    fn cookies_are_captured_on_the_way_through_redirects() {
+        let host = Host::new()
+            .page(
+                "https://example.org/login",
+                Page::redirect("/home").header("Set-Cookie", "session=abcdef; HttpOnly"),
+            )
+            .page(
+                "https://example.org/home",
+                Page::html("").header("Set-Cookie", "lang=en"),
+            );
+        let request = || http::post("https://example.org/login").capture_cookie("session", "session");
+        let answer = host.run(|| request().send()).unwrap();
+        assert_eq!((answer.status(), answer.header("set-cookie")), (200, None));
+        assert_eq!(host.secrets(""), ["session"]);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(crate) fn with_host<T>(work: impl FnOnce(&mut State) -> T) -> T {
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) settings: BTreeMap<String, String>,
+    /// By slot and name.
+    pub(crate) secrets: BTreeMap<(String, String), String>,
     pub(crate) features: BTreeSet<String>,
     pub(crate) storage: BTreeMap<String, Vec<u8>>,
     pub(crate) log: Vec<String>,
@@ -45,12 +47,30 @@ pub(crate) struct State {
     pub(crate) tape: Option<Tape>,
     pub(crate) sent: Vec<Sent>,
     pub(crate) random: u64,
+    /// What `yt-dlp` finds, by page.
+    #[cfg(feature = "serde")]
+    pub(crate) media: BTreeMap<String, Result<String, ToolError>>,
+}
+
+/// Why a program gave no result.
+#[cfg(feature = "serde")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolError {
+    /// The user has not switched it on, or it is missing or too old.
+    NotAllowed(String),
+    /// Not a URL that may be looked at, or the page leads to an address that may not be reached.
+    Denied(String),
+    /// It found nothing.
+    Failed(String),
+    /// It took longer, or printed more, than it may.
+    TooMuch(String),
 }
 
 impl Default for State {
     fn default() -> Self {
         Self {
             settings: BTreeMap::new(),
+            secrets: BTreeMap::new(),
             features: BTreeSet::new(),
             storage: BTreeMap::new(),
             log: Vec::new(),
@@ -60,6 +80,8 @@ impl Default for State {
             tape: None,
             sent: Vec::new(),
             random: 0,
+            #[cfg(feature = "serde")]
+            media: BTreeMap::new(),
         }
     }
 }
@@ -81,17 +103,46 @@ impl State {
             .collect()
     }
 
-    /// The page that a request ends at, and its URL.
-    pub(crate) fn answer(&mut self, mut sent: Sent, follows: bool) -> Result<(String, Page), String> {
+    /// The secret of this name of an account; those of no account are the settings, too.
+    pub(crate) fn secret(&self, account: &str, name: &str) -> Option<&str> {
+        let setting = self.settings.get(name).filter(|_| account.is_empty());
+        let kept = || self.secrets.get(&(account.to_owned(), name.to_owned()));
+        setting.or_else(kept).map(String::as_str)
+    }
+
+    pub(crate) fn keep_secret(&mut self, account: &str, name: &str, value: &str) {
+        let key = (account.to_owned(), name.to_owned());
+        self.secrets.insert(key, value.to_owned());
+    }
+
+    /// The names of the secrets of an account, sorted.
+    pub(crate) fn secret_names(&self, account: &str) -> Vec<String> {
+        let all = self.secrets.keys().filter(|(other, _)| other == account);
+        all.map(|(_, name)| name.clone()).collect()
+    }
+
+    /// The page that a request ends at.
+    pub(crate) fn answer(&mut self, mut sent: Sent, follows: bool) -> Result<Answered, String> {
+        let mut cookies = Vec::new();
         for _ in 0..=MAX_REDIRECTS {
             self.sent.push(sent.clone());
             let page = self.page(&sent);
+            cookies.extend(page.set_cookies());
             match page
                 .field("location")
                 .filter(|_| follows && (300..400).contains(&page.status))
             {
-                Some(location) => sent.url = join_url(&sent.url, location).map_err(|error| error.to_string())?,
-                None => return Ok((sent.url, page)),
+                Some(location) => {
+                    let url = join_url(&sent.url, location).map_err(|error| error.to_string())?;
+                    sent = sent.redirected(page.status, url);
+                }
+                None => {
+                    return Ok(Answered {
+                        url: sent.url,
+                        page,
+                        cookies,
+                    });
+                }
             }
         }
         Err("too many redirects".to_owned())
@@ -116,6 +167,34 @@ impl State {
         let page = self.pages.get(url).cloned();
         page.unwrap_or_else(|| panic!("the test has no page {url}; it has\n  {}", known()))
     }
+}
+
+/// Where a request has ended.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) url: String,
+    pub(crate) page: Page,
+    /// The `Set-Cookie` fields of all pages on the way.
+    pub(crate) cookies: Vec<String>,
+}
+
+/// A digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it; the generated twin has none either")]
+pub enum Hash {
+    Md5,
+    Sha1,
+    Sha256,
+    Sha512,
+}
+
+/// How a digest is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it; the generated twin has none either")]
+pub enum Encoding {
+    Hex,
+    Base64,
+    Base64url,
 }
 
 /// What sort of thing an entry is.
@@ -188,6 +267,12 @@ impl Page {
         self
     }
 
+    /// Its `Set-Cookie` fields; those of a fixture are the lines of one.
+    fn set_cookies(&self) -> impl Iterator<Item = String> {
+        let fields = self.headers.iter().filter(|(name, _)| name == "set-cookie");
+        fields.flat_map(|(_, value)| value.lines()).map(str::to_owned)
+    }
+
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers
@@ -207,6 +292,18 @@ pub struct Sent {
     pub headers: Vec<(String, String)>,
     /// What was sent.
     pub body: Vec<u8>,
+}
+
+impl Sent {
+    /// The request that follows a redirect. As browsers do, only 307 and 308 send a body again.
+    fn redirected(mut self, status: u16, url: String) -> Self {
+        if !matches!(status, 307 | 308) && !matches!(self.method.as_str(), "GET" | "HEAD") {
+            "GET".clone_into(&mut self.method);
+            self.headers.retain(|(name, _)| name != "content-type");
+            self.body.clear();
+        }
+        Self { url, ..self }
+    }
 }
 
 /// What a resolver handed out.
@@ -375,6 +472,8 @@ pub struct Link {
     /// Fields to send along with secrets in them, which stand there by their names.
     #[serde(serialize_with = "as_object")]
     pub secret_headers: Vec<(String, String)>,
+    /// The slot of the account that is to ask for it.
+    pub account: Option<String>,
     /// Whether parts of it can be asked for.
     #[serde(rename = "ranges")]
     pub supports_ranges: Option<bool>,
@@ -425,6 +524,7 @@ impl Link {
             mirrors: Vec::new(),
             headers: Vec::new(),
             secret_headers: Vec::new(),
+            account: None,
             supports_ranges: None,
             is_single_use: false,
             expires_ms: None,

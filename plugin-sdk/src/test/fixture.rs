@@ -1,12 +1,16 @@
 //! Fixtures, replayed against a plugin outside the sandbox. The host replays the same files inside it.
 
-use std::{error::Error as _, fs, path::Path};
+use std::{collections::BTreeMap, error::Error as _, fs, path::Path, time::Duration};
 
 use serde_json::{Value, json};
-use svc_plugin_fixture::{Call as Function, Fixture, Response, Tape, mismatch, record::result};
+use svc_plugin_fixture::{
+    Call as Function, Fixture, HookEvent as Happened, LoginInput, Response, Tape, mismatch,
+    record::result,
+    screen::{LoginResult, Screen},
+};
 
 use super::{Feed, Host, Link, Listing, Page, State};
-use crate::{Error, FeedHandler, Preview, Resolver, Result};
+use crate::{Error, FeedHandler, HookEvent, HookHandler, HookKind, Login, Preview, Resolver, Result};
 
 /// What [`plugin!`](crate::plugin) makes of a type: something that fixtures can be replayed against.
 pub trait Plugin {
@@ -20,16 +24,29 @@ pub struct Capabilities {
     resolver: Option<ResolverCalls>,
     preview: Option<fn(&Host, &str) -> Result<Listing>>,
     feed: Option<FeedCalled>,
+    hook: Option<HookCalled>,
+    login: Option<LoginCalls>,
 }
 
 /// The URL, when it was last read, and the etag of then.
 type FeedCalled = fn(&Host, &str, Option<u64>, Option<&str>) -> Result<Feed>;
+
+/// The answer is when a failed download is to be tried again.
+type HookCalled = fn(&Host, &HookEvent) -> Result<Option<Duration>>;
 
 #[derive(Debug, Clone, Copy)]
 struct ResolverCalls {
     resolve: fn(&Host, &str, Option<&str>) -> Result<Listing>,
     more: fn(&Host, &str, &str) -> Result<Listing>,
     link: fn(&Host, &str, &str, Option<&str>) -> Result<Link>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LoginCalls {
+    login: fn(&Host, &LoginInput) -> Result<LoginResult>,
+    check: fn(&Host, &str) -> Result<bool>,
+    refresh: fn(&Host, &str) -> Result<Screen>,
+    logout: fn(&Host, &str),
 }
 
 impl Capabilities {
@@ -58,6 +75,25 @@ impl Capabilities {
         Self { feed, ..self }
     }
 
+    /// With that of a hook.
+    #[must_use]
+    pub fn with_hooks<T: HookHandler>(self) -> Self {
+        let hook = Some(Host::hook::<T> as fn(&Host, &HookEvent) -> Result<Option<Duration>>);
+        Self { hook, ..self }
+    }
+
+    /// With those of a login.
+    #[must_use]
+    pub fn with_login<T: Login>(self) -> Self {
+        let login = Some(LoginCalls {
+            login: Host::play_login::<T>,
+            check: Host::check_login::<T>,
+            refresh: Host::refresh_login::<T>,
+            logout: Host::logout::<T>,
+        });
+        Self { login, ..self }
+    }
+
     /// The result of a fixture's call, as fixtures expect it.
     fn call(&self, host: &Host, fixture: &Fixture) -> Result<Value> {
         let input = &fixture.input;
@@ -80,8 +116,64 @@ impl Capabilities {
                 let feed = self.feed.ok_or_else(|| missing("FeedHandler"))?;
                 result(&feed(host, &input.url, input.since, input.etag.as_deref())?)
             }
+            Function::Hook => {
+                let hook = self.hook.ok_or_else(|| missing("HookHandler"))?;
+                let retry = hook(host, &event(fixture)?)?;
+                result(&json!({ "retryAfterMs": retry.map(|wait| wait.as_millis()) }))
+            }
+            Function::Login | Function::CheckLogin | Function::RefreshLogin | Function::Logout => {
+                result(&self.call_login(host, fixture)?)
+            }
         })
     }
+
+    fn call_login(&self, host: &Host, fixture: &Fixture) -> Result<LoginResult> {
+        let calls = self.login.ok_or_else(|| missing("Login"))?;
+        let input = fixture.input.login.as_ref();
+        let input = input.ok_or_else(|| Error::InvalidInput("the input of the fixture has no login".to_owned()))?;
+        let slot = &input.slot;
+        let mut result = LoginResult::default();
+        match fixture.call {
+            Function::CheckLogin => result.valid = Some((calls.check)(host, slot)?),
+            Function::RefreshLogin => result.screens = vec![(calls.refresh)(host, slot)?],
+            Function::Logout => (calls.logout)(host, slot),
+            _ => return (calls.login)(host, input),
+        }
+        Ok(LoginResult {
+            secrets: host.secrets(slot),
+            ..result
+        })
+    }
+}
+
+/// What the hook of a fixture is told.
+fn event(fixture: &Fixture) -> Result<HookEvent> {
+    let input = fixture.input.hook.clone();
+    let input = input.ok_or_else(|| Error::InvalidInput("the input of the fixture has no hook".to_owned()))?;
+    let kind = match input.event {
+        Happened::Start => HookKind::Start,
+        Happened::MetaProbed => HookKind::MetaProbed,
+        Happened::Done => HookKind::Done,
+        Happened::Error => HookKind::Error,
+    };
+    Ok(HookEvent {
+        task_id: input.task_id,
+        file_name: input.file_name,
+        total_bytes: input.total_bytes,
+        error_kind: input.error_kind,
+        message: input.message,
+        attempts: input.attempts,
+        ..HookEvent::new(kind, &fixture.input.url)
+    })
+}
+
+/// The stand-ins for the secrets of a fixture's accounts.
+fn secrets(fixture: &Fixture) -> BTreeMap<(String, String), String> {
+    let of_slot = |(slot, names): (&String, &Vec<String>)| {
+        let stand_in = |name: &String| ((slot.clone(), name.clone()), format!("stand-in-for-{name}"));
+        names.iter().map(stand_in).collect::<Vec<_>>()
+    };
+    fixture.secrets.iter().flat_map(of_slot).collect()
 }
 
 fn missing(capability: &str) -> Error {
@@ -125,6 +217,7 @@ fn play(capabilities: Capabilities, fixture: &Fixture) -> Result<(), String> {
     let host = Host(
         State {
             settings: fixture.settings.clone(),
+            secrets: secrets(fixture),
             now_ms: fixture.now,
             random: fixture.seed,
             tape: Some(Tape::new(fixture.exchanges.clone())),
@@ -178,7 +271,106 @@ mod tests {
         }
     }
 
-    crate::plugin!(Acme: Resolver);
+    impl Login for Acme {
+        fn new(_: &str, _: crate::Mode) -> Self {
+            Self
+        }
+
+        fn start(&mut self, screen: &mut crate::Screen<'_>) -> Result<()> {
+            screen.field("user", "User").secret_field("password", "Password");
+            Ok(())
+        }
+
+        fn answer(&mut self, values: &crate::Answers, screen: &mut crate::Screen<'_>) -> Result<()> {
+            let request = http::post("https://example.org/login").account("main");
+            let request = request.secret_json("/password", &values.secret("password")?);
+            request.capture_json("/access", "access").send()?;
+            screen.done(values.text("user")?, "Ann");
+            Ok(())
+        }
+
+        fn check(slot: &str) -> Result<bool> {
+            Ok(crate::vault::account(slot).has("access"))
+        }
+
+        fn logout(slot: &str) {
+            crate::vault::account(slot).forget("access");
+        }
+    }
+
+    impl HookHandler for Acme {
+        fn on_error(event: &HookEvent) -> Result<Option<Duration>> {
+            http::get(format!(
+                "https://example.org/{}",
+                event.error_kind.as_deref().unwrap_or_default()
+            ))
+            .send()?;
+            Ok((event.attempts < 2).then_some(Duration::from_secs(5)))
+        }
+    }
+
+    crate::plugin!(Acme: Resolver, Login, HookHandler);
+
+    #[test]
+    fn a_hook_is_replayed() {
+        let reason = |hook: Value, expect: Value| {
+            let is_asked = hook["event"] == "error";
+            let asked = json!([{"request": {"url": "https://example.org/network"}, "response": {"status": 200}}]);
+            let fixture = json!({
+                "name": "a", "call": "hook", "input": {"url": "https://example.org/", "hook": hook}, "expect": expect,
+                "exchanges": if is_asked { asked } else { json!([]) },
+            });
+            play(Acme::capabilities(), &serde_json::from_value(fixture).unwrap()).err()
+        };
+        let failed = json!({"event": "error", "errorKind": "network"});
+        assert_eq!(reason(failed.clone(), json!({"retryAfterMs": 5000})), None);
+        assert!(reason(failed, json!({"retryAfterMs": 5001})).is_some());
+        let again = json!({"event": "error", "errorKind": "network", "attempts": 2});
+        assert_eq!(reason(again, json!({"retryAfterMs": null})), None);
+        assert_eq!(reason(json!({"event": "done"}), json!({"retryAfterMs": null})), None);
+    }
+
+    /// What is wrong with a fixture of a login.
+    fn login_reason(call: &str, input: &Value, expect: &Value) -> Option<String> {
+        let fixture = json!({
+            "name": "a", "call": call, "input": {"url": "https://example.org/", "login": input}, "expect": expect,
+            "secrets": if call == "login" { json!({}) } else { json!({"main": ["access"]}) },
+            "exchanges": if call == "login" { json!([{
+                "request": {
+                    "method": "POST", "url": "https://example.org/login", "body": r#"{"password":"‹secret:password›"}"#,
+                },
+                "response": {"status": 200, "body": r#"{"access":"‹secret:access›"}"#},
+            }]) } else { json!([]) },
+        });
+        let fixture = serde_json::from_value(fixture).unwrap();
+        play(Acme::capabilities(), &fixture).err()
+    }
+
+    #[test]
+    fn a_login_is_replayed_step_by_step() {
+        let steps = json!(["poll", {"answer": {"user": "ann", "password": "hidden"}}]);
+        let login = json!({"slot": "main", "mode": "password", "steps": steps});
+        let expect = json!({
+            "screens": [
+                {"fields": [{"key": "user", "secret": false}, {"key": "password", "label": "Password", "secret": true}]},
+                {"fields": null, "message": null},
+                {"done": {"accountId": "ann", "name": "Ann"}},
+            ],
+            "secrets": ["access"],
+        });
+        assert_eq!(login_reason("login", &login, &expect), None);
+        let fax = json!({"slot": "main", "mode": "fax"});
+        assert!(login_reason("login", &fax, &json!({})).is_some());
+    }
+
+    #[test]
+    fn the_calls_about_an_account_are_replayed() {
+        let slot = json!({"slot": "main"});
+        let check = |call, expect| assert_eq!(login_reason(call, &slot, &expect), None);
+        check("checkLogin", json!({"valid": true, "secrets": ["access"]}));
+        check("refreshLogin", json!({"error": "loginRequired"}));
+        check("logout", json!({"secrets": null}));
+    }
 
     /// What is wrong with a fixture that resolves `/a`, where the site answers `exchanges`.
     fn reason(call: &str, exchanges: &Value, expect: &Value) -> Option<String> {
