@@ -7,9 +7,11 @@ use std::{
     time::Duration,
 };
 
+use accounts::Secrets;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use market::Identity;
 use plugin_package::{Manifest, manifest::Capabilities};
+use tokio::time::Instant;
 use transfer::Secret;
 use url::Url;
 
@@ -26,18 +28,21 @@ use crate::{
         health::{Capability, Verdict},
     },
     runtime::{
-        Ask, Call, CallClock, CallId, Called, Event, Guest, Link, Listing, Report, Storage, TimedOut, World, now_ms,
-        preview,
+        Ask, Call, CallClock, CallId, CallTools, Called, Event, Guest, Link, Listing, Report, Storage, TimedOut, World,
+        now_ms, preview,
     },
-    secret::Secrets,
 };
 
 mod capture;
+mod cookies;
 mod feed;
+mod hook;
+mod login;
 mod resolver;
 mod sizes;
 
 pub use feed::FeedRefusal;
+pub use login::{LoginError, LoginRequest, LoginView, SlotSummary};
 
 /// How much longer than the call's limit a runtime may take to end a call and report.
 const GRACE: Duration = Duration::from_secs(1);
@@ -94,7 +99,10 @@ impl Plugins {
     pub async fn resolve(&self, given: CallTarget, password: Option<Secret>) -> Result<Option<Resolved>, CallError> {
         self.first_of(&given, |plugin| {
             let (ask, password) = (Ask::Resolve(password.clone()), password.clone());
-            let call = |guest: Arc<dyn Guest>, call| async move { guest.resolve(call, password).await }.boxed();
+            let call = move |guest: Arc<dyn Guest>, call| {
+                let password = password.clone();
+                async move { guest.resolve(call, password).await }.boxed()
+            };
             self.0.call(plugin, ask, &given, call).boxed()
         })
         .await
@@ -103,7 +111,10 @@ impl Plugins {
     /// The next page of a listing of `plugin`.
     pub async fn more(&self, plugin: &Identity, given: CallTarget, token: String) -> Result<Listing, CallError> {
         let ask = Ask::More(token.clone());
-        let call = |guest: Arc<dyn Guest>, call| async move { guest.more(call, token).await }.boxed();
+        let call = |guest: Arc<dyn Guest>, call| {
+            let token = token.clone();
+            async move { guest.more(call, token).await }.boxed()
+        };
         self.0.call(plugin.clone(), ask, &given, call).await
     }
 
@@ -116,7 +127,10 @@ impl Plugins {
         variant: Option<String>,
     ) -> Result<Link, CallError> {
         let ask = Ask::LinkFor(entry.clone(), variant.clone());
-        let call = |guest: Arc<dyn Guest>, call| async move { guest.link_for(call, entry, variant).await }.boxed();
+        let call = |guest: Arc<dyn Guest>, call| {
+            let (entry, variant) = (entry.clone(), variant.clone());
+            async move { guest.link_for(call, entry, variant).await }.boxed()
+        };
         self.0.call(plugin.clone(), ask, &given, call).await
     }
 
@@ -170,14 +184,43 @@ impl Plugins {
 }
 
 impl Shared {
+    /// Calls a plugin. If the session of an account has expired, it is renewed, and the call made once more.
     async fn call<T>(
         self: &Arc<Self>,
         plugin: Identity,
         ask: Ask,
         given: &CallTarget,
-        make: impl FnOnce(Arc<dyn Guest>, Call) -> BoxFuture<'static, Called<T>>,
+        make: impl Fn(Arc<dyn Guest>, Call) -> BoxFuture<'static, Called<T>>,
     ) -> Result<T, CallError> {
-        let plugin = &plugin;
+        self.renew_due(&plugin, given).await;
+        let since = Instant::now();
+        let mut error = match self.call_once(&plugin, &ask, given, &make).await {
+            Err(error) => error,
+            found => return found,
+        };
+        let Some(slot) = self.account_of(&mut error) else {
+            return Err(error);
+        };
+        match self.renew(&plugin, &slot, given, since).await {
+            Ok(true) => {
+                let again = self.call_once(&plugin, &ask, given, &make).await;
+                again.map_err(|mut error| {
+                    self.account_of(&mut error);
+                    error
+                })
+            }
+            Ok(false) => Err(error),
+            Err(renewal) => Err(renewal),
+        }
+    }
+
+    async fn call_once<T>(
+        self: &Arc<Self>,
+        plugin: &Identity,
+        ask: &Ask,
+        given: &CallTarget,
+        make: impl Fn(Arc<dyn Guest>, Call) -> BoxFuture<'static, Called<T>>,
+    ) -> Result<T, CallError> {
         let loaded = self.registry.get(plugin);
         let manifest = loaded.as_ref().and_then(|loaded| loaded.manifest.clone());
         let refused = |reason: CallFailure| CallError {
@@ -188,15 +231,20 @@ impl Shared {
             grantable: Vec::new(),
         };
         let loaded = loaded.ok_or_else(|| refused(CallFailure::NotInstalled))?;
-        let loaded = self.once_loaded(plugin, loaded, &ask).await.map_err(refused)?;
+        let loaded = self.once_loaded(plugin, loaded, ask).await.map_err(refused)?;
         let (running, manifest) = loaded.callable().map_err(refused)?;
         let wall = ask.wall(manifest).ok_or_else(|| refused(CallFailure::Incapable))?;
-        let slot = self.stop.run_until_cancelled(self.slots.take(plugin)).await;
-        let slot = slot.ok_or_else(|| refused(CallFailure::Closed))?;
-        let _slot = slot.map_err(|_| refused(PluginFault::Overloaded.into()))?;
+        // Hooks have places of their own, so that none of them delays a call that somebody waits for.
+        let _slot = if let Ask::Hook(_) = ask {
+            None
+        } else {
+            let slot = self.stop.run_until_cancelled(self.slots.take(plugin)).await;
+            let slot = slot.ok_or_else(|| refused(CallFailure::Closed))?;
+            Some(slot.map_err(|_| refused(PluginFault::Overloaded.into()))?)
+        };
         let admitted = self.health.admit(plugin, ask.capability());
         admitted.map_err(|pause| refused(CallFailure::Resting(pause)))?;
-        let call = feed::with_source(self.prepare(plugin, &loaded, manifest, given, wall), manifest, &ask);
+        let call = feed::with_source(self.prepare(plugin, &loaded, manifest, given, wall), manifest, ask);
         call.secrets.register_all().await;
         let (id, hosts, capture) = (call.id, call.hosts.clone(), Capture::of(&call));
         let clock = call.clock.clone();
@@ -212,8 +260,8 @@ impl Shared {
             &running.guest,
             called.result.as_ref().err(),
         );
-        self.record_call(plugin, id, &ask, &called);
-        self.capture(&loaded, capture, &ask, called.result.as_ref().err());
+        self.record_call(plugin, id, ask.name(), &called);
+        self.capture(&loaded, capture, ask, called.result.as_ref().err());
         let denied = called.report.denied.iter();
         let grantable: BTreeSet<_> = denied.filter_map(|denial| hosts.grantable_for(denial)).collect();
         called.result.map_err(|fault| CallError {
@@ -223,13 +271,17 @@ impl Shared {
         })
     }
 
-    fn record_call<T>(&self, plugin: &Identity, call: CallId, ask: &Ask, called: &Called<T>) {
+    fn next_call_id(&self) -> CallId {
+        CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn record_call<T>(&self, plugin: &Identity, call: CallId, action: &'static str, called: &Called<T>) {
         for denial in called.report.denied.iter().cloned() {
             self.journal.record(plugin, Event::Denied { call, denial });
         }
         let event = Event::Called {
             call,
-            action: ask.name(),
+            action,
             report: called.report.clone(),
             fault: called.result.as_ref().err().cloned(),
         };
@@ -239,7 +291,7 @@ impl Shared {
     /// Waits for a call; `None` if it was cut short by the shutdown of plugins.
     async fn run_call<T>(
         &self,
-        call: BoxFuture<'static, Called<T>>,
+        call: BoxFuture<'_, Called<T>>,
         wall: Duration,
         clock: &CallClock,
     ) -> Option<Called<T>> {
@@ -262,10 +314,11 @@ impl Shared {
         given: &CallTarget,
         wall: Duration,
     ) -> Call {
-        let id = CallId(self.next_call.fetch_add(1, Ordering::Relaxed));
+        let id = self.next_call_id();
         let given = &given.clone().with_login_apart();
         let once = self.health.take_once(plugin);
         let hosts = loaded.grant().for_call(&manifest.permissions, &once, given);
+        let tools = self.tools.get().filter(|_| loaded.grant().allows_tools());
         let storage_bytes = manifest.permissions.storage_bytes;
         // Authors need recordings of failed calls.
         let world = match &loaded.installation.source {
@@ -287,6 +340,7 @@ impl Shared {
                 .secrets(plugin, loaded, manifest)
                 .with_redactor(world.redactor().cloned()),
             storage: Storage::new(self.store.clone(), plugin.clone(), storage_bytes),
+            tools: tools.map(|tools| CallTools::new(Arc::clone(tools), given)),
             world,
             wall,
             clock: CallClock::default(),
@@ -296,8 +350,8 @@ impl Shared {
     /// The secrets that the plugin may use but not read, each bound to the hosts that the user allowed.
     fn secrets(&self, plugin: &Identity, loaded: &Loaded, manifest: &Manifest) -> Secrets {
         let bindings = loaded.grant().bindings(&manifest.permissions.secrets);
-        let keeper = (self.store.clone(), Arc::clone(&self.vault));
-        Secrets::new(loaded.values.secret.clone(), bindings, keeper, plugin.clone())
+        let settings = loaded.values.secret.clone();
+        Secrets::new(self.accounts.clone(), plugin.clone(), settings, bindings)
     }
 
     /// The secrets of a running plugin, to fill in the headers of its links.

@@ -70,6 +70,10 @@ pub enum Refusal {
     OtherPermissions,
     #[error("there is no version to go back to")]
     NoPrevious,
+    #[error(
+        "the plugin is not signed, so nobody could tell which plugin gets its accounts back; uninstall it with its accounts"
+    )]
+    NoAuthor,
 }
 
 /// Why a command was refused. What was installed before still works.

@@ -9,16 +9,17 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use accounts::{Accounts, Redactor, Secrets};
 use bytes::Bytes;
 use market::Identity;
 use plugin_package::Manifest;
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::{Store, Vault};
-use svc_plugin_fixture::record::result;
 pub use svc_plugin_fixture::{
     Asked, Call as FixtureCall, Exchange, Fixture, FixtureError, Input, Mismatch, Response, SCHEMA,
 };
+use svc_plugin_fixture::{HookInput, record::result};
 use transfer::Secret;
 use url::Url;
 
@@ -28,7 +29,6 @@ use crate::{
         values::{Values, bindings_of_source},
     },
     policy::{
-        fault::PluginFault,
         grant::{CallTarget, Grant, Permissions},
         host::{Grants, Others},
     },
@@ -36,12 +36,13 @@ use crate::{
         Ask, Call, CallClock, CallId, Called, Gap, Guest, Journal, Line, RecordedClock, Replay, Report, Storage, Watch,
         World, now_ms, preview,
     },
-    secret::{Redactor, Secrets},
 };
 
 mod expectation;
+mod login;
 mod unsendable;
 
+pub(crate) use expectation::failed;
 pub use unsendable::Unsendable;
 
 /// Where fixtures are unless the manifest says so.
@@ -162,6 +163,7 @@ pub(crate) async fn replay(manifest: &Manifest, guest: &Arc<dyn Guest>, fixture:
         manifest,
         guest,
         values,
+        accounts: &fixture.secrets,
         world: World::Recorded(Arc::clone(&player)),
     };
     let played = match stage.play(fixture.call, &fixture.input).await {
@@ -229,6 +231,7 @@ pub(crate) async fn record(
         manifest,
         guest,
         values: Values::default().with(manifest.definitions(), settings)?,
+        accounts: &BTreeMap::new(),
         world: World::Watched(Arc::clone(&watch)),
     };
     let played = stage.play(call, &input).await?;
@@ -276,7 +279,11 @@ pub(crate) fn to_fixture(
     let exchanges = watch.exchanges()?;
     Ok(Fixture {
         schema: None,
-        name: format!("{} of {}", Ask::of(call, &input).name(), clean(input.url.clone())),
+        name: format!(
+            "{} of {}",
+            Ask::of(call, &input).map_or("login", |ask| ask.name()),
+            clean(input.url.clone())
+        ),
         call,
         input: Input {
             url: clean(input.url),
@@ -286,18 +293,19 @@ pub(crate) fn to_fixture(
             variant: input.variant.map(clean),
             since: input.since,
             etag: input.etag.map(clean),
+            login: input.login,
+            hook: input.hook.map(|hook| HookInput {
+                message: hook.message.map(clean),
+                ..hook
+            }),
         },
         settings,
         now: moment.now_ms,
         seed: moment.seed,
+        secrets: BTreeMap::new(),
         exchanges,
         expect,
     })
-}
-
-/// A fault in the format of fixtures.
-pub(crate) fn failed(fault: &PluginFault) -> Value {
-    json!({ "error": fault.code(), "message": fault.to_string() })
 }
 
 /// A fixture's settings, with placeholders for secret ones.
@@ -319,6 +327,8 @@ struct Stage<'s> {
     manifest: &'s Manifest,
     guest: &'s Arc<dyn Guest>,
     values: Values,
+    /// The names of the secrets that each account has, by slot.
+    accounts: &'s BTreeMap<String, Vec<String>>,
     world: World,
 }
 
@@ -331,12 +341,17 @@ struct Played {
 impl Stage<'_> {
     async fn play(&self, call: FixtureCall, input: &Input) -> Result<Played, RecordError> {
         let journal = Journal::default();
-        let ask = Ask::of(call, input);
-        let prepared = self.prepare(&ask, input, &journal).await?;
         if let (Some(redactor), Some(password)) = (self.world.redactor(), &input.password) {
             redactor.learn("password", password);
         }
-        let (mut found, report) = answer(Arc::clone(self.guest), prepared, ask).await;
+        let (mut found, report) = match Ask::of(call, input) {
+            Some(ask) => {
+                let wall = ask.wall(self.manifest).ok_or(RecordError::Incapable)?;
+                let prepared = self.prepare(wall, input, &journal).await?;
+                answer(Arc::clone(self.guest), prepared, ask).await
+            }
+            None => login::play(self, call, input, &journal).await?,
+        };
         if let (World::Recorded(_), Some(redactor)) = (&self.world, self.world.redactor()) {
             redactor.value(&mut found);
         }
@@ -347,7 +362,7 @@ impl Stage<'_> {
         })
     }
 
-    async fn prepare(&self, ask: &Ask, input: &Input, journal: &Journal) -> Result<Call, RecordError> {
+    async fn prepare(&self, wall: Duration, input: &Input, journal: &Journal) -> Result<Call, RecordError> {
         let manifest = self.manifest;
         let url = Url::parse(&input.url).map_err(|_| RecordError::Url(input.url.clone()))?;
         let given = CallTarget::by_user(url).with_login_apart();
@@ -360,12 +375,12 @@ impl Stage<'_> {
         let (store, vault) = memory(&manifest.identity).await?;
         let mut bindings = grant.bindings(&manifest.permissions.secrets);
         bindings.extend(bindings_of_source(manifest, &given.url));
-        let secrets = Secrets::new(
-            self.values.secret.clone(),
-            bindings,
-            (store.clone(), vault),
-            manifest.identity.clone(),
-        );
+        let keeper = Accounts::new(store.clone(), vault);
+        for (slot, names) in self.accounts.iter().filter(|(slot, _)| !slot.is_empty()) {
+            let stored = login::stand_in(&keeper, &manifest.identity, (slot, names), &given.url);
+            stored.await.map_err(|error| RecordError::Memory(error.to_string()))?;
+        }
+        let secrets = Secrets::new(keeper, manifest.identity.clone(), self.values.secret.clone(), bindings);
         Ok(Call {
             id,
             plugin: manifest.identity.clone(),
@@ -374,8 +389,10 @@ impl Stage<'_> {
             settings: Arc::new(self.values.effective(manifest.definitions())),
             secrets: secrets.with_redactor(self.world.redactor().cloned()),
             storage: Storage::new(store, manifest.identity.clone(), manifest.permissions.storage_bytes),
+            // What programs find is not recorded.
+            tools: None,
             log: journal.of_call(manifest.identity.clone(), id),
-            wall: ask.wall(manifest).ok_or(RecordError::Incapable)?,
+            wall,
             clock: CallClock::default(),
             world: self.world.clone(),
         })
@@ -416,7 +433,10 @@ async fn memory(plugin: &Identity) -> Result<(Store, Arc<Vault>), RecordError> {
     let (installed, _effects) = lifecycle::apply(None, develop).map_err(failed)?;
     let plugin = plugin.clone();
     store
-        .write(move |transaction| rows::save_installation(transaction, &plugin, installed.as_ref()))
+        .write(move |transaction| {
+            let mut installed = installed.iter();
+            installed.try_for_each(|installed| rows::save_installation(transaction, &plugin, installed))
+        })
         .await
         .map_err(failed)?;
     Ok((store, Arc::new(vault)))
@@ -433,5 +453,6 @@ async fn answer(guest: Arc<dyn Guest>, call: Call, ask: Ask) -> (Value, Report) 
         Ask::LinkFor(entry, variant) => found(guest.link_for(call, entry, variant).await),
         Ask::Preview => found(preview(guest, call).await),
         Ask::Feed(request) => found(guest.feed(call, request).await),
+        Ask::Hook(event) => found(guest.hook(call, event).await),
     }
 }

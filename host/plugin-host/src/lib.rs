@@ -4,7 +4,7 @@
 //! plugin claims a URL, whether it may be called now, with which hosts and secrets, and what its failure means.
 //!
 //! *Never* runs guest code itself, and names no engine that does: that is the task of a [`runtime::Runtime`].
-//! `plugin-package` defines archives and manifests, `market` verifies sources.
+//! `plugin-package` defines archives and manifests, `market` verifies sources, `accounts` keeps secrets.
 //!
 //! Start reading at [`Plugins`] (the handle), then `lifecycle` (the state machine of an installation), then `call`.
 //!
@@ -16,10 +16,10 @@
 //! - `catalogue`: the state of sources, as a value and as rows
 //! - `package`: packages and folders on the disk, and how their code is loaded
 //! - `fixture`: replays and records calls
+//! - `logins`: the logins that are going on
 //! - `lifecycle`: installations: the pure state machine, their rows, and the snapshot that calls read
 //! - `error`: why commands and calls are refused
 //! - `runtime`: the trait that runs guest code, and every record that crosses it
-//! - `secret`: secrets that plugins use but never read
 //! - `policy`: permissions, grants, faults, and how many calls there may be
 //! - `as_text`: values that rows keep as texts
 
@@ -35,15 +35,19 @@ mod error;
 pub mod fixture;
 mod install;
 mod lifecycle;
+mod logins;
 pub mod market;
 mod package;
 mod plugins;
 mod policy;
 pub mod runtime;
-mod secret;
+
+/// The columns of sealed values, for the rotation of their key.
+pub const SEALED: [store::SealedColumn; 2] = [lifecycle::rows::SEALED, accounts::SEALED];
 
 pub use ::market::{Digest, Identity, InvalidDigest, InvalidIdentity};
-pub use call::{FeedRefusal, Previewed, Resolved};
+pub use accounts::{Account, Ended as LoginEnd, Refusal as LoginRefusal};
+pub use call::{FeedRefusal, LoginError, LoginRequest, LoginView, Previewed, Resolved, SlotSummary};
 pub use engine::{LeftOut, LeftOutKind, Proxies};
 pub use error::{CallError, CallFailure, CommandError, DiskError, InvalidSetting, Refusal, RowError, StartError};
 pub use install::{Installed, Plugins, author, imports_digest};
@@ -52,8 +56,11 @@ pub use lifecycle::{
     registry::{DevelopmentError, Idle},
     rows::MIGRATIONS,
 };
+pub use logins::LoggedIn;
 pub use plugin_package::{
-    Definition, HostPattern, InvalidHostPattern, InvalidUrlPattern, UrlPattern, domain::is_public_suffix, manifest,
+    Definition, HostPattern, InvalidHostPattern, InvalidUrlPattern, UrlPattern,
+    domain::{is_public_suffix, registrable},
+    manifest,
 };
 pub use plugins::{Changes, Pending, PluginSummary};
 pub use policy::{
@@ -67,4 +74,3 @@ pub use runtime::{
     Line, Link, Listing, LogLevel, RecordedClock, Replay, RequestLine, Sent, Storage, StorageError, Totals, Variant,
     Watch, World,
 };
-pub use secret::{BoundSecret, SecretError, Secrets, Template, not_bound, replace, spellings};

@@ -176,7 +176,10 @@ pub(crate) enum Input {
         /// On request of the user; else because the new version keeps failing.
         by_user: bool,
     },
-    Uninstall,
+    Uninstall {
+        /// Its accounts stay, for another installation by the same author.
+        keeps_accounts: bool,
+    },
 }
 
 /// A side effect to perform after the commit.
@@ -220,6 +223,16 @@ impl Installation {
     /// The running version, else the one waiting for consent.
     pub(crate) fn current(&self) -> Option<&Release> {
         self.active.as_ref().or(self.staged.as_ref())
+    }
+
+    /// Who wrote it, as far as that is certain: the signing key, or that it is bundled with the service.
+    pub(crate) fn author(&self) -> Option<String> {
+        let release = self.active.as_ref().or(self.staged.as_ref())?;
+        match (&release.signed_by, &self.source) {
+            (Some(key), _) => Some(key.to_string()),
+            (None, Source::Bundled) => Some(Source::BUNDLED.to_owned()),
+            (None, _) => None,
+        }
     }
 
     /// Whether a version may be from another author than the running one. The user entrusted secrets to that author, so
@@ -412,7 +425,7 @@ impl Installation {
                 vec![Effect::Record(Event::Pinned { is_pinned })]
             }
             Input::RollBack { by_user } => self.roll_back(by_user)?,
-            Input::Uninstall => unreachable!("it leaves nothing to apply it to"),
+            Input::Uninstall { .. } => unreachable!("it leaves nothing to apply it to"),
         })
     }
 }
@@ -420,7 +433,7 @@ impl Installation {
 /// Computes the next installation and the effects. A refusal changes nothing.
 pub(crate) fn apply(now: Option<Installation>, input: Input) -> Result<(Option<Installation>, Vec<Effect>), Refusal> {
     let mut next = match (&input, now) {
-        (Input::Uninstall, Some(_)) => {
+        (Input::Uninstall { .. }, Some(_)) => {
             return Ok((
                 None,
                 vec![
@@ -431,7 +444,7 @@ pub(crate) fn apply(now: Option<Installation>, input: Input) -> Result<(Option<I
             ));
         }
         // Uninstalling is idempotent.
-        (Input::Uninstall, None) => return Ok((None, vec![])),
+        (Input::Uninstall { .. }, None) => return Ok((None, vec![])),
         (_, Some(now)) => now,
         (Input::Install(_, source), None) => Installation::new(source.clone()),
         (Input::Develop(folder), None) => Installation::new(Source::Development(folder.path.clone())),

@@ -3,10 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{Arc, OnceLock, atomic::AtomicU64},
     time::Duration,
 };
 
+use accounts::Accounts;
 use futures_util::future::join_all;
 use market::{Digest, Identity};
 use plugin_package::HostPattern;
@@ -30,9 +31,10 @@ use crate::{
         registry::{Loaded, Registry, Snapshot},
         rows,
     },
+    logins::Logins,
     package::{disk::Disk, fault_point::FaultPoints, load},
-    policy::{grant::HostChoice, health::Health, keyed::Keyed, slots::Slots},
-    runtime::{Journal, Runtime},
+    policy::{grant::HostChoice, health::Health, hooks::HookQueue, keyed::Keyed, slots::Slots},
+    runtime::{Journal, Runtime, Tools},
 };
 
 mod summary;
@@ -114,15 +116,19 @@ impl Plugins {
         let plugins: BTreeMap<_, _> = join_all(announcing).await.into_iter().collect();
         let installed: Vec<_> = plugins.keys().cloned().collect();
         let plugins = Self(Arc::new(Shared {
+            accounts: Accounts::new(store.clone(), Arc::clone(&vault)),
+            logins: Logins::default(),
             store,
             vault,
             disk,
             faults,
             runtime,
+            tools: OnceLock::new(),
             registry: Registry::new(plugins, revoked),
             market: MarketState::new(market, clock, catalogue),
             journal: Journal::default(),
             slots: Slots::new(),
+            hooks: std::sync::Mutex::new(HookQueue::new()),
             health: Health::default(),
             next_call: AtomicU64::new(1),
             changes: Keyed::default(),
@@ -134,6 +140,11 @@ impl Plugins {
         plugins.0.spawn(loading::load_all(Arc::clone(&plugins.0), installed));
         plugins.0.spawn(development::watch(Arc::clone(&plugins.0)));
         Ok(plugins)
+    }
+
+    /// Lets calls use programs of the user, if the user agrees. Only the first ones count; without any, calls have none.
+    pub fn use_tools(&self, tools: Arc<dyn Tools>) {
+        let _has_some = self.0.tools.set(tools);
     }
 
     /// All plugins, by identity.
@@ -183,7 +194,13 @@ impl Plugins {
 
     /// Removes a plugin with its settings and its storage. A missing one is no error.
     pub async fn uninstall(&self, plugin: Identity) -> Result<(), CommandError> {
-        self.change(plugin, Input::Uninstall).await
+        self.change(plugin, Input::Uninstall { keeps_accounts: false }).await
+    }
+
+    /// Uninstalls a plugin and keeps its accounts, with their secrets, until it is installed again; by another author, they
+    /// are deleted then. Refused for a plugin whose author is not known.
+    pub async fn uninstall_keeping_accounts(&self, plugin: Identity) -> Result<(), CommandError> {
+        self.change(plugin, Input::Uninstall { keeps_accounts: true }).await
     }
 
     /// Enables or disables a plugin.

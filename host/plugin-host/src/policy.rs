@@ -5,6 +5,7 @@ pub(crate) mod breaker;
 pub(crate) mod fault;
 pub(crate) mod grant;
 pub(crate) mod health;
+pub(crate) mod hooks;
 pub(crate) mod host;
 pub(crate) mod keyed;
 pub(crate) mod slots;

@@ -3,35 +3,40 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+pub use accounts::{Screen, Secrets, Step};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use market::Identity;
-pub use plugin_package::Language;
+pub use plugin_package::{Language, manifest::LoginMode};
 use transfer::Secret;
+use url::Url;
 
-use crate::{
-    policy::{fault::PluginFault, grant::CallTarget, host::Grants},
-    secret::Secrets,
-};
+use crate::policy::{fault::PluginFault, grant::CallTarget, host::Grants};
 
 mod ask;
 mod clock;
 mod feed;
+mod hook;
 mod journal;
 mod listing;
 mod report;
 mod storage;
+mod tools;
 mod world;
 
 pub use crate::policy::{Interface, MAX_CALLS, PLUGIN_CALLS};
-pub(crate) use ask::{Ask, preview};
+pub(crate) use ask::{Ask, LOGIN_WALL, preview};
 pub use clock::{CallClock, MAX_WAIT, TimedOut, Wait};
 pub use feed::{Feed, FeedEnclosure, FeedItem, FeedRequest};
+pub use hook::HookAnswer;
+pub(crate) use hook::HookCall;
 pub(crate) use journal::now_ms;
 pub use journal::{CallLog, Event, Journal, JournalEntry, Line, LogLevel, RequestLine, Sent, Totals};
 pub use listing::{Entry, Facts, FileKind, Link, Listing, Variant};
 pub use report::{CallId, Report};
 pub use storage::{Storage, StorageError};
+pub use svc_plugin_fixture::{HookEvent, HookInput};
+pub use tools::{CallTools, Page, ToolError, Tools};
 pub use world::{Gap, RecordedClock, Replay, Watch, World};
 
 /// Runs guest code.
@@ -62,9 +67,48 @@ pub trait Guest: Send + Sync + 'static {
     /// The feed of the URL. The fields of its source are among the settings of the call.
     fn feed(&self, call: Call, request: FeedRequest) -> BoxFuture<'_, Called<Feed>>;
 
+    /// Tells a hook what became of a download of the call's URL.
+    fn hook(&self, _: Call, _: HookInput) -> BoxFuture<'_, Called<HookAnswer>> {
+        Box::pin(async {
+            Called {
+                result: Err(PluginFault::NotExported("hook-handler")),
+                report: Report::default(),
+            }
+        })
+    }
+
+    /// Begins a login to the account of a slot. Nothing of the plugin has run when it returns.
+    fn begin_login(&self, call: Call, slot: String, mode: LoginMode) -> Box<dyn LoginSession>;
+
+    /// Whether the site still accepts the session of an account.
+    fn check_account(&self, call: Call, slot: String) -> BoxFuture<'_, Called<bool>>;
+
+    /// Renews the session of an account; the screen says when it ends again.
+    fn renew_account(&self, call: Call, slot: String) -> BoxFuture<'_, Called<Screen>>;
+
+    /// Ends the session of an account at its site.
+    fn log_out(&self, call: Call, slot: String) -> BoxFuture<'_, Called<()>>;
+
+    /// Forgets what is in memory of an account (cookies, responses), because another login or a logout replaced it.
+    fn forget_account(&self, slot: &str);
+
+    /// The cookies of the account of `secrets` for a request to `url`, each as `name=value`.
+    fn cookies_for(&self, secrets: Secrets, url: Url) -> BoxFuture<'_, Vec<String>>;
+
     /// The sizes of files as their servers tell them, in the order of `links`, within the time and permissions of the
     /// call. It runs no code of the plugin.
     fn sizes(&self, call: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>>;
+}
+
+/// A login that a plugin drives: its instance stays between the steps, because it knows what it asked the site.
+pub trait LoginSession: Send + 'static {
+    /// Takes a step and returns the screen that it shows. After a fault or when its future was dropped, no further step
+    /// succeeds.
+    fn step(&mut self, step: Step) -> BoxFuture<'_, Called<Screen>>;
+
+    /// Takes cookies of a browser into the account, each with a URL that it is for, as a `Set-Cookie` field; returns how
+    /// many are for sites that the plugin may contact.
+    fn take_cookies(&mut self, cookies: Vec<(Url, String)>) -> BoxFuture<'_, usize>;
 }
 
 /// Code to load.
@@ -108,6 +152,8 @@ pub struct Call {
     /// Secrets that it may use but not read, each bound to hosts.
     pub secrets: Secrets,
     pub storage: Storage,
+    /// Programs of the user; none if there are none, or the user did not agree.
+    pub tools: Option<CallTools>,
     pub log: CallLog,
     /// Network and clock, live or recorded.
     pub world: World,

@@ -70,7 +70,10 @@ impl Plugins {
     /// The feed of a URL, by `plugin`.
     pub async fn feed(&self, plugin: &Identity, target: CallTarget, request: FeedRequest) -> Result<Feed, CallError> {
         let ask = Ask::Feed(request.clone());
-        let call = |guest: Arc<dyn Guest>, call| async move { guest.feed(call, request).await }.boxed();
+        let call = |guest: Arc<dyn Guest>, call| {
+            let request = request.clone();
+            async move { guest.feed(call, request).await }.boxed()
+        };
         self.0.call(plugin.clone(), ask, &target, call).await
     }
 

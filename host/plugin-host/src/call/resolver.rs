@@ -1,17 +1,22 @@
 //! `engine::Resolver` implemented with plugins: which plugin claims a URL, and which files and links it gives for it.
 
-use std::time::Duration;
+use std::{
+    collections::HashSet,
+    num::{NonZeroU32, NonZeroU64},
+    time::Duration,
+};
 
+use accounts::{Secrets, Template};
 use engine::{
-    Item, LeftOut, LeftOutKind, Link as EngineLink, List, ListedFile, ResolveFuture, ResolveRequest,
-    Resolved as Answer, Resolver, ResolverId,
+    AccountKey, AccountLimits, AccountUse, Item, LeftOut, LeftOutKind, Link as EngineLink, List, ListedFile, LoginNeed,
+    ResolveFuture, ResolveRequest, Resolved as Answer, Resolver, ResolverId, Unresolved,
 };
 use market::Identity;
 use transfer::{Failure, FailureKind, FileName, GivenBy, SafeUrl, Secret, SegmentKey};
 use url::Url;
 
 use crate::{
-    call::Resolved,
+    call::{Resolved, login::login_required},
     error::{CallError, CallFailure},
     install::Plugins,
     policy::{
@@ -19,7 +24,6 @@ use crate::{
         grant::CallTarget,
     },
     runtime::{Entry, Facts, Link, Listing},
-    secret::Template,
 };
 
 /// The most files of a listing; further pages are not requested.
@@ -39,7 +43,11 @@ impl Resolver for Plugins {
     }
 }
 
-async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Failure> {
+async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Unresolved> {
+    let asked = Asked {
+        attempts: request.attempts,
+        full_accounts: request.full_accounts,
+    };
     let given = CallTarget {
         url: request.url.as_url().clone(),
         by_user: request.given_by == GivenBy::User,
@@ -51,34 +59,86 @@ async fn answer(plugins: &Plugins, request: ResolveRequest) -> Result<Answer, Fa
         Failure::new(FailureKind::PluginUnavailable, message)
     })?;
     let Some(item) = request.resolution.item else {
-        let error = match all_pages(plugins, given).await {
-            Ok(Some(resolved)) => return describe(plugins, resolved).await,
+        let error = match all_pages(plugins, given.clone()).await {
+            Ok(Some(resolved)) => return describe(plugins, resolved, (&given, &asked)).await,
             // No plugin claims it: an ordinary URL, unless the plugin that claimed it before is disabled or
             // uninstalled.
             Ok(None) => plugins.unavailable(&plugin),
             Err(error) => Some(error),
         };
-        return error.map_or(Ok(Answer::Pass), |error| Err(failure(&error)));
+        return error.map_or(Ok(Answer::Pass), |error| Err(unresolved(plugins, &error)));
     };
-    let link = link_of(plugins, &plugin, given, &item).await?;
-    let found = with_secrets(plugins, &plugin, &link, self::link(&link, None)?).await?;
+    let link = link_of(plugins, &plugin, given.clone(), &item).await?;
+    let made = self::link(&link, None)?;
+    of_account(plugins, &plugin, (&link, made), (&given, &asked)).await
+}
+
+/// What a request says besides its URL.
+struct Asked {
+    attempts: u32,
+    full_accounts: Vec<AccountKey>,
+}
+
+/// The answer with `made`, which was built from `link`: it waits if its account has no room, and has the account's secrets
+/// otherwise.
+async fn of_account(
+    plugins: &Plugins,
+    plugin: &Identity,
+    (link, mut made): (&Link, EngineLink),
+    (given, asked): (&CallTarget, &Asked),
+) -> Result<Answer, Unresolved> {
+    if let Some(slot) = &link.account {
+        made.account = account_use(plugins, plugin, slot).await;
+        if let Some(used) = made.account.take_if(|used| asked.full_accounts.contains(&used.account)) {
+            return Ok(Answer::AccountFull(Box::new(used)));
+        }
+        if asked.attempts > 0 {
+            // Sites refuse the links of an account whose session they have ended.
+            let confirmed = plugins.0.confirm_login(plugin, slot, given).await;
+            confirmed.map_err(|error| unresolved(plugins, &error))?;
+        }
+    }
+    let found = with_secrets(plugins, plugin, link, made).await?;
     Ok(Answer::Link(Box::new(found)))
 }
 
-/// `made`, which was built from `link`, with the headers that hold secrets. A secret that is not bound to every host of
-/// the link fails the call: the transport may send the headers to any of them.
+/// The account in a slot, and what the plugin's manifest says that its site allows.
+async fn account_use(plugins: &Plugins, plugin: &Identity, slot: &str) -> Option<AccountUse> {
+    let account = plugins.0.accounts.find(plugin, slot).await.ok()??;
+    let loaded = plugins.0.registry.get(plugin)?;
+    let slots = &loaded.manifest.as_ref()?.capabilities.login;
+    let declared = slots.iter().find(|had| had.id == slot)?;
+    Some(AccountUse {
+        account: AccountKey::new(ResolverId::new(plugin.as_str()), slot, &account.id).ok()?,
+        limits: AccountLimits {
+            parallel: declared.max_parallel.and_then(NonZeroU32::new),
+            daily_bytes: declared.daily_bytes.and_then(NonZeroU64::new),
+            daily_downloads: declared.daily_files.and_then(NonZeroU32::new),
+        },
+    })
+}
+
+/// `made`, which was built from `link`, with the headers that hold secrets, and the cookies of its account. A secret that is
+/// not bound to every host of the link fails the call: the transport may send the headers to any of them.
 async fn with_secrets(
     plugins: &Plugins,
     plugin: &Identity,
     link: &Link,
     mut made: EngineLink,
-) -> Result<EngineLink, Failure> {
-    if link.secret_headers.is_empty() {
+) -> Result<EngineLink, Unresolved> {
+    if link.secret_headers.is_empty() && link.account.is_none() {
         return Ok(made);
     }
     let refused = |error: String| Failure::new(FailureKind::Plugin, format!("plugin {plugin}: {error}"));
     let secrets = plugins.0.secrets_of(plugin);
-    let secrets = secrets.ok_or_else(|| refused("it is not installed".to_owned()))?;
+    let mut secrets = secrets.ok_or_else(|| refused("it is not installed".to_owned()))?;
+    if let Some(slot) = &link.account {
+        let account = secrets
+            .of_account(slot)
+            .await
+            .map_err(|error| refused(error.to_string()))?;
+        secrets = account.ok_or_else(|| unresolved(plugins, &login_required(plugin, slot)))?;
+    }
     // Headers of a link are sent with the requests for all its segments and for their decryption keys.
     let keys = link
         .segments
@@ -95,12 +155,38 @@ async fn with_secrets(
         let filled = secrets.fill(&template, &urls).await;
         let value = filled.map_err(|error| refused(error.to_string()))?;
         if value.expose().chars().any(char::is_control) {
-            return Err(refused(format!("the secret for the field {name} cannot be sent")));
+            return Err(refused(format!("the secret for the field {name} cannot be sent")).into());
         }
         made.headers.retain(|(other, _)| other != name);
         made.headers.push((name.clone(), value));
     }
+    if link.account.is_some() {
+        let cookies = account_cookies(plugins, plugin, &secrets, &urls).await;
+        if !cookies.is_empty() {
+            made.headers.retain(|(other, _)| other != "cookie");
+            made.headers
+                .push(("cookie".to_owned(), Secret::new(cookies.join("; "))));
+        }
+    }
     Ok(made)
+}
+
+/// The cookies of an account that may be sent to all of `urls`.
+async fn account_cookies(plugins: &Plugins, plugin: &Identity, secrets: &Secrets, urls: &[&Url]) -> Vec<String> {
+    let loaded = plugins.0.registry.get(plugin);
+    let running = loaded.as_ref().and_then(|loaded| loaded.running.as_ref().ok());
+    let (Some(running), Some((first, others))) = (running, urls.split_first()) else {
+        return Vec::new();
+    };
+    let mut cookies = running.guest.cookies_for(secrets.clone(), Url::clone(first)).await;
+    let mut seen = HashSet::from([first.origin()]);
+    for url in others {
+        if seen.insert(url.origin()) {
+            let theirs = running.guest.cookies_for(secrets.clone(), Url::clone(url)).await;
+            cookies.retain(|cookie| theirs.contains(cookie));
+        }
+    }
+    cookies
 }
 
 /// The listing of a URL with all its pages.
@@ -139,7 +225,7 @@ impl Plugins {
 }
 
 /// A plugin that includes links in its listing need not implement `linkFor`.
-async fn link_of(plugins: &Plugins, plugin: &Identity, given: CallTarget, item: &Item) -> Result<Link, Failure> {
+async fn link_of(plugins: &Plugins, plugin: &Identity, given: CallTarget, item: &Item) -> Result<Link, Unresolved> {
     let variant = item.variant.as_deref().map(str::to_owned);
     let asked = plugins
         .link_for(plugin, given.clone(), item.id.to_string(), variant)
@@ -152,12 +238,14 @@ async fn link_of(plugins: &Plugins, plugin: &Identity, given: CallTarget, item: 
         error.reason,
         CallFailure::Fault(PluginFault::Answer(GuestError::Unsupported(_)) | PluginFault::NotExported(_))
     ) {
-        return Err(failure(&error));
+        return Err(unresolved(plugins, &error));
     }
-    let listed = all_pages(plugins, given).await.map_err(|error| failure(&error))?;
+    let listed = all_pages(plugins, given).await;
+    let listed = listed.map_err(|error| unresolved(plugins, &error))?;
     let listed = listed.filter(|listed| listed.plugin == *plugin);
     let link = listed.and_then(|listed| listed_link(listed.listing, item));
-    link.ok_or_else(|| Failure::new(FailureKind::NotFound, format!("the plugin no longer lists {item}")))
+    let not_found = || Failure::new(FailureKind::NotFound, format!("the plugin no longer lists {item}"));
+    Ok(link.ok_or_else(not_found)?)
 }
 
 fn listed_link(listing: Listing, item: &Item) -> Option<Link> {
@@ -171,10 +259,10 @@ fn listed_link(listing: Listing, item: &Item) -> Option<Link> {
     }
 }
 
-async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failure> {
+async fn describe(plugins: &Plugins, resolved: Resolved, request: (&CallTarget, &Asked)) -> Result<Answer, Unresolved> {
     let Resolved { plugin, mut listing } = resolved;
     if listing.password_prompt.is_some() && listing.entries.is_empty() {
-        return Err(Failure::new(FailureKind::LoginRequired, "the share wants a password"));
+        return Err(Failure::new(FailureKind::LoginRequired, "the share wants a password").into());
     }
     let mut left_out = std::mem::take(&mut listing.left_out);
     let mut wanted: Vec<_> = listing.entries.iter().filter(|entry| entry.is_selected()).collect();
@@ -190,9 +278,7 @@ async fn describe(plugins: &Plugins, resolved: Resolved) -> Result<Answer, Failu
         && let Some(found) = &only.default_facts().link
     {
         let made = link(found, Some(only))?;
-        return Ok(Answer::Link(Box::new(
-            with_secrets(plugins, &plugin, found, made).await?,
-        )));
+        return of_account(plugins, &plugin, (found, made), request).await;
     }
     Ok(Answer::List(List {
         resolver: ResolverId::new(plugin.as_str()),
@@ -253,7 +339,35 @@ fn link(link: &Link, entry: Option<&Entry>) -> Result<EngineLink, Failure> {
             .max_connections
             .map(|most| u16::try_from(most).unwrap_or(u16::MAX).max(1)),
         segments: link.segments.as_slice().into(),
+        account: None,
     })
+}
+
+/// The failure of a task whose plugin call failed, and the login after which the call may succeed.
+fn unresolved(plugins: &Plugins, error: &CallError) -> Unresolved {
+    let mut failure = failure(error);
+    let login = match &error.reason {
+        CallFailure::Fault(PluginFault::Answer(GuestError::LoginRequired(slot))) => {
+            login_need(plugins, &error.plugin, slot.as_deref())
+        }
+        _ => None,
+    };
+    if login.is_some() {
+        let message = failure.message;
+        failure.message = format!(
+            "{message}; it continues by itself after: svc plugin login {}",
+            error.plugin
+        );
+    }
+    Unresolved { failure, login }
+}
+
+/// A login in the slot that the plugin named, or in its first one. `None` if it has no such slot.
+fn login_need(plugins: &Plugins, plugin: &Identity, named: Option<&str>) -> Option<LoginNeed> {
+    let loaded = plugins.0.registry.get(plugin)?;
+    let slots = &loaded.manifest.as_ref()?.capabilities.login;
+    let slot = slots.iter().find(|slot| named.is_none_or(|named| slot.id == named))?;
+    LoginNeed::new(ResolverId::new(plugin.as_str()), &slot.id, None).ok()
 }
 
 /// The failure of a task whose plugin call failed. Retries depend on its kind only, never on the message.

@@ -9,7 +9,7 @@ use plugin_package::Manifest;
 use super::shared::Shared;
 use crate::{
     catalogue,
-    error::{CommandError, chain},
+    error::{CommandError, Refusal, chain},
     fixture,
     lifecycle::{
         self, Effect, Input, Installation, Release,
@@ -43,6 +43,12 @@ impl Shared {
         if let (Input::RollBack { .. }, Some(now)) = (&input, &now) {
             self.check_previous(plugin, now)?;
         }
+        let keeps_accounts = matches!(input, Input::Uninstall { keeps_accounts: true });
+        let was_there = now.is_some();
+        let kept_for = now.as_ref().filter(|_| keeps_accounts).and_then(Installation::author);
+        if keeps_accounts && was_there && kept_for.is_none() {
+            return Err(Refusal::NoAuthor.into());
+        }
         let (next, effects) = lifecycle::apply(now, input)?;
         let sources = self.market.pinning(plugin, next.as_ref(), package)?;
         self.pass(Step::Commit)?;
@@ -53,7 +59,15 @@ impl Shared {
             .collect();
         self.store
             .write(move |transaction| {
-                rows::save_installation(transaction, &identity, saved.as_ref())?;
+                match &saved {
+                    None => rows::delete_installation(transaction, &identity, kept_for.as_deref())?,
+                    Some(saved) => {
+                        rows::save_installation(transaction, &identity, saved)?;
+                        if !was_there {
+                            accounts::take_back(transaction, &identity, saved.author().as_deref())?;
+                        }
+                    }
+                }
                 heads.iter().try_for_each(|head| head.save_head(transaction))
             })
             .await?;
@@ -97,6 +111,7 @@ impl Shared {
                 Effect::Collect => self.collect().await,
                 Effect::Record(event) => {
                     if *event == Event::Uninstalled {
+                        self.logins.forget(plugin);
                         self.journal.forget(plugin);
                         self.health.remove(plugin);
                     }

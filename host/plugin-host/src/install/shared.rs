@@ -1,7 +1,8 @@
 //! The state behind the handle [`Plugins`], shared by every command, call and background task.
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::{Arc, Mutex as SyncMutex, OnceLock, atomic::AtomicU64};
 
+use accounts::Accounts;
 use market::Identity;
 use store::{Store, Vault};
 use tokio::sync::{Mutex, OwnedMutexGuard, RwLock};
@@ -11,12 +12,13 @@ use crate::{
     catalogue::{Clock, Config, MarketState},
     error::CommandError,
     lifecycle::registry::Registry,
+    logins::Logins,
     package::{
         disk::Disk,
         fault_point::{FaultPoints, Step},
     },
-    policy::{health::Health, keyed::Keyed, slots::Slots},
-    runtime::{Journal, Runtime},
+    policy::{health::Health, hooks::HookQueue, keyed::Keyed, slots::Slots},
+    runtime::{HookCall, Journal, Runtime, Tools},
 };
 
 /// The plugins. Clones share them.
@@ -26,13 +28,18 @@ pub struct Plugins(pub(crate) Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) vault: Arc<Vault>,
+    pub(crate) accounts: Accounts,
+    pub(crate) logins: Logins,
     pub(crate) disk: Disk,
     pub(crate) faults: FaultPoints,
     pub(crate) runtime: Arc<dyn Runtime>,
+    /// Programs of the user, if this host starts any.
+    pub(crate) tools: OnceLock<Arc<dyn Tools>>,
     pub(crate) registry: Registry,
     pub(crate) market: MarketState,
     pub(crate) journal: Journal,
     pub(crate) slots: Slots,
+    pub(crate) hooks: SyncMutex<HookQueue<HookCall>>,
     pub(crate) health: Health,
     pub(crate) next_call: AtomicU64,
     /// Serializes the changes of each plugin.

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use market::{Digest, Identity, Revocation, Revocations, SourceId};
-use plugin_package::{Manifest, Matcher};
+use plugin_package::{Manifest, Matcher, UrlPattern, manifest::Resolver};
 use tokio::sync::watch;
 use url::Url;
 
@@ -238,6 +238,16 @@ impl Registry {
     }
 }
 
+/// The sites that the user names in a setting of the plugin.
+fn chosen(loaded: &Loaded, resolver: &Resolver) -> Vec<UrlPattern> {
+    let definitions = loaded.manifest.iter().flat_map(|manifest| &manifest.settings);
+    let named = resolver.match_setting.as_ref().and_then(|key| {
+        let definitions = definitions.filter(|definition| definition.key == *key);
+        loaded.values.effective(definitions).remove(key)
+    });
+    named.iter().flat_map(|sites| UrlPattern::of_sites(sites)).collect()
+}
+
 fn compile(plugins: BTreeMap<Identity, Arc<Loaded>>, revoked: Arc<Revoked>) -> Snapshot {
     let mut rules = Vec::new();
     for (plugin, loaded) in plugins.iter().filter(|(_, loaded)| loaded.claims()) {
@@ -246,7 +256,7 @@ fn compile(plugins: BTreeMap<Identity, Arc<Loaded>>, revoked: Arc<Revoked>) -> S
             .as_ref()
             .and_then(|manifest| manifest.capabilities.resolver.as_ref());
         let of_plugin = resolver.into_iter().flat_map(|resolver| {
-            let patterns = resolver.matches.iter().cloned();
+            let patterns = resolver.matches.iter().cloned().chain(chosen(loaded, resolver));
             patterns.map(|pattern| (plugin.clone(), resolver.priority, pattern))
         });
         rules.extend(of_plugin);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ::store::{
-    MigrationSet, Vault,
+    MigrationSet, SealedColumn, Vault,
     sql::{self, Connection, Transaction},
 };
 use market::Identity;
@@ -21,7 +21,16 @@ pub const MIGRATIONS: MigrationSet = MigrationSet {
         include_str!("rows/version_1.sql"),
         include_str!("rows/version_2.sql"),
         include_str!("rows/version_3.sql"),
+        accounts::TABLE,
     ],
+};
+
+/// The column of secret settings.
+pub(crate) const SEALED: SealedColumn = SealedColumn {
+    table: "plugin_setting",
+    column: "sealed",
+    key: &["identity"],
+    context: |row| Ok(context(&row.get::<_, String>(0)?)),
 };
 
 /// The content of the database.
@@ -31,18 +40,28 @@ pub(crate) struct Rows {
     pub(crate) values: BTreeMap<Identity, Values>,
 }
 
-/// Saves an installation. If it is `None`, settings and storage of the plugin are deleted, too.
+/// Deletes an installation with settings and storage; with the accounts, too, unless they are kept for an author.
+pub(crate) fn delete_installation(
+    transaction: &Transaction<'_>,
+    plugin: &Identity,
+    kept_for: Option<&str>,
+) -> sql::Result<()> {
+    match kept_for {
+        Some(author) => accounts::keep_for(transaction, plugin, author)?,
+        None => accounts::delete_all(transaction, plugin)?,
+    }
+    for table in ["plugin", "plugin_setting", "plugin_storage"] {
+        transaction.execute(&format!("DELETE FROM {table} WHERE identity = ?1"), [plugin.as_str()])?;
+    }
+    Ok(())
+}
+
+/// Saves an installation.
 pub(crate) fn save_installation(
     transaction: &Transaction<'_>,
     plugin: &Identity,
-    installation: Option<&Installation>,
+    installation: &Installation,
 ) -> sql::Result<()> {
-    let Some(installation) = installation else {
-        for table in ["plugin", "plugin_setting", "plugin_storage", "plugin_secret"] {
-            transaction.execute(&format!("DELETE FROM {table} WHERE identity = ?1"), [plugin.as_str()])?;
-        }
-        return Ok(());
-    };
     let record = serde_json::to_string(installation).map_err(refused)?;
     transaction
         .prepare_cached("INSERT OR REPLACE INTO plugin (identity, record) VALUES (?1, ?2)")?

@@ -201,7 +201,10 @@ fn what_is_not_there_can_only_be_installed_or_uninstalled() {
     ] {
         assert_eq!(apply(None, input).unwrap_err(), Refusal::NotInstalled);
     }
-    assert_eq!(apply(None, Input::Uninstall).unwrap(), (None, vec![]));
+    assert_eq!(
+        apply(None, Input::Uninstall { keeps_accounts: false }).unwrap(),
+        (None, vec![])
+    );
 }
 
 #[test]
@@ -245,7 +248,7 @@ fn inputs() -> impl Strategy<Value = Input> {
         2 => prop_oneof![Just(Switch::On), Just(Switch::Off), Just(Switch::Tripped)].prop_map(Input::Switch),
         2 => any::<bool>().prop_map(|by_user| Input::RollBack { by_user }),
         1 => folders.prop_map(Input::Develop),
-        1 => Just(Input::Uninstall),
+        1 => Just(Input::Uninstall { keeps_accounts: false }),
     ]
 }
 
@@ -258,7 +261,7 @@ proptest! {
                 *digest = asked;
             }
             let was_consent = matches!(input, Input::Consent(_));
-            let is_uninstall = matches!(input, Input::Uninstall);
+            let is_uninstall = matches!(input, Input::Uninstall { .. });
             let changes_author = matches!(input, Input::Consent(_) | Input::RollBack { .. });
             if matches!(input, Input::Update(..)) {
                 let allowed = now.as_ref().is_some_and(|now| !now.is_pinned && matches!(&input, Input::Update(_, source) if *source == now.source));

@@ -167,6 +167,7 @@ fn check_exports(manifest: &Manifest, language: Language, guest: &dyn Guest) -> 
                 (Language::Script, "resolver") => "a function \"resolve\"",
                 (Language::Script, "previewer") => "a function \"preview\"",
                 (Language::Script, "feed-handler") => "a function \"feed\"",
+                (Language::Script, "hook-handler") => "a function like \"onDone\"",
                 _ => export,
             };
             let reason = if is_claimed {

@@ -1,12 +1,13 @@
 //! The plugins as a whole, on a real disk and database, with a runtime whose guests follow a script.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Mutex as SyncMutex, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use store::DataDir;
 use tokio::sync::Notify;
 use transfer::Secret;
+use url::Url;
 
 use super::*;
 use crate::{
@@ -17,8 +18,8 @@ use crate::{
         grant::CallTarget,
     },
     runtime::{
-        Call, Called, Code, Entry, Feed, FeedItem, FeedRequest, Guest, Interface, JournalEntry, Link, Listing,
-        LoadError, Report,
+        Call, Called, Code, Entry, Feed, FeedItem, FeedRequest, Guest, HookAnswer, HookInput, Interface, JournalEntry,
+        Link, Listing, LoadError, LoginMode, LoginSession, Report, Screen, Secrets, Step,
     },
 };
 
@@ -26,14 +27,17 @@ mod calls;
 mod development;
 mod feeds;
 mod fixtures;
+mod hooks;
 mod installing;
 mod loading;
+mod logins;
 
 /// Runs guests whose code is a script: words that say what each call does.
 ///
 /// `imports http.send` and `exports x` are what it shows; `sends x` is what its links carry; `refuse` does not load and
 /// `slow` not while loads are held; `list`, `trap`, `parse`, `old`, `no`, `hang`, `wait` and `reach URL` are what it does
-/// when it is called.
+/// when it is called; `hook hang`, `hook trap` and `hook retry 5` what its hook does. `exports login` has a slot `main`: `field x` and `secret-field x` are its form, `account main` makes
+/// links those of its account, `session main` wants a renewed session, `renews` renews it, and at its site it has `ended`.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Whether loading slow scripts blocks.
@@ -43,12 +47,18 @@ pub(crate) struct Scripted {
     /// Resumes calls of scripts that `wait`.
     pub(crate) go_on: Arc<Notify>,
     pub(crate) loads: std::sync::atomic::AtomicU32,
+    /// How often sessions of accounts were to be renewed.
+    pub(crate) renewals: Arc<std::sync::atomic::AtomicU32>,
+    /// What hooks were told.
+    pub(crate) told: Arc<SyncMutex<Vec<(Identity, HookInput)>>>,
     /// Whether it is of a later host, in which scripts that are `old` do not find their way.
     is_later: bool,
 }
 
 struct Script {
     is_later: bool,
+    renewals: Arc<std::sync::atomic::AtomicU32>,
+    told: Arc<SyncMutex<Vec<(Identity, HookInput)>>>,
     lines: Vec<String>,
     interface: Interface,
     begun: Arc<Notify>,
@@ -74,6 +84,8 @@ impl Runtime for Scripted {
         let (begun, go_on) = (Arc::clone(&self.begun), Arc::clone(&self.go_on));
         let mut held = self.holds_loads.subscribe();
         let is_later = self.is_later;
+        let renewals = Arc::clone(&self.renewals);
+        let told = Arc::clone(&self.told);
         Box::pin(async move {
             if lines.iter().any(|line| line == "slow") {
                 held.wait_for(|is_held| !is_held).await.unwrap();
@@ -86,6 +98,8 @@ impl Runtime for Scripted {
             }
             Ok(Arc::new(Script {
                 is_later,
+                renewals,
+                told,
                 lines,
                 interface,
                 begun,
@@ -121,6 +135,9 @@ impl Script {
                         report.denied.push(denial);
                     }
                 }
+                ("session", slot) if logins::session(&call, slot).await.as_deref() != Some("fresh-session") => {
+                    result = Err(GuestError::LoginRequired(Some(slot.to_owned())).into());
+                }
                 ("trap", _) => {
                     result = Err(PluginFault::Trap {
                         kind: "unreachable".to_owned(),
@@ -145,6 +162,13 @@ impl Script {
     }
 }
 
+fn called<T>(result: Result<T, PluginFault>) -> Called<T> {
+    Called {
+        result,
+        report: Report::default(),
+    }
+}
+
 impl Guest for Script {
     fn interface(&self) -> &Interface {
         &self.interface
@@ -163,6 +187,8 @@ impl Guest for Script {
             let url = call.given.url.clone();
             let called = self.run(call).await;
             let mut link = Link::new(url.join(&entry).unwrap());
+            let account = self.lines.iter().find_map(|line| line.strip_prefix("account "));
+            link.account = account.map(str::to_owned);
             link.secret_headers = self
                 .lines
                 .iter()
@@ -206,6 +232,62 @@ impl Guest for Script {
         })
     }
 
+    fn hook(&self, call: Call, told: HookInput) -> BoxFuture<'_, Called<HookAnswer>> {
+        self.told.lock().unwrap().push((call.plugin, told));
+        let does = self.lines.iter().find_map(|line| line.strip_prefix("hook "));
+        let does = does.unwrap_or_default().to_owned();
+        Box::pin(async move {
+            let mut answer = HookAnswer::default();
+            match does.split_once(' ').unwrap_or((does.as_str(), "")) {
+                ("hang", _) => std::future::pending().await,
+                ("trap", _) => {
+                    let kind = "unreachable".to_owned();
+                    return called(Err(PluginFault::Trap {
+                        kind,
+                        frames: Vec::new(),
+                    }));
+                }
+                ("retry", wait) => answer.retry_after_ms = Some(wait.parse().unwrap()),
+                _ => {}
+            }
+            called(Ok(answer))
+        })
+    }
+
+    fn begin_login(&self, call: Call, slot: String, _mode: LoginMode) -> Box<dyn LoginSession> {
+        Box::new(logins::Conversation {
+            fields: logins::fields(&self.lines),
+            call,
+            slot,
+        })
+    }
+
+    fn check_account(&self, _call: Call, _slot: String) -> BoxFuture<'_, Called<bool>> {
+        let is_accepted = !self.lines.iter().any(|line| line == "ended");
+        Box::pin(async move { called(Ok(is_accepted)) })
+    }
+
+    fn renew_account(&self, call: Call, slot: String) -> BoxFuture<'_, Called<Screen>> {
+        Box::pin(async move {
+            self.renewals.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if !self.lines.iter().any(|line| line == "renews") {
+                return called(Err(GuestError::LoginRequired(Some(slot)).into()));
+            }
+            logins::capture(&call, &slot, "fresh-session").await;
+            called(Ok(Screen::default()))
+        })
+    }
+
+    fn log_out(&self, _call: Call, _slot: String) -> BoxFuture<'_, Called<()>> {
+        Box::pin(async { called(Ok(())) })
+    }
+
+    fn forget_account(&self, _slot: &str) {}
+
+    fn cookies_for(&self, _secrets: Secrets, _url: Url) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async { vec!["shelf=7".to_owned()] })
+    }
+
     /// As many bytes as the URL is long.
     fn sizes(&self, _call: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {
         let length = |link: Link| Some(link.url.as_str().len() as u64);
@@ -237,7 +319,7 @@ impl World {
     async fn open(root: tempfile::TempDir, runtime: Scripted, market: Config, clock: Clock) -> Self {
         let dir = DataDir::lock(root.path().join("data")).unwrap();
         let store = Store::open(dir.join("svc.db"), &[crate::MIGRATIONS]).unwrap();
-        let vault = Arc::new(Vault::open(&dir).unwrap());
+        let vault = Arc::new(Vault::open(&dir, &store).await.unwrap());
         let (runtime, faults) = (Arc::new(runtime), FaultPoints::default());
         let machine = Machine {
             runtime: Arc::clone(&runtime) as _,
@@ -363,6 +445,19 @@ pub(crate) fn manifest(name: &str, version: &str, script: &str) -> String {
             { "key": "token", "type": "string", "secret": true },
         ],
     });
+    if script.contains("chooses sites") {
+        manifest["capabilities"]["resolver"]["matchSetting"] = "quality".into();
+    }
+    if script.contains("exports login") {
+        manifest["capabilities"]["login"] = serde_json::json!({ "slots": [
+            { "id": "main", "title": "Shelf", "modes": ["password"], "maxParallel": 2, "dailyBytes": 1_000_000 },
+        ] });
+    }
+    if script.contains("exports hook-handler") {
+        manifest["capabilities"]["hook"] = serde_json::json!({
+            "events": ["start", "metaProbed", "done", "error"], "match": hosts("watch "),
+        });
+    }
     if script.contains("exports feed-handler") {
         manifest["capabilities"]["feed"] = serde_json::json!({
             "match": [format!("https://{name}.test/feed/*")],

@@ -43,6 +43,10 @@ pub enum Permission {
     /// Compute digests and signatures from secrets.
     DeriveSecrets,
     RevealSecrets,
+    /// Have the user's `yt-dlp` look at web pages.
+    DiscoverMedia,
+    /// Be told of downloads whose URLs match a pattern, beside those that it resolves.
+    Watch(String),
     /// Read and change the files of finished downloads.
     FinishedFiles,
     /// Run a tool of the host on these files.
@@ -68,8 +72,24 @@ impl Permission {
                     .to_owned()
             }
             Self::RevealSecrets => "may read the secrets that you give it".to_owned(),
+            Self::DiscoverMedia => {
+                "may have yt-dlp, a program of this machine, look at any public web page, and at the pages of the host of \
+                 the link you paste; the program contacts any public host that these lead to"
+                    .to_owned()
+            }
+            Self::Watch(pattern) => format!("is told of your downloads of {pattern}, with their names"),
             Self::FinishedFiles => "may see and change the files of finished downloads".to_owned(),
             Self::Tool(name) => format!("may have {name} work on the files of finished downloads"),
+        }
+    }
+
+    /// Whether it weakens what protects the user from a plugin, so that it should be shown as a warning.
+    pub fn is_grave(&self) -> bool {
+        match self {
+            Self::RevealSecrets | Self::DiscoverMedia => true,
+            // Of every site.
+            Self::Watch(pattern) => pattern.contains("://*/"),
+            _ => false,
         }
     }
 
@@ -98,6 +118,8 @@ impl fmt::Display for Permission {
             Self::ReadCookies => f.write_str("cookies:read"),
             Self::DeriveSecrets => f.write_str("secrets:derive"),
             Self::RevealSecrets => f.write_str("secrets:reveal"),
+            Self::DiscoverMedia => f.write_str("tools:discover"),
+            Self::Watch(pattern) => write!(f, "watch {pattern}"),
             Self::FinishedFiles => f.write_str("finishedFiles"),
             Self::Tool(name) => write!(f, "tool {name}"),
         }
@@ -115,11 +137,13 @@ impl FromStr for Permission {
                 "cookies:read" => Self::ReadCookies,
                 "secrets:derive" => Self::DeriveSecrets,
                 "secrets:reveal" => Self::RevealSecrets,
+                "tools:discover" => Self::DiscoverMedia,
                 "finishedFiles" => Self::FinishedFiles,
                 _ => return Err(InvalidPermission),
             },
             Some(("host", rest)) => Self::Host(host(rest)?),
             Some(("tool", name)) => Self::Tool(name.to_owned()),
+            Some(("watch", pattern)) => Self::Watch(pattern.to_owned()),
             // A secret's name may have spaces in it, a host has none.
             Some(("secret", rest)) => {
                 let (name, bound) = rest.rsplit_once(' ').ok_or(InvalidPermission)?;
@@ -158,11 +182,14 @@ impl Permissions {
         let is_script = manifest.language == Language::Script;
         needed.extend((derives && (asked.derives_secrets || !is_script)).then_some(Permission::DeriveSecrets));
         needed.extend(imports(|import| import.starts_with("vault-reveal.")).then_some(Permission::RevealSecrets));
+        needed.extend(imports(|import| import.starts_with("tools.")).then_some(Permission::DiscoverMedia));
         if imports(|import| import.starts_with("workspace.")) {
             needed.insert(Permission::FinishedFiles);
             let tools = manifest.capabilities.post.iter().flat_map(|post| &post.tools);
             needed.extend(tools.map(|tool| Permission::Tool(tool.name().to_owned())));
         }
+        let watched = manifest.capabilities.hook.iter().flat_map(|hook| &hook.matches);
+        needed.extend(watched.map(|pattern| Permission::Watch(pattern.to_string())));
         Self(needed)
     }
 
@@ -173,6 +200,7 @@ impl Permissions {
         let others = [
             asked.input_host.then_some(Permission::InputHost),
             asked.derives_secrets.then_some(Permission::DeriveSecrets),
+            asked.discovers_media.then_some(Permission::DiscoverMedia),
             asked.reads_cookies.then_some(Permission::ReadCookies),
         ];
         hosts.chain(secrets).chain(others.into_iter().flatten()).collect()
@@ -319,6 +347,11 @@ impl Grant {
         Permissions([permission].into()).beyond(&self.allowed).is_empty()
     }
 
+    /// Whether calls may use programs of the user.
+    pub(crate) fn allows_tools(&self) -> bool {
+        self.allows(Permission::DiscoverMedia)
+    }
+
     /// What a call may reach: the hosts that the manifest requests and the user granted, those of `once`, and the host of
     /// the URL.
     pub fn for_call(&self, asked: &Asked, once: &[HostPattern], given: &CallTarget) -> Grants {
@@ -351,6 +384,7 @@ impl Grant {
             input_host,
             reads_cookies: asked.reads_cookies && self.allows(Permission::ReadCookies),
             derives_secrets: self.allows(Permission::DeriveSecrets),
+            reveals_secrets: self.allows(Permission::RevealSecrets),
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) enum Capability {
     Resolver,
     Preview,
     Feed,
+    Hook,
 }
 
 /// The health of all plugins. Kept in memory only: a restart clears it.

@@ -11,6 +11,7 @@ pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE",
 
 /// Everything a call may reach. The default is nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own")]
 pub struct Grants {
     pub hosts: Vec<HostPattern>,
     /// Hosts that are refused, and that the user could grant.
@@ -22,6 +23,8 @@ pub struct Grants {
     pub reads_cookies: bool,
     /// Whether the plugin may receive values that are computed from secrets.
     pub derives_secrets: bool,
+    /// Whether it may read them.
+    pub reveals_secrets: bool,
 }
 
 /// Hosts that the manifest does not name.

@@ -14,7 +14,7 @@ use std::{
 use market::Identity;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::policy::keyed::Keyed;
+use crate::policy::{hooks::HOOK_CALLS, keyed::Keyed};
 
 /// Concurrent calls of one plugin if there is room: a list of links requests many at once.
 pub const PLUGIN_CALLS: usize = 50;
@@ -25,9 +25,12 @@ const OWN_CALLS: usize = 8;
 /// Plugins whose reserved slots can all be in use at once.
 const BUSY_PLUGINS: usize = 4;
 
+/// Concurrent calls in total, without those of hooks.
+const ALL_SLOTS: usize = OWN_CALLS * BUSY_PLUGINS + (PLUGIN_CALLS - OWN_CALLS);
+
 /// Concurrent calls in total. A runtime has room for as many, plus one trial instance while loading. Mostly address
-/// space: 300 GiB of the 512 that the smallest machines have.
-pub const MAX_CALLS: usize = OWN_CALLS * BUSY_PLUGINS + (PLUGIN_CALLS - OWN_CALLS);
+/// space: 312 GiB of the 512 that the smallest machines have.
+pub const MAX_CALLS: usize = ALL_SLOTS + HOOK_CALLS;
 
 /// Calls that may wait for a slot.
 const MAX_WAITING: usize = 64;
@@ -135,7 +138,6 @@ mod tests {
     use futures_util::{future::join_all, poll};
 
     use super::*;
-    use crate::runtime::MAX_CALLS;
 
     fn plugin(n: usize) -> Identity {
         format!("p{n}@test").parse().unwrap()
@@ -178,7 +180,7 @@ mod tests {
     async fn calls_in_all_and_calls_that_wait_are_bounded() {
         let slots = Slots::new();
         let greedy = join_all((0..PLUGIN_CALLS).map(|_| take(&slots, 0))).await;
-        let others = join_all((0..MAX_CALLS - PLUGIN_CALLS).map(|n| take(&slots, 1 + n / OWN_CALLS))).await;
+        let others = join_all((0..ALL_SLOTS - PLUGIN_CALLS).map(|n| take(&slots, 1 + n / OWN_CALLS))).await;
         assert!(greedy.iter().chain(&others).all(Result::is_ok));
         let started = tokio::time::Instant::now();
         let late = join_all((0..MAX_WAITING).map(|_| take(&slots, 99)));

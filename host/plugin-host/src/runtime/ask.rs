@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use plugin_package::Manifest;
-use svc_plugin_fixture::{Call as FixtureCall, Input};
+use svc_plugin_fixture::{Call as FixtureCall, HookInput, Input};
 use transfer::Secret;
 use url::Url;
 
@@ -21,6 +21,12 @@ const PREVIEW_WALL: Duration = Duration::from_secs(5);
 /// How long a feed may take. It runs in the background, but fetches of the same host wait for it.
 const FEED_WALL: Duration = Duration::from_secs(20);
 
+/// How long a step of a login may take: a person waits for it.
+pub(crate) const LOGIN_WALL: Duration = Duration::from_secs(10);
+
+/// How long a hook may take.
+const HOOK_WALL: Duration = Duration::from_secs(5);
+
 /// A call about a URL.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
@@ -34,12 +40,15 @@ pub(crate) enum Ask {
     Preview,
     /// The items of a feed.
     Feed(FeedRequest),
+    /// What became of a download.
+    Hook(HookInput),
 }
 
 impl Ask {
-    /// The call of a fixture.
-    pub(crate) fn of(call: FixtureCall, input: &Input) -> Self {
-        match call {
+    /// The call of a fixture; `None` for those of a login, which are about an account and not about a URL, and for a hook that
+    /// is told nothing.
+    pub(crate) fn of(call: FixtureCall, input: &Input) -> Option<Self> {
+        Some(match call {
             FixtureCall::Resolve => Self::Resolve(input.password.clone().map(Secret::new)),
             FixtureCall::More => Self::More(input.token.clone()),
             FixtureCall::LinkFor => Self::LinkFor(input.entry.clone(), input.variant.clone()),
@@ -50,7 +59,11 @@ impl Ask {
                 // The fields of a source are among the settings of a fixture.
                 config: BTreeMap::new(),
             }),
-        }
+            FixtureCall::Hook => Self::Hook(input.hook.clone()?),
+            FixtureCall::Login | FixtureCall::CheckLogin | FixtureCall::RefreshLogin | FixtureCall::Logout => {
+                return None;
+            }
+        })
     }
 
     /// The call in the format of fixtures, including the password.
@@ -79,6 +92,10 @@ impl Ask {
                 input.etag.clone_from(&request.etag);
                 FixtureCall::Feed
             }
+            Self::Hook(event) => {
+                input.hook = Some(event.clone());
+                FixtureCall::Hook
+            }
         };
         (call, input)
     }
@@ -91,6 +108,7 @@ impl Ask {
             Self::LinkFor(..) => "linkFor",
             Self::Preview => "preview",
             Self::Feed(_) => "feed",
+            Self::Hook(_) => "hook",
         }
     }
 
@@ -99,6 +117,7 @@ impl Ask {
             Self::Resolve(_) | Self::More(_) | Self::LinkFor(..) => Capability::Resolver,
             Self::Preview => Capability::Preview,
             Self::Feed(_) => Capability::Feed,
+            Self::Hook(_) => Capability::Hook,
         }
     }
 
@@ -111,6 +130,7 @@ impl Ask {
             Self::Preview if capabilities.preview => resolver.map(|_| PREVIEW_WALL),
             Self::Resolve(_) | Self::More(_) | Self::Preview => resolver.map(|resolver| resolver.wall),
             Self::Feed(_) => capabilities.feed.as_ref().map(|_| FEED_WALL),
+            Self::Hook(_) => capabilities.hook.as_ref().map(|_| HOOK_WALL),
         }
     }
 }

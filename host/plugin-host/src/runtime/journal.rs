@@ -111,6 +111,15 @@ pub enum Event {
         keys: Vec<String>,
     },
     Uninstalled,
+    /// The user logged in to the account of a slot.
+    LoggedIn {
+        slot: String,
+    },
+    /// The user logged out of the account of a slot, or the site ended its session for good.
+    LoggedOut {
+        slot: String,
+        by_user: bool,
+    },
     Called {
         call: CallId,
         /// `resolve`, `more`, `linkFor`, `preview`.

@@ -139,6 +139,9 @@ pub struct Link {
     /// contain the secrets.
     #[serde(serialize_with = "as_object")]
     pub secret_headers: Vec<(String, String)>,
+    /// The slot of the account whose secrets and cookies are sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
     /// Whether the server supports range requests, if that is known.
     #[serde(rename = "ranges")]
     pub supports_ranges: Option<bool>,
@@ -165,6 +168,7 @@ impl Link {
             mirrors: Vec::new(),
             headers: Vec::new(),
             secret_headers: Vec::new(),
+            account: None,
             supports_ranges: None,
             is_single_use: false,
             expires_ms: None,

@@ -5,13 +5,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use accounts::{Redactor, placeholder};
 use svc_plugin_fixture::{Asked, Exchange, Request, Response, Tape};
 use transfer::ByteCount;
 
-use crate::{
-    policy::grant::CallTarget,
-    secret::{Redactor, placeholder},
-};
+use crate::policy::grant::CallTarget;
 
 /// Limit of a recording: more than four times a page with ten thousand files.
 const MAX_WATCHED_BYTES: usize = 8 * 1024 * 1024;

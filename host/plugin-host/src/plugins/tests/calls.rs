@@ -65,6 +65,24 @@ async fn a_switched_off_plugin_claims_nothing_and_says_so_when_it_is_asked_by_na
 }
 
 #[tokio::test]
+async fn a_plugin_claims_the_sites_that_the_user_names_in_its_setting() {
+    let world = World::new().await;
+    let script = "list a\nchooses sites";
+    world.install("acme", "1.0.0", script).await.unwrap();
+    let claims = |world: &World, url: &str| world.plugins.claim(&given(url).url).is_some();
+    assert!(claims(&world, "https://acme.test/x"), "its own pattern");
+    assert!(claims(&world, "https://hd/x"), "the default of the setting");
+    assert!(!claims(&world, "https://www.films.example/x"));
+    let sites = batch(&[("quality", "films.example\nnas:8080")]);
+    world.plugins.update_settings(identity("acme"), sites).await.unwrap();
+    let world = world.restart().await;
+    assert!(claims(&world, "https://www.films.example/x") && claims(&world, "http://nas:8080/x"));
+    assert!(!claims(&world, "https://hd/x") && !claims(&world, "https://other.test/x"));
+    let given = given("http://nas:8080/x");
+    assert!(world.plugins.resolve(given, None).await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn settings_reach_the_plugin_and_secrets_do_not_come_back() {
     let world = World::new().await;
     world.install("acme", "1.0.0", "setting quality").await.unwrap();
@@ -110,11 +128,13 @@ async fn a_link_carries_a_secret_only_to_hosts_that_the_user_allowed_for_it() {
             given_by: GivenBy::User,
             request: RequestOptions::default(),
             proxies: Proxies::none(),
+            attempts: 0,
+            full_accounts: Vec::new(),
         };
         Resolver::resolve(&world.plugins, request)
     };
     let unset = link_to("file").await.unwrap_err();
-    assert!(unset.message.contains("no secret token"), "{}", unset.message);
+    assert!(unset.failure.message.contains("no secret token"), "{unset}");
     world.plugins.update_settings(identity("acme"), token).await.unwrap();
     let Answer::Link(link) = link_to("file").await.unwrap() else {
         panic!("it is a link")
@@ -125,11 +145,7 @@ async fn a_link_carries_a_secret_only_to_hosts_that_the_user_allowed_for_it() {
     assert_eq!((name.as_str(), value.expose()), ("authorization", "Bearer hunter2"));
     assert!(!format!("{link:?}").contains("hunter2"));
     let refused = link_to("https://evil.test/file").await.unwrap_err();
-    assert!(
-        refused.message.contains("not bound to evil.test"),
-        "{}",
-        refused.message
-    );
+    assert!(refused.failure.message.contains("not bound to evil.test"), "{refused}");
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ async fn what_is_refused_leaves_what_was_there() {
         archive(&[part("plugin.json", b"{}")]),
         archive(&[part("plugin.json", manifest("acme", "2.0.0", "").as_bytes())]),
         zip("acme", "2.0.0", "refuse"),
-        zip("acme", "2.0.0", "exports login"),
+        zip("acme", "2.0.0", "exports post-processor"),
         b"nothing".to_vec(),
     ];
     for archive in bad {

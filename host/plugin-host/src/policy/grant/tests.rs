@@ -91,6 +91,11 @@ fn every_permission_is_told_in_words() {
              contacts: a short secret can be found out from its digest",
         ),
         ("secrets:reveal", "may read the secrets that you give it"),
+        (
+            "tools:discover",
+            "may have yt-dlp, a program of this machine, look at any public web page, and at the pages of the host of the \
+             link you paste; the program contacts any public host that these lead to",
+        ),
         ("finishedFiles", "may see and change the files of finished downloads"),
         ("tool mux", "may have mux work on the files of finished downloads"),
     ] {
@@ -117,6 +122,11 @@ fn what_is_asked_about_is_what_the_code_can_do() {
     assert_eq!(
         needed(&["vault-reveal.reveal"]),
         ["secrets:reveal"],
+        "whatever the manifest says"
+    );
+    assert_eq!(
+        needed(&["tools.discover"]),
+        ["tools:discover"],
         "whatever the manifest says"
     );
     assert_eq!(needed(&["workspace.dir"]), ["finishedFiles", "tool mux"]);
