@@ -2,13 +2,18 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use plugin_host::{BoundSecret, Grants, LogLevel, Proxies, RequestLine, runtime::CallClock};
+use accounts::BoundSecret;
+use plugin_host::{
+    Grants, LogLevel, Proxies, RequestLine,
+    runtime::{CallClock, CallTools},
+};
 use transfer::Secret;
 use url::Url;
 
 use crate::{
     http::{
-        Exchange, Exchanged, Network, NetworkError, Profile, TaskSite,
+        Exchange, Exchanged, Network, NetworkError, Profile, Profiles, TaskSite,
+        account::CallAccounts,
         call_http::{Access, CallHttp},
     },
     limits::HttpLimits,
@@ -28,10 +33,14 @@ pub struct CallContext {
     pub proxies: Proxies,
     /// Secrets that it may send but not read.
     pub vault: Arc<dyn Vault>,
-    pub profile: Arc<Profile>,
+    pub profiles: Arc<Profiles>,
+    /// The slot of the login or renewal that this is, and its cookies, which are not those of the account yet.
+    pub login: Option<(String, Arc<Profile>)>,
     pub ambient: Ambient,
     pub network: Arc<dyn Network>,
     pub storage: Arc<dyn Storage>,
+    /// Programs of the user; `None` if the call may use none.
+    pub tools: Option<CallTools>,
     pub log: Arc<dyn LogSink>,
     /// The clock of its time limit.
     pub clock: CallClock,
@@ -47,10 +56,12 @@ impl CallContext {
             task: None,
             proxies: Proxies::none(),
             vault: Arc::new(Nowhere),
-            profile: Arc::default(),
+            profiles: Arc::default(),
+            login: None,
             ambient: Ambient::Fixed { now_ms: 0, seed: 0 },
             network: Arc::new(Nowhere),
             storage: Arc::new(Nowhere),
+            tools: None,
             log: Arc::new(Nowhere),
             clock: CallClock::default(),
         }
@@ -63,8 +74,7 @@ impl CallContext {
             grants: self.grants.clone(),
             task: self.task.clone(),
             proxies: self.proxies.clone(),
-            vault: self.vault.clone(),
-            profile: self.profile.clone(),
+            accounts: CallAccounts::new(self.vault.clone(), self.profiles.clone(), self.login.clone()),
             log: self.log.clone(),
             clock: self.clock.clone(),
         };
@@ -101,6 +111,14 @@ impl Storage for Nowhere {
 }
 
 impl Vault for Nowhere {
+    fn of_account(&self, _: String) -> Pending<'_, Option<Arc<dyn Vault>>> {
+        Box::pin(async { None })
+    }
+
+    fn all(&self) -> Pending<'_, Vec<(String, Secret)>> {
+        Box::pin(async { Vec::new() })
+    }
+
     fn find(&self, _: String) -> Pending<'_, Option<BoundSecret>> {
         Box::pin(async { None })
     }

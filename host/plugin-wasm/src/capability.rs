@@ -7,9 +7,11 @@ mod http;
 pub(crate) mod later;
 mod listing;
 mod log;
+pub(crate) mod login;
 pub(crate) mod state;
 mod storage;
 mod text;
+mod tools;
 mod vault;
 
 use crate::capability::{bindings::svc::plugin::types, state::CallState};

@@ -3,10 +3,11 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use accounts::{BoundSecret, Screen, SecretError, Secrets, Step};
 use futures_util::future::BoxFuture;
 use plugin_host::{
-    BoundSecret, CallLog, Feed, FeedRequest, Link, Listing, LogLevel, RequestLine, SecretError, Secrets, StorageError,
-    runtime::{self as policy, Call, Called, Interface},
+    CallLog, Feed, FeedRequest, Grants, Link, Listing, LogLevel, RequestLine, StorageError,
+    runtime::{self as policy, Call, Called, HookAnswer, HookInput, Interface, LoginMode},
 };
 use transfer::Secret;
 use url::Url;
@@ -15,9 +16,9 @@ use crate::{
     call::CallContext,
     code::compile::CompileError,
     error::LoadError,
-    http::{Network, Profile, TaskSite},
+    http::{Network, Profile, Profiles, TaskSite},
     limits::{HttpLimits, Limits},
-    loaded::{Loaded, Wanted},
+    loaded::{Loaded, Wanted, login_session},
     outside::{LogSink, Pending, Storage, Vault},
 };
 
@@ -54,13 +55,13 @@ pub(crate) struct Guest {
     pub(crate) memory_bytes: usize,
     pub(crate) locale: String,
     pub(crate) network: Arc<dyn Network>,
-    pub(crate) profile: Arc<Profile>,
+    pub(crate) profiles: Arc<Profiles>,
 }
 
 impl Guest {
     /// Translates `call`, with `limits` for its kind.
     fn prepare(&self, call: Call, limits: Limits) -> (String, CallContext, Limits) {
-        let (network, ambient) = recording::around(call.world, Arc::clone(&self.network), &self.profile);
+        let (network, ambient) = recording::around(call.world, Arc::clone(&self.network), &self.profiles.own());
         let context = CallContext {
             settings: Arc::unwrap_or_clone(call.settings),
             locale: self.locale.clone(),
@@ -68,10 +69,12 @@ impl Guest {
             task: Some(TaskSite::new(call.given.url.clone(), call.given.request)),
             proxies: call.given.proxies,
             vault: Arc::new(call.secrets),
-            profile: Arc::clone(&self.profile),
+            profiles: Arc::clone(&self.profiles),
+            login: None,
             ambient,
             network,
             storage: Arc::new(call.storage),
+            tools: call.tools,
             log: Arc::new(call.log),
             clock: call.clock,
         };
@@ -81,6 +84,47 @@ impl Guest {
             ..limits
         };
         (call.given.url.into(), context, limits)
+    }
+}
+
+impl Guest {
+    /// As [`Guest::prepare`], for a login or a renewal: the cookies of the account are apart until it succeeds.
+    fn prepare_login(&self, call: Call, slot: &str) -> (CallContext, Arc<Profile>, Limits) {
+        let (_, mut context, limits) = self.prepare(call, Limits::login());
+        let profile = Arc::<Profile>::default();
+        context.login = Some((slot.to_owned(), Arc::clone(&profile)));
+        (context, profile, limits)
+    }
+}
+
+/// A login as `plugin-host` drives it.
+struct Login {
+    session: login_session::Session,
+    secrets: Secrets,
+    slot: String,
+    profile: Arc<Profile>,
+    hosts: Grants,
+}
+
+impl policy::LoginSession for Login {
+    fn step(&mut self, step: Step) -> BoxFuture<'_, Called<Screen>> {
+        Box::pin(self.session.step(step))
+    }
+
+    fn take_cookies(&mut self, cookies: Vec<(Url, String)>) -> BoxFuture<'_, usize> {
+        Box::pin(async move {
+            let mut taken = 0;
+            for (url, cookie) in cookies {
+                if self.hosts.check(&url).is_ok() {
+                    self.profile.set_cookie(&cookie, &url);
+                    taken += 1;
+                }
+            }
+            if let Some(vault) = or_none(self.secrets.of_account(&self.slot).await) {
+                self.profile.save_of_account(&vault).await;
+            }
+            taken
+        })
     }
 }
 
@@ -124,11 +168,63 @@ impl policy::Guest for Guest {
         Box::pin(async move { self.loaded.feed(&url, &request, context, limits).await })
     }
 
+    fn hook(&self, call: Call, told: HookInput) -> BoxFuture<'_, Called<HookAnswer>> {
+        let hook = Limits::hook();
+        let most = hook.memory_bytes;
+        let (url, context, limits) = self.prepare(call, hook);
+        let limits = Limits {
+            memory_bytes: limits.memory_bytes.min(most),
+            ..limits
+        };
+        Box::pin(async move { self.loaded.hook(url, told, context, limits).await })
+    }
+
+    fn begin_login(&self, call: Call, slot: String, mode: LoginMode) -> Box<dyn policy::LoginSession> {
+        let secrets = call.secrets.clone();
+        let (context, profile, limits) = self.prepare_login(call, &slot);
+        let hosts = context.grants.clone();
+        let session = self.loaded.begin_login(slot.clone(), mode.name(), context, limits);
+        Box::new(Login {
+            session,
+            secrets,
+            slot,
+            profile,
+            hosts,
+        })
+    }
+
+    fn check_account(&self, call: Call, slot: String) -> BoxFuture<'_, Called<bool>> {
+        let (context, _, limits) = self.prepare_login(call, &slot);
+        Box::pin(async move { self.loaded.check_account(&slot, context, limits).await })
+    }
+
+    fn renew_account(&self, call: Call, slot: String) -> BoxFuture<'_, Called<Screen>> {
+        let (context, _, limits) = self.prepare_login(call, &slot);
+        Box::pin(async move { self.loaded.renew_account(&slot, context, limits).await })
+    }
+
+    fn log_out(&self, call: Call, slot: String) -> BoxFuture<'_, Called<()>> {
+        let (context, _, limits) = self.prepare_login(call, &slot);
+        Box::pin(async move { self.loaded.log_out(&slot, context, limits).await })
+    }
+
+    fn forget_account(&self, slot: &str) {
+        self.profiles.forget(slot);
+    }
+
+    fn cookies_for(&self, secrets: Secrets, url: Url) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async move {
+            let profile = self.profiles.of_account(secrets.account());
+            profile.load(&secrets).await;
+            profile.cookies_for(&url)
+        })
+    }
+
     fn sizes(&self, call: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {
         let (_, context, limits) = self.prepare(call, Limits::preview());
         Box::pin(async move {
-            context.profile.load(&*context.vault).await;
             let http = context.http(HttpLimits::of_sizes());
+            http.load_cookies().await;
             http.sizes(&links, limits.wall).await
         })
     }
@@ -136,6 +232,18 @@ impl policy::Guest for Guest {
 
 /// A plugin whose secrets cannot be read now sees none.
 impl Vault for Secrets {
+    fn of_account(&self, slot: String) -> Pending<'_, Option<Arc<dyn Vault>>> {
+        Box::pin(async move {
+            let secrets = or_none(self.of_account(&slot).await)?;
+            secrets.register_all().await;
+            Some(Arc::new(secrets) as Arc<dyn Vault>)
+        })
+    }
+
+    fn all(&self) -> Pending<'_, Vec<(String, Secret)>> {
+        Box::pin(async move { or_none(self.all().await) })
+    }
+
     fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>> {
         Box::pin(async move { or_none(self.find(&name).await) })
     }

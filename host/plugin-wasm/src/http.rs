@@ -1,5 +1,6 @@
 //! The network as plugins see it: requests through the host only, to granted hosts only, every hop checked.
 
+pub(crate) mod account;
 pub(crate) mod call_http;
 pub(crate) mod header;
 pub(crate) mod network;
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use plugin_host::{Denial, METHODS};
 use url::Url;
 
+pub use account::Profiles;
 pub use network::{Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError};
 pub(crate) use pace::{CONNECTIONS, PER_SECOND};
 pub use profile::Profile;
@@ -27,6 +29,8 @@ pub(crate) enum FetchError {
     Denied(Denial),
     /// A secret may not be sent to the host.
     Secret(String),
+    /// Nobody is logged in to the account of this slot.
+    LoginRequired(String),
     TooManyRequests,
     /// The request or a redirect is invalid.
     Invalid(String),
@@ -46,6 +50,8 @@ pub struct Request {
     pub(crate) max_bytes: Option<u64>,
     pub(crate) follows_redirects: bool,
     pub(crate) cookies: Cookies,
+    /// The slot of the account whose secrets and cookies it uses, instead of the plugin's own.
+    pub(crate) account: Option<String>,
     /// How long its response may be reused.
     pub(crate) cached_for: Duration,
     pub(crate) secrets: Vec<secret::Field>,
@@ -93,6 +99,7 @@ impl Request {
             max_bytes: None,
             follows_redirects: true,
             cookies: Cookies::Jar,
+            account: None,
             cached_for: Duration::ZERO,
             secrets: Vec::new(),
             captures: Vec::new(),

@@ -7,12 +7,12 @@ use std::{
     sync::Arc,
 };
 
+use confined::OwnCommand;
 use futures_util::future::BoxFuture;
 use plugin_host::runtime::{self as policy, Code};
 use tokio::sync::OnceCell;
 
 use crate::{
-    code::compile::CompilerCommand,
     error::StartError,
     guest::Guest,
     http::{Internet, InternetConfig, InternetError},
@@ -24,7 +24,7 @@ use crate::{
 pub struct LazyConfig {
     /// The cache of compiled plugins, with the key that authenticates them.
     pub cache_folder: PathBuf,
-    pub compiler: CompilerCommand,
+    pub compiler: OwnCommand,
     pub host_version: String,
     /// The user's language (BCP 47).
     pub locale: String,
@@ -76,7 +76,7 @@ impl LazyRuntime {
             memory_bytes: usize::try_from(code.memory_bytes).unwrap_or(usize::MAX),
             locale: self.config.locale.clone(),
             network: Arc::new(started.internet.for_plugin()),
-            profile: Arc::default(),
+            profiles: Arc::default(),
         }))
     }
 }

@@ -47,11 +47,14 @@ mod runtime;
 
 pub use call::{Ambient, CallContext};
 pub use code::cache::ContentHash;
-pub use code::compile::{CompileError, CompilerCommand, compile_child_main};
+pub use code::compile::{CompileError, compile_child_main};
 pub use code::screen::{MAX_PLUGIN_BYTES, ScreenError};
+/// How to start the compiler: this executable, with an argument that makes it run [`compile_child_main`].
+pub use confined::OwnCommand as CompilerCommand;
 pub use error::{LoadError, MAX_SCRIPT_BYTES, ScriptError, StartError};
 pub use http::{
-    Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError, Profile, TaskSite,
+    Answer, Exchange, Exchanged, Internet, InternetConfig, InternetError, Network, NetworkError, Profile, Profiles,
+    TaskSite,
 };
 pub use lazy::{LazyConfig, LazyRuntime};
 pub use limits::{HttpLimits, Limits, OutputLimits};

@@ -7,6 +7,9 @@ pub(crate) mod meter;
 /// Items of a feed: as many as are read of one in XML.
 const MAX_ITEMS: usize = 2000;
 
+/// Memory of a hook, which is told a few texts.
+const HOOK_MEMORY_BYTES: usize = 32 * 1024 * 1024;
+
 /// The limits of one call. The constructors have the defaults per kind of call; manifests may ask for more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -88,6 +91,19 @@ impl Limits {
         let mut limits = Self::within(Duration::from_secs(1), Duration::from_secs(20));
         limits.output.entries = MAX_ITEMS;
         limits
+    }
+
+    /// For a hook.
+    pub fn hook() -> Self {
+        Self {
+            memory_bytes: HOOK_MEMORY_BYTES,
+            ..Self::within(Duration::from_millis(500), Duration::from_secs(5))
+        }
+    }
+
+    /// For a step of a login, and other calls about an account.
+    pub fn login() -> Self {
+        Self::within(Duration::from_millis(500), Duration::from_secs(10))
     }
 
     /// For `linkFor`.

@@ -259,6 +259,13 @@ impl LinkBuilder {
         self.count(name.len() + template.len(), limits)
     }
 
+    /// Whose secrets and cookies are sent for the file.
+    pub(crate) fn set_account(&mut self, slot: String, limits: &OutputLimits) -> Result<(), PluginFault> {
+        self.count(slot.len(), limits)?;
+        self.link.account = Some(slot).filter(|slot| !slot.is_empty());
+        Ok(())
+    }
+
     pub(crate) fn set_audio(&mut self, audio: Self, limits: &OutputLimits) -> Result<(), PluginFault> {
         if audio.link.audio.is_some() {
             return Err(invalid("link", "the audio of a link has no audio of its own"));

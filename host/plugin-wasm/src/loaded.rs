@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use plugin_host::{
     Exceeded, Feed, FeedRequest, Link, Listing, LogLevel, PluginFault,
-    runtime::{Called, Interface, Report, TimedOut},
+    runtime::{Called, HookAnswer, HookEvent, HookInput, Interface, Report, TimedOut},
 };
 use rustix::mm::{Advice, madvise};
 use wasmtime::{
@@ -17,7 +17,7 @@ use crate::{
     capability::{
         bindings::{
             exports::svc::{
-                plugin::{feed_handler, previewer, resolver},
+                plugin::{feed_handler, hook_handler, login, previewer, resolver},
                 script::script as scripting,
             },
             svc::plugin::types::PluginError,
@@ -35,9 +35,11 @@ use crate::{
     listing::ListingHandle,
 };
 
+pub(crate) mod login_session;
 mod outcome;
 pub(crate) mod script;
 
+use outcome::not_exported;
 use script::Script;
 
 /// A loaded plugin. Clones share everything; a call keeps what it needs alive, so that unloading never waits for calls.
@@ -64,6 +66,8 @@ pub(crate) struct Guest {
     pub(crate) resolver: Option<resolver::GuestIndices>,
     pub(crate) previewer: Option<previewer::GuestIndices>,
     pub(crate) feed: Option<feed_handler::GuestIndices>,
+    pub(crate) hook: Option<hook_handler::GuestIndices>,
+    pub(crate) login: Option<login::GuestIndices>,
     pub(crate) script: Option<scripting::GuestIndices>,
     pub(crate) hash: ContentHash,
     pub(crate) interface: Interface,
@@ -129,10 +133,14 @@ impl Loaded {
                     .as_ref()
                     .map(|it| it.load(&mut *store, &instance).map(drop));
                 let feed = guest.feed.as_ref().map(|it| it.load(&mut *store, &instance).map(drop));
+                let hook = guest.hook.as_ref().map(|it| it.load(&mut *store, &instance).map(drop));
+                let login = guest.login.as_ref().map(|it| it.load(&mut *store, &instance).map(drop));
                 Ok(Ok([
                     ("resolver", resolver),
                     ("previewer", previewer),
                     ("feed-handler", feed),
+                    ("hook-handler", hook),
+                    ("login", login),
                 ]))
             })
             .await;
@@ -244,6 +252,41 @@ impl Loaded {
         }
     }
 
+    /// Tells what became of a download of `url`.
+    pub async fn hook(&self, url: String, told: HookInput, context: CallContext, limits: Limits) -> Called<HookAnswer> {
+        let Some(handler) = self.0.exported("hook-handler", self.0.guest.hook.as_ref()) else {
+            return not_exported("hook-handler");
+        };
+        let event = hook_handler::HookEvent {
+            kind: match told.event {
+                HookEvent::Start => hook_handler::HookKind::Start,
+                HookEvent::MetaProbed => hook_handler::HookKind::MetaProbed,
+                HookEvent::Done => hook_handler::HookKind::Done,
+                HookEvent::Error => hook_handler::HookKind::Error,
+            },
+            task_id: told.task_id,
+            url,
+            file_name: told.file_name,
+            total_bytes: told.total_bytes,
+            error_kind: told.error_kind,
+            message: told.message,
+            attempts: told.attempts,
+        };
+        let (result, _, report) = self
+            .call(context, limits, async |store, instance| {
+                let guest = handler.load(&mut *store, &instance)?;
+                guest.call_handle(store, &event).await
+            })
+            .await;
+        let answer = |retry: Option<hook_handler::Retry>| HookAnswer {
+            retry_after_ms: retry.map(|retry| retry.after_ms),
+        };
+        Called {
+            result: result.map(answer),
+            report,
+        }
+    }
+
     /// The link of a file.
     pub async fn link(&self, wanted: Wanted<'_>, context: CallContext, limits: Limits) -> Called<Link> {
         let Some(resolver) = self.0.exported("resolver", self.0.guest.resolver.as_ref()) else {
@@ -329,9 +372,8 @@ impl Inner {
         work: impl AsyncFnOnce(&mut Store<CallState>, Instance) -> wasmtime::Result<Answer<T>>,
     ) -> (Result<T, PluginFault>, CallState, Report) {
         let _ticking = self.machine.ticker.run();
-        let (profile, vault) = (Arc::clone(&context.profile), Arc::clone(&context.vault));
-        profile.load(&*vault).await;
         let mut store = self.store(context, limits);
+        store.data().http.load_cookies().await;
         let wall = store.data().limits.wall;
         let clock = store.data().context.clock.clone();
         let run = async {
@@ -341,8 +383,8 @@ impl Inner {
             work(&mut store, instance).await
         };
         let ended = clock.timeout(wall, run).await;
-        profile.save(&*vault).await;
         let state = store.into_data();
+        state.http.save_cookies().await;
         let result = match ended {
             Ok(Ok(answer)) => answer.map_err(|error| PluginFault::Answer(error.into())),
             Ok(Err(error)) => {
@@ -372,12 +414,5 @@ impl Inner {
             Ok(UpdateDeadline::Yield(1))
         });
         store
-    }
-}
-
-fn not_exported<T>(interface: &'static str) -> Called<T> {
-    Called {
-        result: Err(PluginFault::NotExported(interface)),
-        report: Report::default(),
     }
 }

@@ -1,8 +1,9 @@
 //! Traits for what outlives a call: its plugin's storage, secrets and log.
 
-use std::{fmt, future::Future, pin::Pin, time::Duration};
+use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use plugin_host::{BoundSecret, LogLevel, RequestLine};
+use accounts::BoundSecret;
+use plugin_host::{LogLevel, RequestLine};
 use transfer::Secret;
 use url::Url;
 
@@ -23,6 +24,10 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
 /// The secrets and cookies of a plugin, which the host uses for it.
 pub trait Vault: Send + Sync + fmt::Debug {
+    /// The secrets of the account in a slot; `None` if nobody is logged in there.
+    fn of_account(&self, slot: String) -> Pending<'_, Option<Arc<dyn Vault>>>;
+    /// Every secret that a response could repeat, by name.
+    fn all(&self) -> Pending<'_, Vec<(String, Secret)>>;
     /// The secret of this name, and the hosts that it may be sent to.
     fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>>;
     /// Stores a value captured from a response of `url`; the error is for the plugin.

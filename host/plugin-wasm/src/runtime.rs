@@ -15,7 +15,7 @@ use crate::{
         bindings::{
             Sandbox,
             exports::svc::{
-                plugin::{feed_handler, previewer, resolver},
+                plugin::{feed_handler, hook_handler, login, previewer, resolver},
                 script::script as scripting,
             },
         },
@@ -24,7 +24,7 @@ use crate::{
     },
     code::{
         cache::{Cache, Code, ContentHash},
-        compile::{CompilerCommand, compile},
+        compile::compile,
         interface,
         screen::{Kind, screen},
     },
@@ -36,6 +36,7 @@ use crate::{
         script::{self, Script},
     },
 };
+use confined::OwnCommand;
 
 /// Concurrent searches of long texts.
 const SEARCHES: usize = 2;
@@ -49,7 +50,7 @@ pub struct RuntimeConfig {
     pub cache_folder: PathBuf,
     /// Authenticates cached code. It must be secret and must not change.
     pub cache_key: [u8; 32],
-    pub compiler: CompilerCommand,
+    pub compiler: OwnCommand,
     pub host_version: String,
 }
 
@@ -70,7 +71,7 @@ struct Shared {
     machine: Machine,
     linker: Linker<CallState>,
     cache: Cache,
-    compiler: CompilerCommand,
+    compiler: OwnCommand,
     /// Serializes loading.
     loading: Semaphore,
     /// The script engine, loaded with the first script and shared.
@@ -213,6 +214,8 @@ impl Runtime {
             .map_err(|error| LoadError::abi(interface::unknown_import(engine, &component), &error))?;
         let resolver = indices(&interface, "resolver", || resolver::GuestIndices::new(&pre))?;
         let feed = indices(&interface, "feed-handler", || feed_handler::GuestIndices::new(&pre))?;
+        let hook = indices(&interface, "hook-handler", || hook_handler::GuestIndices::new(&pre))?;
+        let login = indices(&interface, "login", || login::GuestIndices::new(&pre))?;
         let previewer = indices(&interface, "previewer", || previewer::GuestIndices::new(&pre))?;
         Ok(Guest {
             script: scripting::GuestIndices::new(&pre).ok(),
@@ -220,6 +223,8 @@ impl Runtime {
             resolver,
             previewer,
             feed,
+            hook,
+            login,
             hash,
             interface,
             is_mapped,
@@ -236,6 +241,7 @@ enum Form {
 }
 
 /// A linked plugin, or one that is not compiled yet.
+#[expect(clippy::large_enum_variant, reason = "one at a time")]
 enum Found {
     Cached(Guest),
     Component(Vec<u8>),

@@ -10,14 +10,19 @@ wasmtime::component::bindgen!({
             import svc:plugin/log@0.1.0;
             import svc:plugin/http@0.1.0;
             import svc:plugin/vault@0.1.0;
+            import svc:plugin/vault-reveal@0.1.0;
+            import svc:plugin/tools@0.1.0;
             import svc:plugin/storage@0.1.0;
             import svc:plugin/text@0.1.0;
             import svc:plugin/listing@0.1.0;
             import svc:plugin/feed-sink@0.1.0;
+            import svc:plugin/login-ui@0.1.0;
             import svc:script/answer@0.1.0;
             export svc:plugin/resolver@0.1.0;
             export svc:plugin/previewer@0.1.0;
             export svc:plugin/feed-handler@0.1.0;
+            export svc:plugin/hook-handler@0.1.0;
+            export svc:plugin/login@0.1.0;
             export svc:script/script@0.1.0;
         }
     ",
@@ -39,6 +44,8 @@ wasmtime::component::bindgen!({
         "svc:plugin/vault.digest": async | trappable,
         "svc:plugin/vault.hmac": async | trappable,
         "svc:plugin/vault.rsa-encrypt": async | trappable,
+        "svc:plugin/vault-reveal.reveal": async | trappable,
+        "svc:plugin/tools.discover": async | trappable,
         "svc:plugin/storage.get": async | trappable,
         "svc:plugin/storage.set": async | trappable,
         "svc:plugin/storage.remove": async | trappable,
@@ -54,5 +61,6 @@ wasmtime::component::bindgen!({
         "svc:plugin/listing.link": crate::listing::LinkBuilder,
         "svc:plugin/feed-sink.sink": crate::feed::SinkHandle,
         "svc:plugin/feed-sink.item": crate::feed::ItemRef,
+        "svc:plugin/login-ui.screen": crate::capability::login::ScreenHandle,
     },
 });

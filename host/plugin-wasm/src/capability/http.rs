@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use plugin_host::{Denial, PluginFault, runtime::MAX_WAIT};
+use plugin_host::{Denial, GuestError, PluginFault, runtime::MAX_WAIT};
 use svc_plugin_text as search;
 use wasmtime::component::Resource;
 
@@ -157,10 +157,9 @@ impl http::HostRequest for CallState {
     }
 
     fn account(&mut self, request: Resource<Request>, slot: String) -> wasmtime::Result<()> {
-        if !slot.is_empty() {
-            self.request(&request)?.reject("no login is stored for this account");
-        }
-        Ok(())
+        self.extend(&request, [slot.len(), 0], |request| {
+            request.account = Some(slot).filter(|slot| !slot.is_empty());
+        })
     }
 
     fn range(&mut self, request: Resource<Request>, first: u64, last: Option<u64>) -> wasmtime::Result<()> {
@@ -189,6 +188,20 @@ impl http::HostRequest for CallState {
         })
     }
 
+    fn capture_cookie(&mut self, request: Resource<Request>, what: String, secret: String) -> wasmtime::Result<()> {
+        let parts = [what.len(), secret.len()];
+        self.extend(&request, parts, |request| {
+            request.add_capture(Capture::Cookie(what, secret));
+        })
+    }
+
+    fn capture_form(&mut self, request: Resource<Request>, what: String, secret: String) -> wasmtime::Result<()> {
+        let parts = [what.len(), secret.len()];
+        self.extend(&request, parts, |request| {
+            request.add_capture(Capture::Form(what, secret));
+        })
+    }
+
     fn secret_header(&mut self, request: Resource<Request>, name: String, template: String) -> wasmtime::Result<()> {
         self.extend(&request, [name.len(), template.len()], |request| {
             request.add_secret(SecretPosition::Header, &name, &template);
@@ -205,6 +218,13 @@ impl http::HostRequest for CallState {
         self.extend(&request, [name.len(), template.len()], |request| {
             request.set_header("content-type", "application/x-www-form-urlencoded");
             request.add_secret(SecretPosition::Form, &name, &template);
+        })
+    }
+
+    fn secret_json(&mut self, request: Resource<Request>, pointer: String, template: String) -> wasmtime::Result<()> {
+        self.extend(&request, [pointer.len(), template.len()], |request| {
+            request.set_header("content-type", "application/json");
+            request.add_secret(SecretPosition::Json, &pointer, &template);
         })
     }
 
@@ -298,6 +318,8 @@ impl TryFrom<FetchError> for HttpError {
             FetchError::Denied(Denial::Address(_)) => Self::BlockedAddress,
             FetchError::Denied(denial) => Self::Denied(denial.to_string()),
             FetchError::Secret(reason) => Self::Denied(reason),
+            // The call cannot do without: the host logs in, or asks the user to.
+            FetchError::LoginRequired(slot) => return Err(GuestError::LoginRequired(Some(slot)).into()),
             FetchError::TooManyRequests => Self::TooManyRequests,
             FetchError::Invalid(reason) => Self::Invalid(reason),
             FetchError::Network(NetworkError::BlockedAddress) => Self::BlockedAddress,

@@ -10,11 +10,7 @@ use wasmtime::{
 use crate::{capability::state::CallState, code::interface};
 
 /// The interfaces, with descriptions for messages.
-const LATER: &[(&str, &str)] = &[
-    ("vault-reveal", "reading secrets"),
-    ("login-ui", "logins"),
-    ("workspace", "finished files"),
-];
+const LATER: &[(&str, &str)] = &[("workspace", "finished files")];
 
 /// Type of the resources of these interfaces; never constructed.
 struct Nothing;

@@ -1,6 +1,6 @@
 //! The listing that a resolver fills in.
 
-use plugin_host::{Facts, FileKind, LeftOutKind, PluginFault};
+use plugin_host::{Facts, FileKind, LeftOutKind};
 use wasmtime::component::Resource;
 
 use crate::{
@@ -168,11 +168,9 @@ impl listing::HostLink for CallState {
             .add_secret_header(&name, &template, &self.limits.output)?)
     }
 
-    fn account(&mut self, _: Resource<LinkBuilder>, slot: String) -> wasmtime::Result<()> {
-        if slot.is_empty() {
-            return Ok(());
-        }
-        Err(PluginFault::Unsupported("accounts").into())
+    fn account(&mut self, link: Resource<LinkBuilder>, slot: String) -> wasmtime::Result<()> {
+        let limits = &self.limits.output;
+        Ok(self.table.get_mut(&link)?.set_account(slot, limits)?)
     }
 
     fn range_supported(&mut self, link: Resource<LinkBuilder>, b: bool) -> wasmtime::Result<()> {

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use accounts::Screen;
 use plugin_host::{PluginFault, runtime::Report};
 use svc_plugin_text::{TextError, Work};
 use tokio::{
@@ -49,6 +50,7 @@ pub(crate) struct CallState {
     pub(crate) http: CallHttp,
     pub(crate) listing: ListingBuilder,
     pub(crate) feed: FeedBuilder,
+    pub(crate) screen: Screen,
     pub(crate) started: Instant,
     pub(crate) instantiated: Duration,
     pub(crate) log_lines: u32,
@@ -118,6 +120,7 @@ impl CallState {
             memory: Taken::nothing([memory, shared.memory.clone()]),
             listing: ListingBuilder::new(limits.output.clone()),
             feed: FeedBuilder::new(limits.output.clone()),
+            screen: Screen::default(),
             table,
             http,
             context,
@@ -134,6 +137,16 @@ impl CallState {
                 .allow_ip_name_lookup(false)
                 .build(),
         }
+    }
+
+    /// Begins another call on the same instance: its limits count anew, what it holds stays.
+    pub(crate) fn begin_again(&mut self) {
+        self.meter.begin_again();
+        self.http = self.context.http(self.limits.http.clone());
+        self.screen = Screen::default();
+        self.started = Instant::now();
+        self.instantiated = Duration::ZERO;
+        self.log_lines = 0;
     }
 
     /// Runs a search through `len` bytes and charges it to the plugin's computing time. It ends when that is used up or

@@ -1,15 +1,21 @@
 //! Secrets by name: whether there are any, and what sites want computed from them. The values stay in the host.
 
+mod rsa;
+
 use std::{collections::BTreeMap, sync::Arc};
 
+use accounts::{BoundSecret, Template};
 use data_encoding::{BASE64, BASE64URL_NOPAD, HEXLOWER};
-use plugin_host::{BoundSecret, Template};
+
 use ring::hmac;
 use svc_plugin_text as search;
 use transfer::Secret;
 
 use crate::{
-    capability::{bindings::svc::plugin::vault, state::CallState},
+    capability::{
+        bindings::svc::plugin::{vault, vault_reveal},
+        state::CallState,
+    },
     outside::Vault,
 };
 
@@ -17,20 +23,23 @@ use crate::{
 const NOT_ALLOWED: &str = "the user did not agree that this plugin computes from secrets (secrets:derive); users are asked when it is installed, if \
      it is a script then only with \"deriveSecrets\": true among the permissions of its plugin.json";
 
+/// The error of a plugin that may not read secrets.
+const NOT_REVEALED: &str = "the user did not agree that this plugin reads secrets (secrets:reveal)";
+
 /// The longest text that is signed.
 const MAX_SIGNED_BYTES: usize = 1024 * 1024;
 
-/// The error for accounts: logins are not implemented yet, so there is only the plugin's own account.
-const NO_ACCOUNT: &str = "no login is stored for this account";
-
 impl vault::Host for CallState {
     async fn has(&mut self, account: String, name: String) -> wasmtime::Result<bool> {
-        Ok(account.is_empty() && self.context.vault.find(name).await.is_some())
+        Ok(match self.vault_of(account).await {
+            Some(vault) => vault.find(name).await.is_some(),
+            None => false,
+        })
     }
 
     async fn forget(&mut self, account: String, name: String) -> wasmtime::Result<()> {
-        if account.is_empty() {
-            self.context.vault.forget(name).await;
+        if let Some(vault) = self.vault_of(account).await {
+            vault.forget(name).await;
         }
         Ok(())
     }
@@ -88,16 +97,35 @@ impl vault::Host for CallState {
 
     async fn rsa_encrypt(
         &mut self,
-        _: String,
-        _: String,
-        _: String,
-        _: bool,
-        _: vault::Encoding,
+        account: String,
+        name: String,
+        public_key: String,
+        oaep: bool,
+        encoding: vault::Encoding,
     ) -> wasmtime::Result<Result<String, String>> {
-        if !self.context.grants.derives_secrets {
-            return Ok(Err(NOT_ALLOWED.to_owned()));
+        let secret = match self.filled(&account, &format!("{{{name}}}")).await {
+            Ok(secret) => secret,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let encrypted = self.search_text(public_key.len(), move |_| {
+            Ok(rsa::encrypt(&public_key, secret.expose().as_bytes(), oaep))
+        });
+        let encrypted = encrypted.await?.flatten();
+        Ok(encrypted.map(|encrypted| encode(encoding, &encrypted)))
+    }
+}
+
+impl vault_reveal::Host for CallState {
+    async fn reveal(&mut self, account: String, name: String) -> wasmtime::Result<Result<String, String>> {
+        if !self.context.grants.reveals_secrets {
+            return Ok(Err(NOT_REVEALED.to_owned()));
         }
-        Ok(Err("this host does not encrypt with RSA yet".to_owned()))
+        let found = match self.vault_of(account).await {
+            Some(vault) => vault.find(name.clone()).await,
+            None => None,
+        };
+        let value = found.map(|secret| secret.value().expose().to_owned());
+        Ok(value.ok_or_else(|| format!("there is no secret {name}")))
     }
 }
 
@@ -107,15 +135,22 @@ impl CallState {
         if !self.context.grants.derives_secrets {
             return Err(NOT_ALLOWED.to_owned());
         }
-        filled(self.context.vault.clone(), account, template).await
+        let vault = self.vault_of(account.to_owned()).await;
+        let vault = vault.ok_or_else(|| format!("nobody is logged in to the account {account}"))?;
+        filled(&*vault, template).await
+    }
+
+    /// The secrets of the account in a slot, or the plugin's own if it is empty.
+    async fn vault_of(&mut self, account: String) -> Option<Arc<dyn Vault>> {
+        if account.is_empty() {
+            return Some(Arc::clone(&self.context.vault));
+        }
+        self.context.vault.of_account(account).await
     }
 }
 
-/// Fills `template` with secrets of `account`, for computations in the host.
-async fn filled(vault: Arc<dyn Vault>, account: &str, template: &str) -> Result<Secret, String> {
-    if !account.is_empty() {
-        return Err(NO_ACCOUNT.to_owned());
-    }
+/// Fills `template` with secrets, for computations in the host.
+async fn filled(vault: &dyn Vault, template: &str) -> Result<Secret, String> {
     let template = Template::parse(template).map_err(|error| error.to_string())?;
     let mut found = BTreeMap::new();
     for name in template.names() {

@@ -2,18 +2,14 @@
 //! that process.
 
 use std::{
-    ffi::OsString,
     io::{self, Read as _, Write as _},
     path::PathBuf,
-    process::{ExitCode, ExitStatus, Stdio},
+    process::{ExitCode, ExitStatus},
     time::Duration,
 };
 
-use rustix::process::{Resource, Rlimit, nice, setrlimit};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    process::Command,
-};
+use confined::{Limits, OwnCommand, REFUSED, Running};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::{code::screen::MAX_PLUGIN_BYTES, engine};
 
@@ -23,31 +19,23 @@ pub(crate) const MAX_WALL: Duration = Duration::from_secs(90);
 /// The most processor time of a compilation. The largest honest plugins take 15 s on a slow machine.
 const MAX_CPU_SECONDS: u64 = 60;
 
-/// Limit of descriptors: the standard three and what its threads need.
-const MAX_DESCRIPTORS: u64 = 64;
-
-/// The most address space of a compilation.
-const MAX_ADDRESS_SPACE_BYTES: u64 = 2 << 30;
+/// What the compiler's process may use.
+const LIMITS: Limits = Limits {
+    address_space_bytes: 2 << 30,
+    cpu_seconds: MAX_CPU_SECONDS,
+    // It writes its result to a pipe.
+    file_bytes: 0,
+    // The standard three and what its threads need.
+    descriptors: 64,
+    // On two busy cores the compiler gets a quarter of one, enough for the largest honest plugins within `MAX_WALL`.
+    niceness: 5,
+};
 
 /// The largest result: code is three to four times the size of a plugin.
 const MAX_CODE_BYTES: u64 = 128 * 1024 * 1024;
 
 /// Limit of the compiler's error message.
 const MAX_EXPLANATION_BYTES: u64 = 4096;
-
-/// Low priority: on two busy cores the compiler gets a quarter of one, enough for the largest honest plugins within
-/// [`MAX_WALL`].
-const NICENESS: i32 = 5;
-
-/// Exit status of a compiler that refused the plugin, as opposed to one that hit a limit.
-const REFUSED: u8 = 2;
-
-/// How to start the compiler: this executable, with an argument that makes it run [`compile_child_main`].
-#[derive(Debug, Clone)]
-pub struct CompilerCommand {
-    pub program: PathBuf,
-    pub args: Vec<OsString>,
-}
 
 /// Why a plugin could not be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -61,26 +49,18 @@ pub enum CompileError {
 }
 
 /// Compiles `wasm` in a child process.
-pub(crate) async fn compile(command: &CompilerCommand, wasm: &[u8]) -> Result<Vec<u8>, CompileError> {
+pub(crate) async fn compile(command: &OwnCommand, wasm: &[u8]) -> Result<Vec<u8>, CompileError> {
     let failed = |source| CompileError::Run {
         program: command.program.clone(),
         source,
     };
-    let mut child = Command::new(&command.program)
-        .args(&command.args)
-        .env_clear()
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(failed)?;
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (mut stdin, stdout, stderr) = (
-        stdin.expect("it was piped"),
-        stdout.expect("it was piped"),
-        stderr.expect("it was piped"),
-    );
+    let running = command.start(None).map_err(failed)?;
+    let Running {
+        mut child,
+        mut stdin,
+        stdout,
+        stderr,
+    } = running;
     let talk = async {
         let (mut code, mut explanation) = (Vec::new(), Vec::new());
         let write = async move {
@@ -120,7 +100,8 @@ fn judge(status: ExitStatus, code: Vec<u8>, explanation: &[u8]) -> Result<Vec<u8
 /// The compiler's process: limits itself, reads a component from its standard input and writes code to its standard
 /// output. Must be the first thing in the process.
 pub fn compile_child_main() -> ExitCode {
-    match limit_process()
+    match LIMITS
+        .apply()
         .map_err(|error| error.to_string())
         .and_then(|()| compile_input())
     {
@@ -131,22 +112,6 @@ pub fn compile_child_main() -> ExitCode {
             ExitCode::from(REFUSED)
         }
     }
-}
-
-fn limit_process() -> io::Result<()> {
-    let limits = [
-        (Resource::As, MAX_ADDRESS_SPACE_BYTES),
-        (Resource::Cpu, MAX_CPU_SECONDS),
-        (Resource::Core, 0),
-        (Resource::Fsize, 0),
-        (Resource::Nofile, MAX_DESCRIPTORS),
-    ];
-    for (resource, limit) in limits {
-        let (current, maximum) = (Some(limit), Some(limit));
-        setrlimit(resource, Rlimit { current, maximum })?;
-    }
-    nice(NICENESS)?;
-    Ok(())
 }
 
 fn compile_input() -> Result<(), String> {

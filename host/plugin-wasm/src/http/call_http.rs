@@ -12,20 +12,19 @@ use plugin_host::{
     Denial, Grants, Proxies, RequestLine,
     runtime::{CallClock, TimedOut},
 };
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 use transfer::SafeUrl;
 use url::{Url, form_urlencoded};
 
 use super::{
-    Answer, Cookies, Exchange, FetchError, Network, NetworkError, Profile, Request, Response, header,
+    Answer, Cookies, Exchange, FetchError, Network, NetworkError, Profile, Request, Response,
+    account::CallAccounts,
+    header,
     profile::{CacheKey, cache_key},
     secret::{RequestSecrets, SecretPosition},
 };
-use crate::{
-    http::TaskSite,
-    limits::HttpLimits,
-    outside::{LogSink, Vault},
-};
+use crate::{http::TaskSite, limits::HttpLimits, outside::LogSink};
 
 /// The permissions and resources of a call's requests.
 #[derive(Debug)]
@@ -34,8 +33,7 @@ pub(crate) struct Access {
     pub(crate) grants: Grants,
     pub(crate) task: Option<TaskSite>,
     pub(crate) proxies: Proxies,
-    pub(crate) vault: Arc<dyn Vault>,
-    pub(crate) profile: Arc<Profile>,
+    pub(crate) accounts: CallAccounts,
     pub(crate) log: Arc<dyn LogSink>,
     pub(crate) clock: CallClock,
 }
@@ -81,6 +79,17 @@ impl CallHttp {
         }
     }
 
+    /// Stores the cookies that responses set.
+    pub(crate) async fn save_cookies(&self) {
+        self.access.accounts.save().await;
+    }
+
+    /// Loads the plugin's own cookies.
+    pub(crate) async fn load_cookies(&self) {
+        let own = self.access.accounts.own();
+        own.profile.load(&*own.vault).await;
+    }
+
     pub(crate) fn limits(&self) -> &HttpLimits {
         &self.limits
     }
@@ -122,9 +131,10 @@ impl CallHttp {
     }
 
     async fn fetch(&self, request: &Request, url: Url, clock: &CallClock) -> Result<Response, FetchError> {
-        let mut unlocked = RequestSecrets::of(request, &url, &*self.access.vault).await?;
-        let key = self.cache_key(request, &url);
-        let cached = key.as_ref().and_then(|key| self.access.profile.cached(key));
+        let account = self.access.accounts.of(request.account.as_deref()).await?;
+        let mut unlocked = RequestSecrets::of(request, &url, account).await?;
+        let key = self.cache_key(request, &url, &unlocked);
+        let cached = key.as_ref().and_then(|key| unlocked.profile().cached(key));
         if let Some(cached) = cached.filter(|cached| self.may_still_reach(&url, cached)) {
             // Counted like a new one: what is kept for each handle takes as much memory.
             let (most, bytes) = (self.reserve(request)?, cached.body.len() as u64);
@@ -136,27 +146,26 @@ impl CallHttp {
         }
         let (mut answer, mut url) = self.follow(request, url, &unlocked, clock).await?;
         let (from, since) = ((&answer, &url), Instant::now());
-        unlocked.capture(&request.captures, from, &*self.access.vault).await?;
+        unlocked.capture(&request.captures, from).await?;
         unlocked.scrub(&mut answer, &mut url).await;
-        if !request.secrets.is_empty() || !request.captures.is_empty() {
-            self.ledger().computed += since.elapsed();
-        }
+        self.ledger().computed += since.elapsed();
         let mut response = Response::new(answer, url);
-        response.shows_cookies = self.access.grants.reads_cookies;
+        // The cookies of an account are its credentials.
+        response.shows_cookies = self.access.grants.reads_cookies && request.account.is_none();
         if let Some(key) = key.filter(|_| response.status < 400) {
-            self.access.profile.keep(key, &response, request.cached_for);
+            unlocked.profile().keep(key, &response, request.cached_for);
         }
         Ok(response)
     }
 
     /// The cache key, unless the request has secrets: those are always sent.
-    fn cache_key(&self, request: &Request, url: &Url) -> Option<CacheKey> {
+    fn cache_key(&self, request: &Request, url: &Url, unlocked: &RequestSecrets) -> Option<CacheKey> {
         let is_plain = request.secrets.is_empty() && request.captures.is_empty() && request.follows_redirects;
         let is_cached = request.cached_for > Duration::ZERO && request.method == "GET" && is_plain;
         is_cached.then(|| {
             cache_key(
                 url,
-                &self.with_site_fields(request.cookies, url, request.headers.clone()),
+                &self.with_site_fields(request.cookies, (url, unlocked.profile()), request.headers.clone()),
             )
         })
     }
@@ -209,11 +218,14 @@ impl CallHttp {
                 Err(refusal) => return Err(FetchError::Invalid(refusal.to_string())),
             };
             if let Some(name) = unlocked.leaked_by(&target) {
-                let host = target.host_str().unwrap_or_default();
-                let reason = format!("a redirect would carry the secret {name} to {host}");
+                // The plugin reads the reason, and the host may be what it should not read.
+                let reason = format!("a redirect would carry the secret {name} to a host that it is not for");
                 return Err(FetchError::Secret(reason));
             }
-            hop = hop.redirected(answer.status, target, request.has_secret_form())?;
+            if unlocked.has_secrets() && self.access.grants.check(&target).is_err() {
+                return Err(self.deny(Denial::UrlNotAllowed));
+            }
+            hop = hop.redirected(answer.status, target, request.has_secret_body())?;
         }
     }
 
@@ -229,7 +241,7 @@ impl CallHttp {
         let mut exchange = Exchange {
             method: hop.method.clone(),
             url: hop.url.clone(),
-            headers: self.with_site_fields(request.cookies, &hop.url, hop.headers.clone()),
+            headers: self.with_site_fields(request.cookies, (&hop.url, unlocked.profile()), hop.headers.clone()),
             body: hop.body.clone(),
             reach,
             pins: Arc::clone(&self.pins),
@@ -242,7 +254,8 @@ impl CallHttp {
         let answer = self.access.network.exchange(exchange).await;
         self.access.log.exchanged(line(hop, &answer, started.elapsed()));
         let answer = answer.map_err(FetchError::Network)?;
-        self.account(request, &hop.url, &answer)?;
+        self.count(&answer)?;
+        unlocked.take_cookies(request, &hop.url, &answer);
         Ok(answer)
     }
 
@@ -262,7 +275,7 @@ impl CallHttp {
     }
 
     /// Counts a response. Concurrent responses can exceed the limit together; later requests then fail.
-    fn account(&self, request: &Request, url: &Url, answer: &Answer) -> Result<(), FetchError> {
+    fn count(&self, answer: &Answer) -> Result<(), FetchError> {
         let mut ledger = self.ledger();
         ledger.bytes += answer.body.len() as u64;
         let header_bytes: usize = answer
@@ -275,23 +288,19 @@ impl CallHttp {
                 self.limits.header_bytes as u64,
             )));
         }
-        if request.cookies != Cookies::None {
-            let fields = answer
-                .headers
-                .iter()
-                .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
-            for (_, cookie) in fields {
-                self.access.profile.set_cookie(cookie, url);
-            }
-        }
         Ok(())
     }
 
     /// Adds the headers for the site of `url`: its cookies, and the user's own for the task.
-    fn with_site_fields(&self, mode: Cookies, url: &Url, mut headers: Vec<(String, String)>) -> Vec<(String, String)> {
+    fn with_site_fields(
+        &self,
+        mode: Cookies,
+        (url, profile): (&Url, &Profile),
+        mut headers: Vec<(String, String)>,
+    ) -> Vec<(String, String)> {
         let mut cookies = Vec::new();
         if mode != Cookies::None {
-            cookies = self.access.profile.cookies_for(url);
+            cookies = profile.cookies_for(url);
         }
         if mode == Cookies::JarAndTask
             && let Some(task) = &self.access.task
@@ -377,7 +386,10 @@ fn put_secrets(
                 exchange.url.query_pairs_mut().append_pair(&name, value);
             }
             SecretPosition::Form if hop.sends_body => drop(form.append_pair(&name, value)),
-            SecretPosition::Query | SecretPosition::Form => {}
+            SecretPosition::Json if hop.sends_body => {
+                exchange.body = with_json(&exchange.body, &name, value)?;
+            }
+            SecretPosition::Query | SecretPosition::Form | SecretPosition::Json => {}
         }
     }
     let form = form.finish();
@@ -387,6 +399,42 @@ fn put_secrets(
         exchange.body = parts.collect::<Vec<_>>().join("&").into();
     }
     Ok(())
+}
+
+/// The longest JSON pointer of a secret, and its most steps: objects are made for them, and what reads them recurses.
+const MAX_POINTER_BYTES: usize = 1024;
+const MAX_POINTER_STEPS: usize = 64;
+
+/// A JSON body with a text at a pointer. Objects on the way there are made.
+fn with_json(body: &[u8], pointer: &str, text: &str) -> Result<Bytes, FetchError> {
+    let invalid = |reason: String| FetchError::Invalid(reason);
+    let mut json: Value = if body.is_empty() {
+        Value::Object(Map::new())
+    } else {
+        serde_json::from_slice(body).map_err(|error| invalid(format!("the body is no JSON: {error}")))?
+    };
+    let mut place = &mut json;
+    if pointer.len() > MAX_POINTER_BYTES || pointer.split('/').count() > MAX_POINTER_STEPS {
+        let limits = format!("{MAX_POINTER_BYTES} bytes and {MAX_POINTER_STEPS} steps");
+        return Err(invalid(format!("a JSON pointer has at most {limits}")));
+    }
+    let steps = pointer
+        .strip_prefix('/')
+        .ok_or_else(|| invalid(format!("{pointer} is no JSON pointer")))?;
+    for step in steps.split('/') {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        if place.is_null() {
+            *place = Value::Object(Map::new());
+        }
+        let next = match place {
+            Value::Object(object) => Some(object.entry(step).or_insert(Value::Null)),
+            Value::Array(elements) => step.parse().ok().and_then(|at: usize| elements.get_mut(at)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        };
+        place = next.ok_or_else(|| invalid(format!("the body has no place for {pointer}")))?;
+    }
+    *place = Value::String(text.to_owned());
+    Ok(json.to_string().into())
 }
 
 /// The journal line of a request, without query, headers and body.

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use cookie_store::{CookieStore, RawCookie};
+use cookie_store::{CookieStore, RawCookie, serde::json};
 use plugin_host::is_public_suffix;
 use ring::digest::{Context, SHA256, SHA256_OUTPUT_LEN};
 use tokio::{sync::OnceCell, time::Instant};
@@ -65,7 +65,7 @@ impl Profile {
     pub(crate) async fn load(&self, vault: &dyn Vault) {
         let load = || async {
             let cookies = vault.cookies().await.unwrap_or_default();
-            if let Ok(cookies) = cookie_store::serde::json::load(cookies.as_slice()) {
+            if let Ok(cookies) = json::load(cookies.as_slice()) {
                 self.jar().cookies = cookies;
             }
         };
@@ -74,13 +74,23 @@ impl Profile {
 
     /// Stores persistent cookies in the vault, if any changed.
     pub(crate) async fn save(&self, vault: &dyn Vault) {
+        self.save_as(vault, json::save).await;
+    }
+
+    /// The same for the cookies of an account, including those that a browser drops when it is closed: most sites log in
+    /// with one of those, and an account outlives the call that made it.
+    pub(crate) async fn save_of_account(&self, vault: &dyn Vault) {
+        self.save_as(vault, json::save_incl_expired_and_nonpersistent).await;
+    }
+
+    async fn save_as(&self, vault: &dyn Vault, write: fn(&CookieStore, &mut Vec<u8>) -> cookie_store::Result<()>) {
         let mut saved = Vec::new();
         {
             let mut jar = self.jar();
             if !std::mem::take(&mut jar.has_news) {
                 return;
             }
-            if let Err(error) = cookie_store::serde::json::save(&jar.cookies, &mut saved) {
+            if let Err(error) = write(&jar.cookies, &mut saved) {
                 tracing::warn!(%error, "the cookies of a plugin cannot be written");
                 return;
             }

@@ -37,6 +37,12 @@ impl Meter {
         }
     }
 
+    /// Counts computing time anew, for the next call of an instance; its memory stays counted.
+    pub(crate) fn begin_again(&mut self) {
+        self.cpu_used = Duration::ZERO;
+        self.refused = None;
+    }
+
     /// Charges computing time: a tick of guest code, or the host's work for it.
     pub(crate) fn charge(&mut self, spent: Duration) -> Result<(), Exceeded> {
         self.cpu_used = self.cpu_used.saturating_add(spent);

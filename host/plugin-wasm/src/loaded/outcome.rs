@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use plugin_host::{Exceeded, GuestError, PluginFault};
+use plugin_host::{
+    Exceeded, GuestError, PluginFault,
+    runtime::{Called, Report},
+};
 use wasmtime::{Trap, WasmBacktrace, component::ResourceTableError};
 
 use crate::{
@@ -72,5 +75,12 @@ impl From<PluginError> for GuestError {
             PluginError::Unsupported(text) => Self::Unsupported(clipped(text)),
             PluginError::Internal(text) => Self::Internal(clipped(text)),
         }
+    }
+}
+
+pub(super) fn not_exported<T>(interface: &'static str) -> Called<T> {
+    Called {
+        result: Err(PluginFault::NotExported(interface)),
+        report: Report::default(),
     }
 }

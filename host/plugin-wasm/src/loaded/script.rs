@@ -84,6 +84,8 @@ pub(crate) fn exports(functions: &[String]) -> Vec<String> {
         ("resolve", "resolver"),
         ("preview", "previewer"),
         ("feed", "feed-handler"),
+        ("hook", "hook-handler"),
+        ("login", "login"),
     ];
     let has = |function: &str| functions.iter().any(|has| has == function);
     let exported = interfaces.into_iter().filter(|(function, _)| has(function));

@@ -1,7 +1,11 @@
 //! What may change in the contract without breaking plugins, and that everything else is noticed at load.
 
-use plugin_host::{PluginFault, runtime::Language};
-use plugin_wasm::{Limits, LoadError, Loaded};
+use std::sync::Arc;
+
+use accounts::BoundSecret;
+use plugin_host::{Grants, PluginFault, runtime::Language};
+use plugin_wasm::{CallContext, Limits, LoadError, Loaded, Pending, Vault};
+use transfer::Secret;
 
 use crate::{
     guest::{MEMORY, WIT, dummy, previewer},
@@ -122,19 +126,64 @@ async fn a_newer_plugin_runs_on_an_older_host_unless_it_uses_what_is_new() {
     );
 }
 
+/// The secrets of a plugin with one, of any name.
+#[derive(Debug)]
+struct OneSecret;
+
+impl Vault for OneSecret {
+    fn of_account(&self, _slot: String) -> Pending<'_, Option<Arc<dyn Vault>>> {
+        Box::pin(async { None })
+    }
+
+    fn all(&self) -> Pending<'_, Vec<(String, Secret)>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn find(&self, _name: String) -> Pending<'_, Option<BoundSecret>> {
+        Box::pin(async { Some(BoundSecret::new(Secret::new("hunter2"), Vec::new())) })
+    }
+
+    fn capture(&self, _name: String, _value: Secret, _url: url::Url) -> Pending<'_, Result<(), String>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn forget(&self, _name: String) -> Pending<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn cookies(&self) -> Pending<'_, Option<Vec<u8>>> {
+        Box::pin(async { None })
+    }
+
+    fn keep_cookies(&self, _cookies: Vec<u8>) -> Pending<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
 #[tokio::test]
-async fn what_this_host_does_not_offer_yet_says_so_when_it_is_called() {
+async fn a_plugin_reads_a_secret_only_if_the_user_agreed() {
     let items = format!(
         r#"(import "svc:plugin/vault-reveal@0.1.0" "reveal" (func $reveal (param i32 i32 i32 i32 i32))) {MEMORY}"#
     );
     let zero = "(i32.const 0)";
-    let body = format!("(call $reveal {zero} {zero} {zero} {zero} (i32.const 64))");
-    let guest = previewer(&["vault-reveal"], &items, &body);
-    let loaded = load(guest).await.unwrap();
-    let called = loaded
-        .preview("https://example.org/", context().0, Limits::preview())
-        .await;
-    assert_eq!(called.result.unwrap_err(), PluginFault::Unsupported("reading secrets"));
+    // It traps if it got a value: the result is at 64, and begins with 0 for a value and 1 for an error.
+    let body = format!(
+        "(call $reveal {zero} {zero} {zero} {zero} (i32.const 64))
+         (if (i32.eqz (i32.load8_u (i32.const 64))) (then unreachable))"
+    );
+    let loaded = load(previewer(&["vault-reveal"], &items, &body)).await.unwrap();
+    for reveals_secrets in [false, true] {
+        let context = CallContext {
+            grants: Grants {
+                reveals_secrets,
+                ..Grants::default()
+            },
+            vault: Arc::new(OneSecret),
+            ..context().0
+        };
+        let called = loaded.preview("https://example.org/", context, Limits::preview()).await;
+        assert_eq!(matches!(called.result, Err(PluginFault::Trap { .. })), reveals_secrets);
+    }
 }
 
 #[tokio::test]

@@ -148,7 +148,7 @@ async fn a_script_exports_the_interfaces_of_its_functions_and_can_reach_what_its
     for import in ["http.send-all", "listing.[method]link.secret-header", "storage.set"] {
         assert!(loaded.interface().imports.iter().any(|has| has == import), "{import}");
     }
-    for unwanted in ["vault-reveal", "workspace", "login"] {
+    for unwanted in ["vault-reveal", "workspace", "tools"] {
         assert!(
             !loaded.interface().imports.iter().any(|has| has.starts_with(unwanted)),
             "{unwanted}"

@@ -2,15 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
+use accounts::BoundSecret;
 use egress::Reach;
-use plugin_host::{BoundSecret, InputHost};
+use plugin_host::InputHost;
 use transfer::{Credentials, RequestOptions, Secret};
 
 use super::*;
 use crate::call::CallContext;
 use crate::{
     http::{Exchanged, secret::Capture},
-    outside::Pending,
+    outside::{Pending, Vault},
 };
 
 /// Sites that answer from a table, and what they were asked.
@@ -107,6 +108,21 @@ fn bench(sites: Sites, limits: HttpLimits) -> Bench {
 struct Keys(Mutex<BTreeMap<String, BoundSecret>>);
 
 impl Vault for Keys {
+    fn of_account(&self, _slot: String) -> Pending<'_, Option<Arc<dyn Vault>>> {
+        Box::pin(async { None })
+    }
+
+    fn all(&self) -> Pending<'_, Vec<(String, Secret)>> {
+        let captured = self.0.lock().unwrap();
+        let captured = captured
+            .iter()
+            .map(|(name, secret)| (name.clone(), secret.value().clone()));
+        let all: Vec<_> = captured
+            .chain([("token".to_owned(), Secret::new("hunter2&x"))])
+            .collect();
+        Box::pin(async move { all })
+    }
+
     fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>> {
         let hosts = ["https://a.example", "https://*.cdn.example"].map(|host| host.parse().unwrap());
         let token = || BoundSecret::new(Secret::new("hunter2&x"), hosts.into());

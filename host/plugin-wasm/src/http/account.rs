@@ -1,0 +1,149 @@
+//! The accounts that the requests of a call use: whose secrets and cookies they are, and what is removed from responses.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use accounts::Scrubber;
+use transfer::Secret;
+
+use super::{FetchError, Profile};
+use crate::outside::Vault;
+
+/// The shortest value of a secret that is searched for in responses: shorter ones occur in a page by chance.
+const MIN_SECRET_BYTES: usize = 4;
+
+/// The shortest value of a cookie that is searched for: sites keep words in cookies, too.
+const MIN_COOKIE_BYTES: usize = 16;
+
+/// The cookies and cached responses of a plugin: its own, and those of its accounts.
+#[derive(Debug, Default)]
+pub struct Profiles {
+    own: Arc<Profile>,
+    /// By slot. There are as many as the plugin has accounts.
+    accounts: Mutex<BTreeMap<String, Arc<Profile>>>,
+}
+
+impl Profiles {
+    /// The plugin's own.
+    pub(crate) fn own(&self) -> Arc<Profile> {
+        Arc::clone(&self.own)
+    }
+
+    /// That of the account in a slot.
+    pub(crate) fn of_account(&self, slot: &str) -> Arc<Profile> {
+        let mut accounts = self.accounts();
+        Arc::clone(accounts.entry(slot.to_owned()).or_default())
+    }
+
+    /// Drops that of an account.
+    pub(crate) fn forget(&self, slot: &str) {
+        self.accounts().remove(slot);
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Profile>>> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Secrets by name.
+type Known = Vec<(String, Secret)>;
+
+/// What a request uses: the secrets and cookies of the plugin itself, or of one of its accounts.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) vault: Arc<dyn Vault>,
+    pub(crate) profile: Arc<Profile>,
+    /// What finds its secrets, and those that it finds; more are known after a capture or a new cookie.
+    scrubber: Mutex<(Known, Arc<Scrubber>)>,
+}
+
+impl Account {
+    pub(crate) fn new(vault: Arc<dyn Vault>, profile: Arc<Profile>) -> Self {
+        Self {
+            vault,
+            profile,
+            scrubber: Mutex::default(),
+        }
+    }
+
+    /// Removes secrets and cookies from what the plugin reads: everything that is known, because a site may repeat in any
+    /// response what it gave out in another one.
+    pub(crate) async fn scrubber(&self) -> Arc<Scrubber> {
+        let secrets = self.vault.all().await;
+        let secrets = secrets
+            .into_iter()
+            .filter(|(_, value)| value.expose().len() >= MIN_SECRET_BYTES);
+        let cookies = self.profile.cookie_values().into_iter().map(Secret::new);
+        let cookies = cookies.filter(|value| value.expose().len() >= MIN_COOKIE_BYTES);
+        let known: Known = secrets
+            .chain(cookies.map(|value| ("cookie".to_owned(), value)))
+            .collect();
+        let mut kept = self.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.0 != known {
+            let values = known.iter().map(|(name, value)| (&**name, value.expose()));
+            kept.1 = Arc::new(Scrubber::new(values));
+            kept.0 = known;
+        }
+        Arc::clone(&kept.1)
+    }
+}
+
+/// The accounts of one call, found when a request first uses them.
+#[derive(Debug)]
+pub(crate) struct CallAccounts {
+    own: Arc<Account>,
+    profiles: Arc<Profiles>,
+    /// The slot whose login or renewal this is: it has a profile of its own until it succeeds.
+    login: Option<(String, Arc<Profile>)>,
+    found: Mutex<BTreeMap<String, Arc<Account>>>,
+}
+
+impl CallAccounts {
+    pub(crate) fn new(vault: Arc<dyn Vault>, profiles: Arc<Profiles>, login: Option<(String, Arc<Profile>)>) -> Self {
+        Self {
+            own: Arc::new(Account::new(vault, profiles.own())),
+            profiles,
+            login,
+            found: Mutex::default(),
+        }
+    }
+
+    /// The account of a slot, or the plugin's own secrets without one.
+    pub(crate) async fn of(&self, slot: Option<&str>) -> Result<Arc<Account>, FetchError> {
+        let Some(slot) = slot else {
+            return Ok(Arc::clone(&self.own));
+        };
+        let known = self.found().get(slot).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let vault = self.own.vault.of_account(slot.to_owned()).await;
+        let vault = vault.ok_or_else(|| FetchError::LoginRequired(slot.to_owned()))?;
+        let login = self.login.as_ref().filter(|(of, _)| of == slot);
+        let profile = login.map_or_else(|| self.profiles.of_account(slot), |(_, profile)| Arc::clone(profile));
+        profile.load(&*vault).await;
+        let account = Arc::new(Account::new(vault, profile));
+        self.found().insert(slot.to_owned(), Arc::clone(&account));
+        Ok(account)
+    }
+
+    /// Stores the cookies that responses set.
+    pub(crate) async fn save(&self) {
+        let found: Vec<_> = self.found().values().cloned().collect();
+        for account in found {
+            account.profile.save_of_account(&*account.vault).await;
+        }
+        self.own.profile.save(&*self.own.vault).await;
+    }
+
+    /// The values of all cookies that requests may have sent.
+    pub(crate) fn own(&self) -> &Arc<Account> {
+        &self.own
+    }
+
+    fn found(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Account>>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
