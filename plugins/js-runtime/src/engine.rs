@@ -1,4 +1,4 @@
-//! One `QuickJS`, for as long as the instance lives, which is one call.
+//! One `QuickJS`, for as long as the instance lives, which is one call, or one login.
 
 use std::{arch::wasm32::memory_grow, cell::RefCell};
 
@@ -63,11 +63,9 @@ pub(crate) fn call<T, A>(
 where
     A: for<'js> IntoArgs<'js>,
 {
-    let engine = ENGINE
-        .take()
-        .expect("the host hands over a script before it calls, and calls once");
-    engine.context.with(|ctx| {
-        let prelude = or_give_up(engine.prelude.restore(&ctx));
+    let engine = ENGINE.take().expect("the host hands over a script before it calls");
+    let answered = engine.context.with(|ctx| {
+        let prelude = or_give_up(engine.prelude.clone().restore(&ctx));
         let answer = settle(&ctx, &prelude, || {
             let function: Function<'_> = prelude.get(function)?;
             function.call(arguments)
@@ -76,7 +74,10 @@ where
             Ok(answer) => Ok(answer),
             Err(error) => Err(or_give_up(described(&prelude, error))),
         }
-    })
+    });
+    // For the next step of a login.
+    ENGINE.set(Some(engine));
+    answered
 }
 
 impl Engine {
@@ -147,9 +148,9 @@ fn settle<'js>(
             "it waits for something that never happens",
         ));
     }
-    let answer = promise.finish()?;
-    let unhandled: Function<'_> = prelude.get("firstUnhandled")?;
+    let unhandled: Function<'_> = prelude.get("takeUnhandled")?;
     let unhandled: Vec<Value<'_>> = unhandled.call(())?;
+    let answer = promise.finish()?;
     match unhandled.into_iter().next() {
         Some(reason) => Err(ctx.throw(reason)),
         None => Ok(answer),

@@ -21,9 +21,6 @@ use crate::{
 /// What is read of a body at once.
 const PIECE_BYTES: u32 = 256 * 1024;
 
-/// Stands for the plugin itself: its secret settings belong to no account.
-const NO_ACCOUNT: &str = "";
-
 thread_local! {
     /// The responses of this call; scripts have their numbers. All of them end with the instance.
     static RESPONSES: RefCell<Vec<Response>> = const { RefCell::new(Vec::new()) };
@@ -177,13 +174,15 @@ fn add_surroundings(functions: &Functions<'_>) -> Result<()> {
     })?;
     functions.add("storageRemove", |key: String| storage::remove(&key))?;
     functions.add("storageKeys", |prefix: String| storage::keys(&prefix))?;
-    functions.add("vaultHas", |name: String| vault::has(NO_ACCOUNT, &name))?;
-    functions.add("vaultForget", |name: String| vault::forget(NO_ACCOUNT, &name))?;
+    functions.add("vaultHas", |account: String, name: String| vault::has(&account, &name))?;
+    functions.add("vaultForget", |account: String, name: String| {
+        vault::forget(&account, &name);
+    })?;
     functions.add(
         "vaultDigest",
-        |template: String, algorithm: String, encoding: String| {
+        |account: String, template: String, algorithm: String, encoding: String| {
             Outcome(vault::digest(
-                NO_ACCOUNT,
+                &account,
                 &template,
                 hash(&algorithm),
                 self::encoding(&encoding),
@@ -192,9 +191,9 @@ fn add_surroundings(functions: &Functions<'_>) -> Result<()> {
     )?;
     functions.add(
         "vaultHmac",
-        |key: String, data: String, algorithm: String, encoding: String| {
+        |account: String, key: String, data: String, algorithm: String, encoding: String| {
             Outcome(vault::hmac(
-                NO_ACCOUNT,
+                &account,
                 &key,
                 &data,
                 hash(&algorithm),

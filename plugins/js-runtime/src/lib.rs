@@ -16,13 +16,18 @@ mod steps;
 
 use bindings::{
     exports::svc::{
-        plugin::{feed_handler, previewer, resolver},
+        plugin::{
+            feed_handler,
+            hook_handler::{self, HookEvent, HookKind, Retry},
+            login, previewer, resolver,
+        },
         script::script::{self, Mistake},
     },
     svc::plugin::{
         env,
         feed_sink::Sink,
         listing::{Link, Listing},
+        login_ui::Screen,
         types::PluginError,
     },
 };
@@ -64,6 +69,78 @@ impl feed_handler::Guest for Plugin {
         let since = since_ms.map(Whole);
         engine::call("feed", (url, since, etag), |answer| steps::fill_feed(out, answer))
     }
+}
+
+impl hook_handler::Guest for Plugin {
+    fn handle(event: HookEvent) -> Result<Option<Retry>, PluginError> {
+        let kind = match event.kind {
+            HookKind::Start => "start",
+            HookKind::MetaProbed => "metaProbed",
+            HookKind::Done => "done",
+            HookKind::Error => "error",
+        };
+        let given = [event.task_id, event.url].map(Some).into_iter();
+        let texts: Vec<_> = given.chain([event.file_name, event.error_kind, event.message]).collect();
+        let total = event.total_bytes.map(Whole);
+        engine::call("hook", (kind, texts, total, event.attempts), |answer| {
+            let wait: Option<Whole> = answer.get()?;
+            Ok(wait.map(|wait| Retry { after_ms: wait.0 }))
+        })
+    }
+}
+
+/// A login. What the script knows of it is in the script, which lives as long as the login.
+#[derive(Debug)]
+pub struct Session {
+    slot: String,
+    mode: String,
+}
+
+impl login::Guest for Plugin {
+    type Session = Session;
+
+    fn check(slot: String, _: &Screen) -> Result<bool, PluginError> {
+        engine::call("loginCheck", (slot,), flag)
+    }
+
+    fn refresh(slot: String, out: &Screen) -> Result<(), PluginError> {
+        engine::call("loginRefresh", (slot,), |answer| steps::fill_screen(out, answer))
+    }
+
+    fn logout(slot: String) {
+        // The host deletes the account in any case.
+        let _ended: Result<(), PluginError> = engine::call("loginLogout", (slot,), |_| Ok(()));
+    }
+}
+
+impl login::GuestSession for Session {
+    fn new(slot: String, mode: String) -> Self {
+        Self { slot, mode }
+    }
+
+    fn start(&self, out: &Screen) -> Result<(), PluginError> {
+        self.step("loginStart", Vec::new(), out)
+    }
+
+    fn poll(&self, out: &Screen) -> Result<(), PluginError> {
+        self.step("loginPoll", Vec::new(), out)
+    }
+
+    fn answer(&self, values: Vec<(String, String)>, out: &Screen) -> Result<(), PluginError> {
+        let values = values.into_iter().map(|(key, value)| vec![key, value]);
+        self.step("loginAnswer", values.collect(), out)
+    }
+}
+
+impl Session {
+    fn step(&self, name: &str, values: Vec<Vec<String>>, out: &Screen) -> Result<(), PluginError> {
+        let arguments = (self.slot.clone(), self.mode.clone(), values);
+        engine::call(name, arguments, |answer| steps::fill_screen(out, answer))
+    }
+}
+
+fn flag(answer: &Value<'_>) -> rquickjs::Result<bool> {
+    answer.get()
 }
 
 fn link(answer: &Value<'_>) -> rquickjs::Result<Link> {

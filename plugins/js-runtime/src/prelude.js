@@ -203,9 +203,12 @@
     }
     cached(seconds) { return this.#step('cacheSeconds', whole(seconds, 'a time')); }
     captureJson(pointer, secret) { return this.#step('captureJson', string(pointer), string(secret)); }
+    captureCookie(name, secret) { return this.#step('captureCookie', string(name), string(secret)); }
+    captureForm(css, secret) { return this.#step('captureForm', string(css), string(secret)); }
     captureHeader(name, secret) { return this.#step('captureHeader', string(name), string(secret)); }
     secretHeader(name, template) { return this.#step('secretHeader', string(name), string(template)); }
     secretQuery(name, template) { return this.#step('secretQuery', string(name), string(template)); }
+    secretJson(pointer, template) { return this.#step('secretJson', string(pointer), string(template)); }
     secretForm(name, template) { return this.#step('secretForm', string(name), string(template)); }
     sendAny() { return ask(this.#spec); }
     async send() { return (await this.sendAny()).checked(); }
@@ -370,6 +373,22 @@
     }
   }
 
+  // What a login shows. It is empty in each step.
+  class Screen {
+    #steps;
+    constructor(steps) { this.#steps = steps; }
+    #step(...step) { this.#steps.push(step); return this; }
+    message(text) { return this.#step('message', string(text)); }
+    qr(payload, seconds, hint = '') { return this.#step('qr', string(payload), whole(seconds, 'a time'), string(hint)); }
+    field(key, label) { return this.#step('field', string(key), string(label), false); }
+    secretField(key, label) { return this.#step('field', string(key), string(label), true); }
+    openUrl(url, until) { return this.#step('openUrl', string(url), until === undefined ? undefined : string(until)); }
+    pollAfter(ms) { return this.#step('pollAfterMs', whole(ms, 'a time')); }
+    done(id, name = '') { return this.#step('done', string(id), string(name)); }
+    expires(time) { return this.#step('expiresMs', whole(time, 'a time')); }
+    expiresIn(seconds) { return this.expires(host.nowMs() + Math.round(Number(seconds) * 1000)); }
+  }
+
   const isUrl = (value) => typeof value === 'string' || value instanceof URL || value instanceof Link;
 
   // A value as its author wrote it, for a message about it.
@@ -432,12 +451,12 @@
 
   // Secrets can be used and not read.
   const vault = {
-    has: (name) => host.vaultHas(string(name)),
-    forget: (name) => host.vaultForget(string(name)),
-    digest: (template, algorithm, encoding = 'hex') =>
-      unwrap(host.vaultDigest(string(template), hash(algorithm), encoded(encoding)), 'unsupported'),
-    hmac: (key, data, algorithm, encoding = 'hex') =>
-      unwrap(host.vaultHmac(string(key), string(data), hash(algorithm), encoded(encoding)), 'unsupported'),
+    has: (name, account = '') => host.vaultHas(string(account), string(name)),
+    forget: (name, account = '') => host.vaultForget(string(account), string(name)),
+    digest: (template, algorithm, encoding = 'hex', account = '') =>
+      unwrap(host.vaultDigest(string(account), string(template), hash(algorithm), encoded(encoding)), 'unsupported'),
+    hmac: (key, data, algorithm, encoding = 'hex', account = '') =>
+      unwrap(host.vaultHmac(string(account), string(key), string(data), hash(algorithm), encoded(encoding)), 'unsupported'),
   };
 
   const settings = {
@@ -494,14 +513,22 @@
   // ---------------------------------------------------------------- calls
 
   const NAMES = ['resolve', 'more', 'linkFor', 'preview', 'feed'];
+  // The functions of hooks, by the event that each is told of.
+  const HOOKS = { start: 'onStart', metaProbed: 'onMetaProbed', done: 'onDone', error: 'onError' };
   let functions = {};
 
   // Takes the plugin's functions out of its module, or from where older scripts leave them; answers with their names.
   const take = (module) => {
-    for (const name of NAMES) {
+    const takeInto = (taken, name) => {
       const found = module[name] ?? module.default?.[name] ?? globalThis[name];
-      if (typeof found === 'function') functions[name] = found;
-    }
+      if (typeof found === 'function') taken[name] = found;
+    };
+    for (const name of NAMES) takeInto(functions, name);
+    const hooks = {};
+    for (const name of Object.values(HOOKS)) takeInto(hooks, name);
+    if (Object.keys(hooks).length > 0) functions.hook = hooks;
+    const logins = module.login ?? module.default?.login;
+    if (typeof logins === 'object' && typeof logins?.start === 'function') functions.login = logins;
     return Object.keys(functions);
   };
 
@@ -536,14 +563,47 @@
     return steps;
   };
 
+  // Answers with the milliseconds after which `onError` wants another try.
+  const hook = async (event, [taskId, url, fileName, errorKind, message], totalBytes, attempts) => {
+    const call = { event, taskId, url: new URL(url), fileName, errorKind, message, totalBytes, attempts };
+    const answer = await functions.hook?.[HOOKS[event]]?.(call);
+    if (event !== 'error' || answer === undefined || answer === null) return undefined;
+    const wait = answer.delayMs;
+    if (!(Number.isFinite(wait) && wait >= 0)) host.unusable(`onError: ${brief(answer)} is not like { delayMs: 5000 }`);
+    return Math.min(Math.round(wait), Number.MAX_SAFE_INTEGER);
+  };
+
+  // A step of a login. Whatever the script remembers between the steps of one login, it keeps in its own variables.
+  const login = (name) => async (call, ...rest) => {
+    const steps = [];
+    const step = functions.login?.[name];
+    if (typeof step !== 'function') throw new PluginError('unsupported', `the login has no function ${name}`);
+    const answer = await step.call(functions.login, call, ...rest, new Screen(steps));
+    return { steps, answer };
+  };
+  const loginStep = (name) => async (slot, mode, values) => {
+    const call = { slot, mode };
+    return (await (name === 'answer' ? login(name)(call, Object.fromEntries(values)) : login(name)(call))).steps;
+  };
+  const loginCheck = async (slot) => Boolean((await login('check')({ slot })).answer);
+  const loginRefresh = async (slot) => (await login('refresh')({ slot })).steps;
+  const loginLogout = async (slot) => { if (functions.login?.logout) await login('logout')({ slot }); };
+
   // Rejections that nobody has handled yet.
   const unhandled = new Map();
   const rejected = (promise, reason, isHandled) => {
     if (isHandled) unhandled.delete(promise);
     else unhandled.set(promise, reason);
   };
-  const firstUnhandled = () => [...unhandled.values()].slice(0, 1);
+  // The first of them. The next call of a login begins without any.
+  const takeUnhandled = () => {
+    const first = [...unhandled.values()].slice(0, 1);
+    unhandled.clear();
+    return first;
+  };
 
-  return { string, take, flush, describe, rejected, firstUnhandled,
-    resolve: list('resolve'), more: list('more'), preview: list('preview'), linkFor, feed };
+  return { string, take, flush, describe, rejected, takeUnhandled,
+    resolve: list('resolve'), more: list('more'), preview: list('preview'), linkFor, feed, hook,
+    loginStart: loginStep('start'), loginPoll: loginStep('poll'), loginAnswer: loginStep('answer'),
+    loginCheck, loginRefresh, loginLogout };
 })

@@ -8,6 +8,7 @@ use crate::{
         feed_sink::{Item, Sink},
         http::{Cookies, Redirects, Request},
         listing::{Entry, FileKind, LeftOut, Link, Listing},
+        login_ui::Screen,
     },
     host::Bytes,
 };
@@ -104,6 +105,9 @@ pub(crate) fn request(noted: &Array<'_>) -> Result<Request> {
             "cacheSeconds" => request.cache_seconds(step.clamped(1)?),
             "captureJson" => request.capture_json(&step.text(1)?, &step.text(2)?),
             "captureHeader" => request.capture_header(&step.text(1)?, &step.text(2)?),
+            "captureCookie" => request.capture_cookie(&step.text(1)?, &step.text(2)?),
+            "captureForm" => request.capture_form(&step.text(1)?, &step.text(2)?),
+            "secretJson" => request.secret_json(&step.text(1)?, &step.text(2)?),
             "secretHeader" => request.secret_header(&step.text(1)?, &step.text(2)?),
             "secretQuery" => request.secret_query(&step.text(1)?, &step.text(2)?),
             "secretForm" => request.secret_form(&step.text(1)?, &step.text(2)?),
@@ -220,6 +224,23 @@ pub(crate) fn fill_feed(feed: &Sink, noted: &Value<'_>) -> Result<()> {
             "etag" => feed.etag(&step.text(1)?),
             "ttlSeconds" => feed.ttl_seconds(step.clamped(1)?),
             "add" => item(&feed.add(&step.text(1)?, &step.text(2)?, &step.text(3)?), &step.get(4)?)?,
+            _ => return Err(unknown()),
+        }
+        Ok(())
+    })
+}
+
+/// Does with the screen of a login what was noted.
+pub(crate) fn fill_screen(screen: &Screen, noted: &Value<'_>) -> Result<()> {
+    each(&noted.get()?, |step| {
+        match step.name()?.as_str() {
+            "message" => screen.message(&step.text(1)?),
+            "qr" => screen.qr(&step.text(1)?, step.clamped(2)?, &step.text(3)?),
+            "field" => screen.field(&step.text(1)?, &step.text(2)?, step.get(3)?),
+            "openUrl" => screen.open_url(&step.text(1)?, step.get::<Option<String>>(2)?.as_deref()),
+            "pollAfterMs" => screen.poll_after_ms(step.clamped(1)?),
+            "done" => screen.done(&step.text(1)?, &step.text(2)?),
+            "expiresMs" => screen.expires_ms(step.whole(1)?),
             _ => return Err(unknown()),
         }
         Ok(())
