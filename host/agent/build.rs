@@ -1,4 +1,4 @@
-//! Packs the committed descriptions for the executable: a tenth of their size.
+//! Packs the committed description for the executable: a tenth of its size.
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,13 +10,13 @@ use std::{env, fs, io::Write as _, path::Path};
 
 use flate2::{Compression, write::GzEncoder};
 
+const NAME: &str = "mcp-tools.json";
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={NAME}");
     let made = env::var("OUT_DIR").unwrap();
-    for name in ["openapi.json", "mcp-tools.json"] {
-        println!("cargo::rerun-if-changed={name}");
-        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-        packed.write_all(&fs::read(name).unwrap()).unwrap();
-        fs::write(Path::new(&made).join(format!("{name}.gz")), packed.finish().unwrap()).unwrap();
-    }
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(&fs::read(NAME).unwrap()).unwrap();
+    fs::write(Path::new(&made).join(format!("{NAME}.gz")), packed.finish().unwrap()).unwrap();
 }

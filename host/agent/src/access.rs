@@ -6,7 +6,15 @@ pub(crate) mod key;
 pub(crate) mod peer_user;
 pub(crate) mod ticket;
 
+use std::sync::Arc;
+
 use admission::throttle::Source;
+use axum::extract::Request;
 
 /// The admission permit of a connection of the agent's listener; stored in the extensions of every request.
 pub(crate) type ConnectionSlot = admission::ConnectionSlot<Source>;
+
+/// The permit of the request's connection.
+pub(crate) fn slot(request: &Request) -> Option<Arc<ConnectionSlot>> {
+    request.extensions().get::<Arc<ConnectionSlot>>().cloned()
+}

@@ -22,6 +22,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use rest::{Problem, too_many};
 use tracing::Instrument as _;
 
 use self::{
@@ -38,7 +39,6 @@ use crate::{
         ticket::Tickets,
     },
     metrics::Metrics,
-    problem::Problem,
     settings::{file::SettingsFile, switches::Settings},
 };
 
@@ -294,13 +294,6 @@ fn unauthorized(area: Area) -> Response {
     let mut response = Problem::new(StatusCode::UNAUTHORIZED, message).into_response();
     let scheme = HeaderValue::from_static("Bearer realm=\"Svc\"");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
-    response
-}
-
-/// The answer to a locked-out source.
-pub(crate) fn too_many(seconds: u64) -> Response {
-    let mut response = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong keys; try later").into_response();
-    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     response
 }
 

@@ -1,8 +1,8 @@
 //! The agent: the process that all clients talk to, each over the interface it knows.
 //!
-//! *Owns* the listener, authorization of requests (host, origin, key, rate limits), set-up and access key, the switches, the
-//! management API with its `OpenAPI` description, `/rpc` for browsers and tools, MCP, aria2's dialect over HTTP, and the
-//! projection of the daemon from which reads are answered.
+//! *Owns* the listener, authorization of requests (host, origin, key, rate limits), set-up and access key, the switches,
+//! `/rpc` for browsers and tools, MCP, aria2's dialect and the management API over HTTP (their crates are `aria2` and
+//! `rest`), and the projection of the daemon from which reads are answered.
 //!
 //! *Never* touches a file of a task, a database or the environment, and starts no process: the embedding program
 //! supplies how.
@@ -12,11 +12,11 @@
 //!
 //! # Layers
 //! - `agent`: what is started, in which order, and how it ends
-//! - `surface`: the interfaces; in it `routes`, then the interfaces themselves, then `http`, `committed` and `state`, which they share
+//! - `surface`: the interfaces; in it `routes`, then the interfaces themselves, then `socket`, `committed` and `state`, which
+//!   they share
 //! - `serve`: the listener
 //! - `capture`: downloads that wait for their user's decision
 //! - `gate`: who may call what
-//! - `problem`: errors as HTTP answers
 //! - `link`: the session with the daemon
 //! - `projection`: the daemon's state, and the events that clients follow
 //! - `metrics`: counters
@@ -30,7 +30,6 @@ mod capture;
 mod gate;
 mod link;
 mod metrics;
-mod problem;
 mod projection;
 mod serve;
 mod settings;

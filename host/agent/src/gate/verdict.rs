@@ -3,10 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{Method, StatusCode};
+use rest::UNKNOWN_ENDPOINT;
 
 use crate::{
     access::{area::Area, key::KeyDigest},
-    problem::UNKNOWN_ENDPOINT,
     settings::{config::Edition, switches::Settings},
 };
 

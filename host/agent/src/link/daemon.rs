@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use http::{HeaderValue, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use protocol::Method;
+use protocol::{Method, client::CallError};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio::{sync::watch, time::Instant};
@@ -14,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     connect::Connect,
-    error::{CallError, SessionError},
+    error::SessionError,
     handshake::open,
     session::{self, PendingCall, Session},
 };
@@ -128,17 +129,13 @@ impl Daemon {
     }
 
     /// Sends an HTTP request on its own connection, with the bearer token of the current session.
-    pub(crate) async fn fetch(
-        &self,
-        request: http::request::Builder,
-        body: Bytes,
-    ) -> Result<http::Response<Incoming>, CallError> {
+    pub(crate) async fn fetch(&self, mut request: http::Request<Bytes>) -> Result<http::Response<Incoming>, CallError> {
         let session = self.session()?;
-        let request = request
-            .header(http::header::HOST, "127.0.0.1")
-            .header(http::header::AUTHORIZATION, format!("Bearer {}", session.bearer))
-            .body(Full::new(body))
-            .map_err(|_| CallError::Unreadable)?;
+        let bearer = HeaderValue::try_from(format!("Bearer {}", session.bearer)).map_err(|_| CallError::Unreadable)?;
+        let headers = request.headers_mut();
+        headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1"));
+        headers.insert(header::AUTHORIZATION, bearer);
+        let request = request.map(Full::new);
         let answer = async {
             let stream = self
                 .connect

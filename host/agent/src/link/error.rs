@@ -1,8 +1,6 @@
-//! Why there is no connection to the daemon, or no result of a call.
+//! Why there is no connection to the daemon.
 
-use std::sync::Arc;
-
-use protocol::{ErrorCode, RpcError, client::EncodeError};
+use protocol::RpcError;
 use tokio_tungstenite::tungstenite;
 
 use super::connect::ConnectError;
@@ -34,44 +32,6 @@ pub(crate) enum SessionError {
 impl From<tungstenite::Error> for SessionError {
     fn from(error: tungstenite::Error) -> Self {
         Self::Socket(Box::new(error))
-    }
-}
-
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum CallError {
-    #[error(transparent)]
-    Refused(#[from] RpcError),
-    /// There is no session, for this reason.
-    #[error("{0}")]
-    NoDaemon(Arc<str>),
-    /// The connection ended before the reply.
-    #[error("the connection to the daemon broke")]
-    Unavailable,
-    #[error("the daemon did not answer in time")]
-    TimedOut,
-    #[error("the daemon's answer could not be read")]
-    Unreadable,
-}
-
-impl From<EncodeError> for CallError {
-    fn from(error: EncodeError) -> Self {
-        let message = error.to_string();
-        Self::Refused(match error {
-            EncodeError::Params(error) => error,
-            EncodeError::TooLarge => RpcError::application(ErrorCode::InvalidArgument, message),
-        })
-    }
-}
-
-impl From<CallError> for RpcError {
-    fn from(error: CallError) -> Self {
-        let message = error.to_string();
-        match error {
-            CallError::Refused(error) => error,
-            CallError::NoDaemon(_) | CallError::Unavailable => Self::application(ErrorCode::Unavailable, message),
-            CallError::TimedOut => Self::application(ErrorCode::Timeout, message),
-            CallError::Unreadable => Self::internal(message),
-        }
     }
 }
 

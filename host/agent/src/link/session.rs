@@ -10,7 +10,10 @@ use futures_util::{
     SinkExt as _, StreamExt as _,
     stream::{SplitSink, SplitStream},
 };
-use protocol::{Id, Method, Reply, ServerFrame, client::Calls};
+use protocol::{
+    Id, Method, Reply, ServerFrame,
+    client::{CallError, Calls},
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -18,7 +21,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::{
     connect::Found,
-    error::{CallError, SessionError},
+    error::SessionError,
     handshake::{Opened, Socket},
     replay::{Follower, Resync, snapshot},
 };

@@ -13,10 +13,12 @@ use bytes::Bytes;
 use protocol::{
     EventBody, FoundTasks, QueueDto, RssItemsChanged, RuntimeStats, TaskIdParams, TaskRuntimeDto, TaskStatus,
 };
+use rest::Filter;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
+    deliveries::Deliveries,
     packed::{LiveBytes, Packer},
     task_list::{Task, TaskList},
 };
@@ -67,7 +69,7 @@ impl Index {
 struct Part(&'static str, Option<&'static str>, &'static str);
 
 /// In the order of a snapshot.
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 12] = [
     Part("queuePositions", None, "{}"),
     Part("queues", Some("queuesChanged"), "[]"),
     Part("groups", Some("groupsChanged"), "[]"),
@@ -79,7 +81,6 @@ const PARTS: [Part; 13] = [
     Part("rssItemRevisions", None, "{}"),
     Part("plugins", Some("pluginsChanged"), "[]"),
     Part("components", None, "[]"),
-    Part("webhookDeliveries", None, "[]"),
     Part("pendingSelections", None, "[]"),
 ];
 
@@ -100,19 +101,11 @@ struct TasksChanged<'a> {
     deleted: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Filter {
-    pub(crate) status: Option<TaskStatus>,
-    pub(crate) queue: Option<String>,
-    pub(crate) group: Option<String>,
-}
-
-impl Filter {
-    fn admits(&self, task: &Task) -> bool {
-        self.status.is_none_or(|status| status == task.status)
-            && self.queue.as_deref().is_none_or(|queue| *queue == *task.queue)
-            && self.group.as_deref().is_none_or(|group| *group == *task.group)
-    }
+/// Whether a list of these tasks has this one.
+fn admits(filter: &Filter, task: &Task) -> bool {
+    filter.status.is_none_or(|status| status == task.status)
+        && filter.queue.as_deref().is_none_or(|queue| *queue == *task.queue)
+        && filter.group.as_deref().is_none_or(|group| *group == *task.group)
 }
 
 /// Newest first.
@@ -168,6 +161,7 @@ pub(crate) struct Projection {
     names: HashSet<Arc<str>>,
     next_place: u64,
     stats: RuntimeStats,
+    deliveries: Deliveries,
     /// JSON from the daemon, indexed as [`PARTS`].
     parts: [Option<Box<RawValue>>; PARTS.len()],
 }
@@ -182,6 +176,9 @@ impl Projection {
                 .remove(name)
                 .filter(|text| text.get() != "null")
                 .map(ToOwned::to_owned);
+        }
+        if let Some(deliveries) = members.remove("webhookDeliveries").filter(|text| text.get() != "null") {
+            projection.deliveries = Deliveries::read(deliveries.get())?;
         }
         projection.stats = serde_json::from_str(projection.part("runtimeStats")).unwrap_or_default();
         for task in tasks {
@@ -218,6 +215,8 @@ impl Projection {
                     self.parts[place] = Some(event.data.clone());
                 }
                 match kind {
+                    "webhooksChanged" => self.deliveries.merge(data)?,
+                    "webhooksCleared" => self.deliveries = Deliveries::default(),
                     "rssItemsChanged" => self.note_revision(&serde_json::from_str(data)?)?,
                     "queuesChanged" => changes.push(Change::Queues(self.queue_ids())),
                     "runtimeStatsChanged" => self.stats = serde_json::from_str(data).unwrap_or_default(),
@@ -341,10 +340,10 @@ impl Projection {
         };
         let total = limit.map(|_| {
             let all = self.list.clone().before(u64::MAX);
-            all.filter(|(_, task)| filter.admits(task)).count()
+            all.filter(|(_, task)| admits(&filter, task)).count()
         });
         let newest_first = self.list.clone().before(before).rev().map(|(_, task)| task);
-        let mut found = newest_first.filter(move |task| filter.admits(task));
+        let mut found = newest_first.filter(move |task| admits(&filter, task));
         let Some(limit) = limit else {
             let (tasks, next) = (self.listing("[".to_owned(), found, "]"), None);
             return Ok(Page { tasks, next, total });
@@ -456,7 +455,9 @@ impl Projection {
         for (place, Part(name, ..)) in PARTS.iter().enumerate() {
             text.extend(["\"", name, "\":", self.text(place), ","]);
         }
-        text.push_str("\"taskRuntime\":{");
+        text.push_str("\"webhookDeliveries\":");
+        self.deliveries.write(&mut text);
+        text.push_str(",\"taskRuntime\":{");
         for (number, (id, sample)) in self.runtime.iter().enumerate() {
             text.push_str(if number == 0 { "" } else { "," });
             text.push_str(&serde_json::Value::from(id.as_str()).to_string());

@@ -18,19 +18,16 @@ use axum::{
     http::{StatusCode, header, request::Parts},
     response::{IntoResponse as _, Response},
 };
+use rest::{Problem, ResultMessage, Unanswered};
 
 use self::client::{BodyError, GateClient, Reply, answer, answer_xml, shown_key};
 use crate::{
-    access::ConnectionSlot,
+    access::{ConnectionSlot, slot},
     gate::{
         credentials::text,
         sender::{Authorization, Sender},
     },
-    problem::{Problem, ResultMessage, Unanswered},
-    surface::{
-        http::{extract::slot, socket},
-        state::App,
-    },
+    surface::{socket, state::App},
 };
 
 /// The client that sent `request`, with the key of a header if there is one.

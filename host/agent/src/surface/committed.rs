@@ -1,32 +1,15 @@
-//! The committed descriptions of the interfaces, as the service sends them. They are made from the handlers and records,
-//! but by a test and not by the service, because what makes them is half a megabyte of code.
-
-use std::io::Read as _;
-
-use flate2::read::GzDecoder;
-
-/// `openapi.json`.
-pub(crate) fn openapi() -> Vec<u8> {
-    unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz")))
-}
+//! The committed description of MCP's tools, as the service sends it. It is made from the records, but by a test and not by
+//! the service, because what makes it is much code.
 
 /// `mcp-tools.json`.
 pub(crate) fn mcp_tools() -> Vec<u8> {
-    unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/mcp-tools.json.gz")))
-}
-
-fn unpacked(packed: &[u8]) -> Vec<u8> {
-    let mut text = Vec::new();
-    let unpacked = GzDecoder::new(packed).read_to_end(&mut text);
-    unpacked.expect("the build script packed it");
-    text
+    rest::unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/mcp-tools.json.gz")))
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn what_is_sent_is_what_the_handlers_are() {
-        assert!(super::openapi() == crate::openapi().into_bytes(), "build again");
         assert!(super::mcp_tools() == crate::mcp_tools().into_bytes(), "build again");
     }
 }

@@ -17,6 +17,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use rest::{Gated, Problem, Raw, ResultMessage};
 use serde_json::{Map, Value, json};
 
 pub use self::tool::described as mcp_tools;
@@ -24,10 +25,7 @@ use self::{
     envelope::{Message, REVISIONS, Refusal, Request, Revision},
     tool::Tool,
 };
-use crate::{
-    problem::{Gated, Problem, ResultMessage},
-    surface::{committed, http::extract::Raw, state::App},
-};
+use crate::surface::{committed, state::App};
 
 const INSTRUCTIONS: &str = "Downloads files to the machine that this service runs on. Add a URL with download_add, then \
     follow it with download_get until its status is 3 (completed) or 4 (error).";

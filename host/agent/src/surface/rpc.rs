@@ -19,24 +19,21 @@ use protocol::{
     agent::{GatewayPatch, PreferencesPatch, PreferencesPatched, RevealedToken},
     capability, close,
 };
+use rest::ResultMessage;
 use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
-    access::key::KeyDigest,
+    access::{self, key::KeyDigest},
     gate::sender::Sender as Client,
-    problem::ResultMessage,
     projection::{
         hub::{Hub, Reader},
         tasks::{Listing, Projection, beginning_with},
     },
     settings::{config::Edition, file::ChangeError},
     surface::{
-        http::{
-            extract::slot,
-            socket::{self, End, Sender},
-        },
+        socket::{self, End, Sender},
         state::App,
         takeover,
     },
@@ -61,7 +58,7 @@ pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) ->
     let key = request.extensions().get::<Client>().and_then(|sender| sender.key);
     let shutdown = app.shutdown.clone();
     // The connection counts against the limits as long as it is open.
-    let slot = slot(&request);
+    let slot = access::slot(&request);
     shutdown.spawn_connection(async move {
         let _seat = slot;
         match upgrade.await {

@@ -4,6 +4,7 @@ use std::{ops::Deref, sync::Arc};
 
 use admission::budget::Budget;
 use aria2::Dialect;
+use axum::extract::FromRef;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -45,5 +46,12 @@ impl Deref for App {
 
     fn deref(&self) -> &State {
         &self.0
+    }
+}
+
+/// For extractors of bodies.
+impl FromRef<App> for Budget {
+    fn from_ref(app: &App) -> Self {
+        app.budget.clone()
     }
 }

@@ -5,8 +5,9 @@ use aria2::{KEY_FIRST, check_directory};
 use axum::{Extension, Json, extract::State, http::StatusCode};
 use protocol::{
     CaptureResolved, CaptureResult, CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks,
-    DownloadRequest, ErrorCode, MAX_REQUEST_BYTES, Method, Requester, RpcError,
+    DownloadRequest, ErrorCode, MAX_REQUEST_BYTES, Method, Requester, RpcError, client::CallError,
 };
+use rest::{Ack, Body, Called, Gated, Problem, ResultMessage, Sent};
 
 use crate::{
     capture::{
@@ -14,16 +15,11 @@ use crate::{
         request::{self, Batch, Download},
     },
     gate::sender::{Authorization, Sender},
-    link::error::CallError,
-    problem::{Called, Gated, Problem, ResultMessage, Sent},
     settings::{
         config::Edition,
         switches::{self, Settings},
     },
-    surface::{
-        http::{answer::Ack, extract::Body},
-        state::App,
-    },
+    surface::state::App,
 };
 
 /// The preference that disables the question.

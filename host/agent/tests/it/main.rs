@@ -11,6 +11,7 @@ mod document;
 mod gate;
 mod limits;
 mod lock;
+mod logins;
 mod mcp;
 mod metrics;
 mod middleman;

@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path};
 
+use agent::Edition;
 use serde_json::{Value, json};
+
+use crate::world::World;
 
 /// Every operation of a description, with its method and path.
 fn operations(description: &Value) -> impl Iterator<Item = (String, &Value)> {
@@ -50,10 +53,18 @@ pub(crate) fn check_committed(name: &str, made: &str) {
     assert!(committed == made, "{name} is out of date: run with UPDATE_EXPECT=1");
 }
 
+#[tokio::test]
+async fn what_is_sent_is_what_the_handlers_are() {
+    let world = World::alone(Edition::Headless, None).await;
+    let sent = world.send("GET /api/v1/openapi.json", &[], "").await;
+    assert!(sent.body == agent::openapi().into_bytes(), "build again");
+    world.end().await;
+}
+
 #[test]
 fn the_description_is_up_to_date() {
     let made = agent::openapi();
-    check_committed("openapi.json", &made);
+    check_committed("../rest/openapi.json", &made);
     let read: Value = serde_json::from_str(&made).unwrap();
     assert_eq!(read["info"]["version"], "0.1.0");
     assert!(read["openapi"].as_str().unwrap().starts_with("3.1"));

@@ -175,6 +175,7 @@ async fn a_service_offers_what_works_with_it() {
         "daemon.groups",
         "daemon.config",
         "daemon.rss",
+        "daemon.webhooks",
         "agent.gateway",
         "agent.externalCapture",
         "daemon.plugins",

@@ -1,24 +1,33 @@
 //! Plugins whose code is a script of simple commands, and their archives. Real code is tested elsewhere.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use futures_util::future::BoxFuture;
 use plugin_host::{
-    Entry, Facts, Feed, FeedRequest, GuestError, Link, Listing, PluginFault,
-    runtime::{Call, Called, Code, Guest, Interface, LoadError, Report, Runtime},
+    Entry, Facts, Feed, FeedRequest, GuestError, Identity, Link, Listing, PluginFault,
+    runtime::{
+        Call, Called, Code, Guest, Interface, LoadError, LoginMode, LoginSession, Report, Runtime, Screen, Secrets,
+        Step,
+    },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use transfer::Secret;
+use url::Url;
 
 /// Runs guests whose code is lines: `imports x` is what it can reach, `refuse` does not load, and when it is called,
 /// `file folder/name` (with ` algorithm=digest` if its checksum is known) is in its list,
 /// `links url` is where its files are, `asks url` is what it would have to reach, and `fail` is all that it does.
+/// With `exports login` it logs in as [`Steps`] says; `members only` lists nothing to others.
 #[derive(Debug)]
 pub(crate) struct Scripted;
 
 struct Script {
     lines: Vec<String>,
     interface: Interface,
+    is_logged_in: Arc<AtomicBool>,
 }
 
 impl Runtime for Scripted {
@@ -28,9 +37,11 @@ impl Runtime for Scripted {
         let mut script = Script {
             lines,
             interface: Interface::default(),
+            is_logged_in: Arc::default(),
         };
+        let exports = script.said("exports ").map(str::to_owned);
         script.interface = Interface {
-            exports: vec!["resolver".to_owned()],
+            exports: exports.chain(["resolver".to_owned()]).collect(),
             imports: script.said("imports ").map(str::to_owned).collect(),
         };
         let is_refused = script.lines.iter().any(|line| line == "refuse");
@@ -81,14 +92,97 @@ impl Script {
     }
 
     fn answer<T: Send + 'static>(&self, answer: impl FnOnce() -> T) -> BoxFuture<'_, Called<T>> {
-        let fails = self.lines.iter().any(|line| line == "fail");
-        let result = if fails {
-            Err(PluginFault::Answer(GuestError::Internal("as it was told".to_owned())))
+        let says = |text: &str| self.lines.iter().any(|line| line == text);
+        let result = if says("fail") {
+            Err(GuestError::Internal("as it was told".to_owned()))
+        } else if says("members only") && !self.is_logged_in.load(Ordering::Relaxed) {
+            Err(GuestError::LoginRequired(None))
         } else {
             Ok(answer())
         };
-        let report = Report::default();
-        Box::pin(async move { Called { result, report } })
+        called(result)
+    }
+}
+
+fn called<T: Send + 'static>(result: Result<T, GuestError>) -> BoxFuture<'static, Called<T>> {
+    let result = result.map_err(PluginFault::Answer);
+    let report = Report::default();
+    Box::pin(async move { Called { result, report } })
+}
+
+/// A login: a QR code that is confirmed at the first poll; or a name and a password, then the code 1234; or a page and its
+/// address. Its message is what it was told by then, without the values of secrets, which it does not get.
+struct Steps {
+    plugin: Identity,
+    mode: LoginMode,
+    fails: bool,
+    has_name: bool,
+    is_logged_in: Arc<AtomicBool>,
+}
+
+impl Steps {
+    fn screen(&mut self, step: &Step) -> Result<Screen, GuestError> {
+        let mut screen = Screen::default();
+        if self.fails {
+            return Err(GuestError::Internal("as it was told".to_owned()));
+        }
+        let values: Vec<_> = match step {
+            Step::Answer(values) => values.iter().map(|(key, value)| format!("{key}={value}")).collect(),
+            Step::Start | Step::Poll => Vec::new(),
+        };
+        let shown = values.join(" ");
+        let is_done = match (self.mode, step) {
+            (LoginMode::Qr, Step::Start) => {
+                screen
+                    .set_qr("https://share.test/qr?t=1".to_owned(), 60, "Scan it")
+                    .unwrap();
+                screen.poll_after_ms = Some(1);
+                false
+            }
+            (LoginMode::Password, Step::Start) => {
+                screen.add_field("user".to_owned(), "Name", false).unwrap();
+                screen.add_field("password".to_owned(), "Password", true).unwrap();
+                false
+            }
+            (LoginMode::Password, Step::Answer(_)) if shown.contains("user=nobody") => {
+                return Err(GuestError::Forbidden("the site does not know this name".to_owned()));
+            }
+            (LoginMode::Password, Step::Answer(_)) if !std::mem::replace(&mut self.has_name, true) => {
+                screen.add_field("code".to_owned(), "Code", false).unwrap();
+                false
+            }
+            (LoginMode::Password, Step::Answer(_)) if shown != "code=1234" => {
+                return Err(GuestError::Forbidden("the code is another one".to_owned()));
+            }
+            (LoginMode::Cookie, Step::Start) => {
+                screen = Screen::of_cookies(&self.plugin);
+                false
+            }
+            (LoginMode::Browser, Step::Start) => {
+                let prefix = Some("https://share.test/done".to_owned());
+                screen.set_open_url("https://share.test/authorize", prefix).unwrap();
+                false
+            }
+            _ => true,
+        };
+        if !shown.is_empty() {
+            screen.set_message(&shown).unwrap();
+        }
+        if is_done {
+            screen.set_done("7", "Ann").unwrap();
+            self.is_logged_in.store(true, Ordering::Relaxed);
+        }
+        Ok(screen)
+    }
+}
+
+impl LoginSession for Steps {
+    fn step(&mut self, step: Step) -> BoxFuture<'_, Called<Screen>> {
+        called(self.screen(&step))
+    }
+
+    fn take_cookies(&mut self, cookies: Vec<(Url, String)>) -> BoxFuture<'_, usize> {
+        Box::pin(async move { cookies.len() })
     }
 }
 
@@ -119,9 +213,10 @@ impl Guest for Script {
 
     fn link_for(&self, _: Call, entry: String, _: Option<String>) -> BoxFuture<'_, Called<Link>> {
         self.answer(|| {
-            let base: url::Url = self.said("links ").next().unwrap().parse().unwrap();
+            let base: Url = self.said("links ").next().unwrap().parse().unwrap();
             Link {
                 url: base.join(&entry).unwrap(),
+                account: None,
                 mirrors: Vec::new(),
                 headers: Vec::new(),
                 secret_headers: Vec::new(),
@@ -144,6 +239,37 @@ impl Guest for Script {
         self.answer(Feed::default)
     }
 
+    fn begin_login(&self, call: Call, _: String, mode: LoginMode) -> Box<dyn LoginSession> {
+        Box::new(Steps {
+            plugin: call.plugin,
+            mode,
+            fails: self.lines.iter().any(|line| line == "fail"),
+            has_name: false,
+            is_logged_in: Arc::clone(&self.is_logged_in),
+        })
+    }
+
+    fn check_account(&self, _: Call, _: String) -> BoxFuture<'_, Called<bool>> {
+        called(Ok(self.is_logged_in.load(Ordering::Relaxed)))
+    }
+
+    fn renew_account(&self, _: Call, slot: String) -> BoxFuture<'_, Called<Screen>> {
+        called(Err(GuestError::LoginRequired(Some(slot))))
+    }
+
+    fn log_out(&self, _: Call, _: String) -> BoxFuture<'_, Called<()>> {
+        self.is_logged_in.store(false, Ordering::Relaxed);
+        called(Ok(()))
+    }
+
+    fn forget_account(&self, _: &str) {
+        // Also called after a login, whose account is used from then on.
+    }
+
+    fn cookies_for(&self, _: Secrets, _: Url) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async { Vec::new() })
+    }
+
     fn sizes(&self, _: Call, links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {
         Box::pin(async move { vec![None; links.len()] })
     }
@@ -152,6 +278,19 @@ impl Guest for Script {
 /// An archive of the plugin `share@test` with these claims and this script.
 pub(crate) fn plugin(claims: &str, script: &str) -> Vec<u8> {
     archive(&[("plugin.json", &manifest(claims)), ("plugin.wasm", script.as_bytes())])
+}
+
+/// The same with a login to one account.
+pub(crate) fn plugin_with_login(claims: &str, script: &str) -> Vec<u8> {
+    let mut manifest: Value = serde_json::from_slice(&manifest(claims)).unwrap();
+    manifest["capabilities"]["login"] = json!({
+        "slots": [{ "id": "main", "title": "Account", "modes": ["qr", "password", "cookie", "browser"] }],
+    });
+    let script = format!("exports login\n{script}");
+    archive(&[
+        ("plugin.json", manifest.to_string().as_bytes()),
+        ("plugin.wasm", script.as_bytes()),
+    ])
 }
 
 /// The manifest of `share@test`.

@@ -14,6 +14,7 @@ use futures_util::{
     future::{BoxFuture, FutureExt as _},
     stream,
 };
+use rest::{FREE_TIME, Incoming, Problem};
 
 use crate::{
     access::{ConnectionSlot, key::KeyDigest},
@@ -22,11 +23,7 @@ use crate::{
         credentials::text,
         sender::{Authorization, Sender},
     },
-    problem::Problem,
-    surface::{
-        http::extract::{FREE_TIME, Incoming},
-        state::App,
-    },
+    surface::state::App,
 };
 
 /// Lives for one message or one connection.

@@ -3,14 +3,12 @@
 use aria2::{Caller, Fault, Notices, json};
 use hyper::upgrade::Upgraded;
 use protocol::close;
+use rest::FREE_TIME;
 use tokio::time::sleep;
 
 use super::client::{GateClient, Reply, answer};
 use crate::surface::{
-    http::{
-        extract::FREE_TIME,
-        socket::{self, End, Sender},
-    },
+    socket::{self, End, Sender},
     state::App,
 };
 

@@ -8,7 +8,7 @@ use protocol::{ConfigSnapshot, Method, RuntimeStats, TaskStatus};
 use serde_json::value::RawValue;
 
 use crate::{
-    link::{daemon::Daemon, error::CallError},
+    link::daemon::Daemon,
     projection::{
         feed::Feed,
         hub::{Hub, Taken},
@@ -95,15 +95,6 @@ fn change(change: tasks::Change) -> Option<Change> {
         // The caller reads everything again instead.
         tasks::Change::All => return None,
     })
-}
-
-impl From<CallError> for CommandError {
-    fn from(error: CallError) -> Self {
-        match error {
-            CallError::Refused(error) => Self::Refused(error),
-            other => Self::Failed(other.to_string()),
-        }
-    }
 }
 
 impl Service for Daemon {

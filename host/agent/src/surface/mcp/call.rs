@@ -3,7 +3,9 @@
 use protocol::{
     CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method, OkResult, ResolvePreviewRequest,
     ResolvePreviewResponse, RpcError, RssCreatedSource, RssSourceDto, RssSourceParams, TaskIdParams, TaskStatus,
+    client::CallError,
 };
+use rest::Filter;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -14,11 +16,7 @@ use super::{
     },
     tool::Tool,
 };
-use crate::{
-    link::error::CallError,
-    projection::tasks::{Filter, Page},
-    surface::state::App,
-};
+use crate::{projection::tasks::Page, surface::state::App};
 
 /// More than a user reads, and less than a model's context.
 const MAX_LISTED: usize = 500;

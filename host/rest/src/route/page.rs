@@ -10,7 +10,7 @@ use axum::{
 use data_encoding::BASE64;
 use sha2::{Digest as _, Sha256};
 
-use crate::{problem::ResultMessage, settings::config::Edition, surface::state::App};
+use crate::{app::App, problem::ResultMessage};
 
 const PAGE: &str = include_str!("page.html");
 
@@ -46,11 +46,10 @@ pub(crate) fn inline(page: &str, tag: &str) -> String {
 #[utoipa::path(get, path = "/", responses(
     (status = 200, description = "A page", content_type = "text/html"), (status = 403, body = ResultMessage)))]
 pub(crate) async fn page_view(State(app): State<App>, headers: HeaderMap) -> Response {
-    let settings = app.gate.settings.current();
-    let port = app.listening.address.port();
-    let part = match (app.listening.edition, &settings.key) {
-        (Edition::Headless, None) => 1,
-        _ if settings.api => 2,
+    let port = app.about.port;
+    let part = match (app.about.is_server, app.daemon.has_key()) {
+        (true, false) => 1,
+        _ if app.daemon.offers_api() => 2,
         _ => 3,
     };
     let mut parts = PAGE.split(NEXT_PART);

@@ -2,22 +2,19 @@
 
 use axum::{
     Json,
-    body::{self, Body, Bytes},
+    body::{self, Bytes},
     extract::{Path, State},
     http::{HeaderMap, HeaderName, Method, Request, StatusCode, header, request},
     response::{IntoResponse, Response},
 };
-use protocol::BlobResult;
+use protocol::{BlobResult, client::CallError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    access::ticket::TICKET_TIME,
+    app::App,
+    extract::{self, Raw},
     problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
-    surface::{
-        http::extract::{self, Raw},
-        state::App,
-    },
 };
 
 /// The longest answer to an upload: an id or a refusal.
@@ -87,11 +84,11 @@ pub(crate) async fn ticket_create(
             "path must be one of a file or an export below /api/web",
         ));
     }
-    let ticket = app.gate.tickets.make(&path);
+    let ticket = app.daemon.ticket(&path);
     let ticket = ticket.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
     Ok(Json(Ticket {
-        ticket,
-        expires_in_secs: TICKET_TIME.as_secs(),
+        ticket: ticket.text,
+        expires_in_secs: ticket.valid_for.as_secs(),
     }))
 }
 
@@ -144,7 +141,8 @@ fn segment(id: &str) -> Result<&str, Problem> {
 
 /// Streams the daemon's response to the client.
 async fn relay(app: &App, request: request::Builder, body: Bytes) -> Result<Response, Problem> {
-    let (parts, body) = app.daemon.fetch(request, body).await?.into_parts();
+    let request = request.body(body).map_err(|_| CallError::Unreadable)?;
+    let (parts, body) = app.daemon.fetch(request).await?.into_parts();
     match parts.status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             // The session ended between the request and its response.
@@ -157,7 +155,7 @@ async fn relay(app: &App, request: request::Builder, body: Bytes) -> Result<Resp
         }
         _ => {}
     }
-    let mut response = (parts.status, Body::new(body)).into_response();
+    let mut response = (parts.status, body).into_response();
     for name in RESPONSE_HEADERS {
         if let Some(value) = parts.headers.get(&name) {
             response.headers_mut().insert(name, value.clone());

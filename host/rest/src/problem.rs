@@ -5,55 +5,56 @@ use std::collections::BTreeMap;
 use admission::budget::Exhausted;
 use axum::{
     Json,
-    http::StatusCode,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use protocol::{ErrorCode, Reason, RpcError, code};
+use protocol::{ErrorCode, Reason, RpcError, client::CallError, code};
 use serde::{Deserialize, Serialize};
 use utoipa::{
     IntoResponses, ToSchema,
     openapi::{Content, Ref, RefOr, Response as Described, ResponseBuilder},
 };
 
-use crate::link::error::CallError;
-
 /// For paths that do not exist or are switched off.
-pub(crate) const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
+pub const UNKNOWN_ENDPOINT: &str = "unknown endpoint";
 
 /// An acknowledgement or a refusal.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub(crate) struct ResultMessage {
+pub struct ResultMessage {
     /// Whether it was done.
-    pub(crate) success: bool,
+    pub success: bool,
     /// `ok`, or why not.
-    pub(crate) message: String,
+    pub message: String,
     /// The cause as a fixed name, where there is one: for programs, because messages change. Renaming has `invalid-name`,
     /// `task-active` and `target-exists`; plugins and the market have those of `/rpc`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub(crate) code: Option<Reason>,
+    pub code: Option<Reason>,
 }
 
 /// An error with its status.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub struct Problem {
     status: StatusCode,
     message: String,
     code: Option<Reason>,
 }
 
 impl Problem {
-    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    /// An error with this status and text.
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         let message = message.into();
         let code = None;
         Self { status, message, code }
     }
 
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+    /// The request is not as it must be: 400.
+    pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    pub(crate) fn not_found() -> Self {
+    /// What the request names does not exist: 404.
+    pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not found")
     }
 }
@@ -61,14 +62,23 @@ impl Problem {
 impl Problem {
     /// For routes where a missing, unavailable or untrusted package is the request's fault: 400, not 404, 409 or 503.
     pub(crate) fn refused(error: CallError) -> Self {
-        let is_outcome = |error: &RpcError| match error.application_code() {
+        Self::invalid_if(error, |error| match error.application_code() {
             Some(ErrorCode::NotFound | ErrorCode::Conflict) => true,
             // Without a reason, the service itself is unavailable.
             Some(ErrorCode::Unavailable) => error.data.as_ref().is_some_and(|data| data.reason.is_some()),
             _ => false,
-        };
+        })
+    }
+
+    /// For logins of plugins, which fail with 400 also because of the state of the plugin or of other logins. Too many
+    /// logins are not 429: to clients that status means that their key is locked out.
+    pub(crate) fn login(error: CallError) -> Self {
+        Self::invalid_if(error, |error| error.application_code() == Some(ErrorCode::Conflict))
+    }
+
+    fn invalid_if(error: CallError, is_invalid: impl Fn(&RpcError) -> bool) -> Self {
         match error {
-            CallError::Refused(error) if is_outcome(&error) => Self {
+            CallError::Refused(error) if is_invalid(&error) => Self {
                 status: StatusCode::BAD_REQUEST,
                 ..error.into()
             },
@@ -83,6 +93,13 @@ impl IntoResponse for Problem {
         let success = false;
         (status, Json(ResultMessage { success, message, code })).into_response()
     }
+}
+
+/// The answer to a source that is locked out because it showed too many wrong keys or codes.
+pub fn too_many(seconds: u64) -> Response {
+    let mut response = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong keys; try later").into_response();
+    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    response
 }
 
 impl From<Exhausted> for Problem {
@@ -139,7 +156,8 @@ fn message_of(error: RpcError) -> String {
 macro_rules! refusals {
     ($($(#[doc = $about:literal])+ $name:ident = $($status:ident),+;)+) => {$(
         $(#[doc = $about])+
-        pub(crate) struct $name;
+        #[derive(Debug)]
+        pub struct $name;
 
         impl IntoResponses for $name {
             fn responses() -> BTreeMap<String, RefOr<Described>> {

@@ -11,15 +11,11 @@ use protocol::{
 
 use super::task::DeleteParams;
 use crate::{
+    answer::{self, Ack, Forwarded},
+    app::App,
+    extract::{Body, Params},
     problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
-    projection::tasks::Projection,
-    surface::{
-        http::{
-            answer::{self, Ack, Answer},
-            extract::{Body, Params},
-        },
-        state::App,
-    },
+    service::Part,
 };
 
 /// List groups of downloads.
@@ -29,7 +25,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/groups", responses(
     (status = 200, body = Vec<GroupDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn group_list(State(app): State<App>) -> Result<Response, Problem> {
-    answer::part(&app, Projection::groups)
+    answer::part(&app, Part::Groups)
 }
 
 /// Download items of a preview.
@@ -41,7 +37,7 @@ pub(crate) async fn group_list(State(app): State<App>) -> Result<Response, Probl
 pub(crate) async fn group_create(
     State(app): State<App>,
     Body(request): Body<CreateGroupRequest>,
-) -> Answer<CreateGroupResponse> {
+) -> Forwarded<CreateGroupResponse> {
     answer::call(&app, Method::GroupCreate, &request).await
 }
 
@@ -55,7 +51,7 @@ pub(crate) async fn group_create(
 pub(crate) async fn preview_create(
     State(app): State<App>,
     Body(request): Body<ResolvePreviewRequest>,
-) -> Answer<ResolvePreviewResponse> {
+) -> Forwarded<ResolvePreviewResponse> {
     answer::call(&app, Method::GroupResolvePreview, &request).await
 }
 

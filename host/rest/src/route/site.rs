@@ -8,15 +8,11 @@ use axum::{
 use protocol::{Method, SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteParams};
 
 use crate::{
+    answer::{self, Ack, Answer, Forwarded},
+    app::App,
+    extract::Body,
     problem::{Called, Gated, Problem, ResultMessage, Sent},
-    projection::tasks::Projection,
-    surface::{
-        http::{
-            answer::{self, Ack, Answer},
-            extract::Body,
-        },
-        state::App,
-    },
+    service::Part,
 };
 
 /// List the sites with a stored login.
@@ -25,7 +21,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/site-auth", responses(
     (status = 200, body = Vec<SiteAuthEntryDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn site_list(State(app): State<App>) -> Result<Response, Problem> {
-    answer::part(&app, Projection::sites)
+    answer::part(&app, Part::Sites)
 }
 
 /// Store a login for a site.
@@ -36,7 +32,7 @@ pub(crate) async fn site_list(State(app): State<App>) -> Result<Response, Proble
 pub(crate) async fn site_save(
     State(app): State<App>,
     Body(request): Body<SiteAuthSaveRequest>,
-) -> Answer<SiteAuthEntryDto> {
+) -> Forwarded<SiteAuthEntryDto> {
     answer::call(&app, Method::SiteAuthSave, &request).await
 }
 

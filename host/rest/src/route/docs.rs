@@ -11,8 +11,8 @@ use axum::{
 
 use super::page::inline;
 use crate::{
+    packed,
     problem::{Problem, ResultMessage},
-    surface::committed,
 };
 
 const PAGE: &str = include_str!("docs.html");
@@ -22,12 +22,12 @@ const ASSETS: [(&str, &str, &[u8]); 2] = [
     (
         "swagger-ui.js",
         "text/javascript; charset=utf-8",
-        include_bytes!("../../../assets/swagger-ui.js.gz"),
+        include_bytes!("../../assets/swagger-ui.js.gz"),
     ),
     (
         "swagger-ui.css",
         "text/css; charset=utf-8",
-        include_bytes!("../../../assets/swagger-ui.css.gz"),
+        include_bytes!("../../assets/swagger-ui.css.gz"),
     ),
 ];
 
@@ -75,6 +75,6 @@ pub(crate) async fn docs_asset(Path(file): Path<String>) -> Result<Response, Pro
     (status = 404, body = ResultMessage, description = "The management API is off")))]
 pub(crate) async fn openapi_view() -> Response {
     /// Unpacked once, because the route needs no key, and the text has a quarter of a mebibyte.
-    static TEXT: LazyLock<Bytes> = LazyLock::new(|| committed::openapi().into());
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| packed::openapi().into());
     ([(header::CONTENT_TYPE, "application/json")], TEXT.clone()).into_response()
 }

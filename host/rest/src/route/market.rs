@@ -7,20 +7,15 @@ use axum::{
 };
 use protocol::{
     InstalledPlugin, MarketEntryDto, MarketInstallRequest, MarketRefreshRequest, MarketSourceAddRequest,
-    MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, Method,
+    MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, Method, client::CallError,
 };
 use serde_json::{Map, value::RawValue};
 
 use crate::{
-    link::error::CallError,
+    answer::{self, Ack, Answer, Forwarded},
+    app::App,
+    extract::{Body, PageParams, Params},
     problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
-    surface::{
-        http::{
-            answer::{self, Ack, Answer},
-            extract::{Body, PageParams, Params},
-        },
-        state::App,
-    },
 };
 
 /// List what can be installed.
@@ -77,7 +72,7 @@ pub(crate) async fn market_install(
 pub(crate) async fn market_refresh(
     State(app): State<App>,
     Body(request): Body<MarketRefreshRequest>,
-) -> Answer<Vec<MarketSourceDto>> {
+) -> Forwarded<Vec<MarketSourceDto>> {
     answer::call(&app, Method::PluginMarketRefresh, &request).await
 }
 
@@ -87,7 +82,7 @@ pub(crate) async fn market_refresh(
 /// are part of the service are the source `bundled`.
 #[utoipa::path(get, path = "/api/v1/market/sources", responses(
     (status = 200, body = Vec<MarketSourceDto>), Gated, Called))]
-pub(crate) async fn source_list(State(app): State<App>) -> Answer<Vec<MarketSourceDto>> {
+pub(crate) async fn source_list(State(app): State<App>) -> Forwarded<Vec<MarketSourceDto>> {
     answer::call(&app, Method::PluginMarketSourceList, &Map::new()).await
 }
 

@@ -1,6 +1,6 @@
 //! Extractors for bodies and query parameters, with the same errors for every route.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use admission::{
     budget::{self, Budget, Exhausted, FREE_BODY_BYTES, MAX_BODY_BYTES, Share},
@@ -8,7 +8,7 @@ use admission::{
 };
 use axum::{
     body::{self, Bytes, HttpBody as _},
-    extract::{FromRequest, FromRequestParts, Query, Request},
+    extract::{FromRef, FromRequest, FromRequestParts, Query, Request},
     http::{StatusCode, request::Parts},
 };
 use bytes::{Buf as _, BytesMut};
@@ -17,7 +17,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
-use crate::{access::ConnectionSlot, problem::Problem, surface::state::App};
+use crate::problem::Problem;
 
 const BODY_TIME: Duration = Duration::from_mins(1);
 
@@ -25,20 +25,25 @@ const BODY_TIME: Duration = Duration::from_mins(1);
 const LARGE_GRACE: Duration = Duration::from_secs(10);
 const LARGE_PACE: Duration = Duration::from_nanos(15_259);
 
-/// The limit for unauthenticated clients.
-pub(crate) const FREE_TIME: Duration = Duration::from_secs(15);
+/// How long an unauthenticated client may take to send a body.
+pub const FREE_TIME: Duration = Duration::from_secs(15);
 
 /// A JSON body; the content type is ignored.
-pub(crate) struct Body<T>(pub(crate) T);
+#[derive(Debug)]
+pub struct Body<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T>
+where
+    Budget: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let Raw(bytes) = Raw::from_request(request, app).await?;
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let budget = Budget::from_ref(state);
+        let bytes = read_body(request, &budget, StatusCode::PAYLOAD_TOO_LARGE).await?;
         let _turn = match bytes.len() {
             0..=FREE_BODY_BYTES => None,
-            _ => Some(app.budget.large().await?),
+            _ => Some(budget.large().await?),
         };
         read_object(&bytes).map(Self).map_err(Problem::invalid)
     }
@@ -54,15 +59,20 @@ pub(crate) fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String
 }
 
 /// A whole body.
-#[derive(ToSchema)]
+#[derive(Debug, ToSchema)]
 #[schema(value_type = String, format = Binary, description = "The file as it is")]
-pub(crate) struct Raw(pub(crate) Bytes);
+pub struct Raw(pub Bytes);
 
-impl FromRequest<App> for Raw {
+impl<S: Send + Sync> FromRequest<S> for Raw
+where
+    Budget: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        read_body(request, app, StatusCode::PAYLOAD_TOO_LARGE).await.map(Self)
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let budget = Budget::from_ref(state);
+        let read = read_body(request, &budget, StatusCode::PAYLOAD_TOO_LARGE);
+        read.await.map(Self)
     }
 }
 
@@ -71,18 +81,23 @@ impl FromRequest<App> for Raw {
 #[schema(value_type = String, format = Binary, description = "The ZIP archive as it is")]
 pub(crate) struct Archive(pub(crate) Bytes);
 
-impl FromRequest<App> for Archive {
+impl<S: Send + Sync> FromRequest<S> for Archive
+where
+    Budget: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        read_body(request, app, StatusCode::BAD_REQUEST).await.map(Self)
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let budget = Budget::from_ref(state);
+        let read = read_body(request, &budget, StatusCode::BAD_REQUEST);
+        read.await.map(Self)
     }
 }
 
 /// Reads the body of an authorized request.
-async fn read_body(request: Request, app: &App, too_large: StatusCode) -> Result<Bytes, Problem> {
+async fn read_body(request: Request, budget: &Budget, too_large: StatusCode) -> Result<Bytes, Problem> {
     let mut body = Incoming::of(request, BODY_TIME);
-    let read = body.read_all(&app.budget).await;
+    let read = body.read_all(budget).await;
     read.map_err(|error| match error {
         Unread::TooLarge => Problem::new(too_large, error.to_string()),
         error => error.into(),
@@ -90,14 +105,19 @@ async fn read_body(request: Request, app: &App, too_large: StatusCode) -> Result
     Ok(body.into_bytes())
 }
 
+/// Why a body was not read to its end.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unread {
+pub enum Unread {
+    /// It has more than [`MAX_BODY_BYTES`].
     #[error("the body is larger than {} MiB", MAX_BODY_BYTES >> 20)]
     TooLarge,
+    /// Its client sent too slowly.
     #[error("the body took too long")]
     TooSlow,
+    /// There was no room for it in time.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
+    /// The connection ended first.
     #[error("the body broke off")]
     Broken,
 }
@@ -115,7 +135,8 @@ impl From<Unread> for Problem {
 }
 
 /// A body that is being read. Received pieces are merged, so that many small ones take no extra memory.
-pub(crate) struct Incoming {
+#[derive(Debug)]
+pub struct Incoming {
     body: body::Body,
     /// The first piece, while it is the only one.
     first: Bytes,
@@ -128,7 +149,8 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    pub(crate) fn of(request: Request, time: Duration) -> Self {
+    /// The body of a request, which may take this long until more is allowed to its sender.
+    pub fn of(request: Request, time: Duration) -> Self {
         Self {
             body: request.into_body(),
             first: Bytes::new(),
@@ -140,7 +162,7 @@ impl Incoming {
     }
 
     /// Reads all of it, for an authenticated sender.
-    pub(crate) async fn read_all(&mut self, budget: &Budget) -> Result<(), Unread> {
+    pub async fn read_all(&mut self, budget: &Budget) -> Result<(), Unread> {
         let announced = self.body.size_hint().lower();
         // A body that is announced as large reserves its room before any of it is read.
         let is_large = usize::try_from(announced).is_ok_and(|bytes| bytes > FREE_BODY_BYTES);
@@ -152,12 +174,12 @@ impl Incoming {
     }
 
     /// The bytes received so far.
-    pub(crate) fn so_far(&self) -> &[u8] {
+    pub fn so_far(&self) -> &[u8] {
         if self.rest.is_empty() { &self.first } else { &self.rest }
     }
 
     /// Reads until this many bytes were received. Returns whether the body has ended.
-    pub(crate) async fn read(&mut self, bytes: usize) -> Result<bool, Unread> {
+    pub async fn read(&mut self, bytes: usize) -> Result<bool, Unread> {
         while self.so_far().len() <= bytes {
             if self.body.is_end_stream() {
                 return Ok(true);
@@ -187,7 +209,7 @@ impl Incoming {
     }
 
     /// Reads the rest after reserving room for it.
-    pub(crate) async fn read_on(&mut self, budget: &Budget) -> Result<(), Unread> {
+    pub async fn read_on(&mut self, budget: &Budget) -> Result<(), Unread> {
         let announced = self
             .body
             .size_hint()
@@ -205,7 +227,7 @@ impl Incoming {
     }
 
     /// The body; its reservation is released when it is dropped.
-    pub(crate) fn into_bytes(self) -> Bytes {
+    pub fn into_bytes(self) -> Bytes {
         let bytes = if self.rest.is_empty() {
             self.first
         } else {
@@ -218,11 +240,7 @@ impl Incoming {
     }
 }
 
-/// The permit of the request's connection.
-pub(crate) fn slot(request: &Request) -> Option<Arc<ConnectionSlot>> {
-    request.extensions().get::<Arc<ConnectionSlot>>().cloned()
-}
-
+/// Query parameters.
 pub(crate) struct Params<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {

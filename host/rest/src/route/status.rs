@@ -5,8 +5,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
+    app::App,
     problem::{Gated, ResultMessage},
-    surface::state::App,
 };
 
 /// Check that the service runs.
@@ -17,9 +17,9 @@ pub(crate) async fn ping(State(app): State<App>) -> Json<Pong> {
     Json(Pong {
         success: true,
         app: "Svc",
-        version: app.version.to_string(),
+        version: app.about.version.to_string(),
         message: "pong",
-        language: app.language.as_deref().map(ToOwned::to_owned),
+        language: app.about.language.as_deref().map(ToOwned::to_owned),
     })
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn ping(State(app): State<App>) -> Json<Pong> {
 pub(crate) async fn info_view(State(app): State<App>) -> Json<ApiInfo> {
     Json(ApiInfo {
         name: "Svc",
-        version: app.version.to_string(),
+        version: app.about.version.to_string(),
     })
 }
 

@@ -12,15 +12,11 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::{
+    answer::{self, Ack, Forwarded},
+    app::App,
+    extract::{Body, PageParams, Params},
     problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
-    projection::tasks::{Filter, Page},
-    surface::{
-        http::{
-            answer::{self, Ack, Answer},
-            extract::{Body, PageParams, Params},
-        },
-        state::App,
-    },
+    service::{Filter, Page, PageError},
 };
 
 /// List downloads, newest first.
@@ -37,10 +33,12 @@ pub(crate) async fn task_list(
     Params(params): Params<ListParams>,
     Params(part): Params<PageParams>,
 ) -> Result<Response, Problem> {
-    let hub = app.daemon.known()?;
     let (filter, limit) = (params.filter()?, part.limit()?);
-    let page = hub.with_tasks(|daemon| daemon.page(filter, limit, part.cursor.as_deref()));
-    let Page { tasks, next, total } = page.map_err(|_| PageParams::bad_cursor())?;
+    let page = app.daemon.tasks(filter, limit, part.cursor.as_deref());
+    let Page { tasks, next, total } = page.map_err(|error| match error {
+        PageError::Call(error) => error.into(),
+        PageError::BadCursor => PageParams::bad_cursor(),
+    })?;
     Ok(answer::page(answer::list(tasks), next, total))
 }
 
@@ -50,7 +48,10 @@ pub(crate) async fn task_list(
 /// plugin claims is resolved at the start, and its task may become a group of several downloads.
 #[utoipa::path(post, path = "/api/v1/tasks", request_body = CreateTaskRequest, responses(
     (status = 200, body = CreatedTask), Gated, Sent, Named, Called))]
-pub(crate) async fn task_create(State(app): State<App>, Body(request): Body<CreateTaskRequest>) -> Answer<CreatedTask> {
+pub(crate) async fn task_create(
+    State(app): State<App>,
+    Body(request): Body<CreateTaskRequest>,
+) -> Forwarded<CreatedTask> {
     if request.url.trim().is_empty() {
         return Err(Problem::invalid("url is required"));
     }
@@ -86,8 +87,7 @@ pub(crate) async fn task_continue_all(State(app): State<App>) -> Ack {
 #[utoipa::path(get, path = "/api/v1/tasks/{id}", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = TaskDto), Gated, (status = 400, body = ResultMessage), (status = 503, body = ResultMessage)))]
 pub(crate) async fn task_view(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
-    let task = app.daemon.known()?.with_tasks(|daemon| daemon.task(&id));
-    task.map(answer::json).ok_or_else(Problem::not_found)
+    app.daemon.task(&id)?.map(answer::json).ok_or_else(Problem::not_found)
 }
 
 /// Remove a download.

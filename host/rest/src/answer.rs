@@ -1,36 +1,47 @@
 //! The responses of most routes.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, marker::PhantomData};
 
 use axum::{
     Json,
-    body::Body,
+    body::{Body, Bytes},
     http::{HeaderName, HeaderValue, header},
-    response::{IntoResponse as _, Response},
+    response::{IntoResponse, Response},
 };
 use futures_util::stream;
 use protocol::{Method, OkResult};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::{
+    app::App,
+    extract::PageParams,
     problem::{Problem, ResultMessage},
-    projection::tasks::{Listing, Projection},
-    surface::{http::extract::PageParams, state::App},
+    service::Part,
 };
 
 /// The record that a route answers with.
-pub(crate) type Answer<T> = Result<Json<T>, Problem>;
+pub type Answer<T> = Result<Json<T>, Problem>;
 
 /// The answer of a route without a result.
-pub(crate) type Ack = Answer<ResultMessage>;
+pub type Ack = Answer<ResultMessage>;
+
+/// The record `T` as the daemon encoded it: passed on, and not decoded and encoded again.
+#[derive(Debug)]
+pub struct Passed<T>(Box<RawValue>, PhantomData<fn() -> T>);
+
+impl<T> IntoResponse for Passed<T> {
+    fn into_response(self) -> Response {
+        json(String::from(Box::<str>::from(self.0)))
+    }
+}
+
+/// The record of the daemon that a route answers with.
+pub type Forwarded<T> = Result<Passed<T>, Problem>;
 
 /// Calls a method and answers with its result.
-pub(crate) async fn call<T: DeserializeOwned>(
-    app: &App,
-    method: Method,
-    params: &(impl Serialize + Sync),
-) -> Answer<T> {
-    Ok(Json(app.daemon.call(method, params).await?))
+pub(crate) async fn call<T>(app: &App, method: Method, params: &(impl Serialize + Sync)) -> Forwarded<T> {
+    Ok(Passed(app.daemon.raw(method, params).await?, PhantomData))
 }
 
 /// Calls a method without a result and acknowledges it.
@@ -39,9 +50,9 @@ pub(crate) async fn done(app: &App, method: Method, params: &(impl Serialize + S
     Ok(ok())
 }
 
-/// A part of the projection, if it is current.
-pub(crate) fn part(app: &App, part: impl FnOnce(&Projection) -> &str) -> Result<Response, Problem> {
-    Ok(json(app.daemon.known()?.with_tasks(|daemon| part(daemon).to_owned())))
+/// A list that the service has as JSON, if it is current.
+pub(crate) fn part(app: &App, part: Part) -> Result<Response, Problem> {
+    Ok(json(app.daemon.part(part)?))
 }
 
 pub(crate) fn ok() -> Json<ResultMessage> {
@@ -58,7 +69,7 @@ pub(crate) fn json(text: String) -> Response {
 }
 
 /// A list that is serialized while it is sent; a short one is sent at once.
-pub(crate) fn list(mut pieces: Listing) -> Response {
+pub(crate) fn list(mut pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Response {
     let first = pieces.next().unwrap_or_default();
     let body = match pieces.next() {
         None => Body::from(first),

@@ -4,9 +4,10 @@ use axum::{extract::State, response::Response};
 use protocol::QueueDto;
 
 use crate::{
+    answer,
+    app::App,
     problem::{Gated, Problem, ResultMessage},
-    projection::tasks::Projection,
-    surface::{http::answer, state::App},
+    service::Part,
 };
 
 /// List queues.
@@ -16,5 +17,5 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/queues", responses(
     (status = 200, body = Vec<QueueDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn queue_list(State(app): State<App>) -> Result<Response, Problem> {
-    answer::part(&app, Projection::queues)
+    answer::part(&app, Part::Queues)
 }

@@ -1,28 +1,20 @@
 //! Sets the first access key of a server.
 
-use admission::throttle::Form;
 use axum::{
-    Extension, Json,
+    Json,
     body::{Body, to_bytes},
     extract::{Request, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    access::{
-        key::{AccessKey, MIN_KEY_CHARS},
-        peer_user::Peer,
-    },
-    gate::{self, sender::Sender},
-    problem::ResultMessage,
-    settings::{file::ChangeError, switches::Settings},
-    surface::{
-        http::extract::{FREE_TIME, read_object},
-        state::App,
-    },
+    app::App,
+    extract::{FREE_TIME, read_object},
+    problem::{ResultMessage, too_many},
+    service::SetupError,
 };
 
 /// Large enough for a key and a code.
@@ -34,20 +26,15 @@ const MAX_BODY_BYTES: usize = 4 * 1024;
 #[utoipa::path(get, path = "/api/v1/setup/status", responses(
     (status = 200, body = SetupStatus), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
     (status = 503, body = SetupProblem)))]
-pub(crate) async fn setup_status(
-    State(app): State<App>,
-    Extension(sender): Extension<Sender>,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
-) -> Response {
-    if app.shutdown.drain.is_cancelled() {
+pub(crate) async fn setup_status(State(app): State<App>, request: Parts) -> Response {
+    if app.daemon.is_draining() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "app shutting down");
     }
-    let setup_required = app.gate.settings.current().key.is_none();
+    let setup_required = !app.daemon.has_key();
     Json(SetupStatus {
         setup_required,
-        min_length: MIN_KEY_CHARS,
-        code_required: setup_required && app.gate.needs_code(&peer, &sender, &headers).await,
+        min_length: app.about.min_key_chars,
+        code_required: setup_required && app.daemon.needs_code(&request).await,
     })
     .into_response()
 }
@@ -61,47 +48,33 @@ pub(crate) async fn setup_status(
     (status = 200, body = SetupDone), (status = 400, body = SetupProblem), (status = 403, body = SetupProblem),
     (status = 404, body = ResultMessage), (status = 409, body = SetupProblem), (status = 429, body = ResultMessage),
     (status = 500, body = SetupProblem), (status = 503, body = SetupProblem)))]
-pub(crate) async fn setup_create(
-    State(app): State<App>,
-    Extension(sender): Extension<Sender>,
-    Extension(peer): Extension<Peer>,
-    request: Request,
-) -> Response {
-    if app.shutdown.drain.is_cancelled() {
+pub(crate) async fn setup_create(State(app): State<App>, request: Request) -> Response {
+    if app.daemon.is_draining() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "app shutting down");
     }
-    if app.gate.settings.current().key.is_some() {
-        return refused(StatusCode::CONFLICT, "setup already completed");
+    if app.daemon.has_key() {
+        return refused(StatusCode::CONFLICT, SetupError::Completed.to_string());
     }
     let (parts, body) = request.into_parts();
     let asked = match read(&parts.headers, body).await {
         Ok(asked) => asked,
         Err(message) => return refused(StatusCode::BAD_REQUEST, message),
     };
-    if app.gate.needs_code(&peer, &sender, &parts.headers).await
-        && let Some(response) = check_code(&app, &sender, asked.code.as_deref())
-    {
-        return response;
-    }
-    let key = match AccessKey::new(&asked.token) {
-        Ok(key) => key,
-        Err(weak) => return refused(StatusCode::BAD_REQUEST, weak.to_string()),
+    let set = app.daemon.set_first_key(&parts, &asked.token, asked.code.as_deref());
+    let Err(error) = set.await else {
+        return Json(SetupDone { ok: true }).into_response();
     };
-    let first = move |settings: &Settings| match settings.key {
-        Some(_) => Err(ChangeError::KeyExists),
-        None => Ok(Settings {
-            key: Some(key),
-            ..settings.clone()
-        }),
-    };
-    match app.gate.settings.change(first).await {
-        Ok(_) => Json(SetupDone { ok: true }).into_response(),
-        Err(ChangeError::KeyExists) => refused(StatusCode::CONFLICT, "setup already completed"),
-        Err(error) => {
+    let status = match &error {
+        SetupError::TooMany { seconds } => return too_many(*seconds),
+        SetupError::Completed => StatusCode::CONFLICT,
+        SetupError::WrongCode => StatusCode::FORBIDDEN,
+        SetupError::Weak(_) => StatusCode::BAD_REQUEST,
+        SetupError::NotStored(_) => {
             tracing::error!(%error, "the first access key could not be stored");
-            refused(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+            StatusCode::INTERNAL_SERVER_ERROR
         }
-    }
+    };
+    refused(status, error.to_string())
 }
 
 async fn read(headers: &HeaderMap, body: Body) -> Result<SetupBody, String> {
@@ -115,23 +88,6 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<SetupBody, String> {
         .map_err(|_| format!("the body took longer than {} s", FREE_TIME.as_secs()))?
         .map_err(|_| format!("the body must be at most {} KiB", MAX_BODY_BYTES >> 10))?;
     read_object(&bytes)
-}
-
-/// Rejects clients with a wrong or missing set-up code. Wrong codes are counted apart from wrong keys.
-fn check_code(app: &App, sender: &Sender, code: Option<&str>) -> Option<Response> {
-    if let Some(seconds) = app.gate.wait(sender.source, Form::Code) {
-        return Some(gate::too_many(seconds));
-    }
-    let is_right = code.is_some_and(|code| app.setup_code.as_ref().is_some_and(|expect| expect.is(code)));
-    if code.is_some() {
-        app.gate.count(sender.source, Form::Code, is_right);
-    }
-    (!is_right).then(|| {
-        refused(
-            StatusCode::FORBIDDEN,
-            "the setup code shown where the server was started is needed",
-        )
-    })
 }
 
 fn refused(status: StatusCode, error: impl Into<String>) -> Response {

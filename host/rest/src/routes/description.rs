@@ -21,8 +21,8 @@ const PARTS: &[(&str, &str, &[&str])] = &[
     ("system", "The service itself.", &[]),
     (
         "management",
-        "Tasks, queues and logins of sites.",
-        &["/api/v1/info", "/api/v1/queues", "/api/v1/site-auth", "/api/v1/tasks"],
+        "Tasks, queues, and logins and cookies of sites.",
+        &["/api/v1/info", "/api/v1/queues", "/api/v1/site-", "/api/v1/tasks"],
     ),
     (
         "groups",
@@ -33,6 +33,11 @@ const PARTS: &[(&str, &str, &[&str])] = &[
         "plugins",
         "Plugins, which resolve links of particular sites, and their sources.",
         &["/api/v1/market", "/api/v1/plugins"],
+    ),
+    (
+        "post",
+        "What follows finished downloads: unpacking, renaming, checksums.",
+        &["/api/v1/post"],
     ),
     ("rss", "Subscriptions to feeds.", &["/api/v1/rss"]),
     ("takeover", "Downloads that browsers hand over.", &["/download"]),

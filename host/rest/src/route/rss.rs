@@ -12,14 +12,10 @@ use protocol::{
 };
 
 use crate::{
+    answer::{self, Ack, Forwarded},
+    app::App,
+    extract::{Body, PageParams, Params},
     problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
-    surface::{
-        http::{
-            answer::{self, Ack, Answer},
-            extract::{Body, PageParams, Params},
-        },
-        state::App,
-    },
 };
 
 /// List subscriptions to feeds.
@@ -28,7 +24,7 @@ use crate::{
 /// passwords are shown as `***`.
 #[utoipa::path(get, path = "/api/v1/rss", responses(
     (status = 200, body = Vec<RssSourceDto>), Gated, Called))]
-pub(crate) async fn rss_list(State(app): State<App>) -> Answer<Vec<RssSourceDto>> {
+pub(crate) async fn rss_list(State(app): State<App>) -> Forwarded<Vec<RssSourceDto>> {
     answer::call(&app, Method::RssListSources, &serde_json::Map::new()).await
 }
 
@@ -39,7 +35,10 @@ pub(crate) async fn rss_list(State(app): State<App>) -> Answer<Vec<RssSourceDto>
 /// `downloadAll` that everything is wanted.
 #[utoipa::path(post, path = "/api/v1/rss", request_body = RssSourceDto, responses(
     (status = 200, body = RssCreatedSource), Gated, Sent, Called))]
-pub(crate) async fn rss_create(State(app): State<App>, Body(source): Body<RssSourceDto>) -> Answer<RssCreatedSource> {
+pub(crate) async fn rss_create(
+    State(app): State<App>,
+    Body(source): Body<RssSourceDto>,
+) -> Forwarded<RssCreatedSource> {
     answer::call(&app, Method::RssCreateSource, &source).await
 }
 
@@ -53,7 +52,7 @@ pub(crate) async fn rss_create(State(app): State<App>, Body(source): Body<RssSou
 pub(crate) async fn rss_validate(
     State(app): State<App>,
     Body(request): Body<RssValidateRequest>,
-) -> Answer<RssValidateResponse> {
+) -> Forwarded<RssValidateResponse> {
     answer::call(&app, Method::RssValidate, &request).await
 }
 
@@ -66,7 +65,7 @@ pub(crate) async fn rss_validate(
 pub(crate) async fn rss_import(
     State(app): State<App>,
     Body(request): Body<RssImportRequest>,
-) -> Answer<RssImportResponse> {
+) -> Forwarded<RssImportResponse> {
     answer::call(&app, Method::RssImport, &request).await
 }
 
@@ -75,7 +74,7 @@ pub(crate) async fn rss_import(
 /// Other feed readers read it. It contains no cookies and passwords.
 #[utoipa::path(get, path = "/api/v1/rss/export", responses(
     (status = 200, body = RssExportResponse), Gated, Called))]
-pub(crate) async fn rss_export(State(app): State<App>) -> Answer<RssExportResponse> {
+pub(crate) async fn rss_export(State(app): State<App>) -> Forwarded<RssExportResponse> {
     answer::call(&app, Method::RssExport, &serde_json::Map::new()).await
 }
 
