@@ -3,22 +3,25 @@
 
 pub(crate) mod answer;
 mod configure;
+mod cookies;
 mod machine;
 mod market;
 mod params;
 mod plugins;
+mod post;
 mod preview;
 mod proxy_test;
 mod queues;
 mod rss;
 mod sites;
 mod tasks;
+mod webhooks;
 
 use std::collections::BTreeMap;
 
 use protocol::{
     ConfigSnapshot, GroupDto, Method, MethodFamily, OkResult, QueueDto, Request, Role, RpcError, RuntimeStats,
-    SiteAuthEntryDto, TaskRuntimeDto,
+    SiteAuthEntryDto, TaskRuntimeDto, WebhookDeliveryDto,
 };
 use serde::Serialize;
 
@@ -43,7 +46,10 @@ impl Service {
             MethodFamily::Plugin => plugins::call(self, method, request).await,
             MethodFamily::Config => configure::call(self, method, request).await,
             MethodFamily::Rss => rss::call(self, method, request).await,
+            MethodFamily::Webhook => webhooks::call(self, method, request).await,
+            MethodFamily::Post => post::call(self, method, request).await,
             MethodFamily::SiteAuth => sites::call(self, method, request, peer).await,
+            MethodFamily::SiteCookies => cookies::call(self, method, request).await,
             MethodFamily::Machine => machine::call(self, method, request).await,
             MethodFamily::Agent => Err(RpcError::method_not_found(method.name())),
         }
@@ -56,6 +62,7 @@ impl Service {
             sites,
             stats,
             feeds,
+            webhook_deliveries,
         } = self.hub.moment().await?;
         let runtimes = self.engine.all_progress();
         let rest = SnapshotTail {
@@ -78,7 +85,7 @@ impl Service {
             rss_item_revisions: feeds.revisions,
             plugins: view::plugin::all(self.plugins.as_ref()),
             components: [],
-            webhook_deliveries: [],
+            webhook_deliveries,
             pending_selections: [],
         };
         let rest = serde_json::to_string(&rest).map_err(|error| RpcError::internal(error.to_string()))?;
@@ -114,6 +121,6 @@ struct SnapshotTail {
     rss_item_revisions: BTreeMap<String, u64>,
     plugins: Vec<protocol::PluginDto>,
     components: [(); 0],
-    webhook_deliveries: [(); 0],
+    webhook_deliveries: Vec<WebhookDeliveryDto>,
     pending_selections: [(); 0],
 }

@@ -5,8 +5,9 @@ pub(crate) mod keys;
 use std::{collections::BTreeMap, sync::Arc};
 
 use engine::{Engine, Settings, VersionedSettings};
+use hooks::Endpoints;
 use protocol::{ConfigPatch, ConfigSnapshot, ErrorCode, Reason, RpcError};
-use store::Store;
+use store::{SealError, Store, Vault};
 use tokio::sync::{Mutex, watch};
 
 use crate::{
@@ -22,26 +23,74 @@ const PASSWORD: &str = "proxy_password";
 pub(crate) struct OwnKeys {
     revision: u64,
     values: BTreeMap<String, String>,
+    endpoints: Endpoints,
+}
+
+/// Why the configuration cannot be read.
+#[derive(Debug)]
+pub(crate) enum LoadError {
+    Read(store::ReadError),
+    /// The endpoints of webhooks cannot be decrypted.
+    Sealed(SealError),
+}
+
+/// What of the own keys a patch changes.
+#[derive(Debug, Default)]
+struct OwnChanges {
+    values: BTreeMap<String, String>,
+    endpoints: Option<Endpoints>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Configuration {
     store: Store,
+    vault: Arc<Vault>,
     engine: Engine,
     /// Serializes patches: a patch is checked against the revision and then saved.
     patching: Mutex<()>,
     own: watch::Sender<Arc<OwnKeys>>,
+    /// Those of `own`, for whoever delivers to them.
+    endpoints: watch::Sender<Endpoints>,
+    /// What `own` says of tools.
+    tools: watch::Sender<tools::Settings>,
 }
 
 impl Configuration {
-    pub(crate) async fn load(store: Store, engine: Engine) -> Result<Self, store::ReadError> {
-        let (revision, values) = rows::load_config(&store).await?;
+    /// The stored choices of tools, for what starts before the rest of the configuration can be used.
+    pub(crate) async fn stored_tools(store: &Store) -> Result<watch::Sender<tools::Settings>, store::ReadError> {
+        let (_, values) = rows::load_config(store).await?;
+        Ok(watch::Sender::new(chosen_tools(&values)))
+    }
+
+    /// `tools` is what [`Configuration::stored_tools`] gave.
+    pub(crate) async fn load(
+        store: Store,
+        vault: Arc<Vault>,
+        engine: Engine,
+        tools: watch::Sender<tools::Settings>,
+    ) -> Result<Self, LoadError> {
+        let (revision, values) = rows::load_config(&store).await.map_err(LoadError::Read)?;
+        let stored = rows::load_endpoints(&store, Arc::clone(&vault)).await;
+        let endpoints = stored.map_err(LoadError::Read)?.map_err(LoadError::Sealed)?;
+        let endpoints = checked(&endpoints);
         Ok(Self {
             store,
+            vault,
             engine,
             patching: Mutex::new(()),
-            own: watch::Sender::new(Arc::new(OwnKeys { revision, values })),
+            endpoints: watch::Sender::new(endpoints.clone()),
+            tools,
+            own: watch::Sender::new(Arc::new(OwnKeys {
+                revision,
+                values,
+                endpoints,
+            })),
         })
+    }
+
+    /// The endpoints of webhooks, now and later.
+    pub(crate) fn endpoints(&self) -> watch::Receiver<Endpoints> {
+        self.endpoints.subscribe()
     }
 
     pub(crate) fn snapshot(&self) -> ConfigSnapshot {
@@ -61,13 +110,21 @@ impl Configuration {
         });
         ConfigSnapshot {
             revision: revision(settings, &own),
-            values: of_engine.chain(keys::with_defaults(&own.values)).collect(),
+            values: of_engine
+                .chain(keys::with_defaults(&own.values))
+                .chain([(keys::WEBHOOK_ENDPOINTS.to_owned(), own.endpoints.shown())])
+                .collect(),
         }
     }
 
     /// Whether a flag of `keys` is set.
     pub(crate) fn is_on(&self, key: &str) -> bool {
         keys::value(&self.own.borrow().values, key) == "true"
+    }
+
+    /// What follows finished downloads, unless their queue says otherwise.
+    pub(crate) fn post_chain(&self) -> String {
+        keys::value(&self.own.borrow().values, keys::POST_CHAIN).to_owned()
     }
 
     /// Applies all of `patch` or nothing: everything is validated before anything is saved.
@@ -84,14 +141,14 @@ impl Configuration {
         }
         refuse_unknown(patch.unset.iter().chain(patch.values.keys()))?;
         let mut settings = Settings::clone(&present.settings);
-        let mut changed = BTreeMap::new();
+        let mut changed = OwnChanges::default();
         let usual = Settings::default();
         for key in patch.unset {
             if let Some(value) = usual.value(&key) {
                 settings.set(&key, &value).refused()?;
             } else {
                 let value = keys::default(&key).to_owned();
-                changed.insert(key, value);
+                changed.set(key, &value, &own)?;
             }
         }
         for (key, value) in patch.values {
@@ -101,13 +158,13 @@ impl Configuration {
             if Settings::KEYS.contains(&key.as_str()) {
                 settings.set(&key, &value).refused()?;
             } else {
-                let value = keys::check(&key, &value)?;
-                changed.insert(key, value);
+                changed.set(key, &value, &own)?;
             }
         }
         settings.validate().refused()?;
-        changed.retain(|key, value| own.values.get(key) != Some(value));
-        if !changed.is_empty() {
+        changed.values.retain(|key, value| own.values.get(key) != Some(value));
+        changed.endpoints.take_if(|endpoints| *endpoints == own.endpoints);
+        if !changed.values.is_empty() || changed.endpoints.is_some() {
             self.save_own(&own, changed).await?;
         }
         if settings != *present.settings {
@@ -120,14 +177,32 @@ impl Configuration {
         Ok(self.snapshot())
     }
 
-    async fn save_own(&self, before: &OwnKeys, changed: BTreeMap<String, String>) -> Result<(), RpcError> {
+    async fn save_own(&self, before: &OwnKeys, changed: OwnChanges) -> Result<(), RpcError> {
         let revision = before.revision + 1;
-        rows::save_config(&self.store, revision, changed.clone())
-            .await
-            .map_err(|error| RpcError::application(ErrorCode::Unavailable, error.to_string()))?;
+        let exposed = changed.endpoints.as_ref().map(Endpoints::exposed);
+        rows::save_config(
+            &self.store,
+            Arc::clone(&self.vault),
+            revision,
+            changed.values.clone(),
+            exposed,
+        )
+        .await
+        .map_err(|error| RpcError::application(ErrorCode::Unavailable, error.to_string()))?;
         let mut values = before.values.clone();
-        values.extend(changed);
-        self.own.send_replace(Arc::new(OwnKeys { revision, values }));
+        values.extend(changed.values);
+        let endpoints = changed.endpoints.unwrap_or_else(|| before.endpoints.clone());
+        self.endpoints.send_if_modified(|known| {
+            let is_changed = *known != endpoints;
+            known.clone_from(&endpoints);
+            is_changed
+        });
+        self.tools.send_replace(chosen_tools(&values));
+        self.own.send_replace(Arc::new(OwnKeys {
+            revision,
+            values,
+            endpoints,
+        }));
         Ok(())
     }
 
@@ -138,11 +213,46 @@ impl Configuration {
         if present.revision == before.revision {
             return;
         }
-        let restored = keys::with_defaults(&before.values).collect();
+        let restored = OwnChanges {
+            values: keys::with_defaults(&before.values).collect(),
+            endpoints: Some(before.endpoints.clone()),
+        };
         if self.save_own(&present, restored).await.is_err() {
             tracing::error!("a half of a refused configuration change could not be taken back");
         }
     }
+}
+
+impl OwnChanges {
+    /// Takes a new value of a key, if the key allows it.
+    fn set(&mut self, key: String, value: &str, own: &OwnKeys) -> Result<(), RpcError> {
+        if key == keys::WEBHOOK_ENDPOINTS {
+            let checked = Endpoints::check(value, &own.endpoints);
+            self.endpoints = Some(checked.map_err(|error| invalid(&key, error.to_string()))?);
+        } else {
+            let value = keys::check(&key, value)?;
+            self.values.insert(key, value);
+        }
+        Ok(())
+    }
+}
+
+/// Which tools the stored values allow. A value of another version allows none.
+fn chosen_tools(stored: &BTreeMap<String, String>) -> tools::Settings {
+    let choice = |name| keys::value(stored, name).parse().unwrap_or_default();
+    tools::Settings {
+        ffmpeg: choice(keys::TOOL_FFMPEG),
+        yt_dlp: choice(keys::TOOL_YT_DLP),
+    }
+}
+
+/// Endpoints as they were stored.
+fn checked(stored: &str) -> Endpoints {
+    Endpoints::check(stored, &Endpoints::default()).unwrap_or_else(|error| {
+        // Another version stored them. They stay stored until the setting is changed.
+        tracing::warn!(%error, "the stored webhooks are not used");
+        Endpoints::default()
+    })
 }
 
 /// Names every key that does not exist, and those that do: the client may be made for another version or program.

@@ -10,7 +10,9 @@ pub(crate) mod worker;
 
 use std::sync::Arc;
 
+use chains::Jobs;
 use engine::Engine;
+use hooks::Hooks;
 use plugin_host::Plugins;
 use protocol::RuntimeStats;
 use rss::Subscriptions;
@@ -83,6 +85,16 @@ impl Hub {
         self.ask(Ask::PluginsChanged).await
     }
 
+    /// Publishes what changed in the log of webhooks so far.
+    pub(crate) async fn webhooks_changed(&self) -> Result<(), Ended> {
+        self.ask(Ask::WebhooksChanged).await
+    }
+
+    /// Publishes that jobs which follow downloads changed, if they did.
+    pub(crate) async fn post_changed(&self) -> Result<(), Ended> {
+        self.ask(Ask::PostChanged).await
+    }
+
     async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Ended> {
         let (reply, answer) = oneshot::channel();
         self.asks.send(ask(reply)).await.map_err(|_| Ended)?;
@@ -95,11 +107,19 @@ pub(crate) struct Subsystems {
     pub(crate) engine: Engine,
     pub(crate) plugins: Option<Plugins>,
     pub(crate) rss: Subscriptions,
+    pub(crate) hooks: Hooks,
+    pub(crate) jobs: Jobs,
 }
 
 /// The caller spawns `Worker::run`.
 pub(crate) async fn start(
-    Subsystems { engine, plugins, rss }: Subsystems,
+    Subsystems {
+        engine,
+        plugins,
+        rss,
+        hooks,
+        jobs,
+    }: Subsystems,
     configuration: Arc<Configuration>,
     history: History,
     free_space: FreeSpace,
@@ -126,11 +146,15 @@ pub(crate) async fn start(
     });
     let changes = rss.changes();
     let rss = (rss, changes);
+    let changes = hooks.changes();
+    let hooks = (hooks, changes);
     let worker = Worker::new(
         Sources {
             engine,
             plugins,
             rss,
+            hooks,
+            jobs: jobs.changes(),
             events,
             asks,
             configuration,

@@ -41,6 +41,6 @@ mod start;
 mod view;
 
 pub use options::request as request_of;
-pub use rows::MIGRATIONS;
+pub use rows::{MIGRATIONS, SEALED};
 pub use service::{LearnedLimits, LogEnds, Logs};
 pub use start::{Config, Connector, Daemon, StartError, endpoint::EndpointError};

@@ -59,9 +59,12 @@ fn command(error: &CommandError) -> RpcError {
         CommandError::UnknownQueue(_) => RpcError::application(ErrorCode::NotFound, message).with_field("queueId"),
         CommandError::UnknownGroup(_) => RpcError::application(ErrorCode::NotFound, message).with_field("groupId"),
         CommandError::UnknownSite(_) => RpcError::application(ErrorCode::NotFound, message).with_field("site"),
+        CommandError::UnknownCookieSite(_) => RpcError::application(ErrorCode::NotFound, message).with_field("site"),
+        CommandError::TooManyCookieSites(_) => invalid("cookies", message),
         CommandError::TaskExists(_)
         | CommandError::TaskDeleted(_)
         | CommandError::WrongPhase { .. }
+        | CommandError::NoRetryLeft
         | CommandError::BuiltInQueue(_)
         | CommandError::Rename { .. } => RpcError::application(ErrorCode::Conflict, message),
         CommandError::TargetExists(_) => {
@@ -75,7 +78,7 @@ fn command(error: &CommandError) -> RpcError {
         }
         CommandError::InvalidField(_) => RpcError::application(ErrorCode::InvalidArgument, message),
         CommandError::InvalidName => invalid("fileName", message).with_reason(Reason::InvalidName),
-        CommandError::InvalidSite => invalid("site", message),
+        CommandError::InvalidSite | CommandError::InvalidCookieSite => invalid("site", message),
         CommandError::NotSaved(_) | CommandError::Closed => RpcError::application(ErrorCode::Unavailable, message),
     }
 }

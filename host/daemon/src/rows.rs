@@ -1,19 +1,33 @@
 //! The daemon's own tables: the configuration keys that are not the engine's, and the histories of tasks.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use engine::TaskId;
 use protocol::{ActivityEntry, TaskStatus};
 use store::{
-    MigrationSet, ReadError, Store, WriteError,
+    MigrationSet, ReadError, SealError, SealedColumn, Store, Vault, WriteError,
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
 /// The migrations of the daemon's tables.
 pub const MIGRATIONS: MigrationSet = MigrationSet {
     namespace: "daemon",
-    steps: &[include_str!("version_1.sql")],
+    steps: &[include_str!("version_1.sql"), include_str!("version_2.sql")],
 };
+
+/// The column of sealed values, for the rotation of their key.
+pub const SEALED: SealedColumn = SealedColumn {
+    table: "daemon_webhooks",
+    column: "sealed",
+    key: &["id"],
+    context: |_| Ok(SEALED_AS.to_owned()),
+};
+
+/// What the sealed endpoints of webhooks are bound to.
+const SEALED_AS: &str = "daemon webhooks";
 
 /// Entries kept per task. A task that fails every few minutes keeps its last days.
 const MAX_PER_TASK: i64 = 200;
@@ -43,14 +57,32 @@ pub(crate) async fn load_config(store: &Store) -> Result<(u64, BTreeMap<String, 
         .await
 }
 
-/// Resolves once the values are on disk.
+/// The stored endpoints of webhooks, secrets included; none is an empty text.
+pub(crate) async fn load_endpoints(store: &Store, vault: Arc<Vault>) -> Result<Result<String, SealError>, ReadError> {
+    store
+        .read(move |connection| {
+            let sealed: Option<Vec<u8>> = connection
+                .query_row("SELECT sealed FROM daemon_webhooks", [], |row| row.get(0))
+                .optional()?;
+            let opened = sealed.map_or_else(|| Ok(Vec::new()), |sealed| vault.unseal(SEALED_AS, &sealed));
+            Ok(opened.and_then(|text| String::from_utf8(text).map_err(|_| SealError::Forged)))
+        })
+        .await
+}
+
+/// Resolves once the values are on disk, and the endpoints of webhooks, if there are new ones.
 pub(crate) async fn save_config(
     store: &Store,
+    vault: Arc<Vault>,
     revision: u64,
     values: BTreeMap<String, String>,
+    endpoints: Option<String>,
 ) -> Result<(), WriteError> {
     store
         .write(move |transaction| {
+            if let Some(endpoints) = &endpoints {
+                save_endpoints(transaction, &vault, endpoints)?;
+            }
             for (key, value) in &values {
                 transaction.execute(
                     "INSERT INTO daemon_config VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value",
@@ -64,6 +96,17 @@ pub(crate) async fn save_config(
             Ok(())
         })
         .await
+}
+
+fn save_endpoints(transaction: &Transaction<'_>, vault: &Vault, endpoints: &str) -> sql::Result<()> {
+    if endpoints.is_empty() {
+        return transaction.execute("DELETE FROM daemon_webhooks", []).map(drop);
+    }
+    let sealed = vault.seal(SEALED_AS, endpoints.as_bytes());
+    let sealed = sealed.map_err(|error| sql::Error::ToSqlConversionFailure(Box::new(error)))?;
+    transaction
+        .execute("INSERT OR REPLACE INTO daemon_webhooks VALUES (1, ?1)", [sealed])
+        .map(drop)
 }
 
 /// The newest id of a history entry, and the tasks that have a history.

@@ -13,16 +13,20 @@ use std::{
     time::Instant,
 };
 
+use chains::Jobs;
 use engine::{Engine, Proxies, ProxyChoice, SystemProxy};
+use hooks::Hooks;
 use plugin_host::Plugins;
 use rss::Subscriptions;
-use store::Store;
+use store::{SealedColumn, Store, Vault};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tools::Tools;
 
 use crate::{
     configuration::Configuration,
     hub::Hub,
+    rows,
     service::{access::Access, blobs::Blobs},
 };
 
@@ -52,8 +56,13 @@ pub(crate) struct Service {
     pub(crate) engine: Engine,
     /// None if this daemon runs no guest code.
     pub(crate) plugins: Option<Plugins>,
+    /// None if this daemon starts no programs.
+    pub(crate) tools: Option<Tools>,
     pub(crate) rss: Subscriptions,
+    pub(crate) hooks: Hooks,
+    pub(crate) jobs: Jobs,
     pub(crate) store: Store,
+    pub(crate) vault: Arc<Vault>,
     pub(crate) hub: Hub,
     pub(crate) configuration: Arc<Configuration>,
     pub(crate) access: Arc<Access>,
@@ -73,6 +82,15 @@ pub(crate) struct Service {
     /// A client called `system.shutdown`.
     pub(crate) was_asked_to_stop: AtomicBool,
     pub(crate) asked_to_stop: Notify,
+}
+
+/// All columns of sealed values.
+pub(crate) fn sealed_columns() -> impl Iterator<Item = SealedColumn> {
+    let columns = engine::SEALED.into_iter().chain(rss::SEALED);
+    columns
+        .chain(plugin_host::SEALED)
+        .chain(chains::SEALED)
+        .chain([rows::SEALED])
 }
 
 impl Service {

@@ -2,6 +2,10 @@
 
 pub(crate) mod endpoint;
 mod feeds;
+mod logins;
+mod media;
+mod steps;
+mod webhooks;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -15,7 +19,9 @@ use std::{
 
 use admission::{ConnectionSlots, Guarded, Limits};
 use axum::Router;
-use engine::{Engine, Resolver};
+use chains::Jobs;
+use engine::{Engine, Milestones, Resolver, SystemProxy};
+use hooks::Hooks;
 use hyper::{
     Request,
     body::Incoming,
@@ -30,19 +36,23 @@ use store::{DataDir, Store, Vault};
 use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream},
     net::TcpListener,
-    sync::Notify,
+    sync::{Notify, watch},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tools::Tools;
 use transfer::Transport;
 
 use crate::{
-    configuration::{Configuration, keys},
+    configuration::{Configuration, LoadError, keys},
     http::{self, shared::Shared},
     hub::{self, disk::FreeSpace, history::History},
     rows,
     service::{LearnedLimits, Logs, Service, access::Access, blobs::Blobs},
     start::endpoint::EndpointError,
 };
+
+/// The directory for temporary files of tools in the data directory.
+const TOOLS: &str = "tools";
 
 /// The database's name in the data directory.
 const DATABASE: &str = "svc.db";
@@ -85,6 +95,10 @@ pub struct Config {
     pub engine: engine::Config,
     /// Runs the code of plugins; `None` disables plugins.
     pub plugins: Option<Arc<dyn Runtime>>,
+    /// How programs of the user are started; `None` disables them.
+    pub tools: Option<tools::Launcher>,
+    /// This executable as the unpacker of archives; `None` unpacks none.
+    pub unpacker: Option<confined::OwnCommand>,
     /// Where plugins are installed from.
     pub market: plugin_host::market::Config,
     /// The connection limits that a transport learned per host, if one does.
@@ -103,6 +117,8 @@ impl Config {
             port: 0,
             engine: engine::Config::new(download_dir),
             plugins: None,
+            tools: None,
+            unpacker: None,
             market: plugin_host::market::Config::default(),
             learned_limits: None,
             max_connections: MAX_CONNECTIONS,
@@ -140,6 +156,12 @@ pub enum StartError {
     /// The subscriptions to feeds do not start.
     #[error(transparent)]
     Rss(#[from] rss::StartError),
+    /// The jobs that follow downloads do not start.
+    #[error(transparent)]
+    Post(#[from] chains::StartError),
+    /// The webhooks cannot be decrypted.
+    #[error("cannot open the stored webhooks")]
+    Webhooks(#[source] store::SealError),
     /// The engine does not start.
     #[error(transparent)]
     Engine(#[from] engine::StartError),
@@ -190,10 +212,17 @@ impl Daemon {
             Some(dir) => Storage::open(dir, config.port).await?,
             None => Storage::in_memory()?,
         };
+        let tool_settings = Configuration::stored_tools(&store).await?;
+        let tools = config.tools.take().zip(home.as_ref());
+        let tools = tools.map(|(launcher, home)| home.tools(launcher, tool_settings.subscribe()));
         let plugins = match (config.plugins.take(), &home) {
             (Some(runtime), Some(Home { dir, .. })) => {
                 let (vault, folder, market) = (Arc::clone(&vault), dir.join(PLUGINS), config.market.clone());
-                Some(Plugins::open(store.clone(), vault, folder, runtime, market).await?)
+                let plugins = Plugins::open(store.clone(), vault, folder, runtime, market).await?;
+                if let Some(tools) = &tools {
+                    plugins.use_tools(Arc::new(media::PluginTools(tools.clone())));
+                }
+                Some(plugins)
             }
             _ => None,
         };
@@ -204,12 +233,15 @@ impl Daemon {
             store,
             vault,
             plugins,
+            tools,
+            tool_settings,
             token: token.clone(),
             instance: instance.clone(),
             tracker: tracker.clone(),
         };
         let service = Arc::new(assemble(config, transports, parts).await?);
         keep_current(&service);
+        forward_logins(&service, &tracker);
         let router = http::router(Shared {
             service: Arc::clone(&service),
             tracker: tracker.clone(),
@@ -292,6 +324,9 @@ impl Daemon {
             endpoint::withdraw(dir);
         }
         let report = self.service.engine.shutdown(grace).await;
+        if let Some(tools) = &self.service.tools {
+            tools.shutdown().await;
+        }
         self.tracker.close();
         if tokio::time::timeout(CLOSE_TIMEOUT, self.tracker.wait()).await.is_err() {
             self.force_close.cancel();
@@ -345,12 +380,24 @@ struct Home {
     port: u16,
 }
 
+impl Home {
+    fn tools(&self, launcher: tools::Launcher, settings: watch::Receiver<tools::Settings>) -> Tools {
+        let config = tools::Config {
+            launcher,
+            scratch: self.dir.join(TOOLS),
+            names: egress::Names::default(),
+        };
+        Tools::new(config, settings)
+    }
+}
+
 impl Storage {
-    const MIGRATIONS: [store::MigrationSet; 4] = [
+    const MIGRATIONS: [store::MigrationSet; 5] = [
         engine::MIGRATIONS,
         rows::MIGRATIONS,
         plugin_host::MIGRATIONS,
         rss::MIGRATIONS,
+        chains::MIGRATIONS,
     ];
 
     async fn open(data_dir: &Path, port: u16) -> Result<Self, StartError> {
@@ -361,10 +408,11 @@ impl Storage {
             .local_addr()
             .map_err(|source| StartError::Listen { port, source })?
             .port();
+        let store = Store::open(dir.join(DATABASE), &Self::MIGRATIONS)?;
         Ok(Self {
             token,
-            vault: Arc::new(Vault::open(&dir)?),
-            store: Store::open(dir.join(DATABASE), &Self::MIGRATIONS)?,
+            vault: Arc::new(Vault::open(&dir, &store).await?),
+            store,
             home: Some(Home { dir, listener, port }),
         })
     }
@@ -383,9 +431,48 @@ struct Parts {
     store: Store,
     vault: Arc<Vault>,
     plugins: Option<Plugins>,
+    tools: Option<Tools>,
+    tool_settings: watch::Sender<tools::Settings>,
     token: Token,
     instance: String,
     tracker: TaskTracker,
+}
+
+impl Parts {
+    fn feeds(&self, engine: &Engine, system_proxy: &Arc<SystemProxy>, stop: &CancellationToken) -> rss::Config {
+        let as_providers = |plugins: &Plugins| Arc::new(feeds::PluginFeeds(plugins.clone())) as Arc<dyn rss::Providers>;
+        rss::Config {
+            providers: self.plugins.as_ref().map(as_providers),
+            store: self.store.clone(),
+            vault: Arc::clone(&self.vault),
+            engine: engine.clone(),
+            system_proxy: Arc::clone(system_proxy),
+            tracker: self.tracker.clone(),
+            stop: stop.child_token(),
+        }
+    }
+
+    fn jobs(
+        &self,
+        engine: &Engine,
+        configuration: &Arc<Configuration>,
+        (milestones, unpacker): (Milestones, Option<confined::OwnCommand>),
+        stop: &CancellationToken,
+    ) -> chains::Config {
+        chains::Config {
+            store: self.store.clone(),
+            vault: Arc::clone(&self.vault),
+            engine: engine.clone(),
+            milestones,
+            chain_of: steps::chain_of(Arc::clone(configuration)),
+            unpacker,
+            tool: Arc::new(steps::OfUser {
+                tools: self.tools.clone(),
+            }),
+            tracker: self.tracker.clone(),
+            stop: stop.child_token(),
+        }
+    }
 }
 
 async fn assemble(
@@ -397,20 +484,39 @@ async fn assemble(
     config.engine.resolver = parts.plugins.as_ref().map(as_resolver);
     let system_proxy = config.engine.system_proxy.clone();
     let default_dir = config.engine.download_dir.clone();
+    // Before the engine starts, so that nothing of the tasks that it continues is missed.
+    let milestones = config.engine.milestones.subscribe();
+    let of_jobs = (config.engine.milestones.subscribe(), config.unpacker.take());
+    let milestones_of_plugins = config.engine.milestones.subscribe();
     let engine = Engine::start(config.engine, parts.store.clone(), Arc::clone(&parts.vault), transports).await?;
     let (system_proxy, stop) = (Arc::new(system_proxy), CancellationToken::new());
-    let as_providers = |plugins: &Plugins| Arc::new(feeds::PluginFeeds(plugins.clone())) as Arc<dyn rss::Providers>;
-    let rss = Subscriptions::start(rss::Config {
-        providers: parts.plugins.as_ref().map(as_providers),
-        store: parts.store.clone(),
-        vault: parts.vault,
-        engine: engine.clone(),
-        system_proxy: Arc::clone(&system_proxy),
+    let rss = Subscriptions::start(parts.feeds(&engine, &system_proxy, &stop)).await?;
+    let vault = Arc::clone(&parts.vault);
+    let configuration =
+        Configuration::load(parts.store.clone(), vault, engine.clone(), parts.tool_settings.clone()).await;
+    let configuration = Arc::new(configuration.map_err(|error| match error {
+        LoadError::Read(error) => StartError::Rows(error),
+        LoadError::Sealed(error) => StartError::Webhooks(error),
+    })?);
+    let hooks = Hooks::start(hooks::Config {
+        endpoints: configuration.endpoints(),
+        names: egress::Names::default(),
+        proxy_for: webhooks::proxies(engine.clone(), Arc::clone(&system_proxy)),
         tracker: parts.tracker.clone(),
         stop: stop.child_token(),
-    })
-    .await?;
-    let configuration = Arc::new(Configuration::load(parts.store.clone(), engine.clone()).await?);
+    });
+    if let Some(plugins) = parts.plugins.clone() {
+        let (engine, system) = (engine.clone(), Arc::clone(&system_proxy));
+        parts
+            .tracker
+            .spawn(async move { webhooks::to_plugins(&plugins, milestones_of_plugins, engine, &system).await });
+    }
+    let relaying = webhooks::relay(milestones, hooks.clone());
+    let ended = stop.child_token();
+    parts
+        .tracker
+        .spawn(async move { ended.run_until_cancelled(relaying).await });
+    let jobs = Jobs::start(parts.jobs(&engine, &configuration, of_jobs, &stop)).await?;
     let history = History::load(parts.store.clone()).await?;
     let free_space = FreeSpace::new(default_dir.clone(), parts.tracker.clone());
     let (hub, worker) = hub::start(
@@ -418,6 +524,8 @@ async fn assemble(
             engine: engine.clone(),
             plugins: parts.plugins.clone(),
             rss: rss.clone(),
+            hooks: hooks.clone(),
+            jobs: jobs.clone(),
         },
         Arc::clone(&configuration),
         history,
@@ -429,8 +537,12 @@ async fn assemble(
     Ok(Service {
         engine,
         plugins: parts.plugins,
+        tools: parts.tools,
         rss,
+        hooks,
+        jobs,
         store: parts.store,
+        vault: parts.vault,
         hub,
         configuration,
         access: Arc::new(Access::new(parts.token)),
@@ -460,6 +572,12 @@ fn keep_current(service: &Arc<Service>) {
             updates_itself: service.configuration.is_on(keys::PLUGIN_AUTO_UPDATE),
         })
     });
+}
+
+fn forward_logins(service: &Service, tracker: &TaskTracker) {
+    let Some(plugins) = &service.plugins else { return };
+    let (engine, stop) = (service.engine.clone(), service.stop.clone());
+    tracker.spawn(logins::forward(plugins.clone(), engine, stop));
 }
 
 async fn listen(port: u16) -> Result<TcpListener, StartError> {

@@ -1,10 +1,13 @@
 //! Maps the engine's records to the protocol's.
 
+pub(crate) mod login;
 pub(crate) mod plugin;
 pub(crate) mod plugin_journal;
 
-use engine::{Group, LeftOut, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
-use protocol::{GroupDto, LeftOutDto, QueueDto, SegmentDto, ServerDto, TaskDto, TaskRuntimeDto, TaskStatus};
+use engine::{Group, LeftOut, LoginNeed, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
+use protocol::{
+    GroupDto, LeftOutDto, LoginNeedDto, QueueDto, SegmentDto, ServerDto, TaskDto, TaskRuntimeDto, TaskStatus,
+};
 use transfer::{Progress, SafeUrl};
 
 /// Bytes of the unit that limits of queues have on the wire.
@@ -50,6 +53,8 @@ pub(crate) fn task(task: &Task) -> TaskDto {
         error_kind: failure
             .map(|failure| failure.kind.code().to_owned())
             .unwrap_or_default(),
+        login_need: task.login_need().map(login_need),
+        continues_at: task.continues_at().map(seconds).unwrap_or_default(),
         created_at: seconds(task.created_at),
         proxy_url: match &options.proxy {
             ProxyChoice::Settings => String::new(),
@@ -75,6 +80,14 @@ pub(crate) fn task(task: &Task) -> TaskDto {
     }
 }
 
+fn login_need(need: &LoginNeed) -> LoginNeedDto {
+    LoginNeedDto {
+        identity: need.identity().to_string(),
+        slot: need.slot().to_owned(),
+        account: need.account().unwrap_or_default().to_owned(),
+    }
+}
+
 pub(crate) fn queue(queue: &Queue) -> QueueDto {
     let time = |time: Option<jiff::civil::Time>| {
         time.map(|time| format!("{:02}:{:02}", time.hour(), time.minute()))
@@ -95,6 +108,8 @@ pub(crate) fn queue(queue: &Queue) -> QueueDto {
         position: queue.position,
         default_segments: queue.spec.default_segments,
         default_user_agent: queue.spec.default_user_agent.clone(),
+        // It was checked; what another version stored is not shown.
+        post_chain: serde_json::from_str(&queue.spec.post_chain).unwrap_or_default(),
         is_running: queue.is_running,
         schedule_enabled: queue.schedule.is_enabled,
         schedule_start: time(queue.schedule.start),
@@ -168,4 +183,106 @@ pub(crate) fn now_millis() -> i64 {
 
 fn seconds(at: Timestamp) -> String {
     at.unix_seconds().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{num::NonZeroU32, sync::Arc, time::Duration};
+
+    use engine::{
+        AccountKey, AccountLimits, AccountUse, Config, Engine, Link, Phase, ResolveFuture, ResolveRequest, Resolved,
+        Resolver, ResolverId, TaskSpec, Unresolved,
+    };
+    use support::transport::FakeTransport;
+    use transfer::{Failure, FailureKind};
+
+    use super::*;
+
+    /// A plugin that wants a login for the path `/login`, and has an account with one download a day for others.
+    #[derive(Debug)]
+    struct Shelf;
+
+    fn shelf() -> ResolverId {
+        ResolverId::new("shelf@us")
+    }
+
+    impl Resolver for Shelf {
+        fn claim(&self, _: &SafeUrl) -> Option<ResolverId> {
+            Some(shelf())
+        }
+
+        fn resolve(&self, request: ResolveRequest) -> ResolveFuture {
+            let answer = if request.url.as_url().path() == "/login" {
+                Err(Unresolved {
+                    failure: Failure::new(FailureKind::LoginRequired, "a login is required"),
+                    login: LoginNeed::new(shelf(), "main", Some("ann")).ok(),
+                })
+            } else {
+                Ok(Resolved::Link(Box::new(Link {
+                    urls: vec![request.url],
+                    headers: Vec::new(),
+                    file_name: None,
+                    promised_size: None,
+                    checksum: None,
+                    is_single_use: false,
+                    is_whole_only: false,
+                    max_connections: None,
+                    segments: Arc::default(),
+                    account: Some(AccountUse {
+                        account: AccountKey::new(shelf(), "main", "bob").unwrap(),
+                        limits: AccountLimits {
+                            daily_downloads: NonZeroU32::new(1),
+                            ..AccountLimits::default()
+                        },
+                    }),
+                })))
+            };
+            Box::pin(async { answer })
+        }
+    }
+
+    /// The first task that gets into a phase.
+    async fn shown_when(engine: &Engine, is_reached: fn(&Phase) -> bool) -> TaskDto {
+        let mut events = engine.events();
+        loop {
+            let tasks = engine.snapshot().await.unwrap().tasks;
+            if let Some(found) = tasks.iter().find(|task| is_reached(&task.phase)) {
+                return task(found);
+            }
+            events.next().await.unwrap().unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_task_shows_the_login_that_it_needs_and_when_its_account_may_download_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::new(dir.path());
+        config.resolver = Some(Arc::new(Shelf));
+        let transport = Arc::new(FakeTransport::idle(&["http"]));
+        let engine = Engine::start_unsaved(config, vec![transport]).await.unwrap();
+        let specs = ["login", "a", "b"].map(|path| TaskSpec::parse(&format!("http://shelf.test/{path}")).unwrap());
+        engine.create_many(specs.to_vec()).await.unwrap();
+
+        let refused = shown_when(&engine, |phase| matches!(phase, Phase::NeedsLogin(_))).await;
+        let need = LoginNeedDto {
+            identity: "shelf@us".to_owned(),
+            slot: "main".to_owned(),
+            account: "ann".to_owned(),
+        };
+        assert_eq!((refused.status, refused.login_need), (TaskStatus::Error, Some(need)));
+        assert_eq!(refused.error_kind, "login-required");
+
+        let waits = shown_when(&engine, |phase| matches!(phase, Phase::AccountLimited(_))).await;
+        assert_eq!(
+            (waits.status, &*waits.error_kind),
+            (TaskStatus::Pending, "account-limit")
+        );
+        let seconds: i64 = waits.continues_at.parse().unwrap();
+        assert_eq!(seconds % 86400, 0, "midnight in UTC");
+
+        let runs = shown_when(&engine, |phase| matches!(phase, Phase::Running(_))).await;
+        assert!(runs.error_kind.is_empty() && runs.continues_at.is_empty(), "{runs:?}");
+        assert_eq!(runs.login_need, None);
+        engine.shutdown(Duration::ZERO).await;
+    }
 }

@@ -1,4 +1,4 @@
-//! `daemon.runtime.*`, `daemon.fs.*` and `daemon.diagnostics.*`
+//! `daemon.runtime.*`, `daemon.fs.*`, `daemon.component.*`, `daemon.diagnostics.*` and `daemon.vault.*`
 
 use std::{
     fs,
@@ -8,15 +8,17 @@ use std::{
 
 use bytes::Bytes;
 use protocol::{
-    DiagnosticsResult, ErrorCode, ExportResult, FsEntry, FsListParams, FsListResult, LogFile, Method, Request, RpcError,
+    Component, ComponentDto, ComponentParams, ComponentSource, DiagnosticsResult, ErrorCode, ExportResult, FsEntry,
+    FsListParams, FsListResult, LogFile, Method, Request, RpcError, VaultRotated,
 };
 use serde::Serialize;
+use tools::{Isolation, Tool};
 
 use crate::{
     call::answer::{Answer, read},
     options::optional,
-    refusal::{Refuse as _, invalid},
-    service::{Logs, Service},
+    refusal::{Refuse as _, chain, invalid},
+    service::{Logs, Service, sealed_columns},
 };
 
 /// Bounds one answer. The list is for a directory picker, where more are of no use.
@@ -35,7 +37,17 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
             read(&listing.await.map_err(|error| RpcError::internal(error.to_string()))??)
         }
         Method::DiagnosticsDescribe => read(&service.describe().await?),
+        Method::ComponentGet => {
+            let ComponentParams { component } = request.params()?;
+            read(&service.component(component).await?)
+        }
         Method::DiagnosticsPrepareLogExport => export(service).await,
+        Method::VaultRotate => {
+            let rotated = service.vault.rotate(&service.store, sealed_columns()).await;
+            let values = rotated.map_err(|error| RpcError::application(ErrorCode::Unavailable, chain(&error)))?;
+            tracing::info!(values, "the key of the secrets was replaced");
+            read(&VaultRotated { values })
+        }
         _ => Err(RpcError::method_not_found(method.name())),
     }
 }
@@ -158,6 +170,38 @@ impl Service {
             .default_save_dir
             .clone()
             .unwrap_or_else(|| self.default_dir.clone())
+    }
+
+    /// What is known of a program of the user. It is asked for its version, which can take a second.
+    async fn component(&self, component: Component) -> Result<ComponentDto, RpcError> {
+        let none = || RpcError::application(ErrorCode::Unavailable, "this service starts no programs");
+        let tools = self.tools.as_ref().ok_or_else(none)?;
+        let tool = match component {
+            Component::Ffmpeg => Tool::Ffmpeg,
+            Component::YtDlp => Tool::YtDlp,
+        };
+        let found = tools.find(tool).await;
+        let source = match (&found.path, found.is_manual) {
+            (None, _) => ComponentSource::None,
+            (Some(_), true) => ComponentSource::Manual,
+            (Some(_), false) => ComponentSource::System,
+        };
+        let (isolated, isolation_problem) = match found.isolation {
+            None => (None, None),
+            Some(Isolation::Namespaces) => (Some(true), None),
+            Some(Isolation::LimitsOnly { reason }) => (Some(false), Some(reason)),
+        };
+        Ok(ComponentDto {
+            component,
+            enabled: found.is_enabled,
+            available: found.is_enabled && found.problem.is_none(),
+            version: found.version,
+            source,
+            path: found.path.map(|path| path.display().to_string()),
+            problem: found.problem,
+            isolated,
+            isolation_problem,
+        })
     }
 
     async fn describe(&self) -> Result<DiagnosticsResult, RpcError> {

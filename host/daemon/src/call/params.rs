@@ -1,6 +1,6 @@
 //! Parsing of params that several methods share.
 
-use engine::{FileFate, TaskId};
+use engine::{FileFate, GroupId, TaskId};
 use plugin_host::Identity;
 use protocol::{ErrorCode, RpcError};
 
@@ -20,4 +20,10 @@ pub(super) fn identity(text: &str) -> Result<Identity, RpcError> {
 
 pub(super) fn not_found(plugin: &str) -> RpcError {
     RpcError::application(ErrorCode::NotFound, format!("plugin not found: {plugin}")).with_field("identity")
+}
+
+pub(super) fn group_id(text: &str) -> Result<GroupId, RpcError> {
+    text.parse().map_err(|_| {
+        RpcError::application(ErrorCode::NotFound, format!("group not found: {text}")).with_field("groupId")
+    })
 }

@@ -1,12 +1,14 @@
 //! `daemon.plugin.*`
 
+mod auth;
+
 use std::{io::Read as _, path::PathBuf};
 
 use plugin_host::{HostChoice, HostPattern, Identity, InvalidHostPattern, Plugins};
 use protocol::{
     ChoosePluginHostParams, ErrorCode, InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams,
     MAX_BLOB_BYTES, Method, PluginParams, Request, RpcError, SetPluginEnabledParams, SetPluginPinnedParams,
-    TaskIdParams, UpdatePluginSettingsParams,
+    TaskIdParams, UninstallPluginParams, UpdatePluginSettingsParams,
 };
 use transfer::ByteCount;
 
@@ -85,8 +87,16 @@ async fn act(service: &Service, plugins: &Plugins, method: Method, request: &Req
             choose_host(plugins, &request.params()?).await?;
             done()
         }
+        Method::PluginAuth => auth::call(service, plugins, request.params()?).await,
         Method::PluginUninstall => {
-            plugins.uninstall(one(request)?).await.refused()?;
+            let params: UninstallPluginParams = request.params()?;
+            let plugin = identity(&params.identity)?;
+            let removed = if params.keep_accounts {
+                plugins.uninstall_keeping_accounts(plugin).await
+            } else {
+                plugins.uninstall(plugin).await
+            };
+            removed.refused()?;
             done()
         }
         Method::PluginRollBack => {

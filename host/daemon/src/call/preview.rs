@@ -51,7 +51,7 @@ pub(super) async fn preview(service: &Service, request: ResolvePreviewRequest) -
         ..ResolvePreviewResponse::default()
     };
     let previewed = match &service.plugins {
-        Some(plugins) => plugins.preview(given).await,
+        Some(plugins) => Box::pin(plugins.preview(given)).await,
         None => Ok(Previewed::Unclaimed),
     };
     match previewed {

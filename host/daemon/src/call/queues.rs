@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use engine::{Days, GroupId, GroupSpec, QueueId, QueueSpec, Schedule};
 use protocol::{
     BoostParams, CreateGroupResponse, CreateGroupTasksParams, ErrorCode, GroupDeleteParams, GroupIdParams, Method,
-    MoveTaskParams, QueueFields, QueueIdParams, ReorderParams, Request, RpcError, ScheduleParams,
+    MoveTaskParams, PostStep, QueueFields, QueueIdParams, ReorderParams, Request, RpcError, ScheduleParams,
 };
 
 use crate::{
     call::{
         answer::{Answer, finish, read, wrote},
-        params::{fate, task_id},
+        params::{fate, group_id, task_id},
         preview,
         tasks::specs,
     },
@@ -82,12 +82,6 @@ fn queue_id(text: &str) -> Result<QueueId, RpcError> {
     })
 }
 
-fn group_id(text: &str) -> Result<GroupId, RpcError> {
-    text.parse().map_err(|_| {
-        RpcError::application(ErrorCode::NotFound, format!("group not found: {text}")).with_field("groupId")
-    })
-}
-
 fn one(request: &Request) -> Result<QueueId, RpcError> {
     let params: QueueIdParams = request.params()?;
     queue_id(&params.queue_id)
@@ -113,8 +107,15 @@ fn spec(fields: QueueFields) -> Result<QueueSpec, RpcError> {
         default_save_dir: optional(&fields.default_save_dir).map(PathBuf::from),
         default_segments: fields.default_segments,
         default_user_agent: fields.default_user_agent,
+        post_chain: chain(&fields.post_chain)?,
         name: fields.name,
     })
+}
+
+/// The text of a chain that was checked.
+fn chain(steps: &[PostStep]) -> Result<String, RpcError> {
+    chains::chain(steps.to_vec()).map_err(|error| invalid("postChain", error.to_string()))?;
+    Ok(chains::chain_text(steps))
 }
 
 fn schedule(params: &ScheduleParams) -> Result<Schedule, RpcError> {

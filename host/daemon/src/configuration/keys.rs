@@ -7,24 +7,52 @@
 use std::collections::BTreeMap;
 
 use protocol::RpcError;
+use tools::Choice;
 
 use crate::refusal::invalid;
 
 /// Whether new versions of plugins are installed unattended.
 pub(crate) const PLUGIN_AUTO_UPDATE: &str = "plugin_auto_update";
 
+/// Which `ffmpeg` may be used. The names are those that the errors of `tools` state.
+pub(crate) const TOOL_FFMPEG: &str = "tool_ffmpeg";
+
+/// Which `yt-dlp` may be used.
+pub(crate) const TOOL_YT_DLP: &str = "tool_yt_dlp";
+
 /// Keys whose values are `true` or `false`, and their defaults.
 const FLAGS: &[(&str, &str)] = &[(PLUGIN_AUTO_UPDATE, "true")];
 
+/// Keys whose values are those of [`Choice`], and their defaults.
+const TOOLS: &[(&str, &str)] = &[(TOOL_FFMPEG, OFF), (TOOL_YT_DLP, OFF)];
+
+/// A tool that must not be used.
+const OFF: &str = "off";
+
+/// What follows finished downloads in queues without a chain of their own: a JSON array of steps.
+pub(crate) const POST_CHAIN: &str = "post_chain";
+
+/// Keys whose values are other texts, and their defaults.
+const TEXTS: &[(&str, &str)] = &[(POST_CHAIN, "")];
+
+/// The endpoints of webhooks, as a JSON array. `hooks` checks them, and they are sealed, because they hold secrets.
+pub(crate) const WEBHOOK_ENDPOINTS: &str = "webhook.endpoints";
+
 /// All keys.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    FLAGS.iter().map(|(name, _)| *name)
+    plain().map(|(name, _)| name).chain([WEBHOOK_ENDPOINTS])
+}
+
+/// Those that are stored as they are, with their defaults.
+fn plain() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FLAGS.iter().chain(TOOLS).chain(TEXTS).copied()
 }
 
 /// The default of a key; empty for one that does not exist.
 pub(crate) fn default(name: &str) -> &'static str {
-    let key = FLAGS.iter().find(|(known, _)| *known == name);
-    key.map_or("", |(_, default)| default)
+    plain()
+        .find(|(known, _)| *known == name)
+        .map_or("", |(_, default)| default)
 }
 
 /// The stored value, or the default.
@@ -32,13 +60,26 @@ pub(crate) fn value<'s>(stored: &'s BTreeMap<String, String>, name: &str) -> &'s
     stored.get(name).map_or_else(|| default(name), String::as_str)
 }
 
-/// All keys with their defaults, replaced by what was stored.
+/// All keys that are stored as they are with their defaults, replaced by what was stored.
 pub(crate) fn with_defaults(stored: &BTreeMap<String, String>) -> impl Iterator<Item = (String, String)> {
-    names().map(|name| (name.to_owned(), value(stored, name).to_owned()))
+    plain().map(|(name, _)| (name.to_owned(), value(stored, name).to_owned()))
 }
 
-/// The value in the form in which it is stored; an error if the key does not allow it.
+/// The value of a key in the form in which it is stored; an error if the key does not allow it.
 pub(crate) fn check(name: &str, value: &str) -> Result<String, RpcError> {
+    if TOOLS.iter().any(|(known, _)| *known == name) {
+        return match value.parse() {
+            Ok(Choice::Off) => Ok(OFF.to_owned()),
+            Ok(_) => Ok(value.trim().to_owned()),
+            Err(error) => Err(invalid(name, format!("{name} {error}"))),
+        };
+    }
+    if name == POST_CHAIN {
+        return match chains::chain_of(value) {
+            Ok(_) => Ok(value.trim().to_owned()),
+            Err(error) => Err(invalid(name, format!("{name} is no chain of steps: {error}"))),
+        };
+    }
     match value.trim() {
         "true" | "1" => Ok("true".to_owned()),
         "false" | "0" => Ok("false".to_owned()),
@@ -63,6 +104,39 @@ mod tests {
         let error = check(PLUGIN_AUTO_UPDATE, "yes").unwrap_err();
         assert_eq!(error.message, "plugin_auto_update must be true or false");
         assert_eq!(error.data.unwrap().field.as_deref(), Some(PLUGIN_AUTO_UPDATE));
+    }
+
+    #[test]
+    fn tools_are_off_until_they_are_chosen() {
+        assert_eq!(default(TOOL_FFMPEG).parse(), Ok(Choice::Off));
+        assert_eq!(default(TOOL_YT_DLP).parse(), Ok(Choice::Off));
+        assert_eq!(check(TOOL_FFMPEG, " auto ").unwrap(), "auto");
+        assert_eq!(check(TOOL_YT_DLP, "/opt/yt-dlp").unwrap(), "/opt/yt-dlp");
+        assert_eq!(check(TOOL_FFMPEG, "").unwrap(), OFF);
+        let error = check(TOOL_FFMPEG, "ffmpeg -i x").unwrap_err();
+        assert!(
+            error.message.starts_with("tool_ffmpeg must be off, auto"),
+            "{}",
+            error.message
+        );
+        assert!(
+            tools::Tool::ALL
+                .iter()
+                .all(|tool| names().any(|name| name == tool.key()))
+        );
+    }
+
+    #[test]
+    fn chains_are_checked() {
+        let chain = r#"[{"kind":"unpack","deleteArchive":true}]"#;
+        assert_eq!(check(POST_CHAIN, chain).unwrap(), chain);
+        assert_eq!(check(POST_CHAIN, " ").unwrap(), "");
+        let error = check(POST_CHAIN, r#"[{"kind":"rename","template":"../x"}]"#).unwrap_err();
+        assert!(
+            error.message.starts_with("post_chain is no chain of steps: "),
+            "{}",
+            error.message
+        );
     }
 
     #[test]

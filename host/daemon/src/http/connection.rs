@@ -303,8 +303,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             _ if !self.has_said_hello => return at_once(Err(conflict("say system.hello first"))),
             _ => {}
         }
-        // All users of an agent preview over one connection; plugins bound how many calls there are at once.
-        let permit = if method.is_slow() && method != Method::GroupResolvePreview {
+        // All users of an agent preview and log in over one connection; plugins bound how many calls there are at once.
+        let has_own_limit = matches!(method, Method::GroupResolvePreview | Method::PluginAuth);
+        let permit = if method.is_slow() && !has_own_limit {
             let Ok(permit) = Arc::clone(slow).try_acquire_owned() else {
                 let message = format!("{SLOW_LANE} slow calls are in flight on this connection; try again");
                 return at_once(Err(RpcError::application(ErrorCode::Unavailable, message)));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use protocol::{RpcError, RssSourceDto, RuntimeStats, SiteAuthEntryDto};
+use protocol::{RpcError, RssSourceDto, RuntimeStats, SiteAuthEntryDto, WebhookDeliveryDto};
 use tokio::sync::oneshot;
 
 use crate::refusal::closing;
@@ -25,6 +25,7 @@ pub(crate) struct UnencodedSnapshot {
     pub(crate) sites: Vec<SiteAuthEntryDto>,
     pub(crate) stats: RuntimeStats,
     pub(crate) feeds: Feeds,
+    pub(crate) webhook_deliveries: Vec<WebhookDeliveryDto>,
 }
 
 /// The subscriptions to feeds.
@@ -41,6 +42,8 @@ pub(super) enum Ask {
     SaveHistory(oneshot::Sender<()>),
     ConfigChanged(oneshot::Sender<()>),
     PluginsChanged(oneshot::Sender<()>),
+    WebhooksChanged(oneshot::Sender<()>),
+    PostChanged(oneshot::Sender<()>),
 }
 
 /// Pairs two sequence numbers: when the engine's event `engine` was handled, the newest own event was `own`.

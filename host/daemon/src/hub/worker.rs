@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use engine::{Engine, Event, Events, Group, Task, TaskId};
 use futures_util::FutureExt as _;
+use hooks::Hooks;
 use plugin_host::{Changes, Plugins};
 use protocol::{
     DaemonEvent, RssItemsChanged, RuntimeStats, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams,
@@ -37,6 +38,9 @@ const MAX_PUBLISHED: usize = 256;
 /// Events with this many tasks are encoded while they are sent; as text they would take about 100 KiB.
 const STREAM_FROM: usize = 128;
 
+/// The most deliveries of webhooks of one event, each with some kilobytes.
+const MAX_DELIVERIES: usize = 64;
+
 /// Batches of this size write no history: it would be the same line that many times.
 const MAX_RECORDED: usize = 256;
 
@@ -45,6 +49,9 @@ pub(super) struct Sources {
     pub(super) engine: Engine,
     pub(super) plugins: Option<(Plugins, Changes)>,
     pub(super) rss: (Subscriptions, broadcast::Receiver<Change>),
+    pub(super) hooks: (Hooks, broadcast::Receiver<hooks::Change>),
+    /// Of the jobs that follow downloads.
+    pub(super) jobs: watch::Receiver<u64>,
     pub(super) events: Events,
     pub(super) asks: mpsc::Receiver<Ask>,
     pub(super) configuration: Arc<Configuration>,
@@ -73,6 +80,8 @@ enum Wakeup {
     Ask(Ask),
     Plugins,
     Rss(Option<Change>),
+    Webhooks(Option<hooks::Change>),
+    Post,
     Timer,
 }
 
@@ -108,7 +117,9 @@ impl Worker {
                 event = self.sources.events.next() => Wakeup::Event(event),
                 Some(ask) = self.sources.asks.recv() => Wakeup::Ask(ask),
                 () = changed(&mut self.sources.plugins) => Wakeup::Plugins,
-                change = rss_changed(&mut self.sources.rss.1) => Wakeup::Rss(change),
+                change = next_or_missed(&mut self.sources.rss.1) => Wakeup::Rss(change),
+                change = next_or_missed(&mut self.sources.hooks.1) => Wakeup::Webhooks(change),
+                Ok(()) = self.sources.jobs.changed() => Wakeup::Post,
                 () = until(deadline) => Wakeup::Timer,
             };
             match turn {
@@ -117,6 +128,8 @@ impl Worker {
                 Wakeup::Ask(ask) => self.answer(ask).await,
                 Wakeup::Plugins => self.publish_plugins(),
                 Wakeup::Rss(change) => self.publish_rss(change).await,
+                Wakeup::Webhooks(change) => self.publish_webhooks(change),
+                Wakeup::Post => self.publish_post(),
                 Wakeup::Timer => {}
             }
             if self.sums.publish_at.is_some_and(|at| at <= Instant::now()) {
@@ -199,6 +212,19 @@ impl Worker {
                 }
                 let _nobody_waits = reply.send(());
             }
+            Ask::WebhooksChanged(reply) => {
+                while let Some(change) = next_or_missed(&mut self.sources.hooks.1).now_or_never() {
+                    self.publish_webhooks(change);
+                }
+                let _nobody_waits = reply.send(());
+            }
+            Ask::PostChanged(reply) => {
+                if self.sources.jobs.has_changed().unwrap_or(false) {
+                    self.sources.jobs.mark_unchanged();
+                    self.publish_post();
+                }
+                let _nobody_waits = reply.send(());
+            }
         }
     }
 
@@ -227,6 +253,25 @@ impl Worker {
         self.publish_reached(0);
     }
 
+    /// Publishes a change of the log of webhooks; `None` if some were missed.
+    fn publish_webhooks(&mut self, change: Option<hooks::Change>) {
+        match change {
+            Some(hooks::Change::Deliveries(deliveries)) => {
+                for some in deliveries.chunks(MAX_DELIVERIES) {
+                    self.publish(&DaemonEvent::WebhooksChanged(some.to_vec()));
+                }
+            }
+            Some(hooks::Change::Cleared) => self.publish(&DaemonEvent::WebhooksCleared),
+            None => self.outputs.ring.force_gap(),
+        }
+        self.publish_reached(0);
+    }
+
+    fn publish_post(&mut self) {
+        self.publish(&DaemonEvent::PostJobsChanged);
+        self.publish_reached(0);
+    }
+
     async fn feeds(&self) -> Feeds {
         let rss = &self.sources.rss.0;
         let revisions = rss.revisions();
@@ -252,8 +297,12 @@ impl Worker {
                 None => return Err(Ended),
             }
         }
+        // Read last: a change is in the log before it is published, so none of an event that was published is missing. One
+        // that is published again replaces the same entry.
+        let log = self.sources.hooks.0.deliveries().await.map_err(|_| Ended)?;
         self.publish_reached(0);
         Ok(UnencodedSnapshot {
+            webhook_deliveries: log.deliveries,
             sequence: self.outputs.ring.newest(),
             engine: snapshot,
             sites,
@@ -464,8 +513,8 @@ async fn changed(plugins: &mut Option<(Plugins, Changes)>) {
     }
 }
 
-/// Resolves after the next change of the subscriptions; to `None` if some were missed. Cancel-safe.
-async fn rss_changed(changes: &mut broadcast::Receiver<Change>) -> Option<Change> {
+/// Resolves to the next change of a subsystem; to `None` if some were missed. Cancel-safe.
+async fn next_or_missed<T: Clone>(changes: &mut broadcast::Receiver<T>) -> Option<T> {
     match changes.recv().await {
         Ok(change) => Some(change),
         Err(broadcast::error::RecvError::Lagged(_)) => None,

@@ -48,6 +48,9 @@ fn event(entry: &JournalEntry) -> PluginEventDto {
         Event::NotUpdated { error } => ("notUpdated", error.clone()),
         Event::SettingsChanged { keys } => ("settingsChanged", keys.join(", ")),
         Event::Uninstalled => ("uninstalled", String::new()),
+        Event::LoggedIn { slot } => ("loggedIn", slot.clone()),
+        Event::LoggedOut { slot, by_user: true } => ("loggedOut", slot.clone()),
+        Event::LoggedOut { slot, by_user: false } => ("loggedOut", format!("{slot}: its site ended the session")),
         Event::Called { action, fault, .. } => {
             let why = fault.as_ref().map(|fault| format!("{}: {fault}", fault.code()));
             ("called", format!("{action}: {}", why.as_deref().unwrap_or("ok")))

@@ -7,4 +7,6 @@ mod events;
 mod files;
 mod handshake;
 mod market;
+mod post;
+mod webhooks;
 mod world;

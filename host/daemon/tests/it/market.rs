@@ -15,7 +15,10 @@ use market_tool::{Fixed, Init, Repository, SigningKey, author, index, init, publ
 use plugin_host::{
     Feed, FeedRequest, GuestError, Identity, Link, Listing, PluginFault, Proxies,
     market::{Config as Market, Origins, imports_digest},
-    runtime::{Call, Called, Code, Guest, Interface, LoadError, Report, Runtime},
+    runtime::{
+        Call, Called, Code, Guest, Interface, LoadError, LoginMode, LoginSession, Report, Runtime, Screen, Secrets,
+        Step,
+    },
 };
 use protocol::{ErrorCode, Method, Reason, RpcError};
 use serde_json::{Value, json};
@@ -67,8 +70,42 @@ impl Guest for Mute {
         nothing()
     }
 
+    fn begin_login(&self, _call: Call, _slot: String, _mode: LoginMode) -> Box<dyn LoginSession> {
+        Box::new(MuteLogin)
+    }
+
+    fn check_account(&self, _call: Call, _slot: String) -> BoxFuture<'_, Called<bool>> {
+        nothing()
+    }
+
+    fn renew_account(&self, _call: Call, _slot: String) -> BoxFuture<'_, Called<Screen>> {
+        nothing()
+    }
+
+    fn log_out(&self, _call: Call, _slot: String) -> BoxFuture<'_, Called<()>> {
+        nothing()
+    }
+
+    fn forget_account(&self, _slot: &str) {}
+
+    fn cookies_for(&self, _secrets: Secrets, _url: Url) -> BoxFuture<'_, Vec<String>> {
+        async { Vec::new() }.boxed()
+    }
+
     fn sizes(&self, _call: Call, _links: Vec<Link>) -> BoxFuture<'_, Vec<Option<u64>>> {
         async { Vec::new() }.boxed()
+    }
+}
+
+struct MuteLogin;
+
+impl LoginSession for MuteLogin {
+    fn step(&mut self, _step: Step) -> BoxFuture<'_, Called<Screen>> {
+        nothing()
+    }
+
+    fn take_cookies(&mut self, _cookies: Vec<(Url, String)>) -> BoxFuture<'_, usize> {
+        async { 0 }.boxed()
     }
 }
 

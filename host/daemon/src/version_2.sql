@@ -1,0 +1,4 @@
+CREATE TABLE daemon_webhooks (
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    sealed BLOB NOT NULL
+) STRICT;
