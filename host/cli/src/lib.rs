@@ -9,16 +9,19 @@
 //! - `methods`: that every method has a command (a test)
 //! - `logs`
 //! - `doctor`
-//! - `rss`
+//! - `post`, `rss`, `webhook`
 //! - `aria2`, `plugin`, `setup`, `tasks`
-//! - `config`, `key`, `ping`, `restart`, `site`
+//! - `config`, `cookies`, `key`, `ping`, `restart`, `secrets`, `site`
 //! - `ids`: beginnings of ids
 //! - `service`: which service, which key, and the connection
-//! - `left_out`, `secret`, `table`
+//! - `chain`, `file`, `left_out`, `secret`, `table`
 
 mod aria2;
+mod chain;
 mod config;
+mod cookies;
 mod doctor;
+mod file;
 mod ids;
 mod key;
 mod left_out;
@@ -27,14 +30,17 @@ mod logs;
 mod methods;
 mod ping;
 mod plugin;
+mod post;
 mod restart;
 mod rss;
 mod secret;
+mod secrets;
 mod service;
 mod setup;
 mod site;
 mod table;
 mod tasks;
+mod webhook;
 
 use std::pin::Pin;
 
@@ -94,15 +100,30 @@ pub enum ClientCommand {
     /// List, pause, continue and remove groups of tasks
     #[command(after_help = tasks::group::EXAMPLES)]
     Group(tasks::group::GroupArgs),
+    /// Unpack a finished archive
+    #[command(after_help = post::UNPACK_EXAMPLES)]
+    Unpack(post::UnpackArgs),
+    /// See what follows downloads: unpacking, renaming, checksums
+    #[command(after_help = post::EXAMPLES)]
+    Post(post::PostArgs),
     /// Subscribe to feeds, and see what they bring
     #[command(visible_alias = "feed", after_help = rss::EXAMPLES)]
     Rss(rss::RssArgs),
     /// List, store and remove logins of sites
     #[command(after_help = site::EXAMPLES)]
     Site(site::SiteArgs),
+    /// List, import and remove cookies of sites, from a browser's export
+    #[command(after_help = cookies::EXAMPLES)]
+    Cookies(cookies::CookiesArgs),
+    /// Tell HTTP endpoints what becomes of downloads
+    #[command(visible_alias = "hook", after_help = webhook::EXAMPLES)]
+    Webhook(webhook::WebhookArgs),
     /// Show or change the access key of the service
     #[command(after_help = key::EXAMPLES)]
     Key(key::KeyArgs),
+    /// Replace the key that stored secrets are sealed with
+    #[command(after_help = secrets::EXAMPLES)]
+    Secrets(secrets::SecretsArgs),
     /// Accept or reject downloads that browsers handed over
     #[command(after_help = tasks::capture::EXAMPLES)]
     Capture(tasks::capture::CaptureArgs),
@@ -160,9 +181,14 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Rescan(args) => Box::pin(change::rescan(args, environment)),
         ClientCommand::Queue(args) => Box::pin(queue::run(args, environment)),
         ClientCommand::Group(args) => Box::pin(group::run(args, environment)),
+        ClientCommand::Unpack(args) => Box::pin(post::unpack(args, environment)),
+        ClientCommand::Post(args) => Box::pin(post::run(args, environment)),
         ClientCommand::Rss(args) => Box::pin(rss::run(args, environment)),
         ClientCommand::Site(args) => Box::pin(site::run(args, environment)),
+        ClientCommand::Cookies(args) => Box::pin(cookies::run(args, environment)),
+        ClientCommand::Webhook(args) => Box::pin(webhook::run(args, environment)),
         ClientCommand::Key(args) => Box::pin(key::run(args, environment)),
+        ClientCommand::Secrets(args) => Box::pin(secrets::run(args, environment)),
         ClientCommand::Capture(args) => Box::pin(capture::run(args, environment)),
         ClientCommand::Watch(args) => Box::pin(watch::run(args, environment)),
         ClientCommand::Config(args) => Box::pin(config::run(args, environment)),

@@ -2,12 +2,8 @@
 
 mod fields;
 
-use std::{
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use command::{Exit, UsageError, amount, environment::Environment, print_bytes, print_json};
 use protocol::{
     Method, OkResult, RssCreatedSource, RssExportResponse, RssImportRequest, RssImportResponse, RssItemActionParams,
@@ -18,7 +14,7 @@ use serde_json::json;
 
 use self::fields::FieldArgs;
 use crate::{
-    ids,
+    file, ids,
     service::{Client, ServiceArgs},
     table,
 };
@@ -197,7 +193,7 @@ pub(crate) async fn run(args: &RssArgs, environment: &Environment) -> anyhow::Re
         RssCommand::Check { feed, stored, fields } => check(client, service, feed, *stored, fields).await,
         RssCommand::Refresh { feeds } => refresh(client, service, feeds).await,
         RssCommand::Import { file } => {
-            let document = read_file(file)?;
+            let document = file::read_text(file, MAX_FILE_BYTES)?;
             let imported: RssImportResponse = client.call(Method::RssImport, &RssImportRequest { document }).await?;
             let sentence = format!(
                 "subscribed to {}; {} known already",
@@ -265,7 +261,7 @@ async fn rules(
     let Some(file) = file else {
         return print_json(&source.rules);
     };
-    let text = read_file(file)?;
+    let text = file::read_text(file, MAX_FILE_BYTES)?;
     let rules: Result<Vec<RssRuleDto>, _> = protocol::from_json(text.as_bytes());
     source.rules = rules.map_err(|mismatch| UsageError::new("--set", format!("{}: {mismatch}", file.display())))?;
     let done: OkResult = client.call(Method::RssUpdateSource, &source).await?;
@@ -316,21 +312,6 @@ async fn refresh(client: &mut Client, service: &ServiceArgs, feeds: &[String]) -
     }
     let done = json!({ "refreshed": chosen.len() });
     service.print_done(&done, &format!("fetching {}", amount::counted(chosen.len(), "feed")))
-}
-
-fn read_file(path: &Path) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().take(MAX_FILE_BYTES + 1).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
-    };
-    read.with_context(|| format!("cannot read {}", path.display()))?;
-    if text.len() as u64 > MAX_FILE_BYTES {
-        let problem = format!("{} is larger than {MAX_FILE_BYTES} bytes", path.display());
-        return Err(UsageError::new("FILE", problem).into());
-    }
-    Ok(text)
 }
 
 fn source_lines(sources: &[RssSourceDto]) -> Vec<String> {

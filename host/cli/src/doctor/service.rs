@@ -5,7 +5,7 @@ use std::{path::Path, time::SystemTime};
 use agent::AccessKey;
 use command::amount;
 use protocol::{
-    DiagnosticsResult, ErrorCode, Method, RuntimeStats,
+    Component, ComponentDto, ComponentParams, DiagnosticsResult, ErrorCode, Method, RuntimeStats,
     agent::{GatewayStatusDto, RevealedToken},
 };
 
@@ -174,5 +174,102 @@ async fn inside(target: &Target) -> Vec<Finding> {
             Finding::ok(SAVE_DIR, format!("{} there, {free} free", stats.save_dir))
         });
     }
+    for (component, check) in [(Component::Ffmpeg, "ffmpeg"), (Component::YtDlp, "yt-dlp")] {
+        // A service of an older version, or one that starts no programs, has nothing to say.
+        if let Ok(found) = client.call(Method::ComponentGet, &ComponentParams { component }).await {
+            findings.push(program(check, &found));
+        }
+    }
     findings
+}
+
+/// Reports on a program that the service may use.
+fn program(check: &'static str, found: &ComponentDto) -> Finding {
+    const CHOOSE: &str = "svc config server set";
+    let key = match found.component {
+        Component::Ffmpeg => "tool_ffmpeg",
+        Component::YtDlp => "tool_yt_dlp",
+    };
+    if let Some(problem) = &found.problem {
+        let advice = format!("correct that, or do without it: {CHOOSE} {key}=off");
+        return Finding::fail(check, problem, advice);
+    }
+    let Some(path) = &found.path else {
+        return Finding::ok(check, "not installed, and not needed: it is not allowed");
+    };
+    let version = found.version.as_deref().unwrap_or("of an unknown version");
+    if !found.enabled {
+        let found = format!("{version} at {path}, not allowed ({CHOOSE} {key}=auto allows it)");
+        return Finding::ok(check, found);
+    }
+    match (found.isolated, &found.isolation_problem) {
+        (Some(false), reason) => Finding::warn(
+            check,
+            format!(
+                "{version} at {path}, without a network and a table of processes of its own ({})",
+                reason.as_deref().unwrap_or("not permitted")
+            ),
+            "let the user of the service make namespaces (user.max_user_namespaces, or the profile of its container)",
+        ),
+        _ => Finding::ok(check, format!("{version} at {path}, isolated")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::ComponentSource;
+
+    use super::{super::finding::Level, *};
+
+    #[test]
+    fn a_program_fails_only_if_it_is_allowed() {
+        let installed = ComponentDto {
+            component: Component::YtDlp,
+            enabled: true,
+            available: true,
+            version: Some("2026.10.26".to_owned()),
+            source: ComponentSource::System,
+            path: Some("/usr/bin/yt-dlp".to_owned()),
+            problem: None,
+            isolated: Some(true),
+            isolation_problem: None,
+        };
+        let finding = program("yt-dlp", &installed);
+        assert_eq!(finding.level, Level::Ok);
+        assert_eq!(finding.found, "2026.10.26 at /usr/bin/yt-dlp, isolated");
+
+        let exposed = ComponentDto {
+            isolated: Some(false),
+            isolation_problem: Some("Operation not permitted".to_owned()),
+            ..installed.clone()
+        };
+        let finding = program("yt-dlp", &exposed);
+        assert_eq!(finding.level, Level::Warn);
+        assert!(finding.found.contains("Operation not permitted"), "{finding:?}");
+
+        let old = ComponentDto {
+            available: false,
+            problem: Some("yt-dlp 2023.03.04 is too old".to_owned()),
+            ..installed.clone()
+        };
+        let finding = program("yt-dlp", &old);
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.advice.unwrap().ends_with("tool_yt_dlp=off"));
+
+        let off = ComponentDto {
+            enabled: false,
+            available: false,
+            ..installed
+        };
+        let finding = program("yt-dlp", &off);
+        assert_eq!(finding.level, Level::Ok);
+        assert!(finding.found.contains("tool_yt_dlp=auto"), "{finding:?}");
+        let missing = ComponentDto {
+            path: None,
+            version: None,
+            source: ComponentSource::None,
+            ..off
+        };
+        assert_eq!(program("yt-dlp", &missing).level, Level::Ok);
+    }
 }

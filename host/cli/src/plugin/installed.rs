@@ -12,15 +12,19 @@ use plugin_host::Permission;
 use protocol::{
     ChoosePluginHostParams, DisabledReason, InstallPluginFileParams, InstalledPlugin, MAX_BLOB_BYTES, Method, OkResult,
     PendingVersionDto, PluginCallDto, PluginDto, PluginHealthDto, PluginJournalDto, PluginParams, PluginRequestDto,
-    SetPluginEnabledParams, SetPluginPinnedParams, SettingFieldDto, UpdatePluginSettingsParams,
+    SetPluginEnabledParams, SetPluginPinnedParams, SettingFieldDto, UninstallPluginParams, UpdatePluginSettingsParams,
 };
 use serde::Serialize;
 use transfer::ByteCount;
 
-use super::preview::{self, PreviewArgs};
+use super::{
+    accounts::{self, AccountsArgs, LogoutArgs},
+    find::find,
+    login::{self, LoginArgs},
+    preview::{self, PreviewArgs},
+};
 use crate::{
     config,
-    ids::Known,
     service::{Client, RemoteError, ServiceArgs, http},
     table,
 };
@@ -48,10 +52,17 @@ pub enum PluginCommand {
     Log(OneArgs),
     /// Restore the previous version of a plugin
     Rollback(OneArgs),
-    /// Remove a plugin with its settings
-    Rm(OneArgs),
+    /// Remove a plugin with its settings and logins
+    Rm(RmArgs),
     /// Show or change the settings of a plugin
     Settings(SettingsArgs),
+    /// Log in to an account at the site of a plugin
+    #[command(after_help = login::EXAMPLES)]
+    Login(LoginArgs),
+    /// Log out of an account, and delete what is stored of it
+    Logout(LogoutArgs),
+    /// List the accounts that plugins are logged in to
+    Accounts(AccountsArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -75,6 +86,15 @@ pub struct OneArgs {
     plugin: String,
     #[command(flatten)]
     service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RmArgs {
+    #[command(flatten)]
+    which: OneArgs,
+    /// Keep its logins until it is installed again (signed and bundled plugins only)
+    #[arg(long)]
+    keep_accounts: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -109,7 +129,6 @@ pub struct SettingsArgs {
 }
 
 pub(crate) async fn run(command: PluginCommand, environment: &Environment) -> anyhow::Result<Exit> {
-    let by_name = |identity| PluginParams { identity };
     let switch = |enabled| {
         move |identity| SetPluginEnabledParams {
             identity,
@@ -142,8 +161,17 @@ pub(crate) async fn run(command: PluginCommand, environment: &Environment) -> an
         }
         PluginCommand::Log(args) => log(&args, environment).await,
         PluginCommand::Rollback(args) => roll_back(&args, environment).await,
-        PluginCommand::Rm(args) => act(&args, environment, Method::PluginUninstall, by_name, "removed").await,
+        PluginCommand::Rm(RmArgs { which, keep_accounts }) => {
+            let params = |identity| UninstallPluginParams {
+                identity,
+                keep_accounts,
+            };
+            act(&which, environment, Method::PluginUninstall, params, "removed").await
+        }
         PluginCommand::Settings(args) => settings(&args, environment).await,
+        PluginCommand::Login(args) => login::run(&args, environment).await,
+        PluginCommand::Logout(args) => accounts::log_out(&args, environment).await,
+        PluginCommand::Accounts(args) => accounts::list(&args, environment).await,
     }
 }
 
@@ -173,15 +201,6 @@ async fn act<P: Serialize>(
     let sentence = format!("{what} {identity}");
     let answered: OkResult = client.call(method, &params(identity)).await?;
     args.service.print_done(&answered, &sentence)
-}
-
-/// Finds a plugin by name or unique prefix.
-async fn find(client: &mut Client, text: &str) -> anyhow::Result<PluginDto> {
-    let plugins: Vec<PluginDto> = client.ask(Method::PluginList).await?;
-    let known = Known::new("plugin", plugins.iter().map(|plugin| plugin.identity.clone()));
-    let identity = known.find(&[text.to_owned()])?.remove(0);
-    let found = plugins.into_iter().find(|plugin| plugin.identity == identity);
-    Ok(found.expect("what is found is one of those that are known"))
 }
 
 async fn list(service: &ServiceArgs, environment: &Environment) -> anyhow::Result<Exit> {
@@ -343,12 +362,7 @@ fn requested_permissions(plugin: &PluginDto) -> Vec<String> {
         return vec![format!("{identity} asks for nothing")];
     };
     let mut lines = vec![format!("{identity} {} asks you to agree that it", pending.version)];
-    lines.extend(
-        pending
-            .added
-            .iter()
-            .map(|permission| format!("  {}", description(permission))),
-    );
+    lines.extend(pending.added.iter().map(|permission| permission_line(permission)));
     lines.extend(other_author(pending));
     lines.push(format!("agree with: svc plugin consent {identity} {}", pending.digest));
     lines
@@ -373,11 +387,13 @@ pub(crate) fn other_author(pending: &PendingVersionDto) -> Option<String> {
     pending.author_changed.then_some(author)
 }
 
-/// The description of a permission; an unknown one of a newer service is shown as is.
-pub(crate) fn description(permission: &str) -> String {
-    permission
-        .parse::<Permission>()
-        .map_or_else(|_| permission.to_owned(), |permission| permission.description())
+/// The line of a permission in a list, with a mark if it is a grave one; an unknown one of a newer service is shown as is.
+pub(crate) fn permission_line(permission: &str) -> String {
+    match permission.parse::<Permission>() {
+        Ok(permission) if permission.is_grave() => format!("! {}", permission.description()),
+        Ok(permission) => format!("  {}", permission.description()),
+        Err(_) => format!("  {permission}"),
+    }
 }
 
 async fn consent(args: &ConsentArgs, environment: &Environment) -> anyhow::Result<Exit> {
@@ -548,6 +564,16 @@ mod tests {
                 "agree with: svc plugin consent site@author abc"
             ]
         );
+    }
+
+    #[test]
+    fn grave_permissions_are_marked() {
+        assert_eq!(
+            permission_line("secrets:reveal"),
+            "! may read the secrets that you give it"
+        );
+        assert!(permission_line("tools:discover").starts_with("! may have yt-dlp, a program of this machine,"));
+        assert!(permission_line("secrets:derive").starts_with("  may "));
     }
 
     #[test]

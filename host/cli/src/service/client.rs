@@ -12,6 +12,7 @@ use protocol::{
     client::{Calls, Cursor, EncodeError, Step},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
@@ -115,7 +116,8 @@ impl Client {
             requested_role: Role::Agent,
             capabilities: Vec::new(),
         };
-        let HelloResult { service_version, .. } = client.exchange(Method::SystemHello, &hello).await?;
+        let answer = client.exchange(Method::SystemHello, encoded(&hello)?).await?;
+        let HelloResult { service_version, .. } = decoded(&answer)?;
         client.version = service_version;
         Ok(client)
     }
@@ -131,6 +133,12 @@ impl Client {
         method: Method,
         params: &impl Serialize,
     ) -> Result<R, RemoteError> {
+        let params = encoded(params)?;
+        decoded(&self.called(method, params).await?)
+    }
+
+    /// Like [`Client::call`], for any method: what waits is there once, and not for each record.
+    async fn called(&mut self, method: Method, params: Box<RawValue>) -> Result<Box<RawValue>, RemoteError> {
         let target = Arc::clone(&self.target);
         target.in_time_for(method, self.exchange(method, params)).await
     }
@@ -158,26 +166,21 @@ impl Client {
 
     /// Sends a call and waits for its reply. Events received meanwhile are dropped: commands that follow events make no
     /// calls.
-    async fn exchange<R: DeserializeOwned>(
-        &mut self,
-        method: Method,
-        params: &impl Serialize,
-    ) -> Result<R, RemoteError> {
-        let id = self.send(method, params).await?;
+    async fn exchange(&mut self, method: Method, params: Box<RawValue>) -> Result<Box<RawValue>, RemoteError> {
+        let id = self.send(method, &params).await?;
         loop {
             if let ServerFrame::Reply(Reply {
                 id: answered, outcome, ..
             }) = self.frame().await?
                 && answered.as_ref() == Some(&id)
             {
-                let result = outcome?;
-                return serde_json::from_str(result.get()).map_err(|error| unreadable(&error.to_string()));
+                return Ok(outcome?);
             }
         }
     }
 
-    async fn send(&mut self, method: Method, params: &impl Serialize) -> Result<Id, RemoteError> {
-        let (id, text) = self.calls.encode(method, Some(params)).map_err(|error| match error {
+    async fn send(&mut self, method: Method, params: &RawValue) -> Result<Id, RemoteError> {
+        let (id, text) = self.calls.encode(method, Some(&params)).map_err(|error| match error {
             EncodeError::Params(error) => error,
             EncodeError::TooLarge => RpcError::invalid_params(format!(
                 "this is more than a service takes at once ({})",
@@ -202,7 +205,8 @@ impl Client {
             }
             self.is_being_checked = true;
             self.deadline = Instant::now() + PING_TIME;
-            self.send(Method::SystemPing, &Nothing {}).await?;
+            let nothing = encoded(&Nothing {})?;
+            self.send(Method::SystemPing, &nothing).await?;
         }
     }
 
@@ -268,6 +272,14 @@ fn not_upgraded(target: &Target, error: tungstenite::Error) -> RemoteError {
             found: other.to_string(),
         },
     }
+}
+
+fn encoded(params: &impl Serialize) -> Result<Box<RawValue>, RemoteError> {
+    to_raw_value(params).map_err(|error| RpcError::invalid_params(error.to_string()).into())
+}
+
+fn decoded<R: DeserializeOwned>(result: &RawValue) -> Result<R, RemoteError> {
+    serde_json::from_str(result.get()).map_err(|error| unreadable(&error.to_string()))
 }
 
 fn unreadable(why: &str) -> RemoteError {

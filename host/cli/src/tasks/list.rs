@@ -213,6 +213,7 @@ fn facts(task: &TaskDto, run: Option<&TaskRuntimeDto>, queue: &str) -> Vec<Strin
         ("Task", task.task_id.clone()),
         ("Status", status),
         ("Reason", reason),
+        ("Continues", moment(&task.continues_at)),
         ("Progress", progress.join(", ")),
         ("File", format!("{}{missing}", task.file_name)),
         ("Directory", task.save_dir.clone()),
@@ -344,6 +345,21 @@ mod tests {
         ] {
             assert_eq!(figures(&task, Some(&run)), expected);
         }
+    }
+
+    #[test]
+    fn a_task_that_waits_for_its_account_says_why_and_until_when() {
+        let task = TaskDto {
+            error_kind: "account-limit".into(),
+            error_message: "waiting for account limit".into(),
+            continues_at: "86400".into(),
+            ..TaskDto::default()
+        };
+        let facts = facts(&task, None, "main").join("\n");
+        assert!(
+            facts.contains("Reason     waiting for account limit [account-limit]\nContinues  19"),
+            "{facts}"
+        );
     }
 
     #[test]

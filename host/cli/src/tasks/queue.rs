@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::find;
 use crate::{
+    chain,
     ids::{self, Known},
     service::{Client, ServiceArgs},
     table,
@@ -141,6 +142,9 @@ struct FieldArgs {
     /// User-Agent of its tasks; an empty one is the service's
     #[arg(long, value_name = "TEXT")]
     user_agent: Option<String>,
+    /// What follows its downloads, as a JSON array of steps (see svc post); empty is those of the service
+    #[arg(long, value_name = "JSON", value_parser = chain::steps)]
+    chain: Option<chain::Steps>,
 }
 
 impl FieldArgs {
@@ -153,6 +157,9 @@ impl FieldArgs {
         fields.default_save_dir = self.dir.clone().unwrap_or(fields.default_save_dir);
         fields.default_segments = self.segments.unwrap_or(fields.default_segments);
         fields.default_user_agent = self.user_agent.clone().unwrap_or(fields.default_user_agent);
+        if let Some(chain::Steps(steps)) = &self.chain {
+            fields.post_chain.clone_from(steps);
+        }
         fields
     }
 }
@@ -272,6 +279,7 @@ fn update(queue: QueueDto, name: Option<String>, fields: &FieldArgs) -> UpdateQu
         default_save_dir: queue.default_save_dir,
         default_segments: queue.default_segments,
         default_user_agent: queue.default_user_agent,
+        post_chain: queue.post_chain,
     };
     UpdateQueueParams {
         queue_id: queue.queue_id,
@@ -322,6 +330,7 @@ mod tests {
             dir: None,
             segments: None,
             user_agent: None,
+            chain: None,
         };
         let queue = QueueDto {
             name: "Default".into(),

@@ -233,7 +233,7 @@ fn shown(entry: &MarketEntryDto) -> Vec<String> {
 fn descriptions<S: AsRef<str>>(permissions: impl IntoIterator<Item = S>) -> Vec<String> {
     let words = permissions.into_iter();
     words
-        .map(|permission| format!("  {}", installed::description(permission.as_ref())))
+        .map(|permission| installed::permission_line(permission.as_ref()))
         .collect()
 }
 
