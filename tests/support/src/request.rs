@@ -34,6 +34,19 @@ pub struct Request {
     tally: Arc<Tally>,
 }
 
+/// Where a text stands in a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The path of the target.
+    Path,
+    /// The query of the target.
+    Query,
+    /// A header field, by its name in lower case; `host` is the name that the client has looked up.
+    Header(String),
+    /// The body.
+    Body,
+}
+
 /// Bytes of body that a whole server has put on the wire.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -90,6 +103,23 @@ impl Request {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Where `text` stands in it, as it is or percent-encoded, in upper or lower case.
+    pub fn places(&self, text: &str) -> Vec<Place> {
+        let wanted = text.to_ascii_lowercase();
+        let has = |part: &str| {
+            let part = part.to_ascii_lowercase();
+            part.contains(&wanted) || percent_decoded(&part).contains(&wanted)
+        };
+        let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
+        let mut places = Vec::new();
+        places.extend(has(path).then_some(Place::Path));
+        places.extend(has(query).then_some(Place::Query));
+        let fields = self.headers.iter().filter(|(name, value)| has(name) || has(value));
+        places.extend(fields.map(|(name, _)| Place::Header(name.to_ascii_lowercase())));
+        places.extend(has(&String::from_utf8_lossy(&self.body)).then_some(Place::Body));
+        places
+    }
+
     /// Bytes of the body that the answer has put on the wire so far, framing not counted.
     pub fn bytes_sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
@@ -141,6 +171,22 @@ impl Request {
         request.body = read_body(&request, stream)?;
         Some(request)
     }
+}
+
+/// A component of a URL, or a part of a form, as it was before it was encoded; `+` is a space.
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
+    let (bytes, mut decoded, mut at) = (text.as_bytes(), Vec::new(), 0);
+    while at < bytes.len() {
+        let encoded = (bytes[at] == b'%').then(|| hex(bytes.get(at + 1..at + 3)?)).flatten();
+        decoded.push(match (encoded, bytes[at]) {
+            (Some(byte), _) => byte,
+            (None, b'+') => b' ',
+            (None, byte) => byte,
+        });
+        at += if encoded.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 /// Reads through the empty line, byte by byte so that nothing of what follows is taken. What does not start like a
@@ -237,6 +283,23 @@ mod tests {
         assert_eq!(range("bytes=9-5"), None);
         assert_eq!(range("bytes=0-1,5-6"), None);
         assert_eq!(range("items=0-1"), None);
+    }
+
+    #[test]
+    fn a_text_is_found_wherever_it_stands() {
+        let request =
+            read("POST /a%2fb?q=A/B HTTP/1.1\r\nHost: a.test\r\nX-Key: a/b\r\nContent-Length: 9\r\n\r\nx=a%2fb+c")
+                .unwrap();
+        let places = [
+            Place::Path,
+            Place::Query,
+            Place::Header("x-key".to_owned()),
+            Place::Body,
+        ];
+        assert_eq!(request.places("a/b"), places);
+        assert_eq!(request.places("A.test"), [Place::Header("host".to_owned())]);
+        assert_eq!(request.places("b c"), [Place::Body]);
+        assert!(request.places("other").is_empty());
     }
 
     #[test]
